@@ -1,0 +1,1 @@
+"""The HTTP service: a Falcon ASGI application, identity, permissions and agents."""

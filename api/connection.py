@@ -1,0 +1,138 @@
+"""One client's connection: gunicorn's, with the deadlines, the cap and the error shape that it lacks.
+
+gunicorn's asgi worker answers others quickly while a client holds half a request open, but never closes
+that one; nor does it close a connection whose client stops reading, and it counts connections without
+a limit. Each of these has a test against the real server.
+"""
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from gunicorn.asgi.protocol import ASGIProtocol  # type: ignore[import-untyped]  # gunicorn has no types
+
+LEAST_RATE = 512
+"""Bytes a second that a client must take while an answer waits to be sent."""
+
+_SENTENCES: dict[int, tuple[str, str]] = {
+    400: ("malformed_request", "The request is not well-formed HTTP."),
+    414: ("uri_too_long", "The request line is longer than this service reads."),
+    431: ("headers_too_large", "The request's headers are more or longer than this service reads."),
+    500: ("internal_error", "Something failed that should not have; the log tells more."),
+    501: ("not_implemented", "The request's transfer coding is not one that this service knows."),
+    503: ("overloaded", "The service holds as many connections as it may; try again shortly."),
+}
+_OTHER = ("refused", "The request is refused.")
+
+
+class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
+    """A connection that ends when its client is too slow."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Start the clock for the headers of the first request; refuse a connection beyond the cap.
+
+        Later requests on the connection have gunicorn's keep-alive timer, which runs until their headers
+        are complete.
+        """
+        super().connection_made(transport)
+        self.worker.open.add(self)
+        if self.worker.nr_conns > self.cfg.worker_connections:
+            self._send_error_response(503, "", (("Retry-After", "1"),))
+            self._close_transport()
+            return
+        self._deadline = self.worker.loop.call_later(self.worker.settings.header_timeout, self._headers_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop all clocks."""
+        self.worker.open.discard(self)
+        self._stop_deadline()
+        self._stop_stall()
+        super().connection_lost(exc)
+
+    @property
+    def idle(self) -> bool:
+        """True while the connection waits for a request."""
+        return bool(self._awaiting_request)
+
+    def close_if_idle(self) -> None:
+        """Close the connection if it waits for a request; one that is being answered closes after its answer."""
+        if self.idle:
+            self._keepalive_timeout()
+
+    def pause_writing(self) -> None:
+        """Start to watch a client that reads more slowly than it is written to."""
+        super().pause_writing()
+        if self._stall is None:
+            self._watch_stall()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._stop_stall()
+        super().resume_writing()
+
+    def _on_headers_complete(self) -> Any:
+        self._stop_deadline()
+        return super()._on_headers_complete()
+
+    def _will_close(self, request: Any, response_requires_close: bool) -> bool:  # noqa: FBT001 - gunicorn's call
+        """Tell whether the connection ends with this answer, which then says so."""
+        return self.worker.ending or bool(super()._will_close(request, response_requires_close))
+
+    def _headers_late(self) -> None:
+        self._deadline = None
+        self._keepalive_timeout()  # closes, and wakes the task that waits for a request
+
+    def _watch_stall(self) -> None:
+        seconds = self.worker.settings.write_timeout
+        waiting = self.transport.get_write_buffer_size()
+        self._stall = self.worker.loop.call_later(seconds, self._check_stall, waiting, LEAST_RATE * seconds)
+
+    def _check_stall(self, waiting: int, least: int) -> None:
+        self._stall = None
+        if waiting - self.transport.get_write_buffer_size() < least:
+            self._reset()
+        else:
+            self._watch_stall()
+
+    def _reset(self) -> None:
+        """End the connection at once; without the linger option the kernel would go on holding what is unsent."""
+        option = struct.pack("ii", 1, 0)
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, option)
+        self.transport.abort()
+
+    def _stop_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _stop_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def _send_error_response(self, status: int, _message: str, extra_headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Refuse what never reached the application, in the application's shape and without quoting the request."""
+        self.app.meter.tally.add_unread(status)
+        self._safe_write(refusal(status, tuple(extra_headers)))
+
+
+def refusal(status: int, headers: Sequence[tuple[str, str]] = ()) -> bytes:
+    """The bytes of a whole HTTP/1.1 answer that refuses a request and closes the connection."""
+    code, message = _SENTENCES.get(status, _OTHER)
+    body = json.dumps({"error": code, "message": message}).encode()
+    lines = (
+        f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        "Cache-Control: no-store",
+        *(f"{name}: {value}" for name, value in headers),
+        "Connection: close",
+    )
+    return "\r\n".join(lines).encode("ascii") + b"\r\n\r\n" + body

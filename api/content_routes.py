@@ -1,0 +1,64 @@
+"""The routes of content: what agents read, and how people change it."""
+
+from api.compression import Compressed
+from api.convergence import Convergence
+from api.resources.draft_items import DraftItem, DraftItems
+from api.resources.drafts import DraftChanges, DraftResource
+from api.resources.inspection import Diff, Lint, Test
+from api.resources.manifest import ManifestResource, VersionedManifest
+from api.resources.namespaces import NamespaceResource, Namespaces
+from api.resources.projects import ProjectResource, Projects
+from api.resources.published import PublishedList, VersionedList, VersionResource
+from api.resources.publishing import History, HistoryEntry, Publish, Rollback
+from api.resources.transfer import Export, Import
+from api.routing import Route
+from api.served import Served
+from api.settings import Settings
+from api.waiting import Waiting
+from content.vocabulary import Kind
+from gitstore.store import Store
+
+_NAMESPACE = "/api/namespace/{namespace}"
+_PROJECT = _NAMESPACE + "/project/{project}"
+
+
+def content_routes(
+    store: Store,
+    served: Served,
+    settings: Settings,
+    compressed: Compressed,
+    waiting: Waiting,
+    convergence: Convergence,
+) -> list[Route]:
+    """Every route that answers from the content store."""
+    single = [
+        Route("/api/namespaces", Namespaces(store)),
+        Route(_NAMESPACE, NamespaceResource(store)),
+        Route(_NAMESPACE + "/projects", Projects(served, store)),
+        Route(_PROJECT, ProjectResource(store)),
+        Route(_PROJECT + "/version", VersionResource(served, waiting)),
+        Route(_PROJECT + "/manifest", ManifestResource(served)),
+        Route(_PROJECT + "/versions/{version}/manifest", VersionedManifest(store)),
+        Route(_PROJECT + "/draft", DraftResource(store)),
+        Route(_PROJECT + "/draft/changes", DraftChanges(store, settings.import_limit)),
+        Route(_PROJECT + "/publish", Publish(store, convergence)),
+        Route(_PROJECT + "/rollback", Rollback(store)),
+        Route(_PROJECT + "/history", History(store)),
+        Route(_PROJECT + "/history/{version}", HistoryEntry(store)),
+        Route(_PROJECT + "/test", Test(served, store)),
+        Route(_PROJECT + "/lint", Lint(store)),
+        Route(_PROJECT + "/diff", Diff(store)),
+        Route(_PROJECT + "/import", Import(store, settings.import_limit)),
+        Route(_PROJECT + "/export", Export(store)),
+    ]
+    return single + [route for kind in Kind for route in _of_kind(kind, served, store, settings, compressed)]
+
+
+def _of_kind(kind: Kind, served: Served, store: Store, settings: Settings, compressed: Compressed) -> list[Route]:
+    limit = settings.page_limit if kind is Kind.PAGES else settings.json_limit
+    return [
+        Route(f"{_PROJECT}/{kind}", PublishedList(served, store, kind, compressed)),
+        Route(f"{_PROJECT}/versions/{{version}}/{kind}", VersionedList(served, store, kind, compressed)),
+        Route(f"{_PROJECT}/draft/{kind}", DraftItems(store, kind, limit)),
+        Route(f"{_PROJECT}/draft/{kind}/{{id}}", DraftItem(store, kind, limit)),
+    ]

@@ -1,0 +1,59 @@
+"""The outermost middleware: request ids, the headers that every answer carries, and the log line."""
+
+import re
+import time
+from http import HTTPStatus
+from os import urandom
+
+from falcon.asgi import Request, Response
+
+from api import logs
+from api.tally import UNKNOWN_ROUTE, Tally, method_label
+
+_GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_SAFE_METHODS = frozenset({"GET", "HEAD"})
+
+_log = logs.logger("request")
+
+
+class Edge:
+    """Gives every request an id and every answer its safe defaults, and counts it.
+
+    `json_limit` in bytes is for `read_json`.
+    """
+
+    def __init__(self, json_limit: int, tally: Tally) -> None:
+        self._json_limit = json_limit
+        self._tally = tally
+
+    async def process_request(self, req: Request, _resp: Response) -> None:
+        """Take the caller's X-Request-Id where it is harmless, else make one."""
+        given = req.get_header("X-Request-Id")
+        context = req.context
+        context.request_id = given if given and _GIVEN_ID.fullmatch(given) else urandom(8).hex()
+        context.json_limit, context.tally = self._json_limit, self._tally
+        context.waited = 0.0
+        context.begun = time.perf_counter()
+
+    async def process_response(self, req: Request, resp: Response, _resource: object, _succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
+        """Set the headers of every answer; nobody stores one whose responder does not say that they may."""
+        resp.set_header("X-Request-Id", req.context.request_id)
+        resp.set_header("X-Content-Type-Options", "nosniff")
+        if resp.get_header("Cache-Control") is None:
+            resp.set_header("Cache-Control", "no-store")
+        seconds = time.perf_counter() - req.context.begun
+        self._count(req, resp.status_code, seconds - req.context.waited)
+        _log_answer(req, resp.status_code, seconds)
+
+    def _count(self, req: Request, status: int, seconds: float) -> None:
+        self._tally.add_request(req.uri_template or UNKNOWN_ROUTE, method_label(req.method), status, seconds)
+
+
+def _log_answer(req: Request, status: int, seconds: float) -> None:
+    """One line: at debug for what was read in good order, which agents do thousands of times a second."""
+    failed = status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    quiet = status < HTTPStatus.BAD_REQUEST and (req.method in _SAFE_METHODS or req.path.endswith("/hit"))
+    if quiet and not logs.tells_all():
+        return
+    write = _log.error if failed else _log.debug if quiet else _log.info
+    write("answered", status=status, milliseconds=round(seconds * 1000, 2), **logs.request_fields(req))

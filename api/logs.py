@@ -1,0 +1,114 @@
+"""The log: one JSON object a line on standard error, with request ids and without secrets."""
+
+import logging
+import re
+import sys
+from typing import Any, TextIO, cast
+
+import structlog
+from falcon.asgi import Request
+from structlog.typing import EventDict, FilteringBoundLogger, Processor, WrappedLogger
+
+REMOVED = "[removed]"
+
+_SECRET_KEYS = frozenset(
+    {
+        "accesstoken",
+        "authorization",
+        "cookie",
+        "code",
+        "password",
+        "refreshtoken",
+        "secret",
+        "set-cookie",
+        "token",
+    }
+)
+# An API token, a JWT (also one that was cut short), and the credentials of a Basic or Bearer header.
+_SECRET_TEXT = re.compile(
+    r"svc_[0-9A-Za-z]{20,}|eyJ[0-9A-Za-z_-]{5,}(?:\.[0-9A-Za-z_=-]*){0,4}|(?<=[Bb]earer )\S+|(?<=[Bb]asic )\S+"
+)
+
+
+class _Handler(logging.StreamHandler[TextIO]):
+    """The one handler of ours, told apart from those of others so that it is replaced and not added twice."""
+
+
+_CHATTY = ("alembic", "watchfiles")
+"""Libraries whose ordinary messages tell an operator nothing."""
+
+
+def configure(level: str, stream: TextIO | None = None) -> None:
+    """Send this process's events, and those of every library, to a stream (standard error) from `level` upwards."""
+    least = logging.getLevelNamesMapping()[level.upper()]
+    shared = _shared_processors()
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(least),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )
+    handler = _Handler(stream or sys.stderr)
+    handler.setFormatter(_formatter(shared))
+    logging.root.handlers[:] = [other for other in logging.root.handlers if not isinstance(other, _Handler)]
+    logging.root.addHandler(handler)
+    logging.root.setLevel(least)
+    for chatty in _CHATTY:
+        logging.getLogger(chatty).setLevel(max(least, logging.WARNING))
+
+
+def logger(name: str) -> FilteringBoundLogger:
+    """A logger of the service; `name` says which part of it speaks."""
+    return cast("FilteringBoundLogger", structlog.get_logger(f"waypost.{name}"))
+
+
+def tells_all() -> bool:
+    """Tell whether events at debug are written: what a hot path asks before it puts one together."""
+    return logging.root.level <= logging.DEBUG
+
+
+def request_id(req: Request) -> str:
+    """The id that the answer and the log lines of a request carry; `-` before it has one."""
+    return cast("str", getattr(req.context, "request_id", "-"))
+
+
+def request_fields(req: Request) -> dict[str, str]:
+    """What a log line says of a request; never its query, which may hold secrets."""
+    principal = getattr(req.context, "principal", None)
+    caller = {"principal": str(principal.name)} if principal is not None else {}
+    return {"request_id": request_id(req), "method": req.method, "path": req.path, **caller}
+
+
+def scrub(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """A processor that takes secrets out of an event: whole values by key, tokens in any text."""
+    return {key: REMOVED if key.lower() in _SECRET_KEYS else _scrubbed(value) for key, value in event.items()}
+
+
+def _scrubbed(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SECRET_TEXT.sub(REMOVED, value)
+    if isinstance(value, dict):
+        return {key: REMOVED if str(key).lower() in _SECRET_KEYS else _scrubbed(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_scrubbed(part) for part in value]
+    return value
+
+
+def _shared_processors() -> list[Processor]:
+    return [
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+    ]
+
+
+def _formatter(shared: list[Processor]) -> logging.Formatter:
+    """One formatter for our events and for those of libraries, so that no line escapes the scrubbing."""
+    return structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            scrub,
+            structlog.processors.JSONRenderer(),
+        ],
+    )

@@ -1,0 +1,1 @@
+"""The responders, one module per thing that a path names."""

@@ -1,0 +1,117 @@
+"""Publishing, rolling back, and the history of both."""
+
+from falcon.asgi import Request, Response
+
+from api import wire
+from api.access import grants, principal_of, readable_kinds, require
+from api.authors import author_of
+from api.background import in_thread, in_worker
+from api.body import read_json
+from api.convergence import DEFAULT_WAIT, LONGEST_WAIT, Convergence
+from api.errors import Forbidden, bad_request
+from api.paging import write_window
+from api.parameters import read_draft, read_number, read_text, read_window
+from gitstore.advance import Published
+from gitstore.drafts import DraftName
+from gitstore.publishing import PublishOrder
+from gitstore.store import Store
+
+
+class Publish:
+    """Publishing a draft."""
+
+    def __init__(self, store: Store, convergence: Convergence) -> None:
+        self._store = store
+        self._convergence = convergence
+
+    @grants("project", "publish")
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Publish the draft; the same head again answers with the publish that it became.
+
+        With `wait=converged` the answer comes when the agents have it too, or after `timeout` seconds.
+        """
+        seconds = _read_patience(req)
+        if seconds is not None and not principal_of(req).may("agent", "read", namespace, project):
+            raise Forbidden("To wait for the agents needs agent:read beside project:publish; nothing was published.")
+        body = await read_json(req, "publish") if _has_body(req) else {}
+        if "override" in body:
+            require(req, "project", "override", namespace, project)
+        order = PublishOrder(
+            DraftName(project, read_draft(req)),
+            author_of(req),
+            body.get("head", ""),
+            body.get("message", ""),
+            body.get("override", ""),
+            frozenset(body.get("ids", ())),
+        )
+        found = await in_worker(self._store.publish, namespace, order)
+        _write(req, resp, found, "publish")
+        if seconds is not None:
+            waited = await self._convergence.wait(namespace, project, found.number, seconds)
+            resp.media = {**wire.published(found), "convergence": waited.wire()}
+
+
+class Rollback:
+    """Going back to an earlier version."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @grants("project", "publish")
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Publish an earlier version's rules and pages again, as a new version."""
+        body = await read_json(req, "rollback")
+        word, message = str(body["version"]), body.get("message", "")
+        found = await in_worker(self._store.roll_back, namespace, project, word, author_of(req), message)
+        _write(req, resp, found, "rollback")
+
+
+class History:
+    """The publishes of a project."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @grants("project", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """A window of the publishes, newest first."""
+        limit, offset = read_window(req)
+        found, total = await in_thread(self._store.history, namespace, project, offset, limit)
+        write_window(resp, [wire.publish_record(publish) for publish in found], total, limit, offset)
+
+
+class HistoryEntry:
+    """One publish."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @grants("project", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str, version: str) -> None:
+        """The publish with what it changed, rule by rule."""
+        publish, whole = await in_thread(self._store.publish_detail, namespace, project, version)
+        changes = {kind: whole[kind] for kind in readable_kinds(req, namespace, project)}
+        resp.media = {**wire.publish_record(publish), "diff": wire.changes(changes)}
+
+
+def _read_patience(req: Request) -> int | None:
+    """The seconds that a publish shall wait for the agents; None where it shall not. 400 for what is neither."""
+    word, seconds = read_text(req, "wait"), read_number(req, "timeout", DEFAULT_WAIT)
+    if word not in {None, "converged"}:
+        raise bad_request("'wait' can only be converged.", "bad_parameter")
+    if seconds > LONGEST_WAIT:
+        raise bad_request(f"'timeout' must be at most {LONGEST_WAIT} seconds.", "bad_parameter")
+    return None if word is None else seconds
+
+
+def _write(req: Request, resp: Response, found: Published, kind: str) -> None:
+    """What was published, in the body and in the headers that every published answer carries; and count it."""
+    req.context.tally.add_publish(kind)
+    resp.set_header("X-Project-Version", found.version)
+    resp.set_header("X-Publish-Number", str(found.number))
+    resp.media = wire.published(found)
+
+
+def _has_body(req: Request) -> bool:
+    """Tell whether anything was sent, also where no length was announced: an order is never read as if it were none."""
+    return bool(req.content_type or req.content_length or req.get_header("Transfer-Encoding"))

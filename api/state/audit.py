@@ -1,0 +1,78 @@
+"""The audit trail: who did what, to what, from where, when. It is only ever added to."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import Connection, func, insert, select
+
+from api.state.tables import audit
+
+
+class Event(StrEnum):
+    """What can be in the trail; the names of security events are those of the OWASP logging vocabulary."""
+
+    LOGIN = "authn_login_success"
+    LOGIN_FAILED = "authn_login_fail"
+    LOGOUT = "authn_logout"
+    PASSWORD_CHANGED = "authn_password_change"  # noqa: S105 - the name of an event, no password
+    TOKEN_CREATED = "authn_token_created"  # noqa: S105 - as above
+    TOKEN_REVOKED = "authn_token_revoked"  # noqa: S105 - as above
+    TOKEN_REUSED = "authn_token_reuse"  # noqa: S105 - as above
+    USER_CREATED = "user_created"
+    USER_UPDATED = "user_updated"
+    USER_DELETED = "user_deleted"
+    PRIVILEGES_CHANGED = "privilege_permissions_changed"
+    APPROVAL_OVERRIDDEN = "approval_overridden"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who did it: `kind` is user, token or operator (the command line)."""
+
+    kind: str
+    id: int | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the trail; `detail` holds no secrets, `address` is the caller's network address if known."""
+
+    at: datetime
+    event: str
+    actor: Actor
+    subject: str
+    detail: Mapping[str, object] = field(default_factory=dict)
+    namespace: str | None = None
+    project: str | None = None
+    address: str | None = None
+
+
+def record(connection: Connection, entry: Entry) -> None:
+    """Add a line, in the transaction of what it tells about."""
+    row = asdict(entry)
+    actor = row.pop("actor")
+    connection.execute(
+        insert(audit).values(**row, actor_kind=actor["kind"], actor_id=actor["id"], actor_name=actor["name"])
+    )
+
+
+def list_entries(connection: Connection, limit: int, offset: int) -> tuple[list[Entry], int]:
+    """A window of the trail, newest first, and how many lines there are."""
+    total = int(connection.execute(select(func.count()).select_from(audit)).scalar_one())
+    rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(limit).offset(offset))
+    return [
+        Entry(
+            row.at,
+            row.event,
+            Actor(row.actor_kind, row.actor_id, row.actor_name),
+            row.subject,
+            row.detail,
+            row.namespace,
+            row.project,
+            row.address,
+        )
+        for row in rows
+    ], total

@@ -1,0 +1,53 @@
+"""The agents of all projects: what is done with them, over the rows and the heartbeats that wait. All but `note` block."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from api.state import agents
+from api.state.agents import Agent, AgentKey, Standing
+from api.state.database import Database
+from api.state.heartbeats import Heartbeats
+from api.state.moment import Clock, utc_now
+
+ONLINE_WITHIN = timedelta(minutes=2)
+"""How long ago an agent may have been heard of to count as online."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Agents as the service knows them; `heartbeats` are those of this worker that are not written yet."""
+
+    database: Database
+    heartbeats: Heartbeats
+    clock: Clock = utc_now
+
+    def register(self, agent: Agent) -> None:
+        """Write at once what an agent says of itself."""
+        with self.database.writing() as connection:
+            agents.register(connection, agent)
+
+    def find(self, key: AgentKey) -> Agent:
+        """One agent; NotFound where there is none."""
+        with self.database.reading() as connection:
+            return agents.find_agent(connection, key)
+
+    def list(self, namespace: str, project: str) -> list[Agent]:
+        """The agents of a project, by name."""
+        with self.database.reading() as connection:
+            return agents.list_agents(connection, namespace, project)
+
+    def standings(self, namespace: str, project: str) -> dict[str, Standing]:
+        """How far each agent of a project is, by name; quicker than `list`."""
+        with self.database.reading() as connection:
+            return agents.list_standings(connection, namespace, project, self.clock() - ONLINE_WITHIN)
+
+    def forget(self, key: AgentKey) -> None:
+        """Forget an agent, and its heartbeat that waits; NotFound where there is none."""
+        self.heartbeats.drop(key)
+        with self.database.writing() as connection:
+            agents.remove_agent(connection, key)
+
+
+def is_online(agent: Agent, now: datetime) -> bool:
+    """Tell whether an agent was heard of lately."""
+    return now - agent.last_seen_at <= ONLINE_WITHIN

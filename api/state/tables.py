@@ -1,0 +1,165 @@
+"""The tables, as the newest migration leaves them; a test holds both to each other."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+)
+
+metadata = MetaData()
+
+
+class Moment(TypeDecorator[datetime]):
+    """An aware moment; SQLite keeps it as UTC text of one fixed form, so that text order is time order."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """The moment as the database takes it."""
+        if value is None:
+            return None
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
+        """The moment as the database gave it, in UTC."""
+        del dialect
+        if value is None:
+            return None
+        moment: datetime = value
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+generation = Table(
+    "generation",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+)
+
+users = Table(
+    "users",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("username", String(100), nullable=False),
+    Column("username_key", String(100), nullable=False, unique=True),
+    Column("firstname", String(100), nullable=False),
+    Column("lastname", String(100), nullable=False),
+    Column("password_hash", String(255), nullable=False),
+    Column("active", Boolean, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("last_login_at", Moment),
+    sqlite_autoincrement=True,  # a token of a deleted user must never fit the next user that is made
+)
+
+user_roles = Table(
+    "user_roles",
+    metadata,
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
+    Column("role", String(50), primary_key=True),
+)
+
+roles = Table(
+    "roles",
+    metadata,
+    Column("name", String(50), primary_key=True),
+    Column("description", String(200), nullable=False),
+    Column("grants", JSON, nullable=False),
+    Column("created_at", Moment, nullable=False),
+)
+
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("name", String(100), nullable=False),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("preview", String(16), nullable=False),
+    Column("grants", JSON, nullable=False),
+    Column("expires_at", Moment),
+    Column("created_at", Moment, nullable=False),
+    Column("created_by", String(100), nullable=False),
+    Column("last_used_at", Moment),
+    sqlite_autoincrement=True,
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("access_until", Moment, nullable=False),
+    Column("revoked_at", Moment),
+    Column("revoked_because", String(50)),
+    Index("sessions_by_user", "user_id"),
+    Index("sessions_by_expiry", "expires_at"),
+    Index("sessions_by_revocation", "revoked_at"),
+)
+
+refresh_tokens = Table(
+    "refresh_tokens",
+    metadata,
+    Column("jti_hash", String(64), primary_key=True),
+    Column("session_id", ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("parent", String(64)),
+    Column("kid", String(32), nullable=False),
+    Column("issued_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("used_at", Moment),
+    Column("successor", String(64)),
+    Index("refresh_tokens_by_session", "session_id"),
+    Index("refresh_tokens_by_expiry", "expires_at"),
+)
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("namespace", String(50), primary_key=True),
+    Column("project", String(50), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("type", String(20), nullable=False),
+    Column("version", Text),
+    Column("commit", String(64)),
+    Column("publish_number", BigInteger),
+    Column("status", String(20)),
+    Column("load_duration", BigInteger),
+    Column("error", Text),
+    Column("created_at", Moment, nullable=False),
+    Column("last_seen_at", Moment, nullable=False),
+    Column("loaded_at", Moment),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Moment, nullable=False),
+    Column("event", String(50), nullable=False),
+    Column("actor_kind", String(20), nullable=False),
+    Column("actor_id", Integer),
+    Column("actor_name", String(100), nullable=False),
+    Column("namespace", String(50)),
+    Column("project", String(50)),
+    Column("subject", String(200), nullable=False),
+    Column("detail", JSON, nullable=False),
+    Column("address", String(64)),
+    Index("audit_by_time", "at"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,95 @@
+"""API tokens as rows: the hash of a token's value, never the value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, update
+
+from api.state.roles import GrantRow, dump_grants, load_grants
+from api.state.tables import api_tokens
+from gitstore.errors import NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class ApiToken:
+    """One API token; `hash` is the SHA-256 of its value in hex, `id` is 0 until it is stored."""
+
+    name: str
+    hash: str
+    preview: str
+    grants: tuple[GrantRow, ...]
+    created_at: datetime
+    created_by: str
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    id: int = 0
+
+
+def add_token(connection: Connection, token: ApiToken) -> int:
+    """Store a new token and give its id."""
+    row = {
+        "name": token.name,
+        "hash": token.hash,
+        "preview": token.preview,
+        "grants": dump_grants(token.grants),
+        "expires_at": token.expires_at,
+        "created_at": token.created_at,
+        "created_by": token.created_by,
+    }
+    return int(connection.execute(insert(api_tokens).values(row).returning(api_tokens.c.id)).scalar_one())
+
+
+def find_token(connection: Connection, number: int) -> ApiToken:
+    """The token of an id; NotFound where there is none."""
+    row = connection.execute(select(api_tokens).where(api_tokens.c.id == number)).one_or_none()
+    if row is None:
+        raise _missing(number)
+    return _token(row)
+
+
+def list_tokens(connection: Connection, limit: int, offset: int) -> tuple[list[ApiToken], int]:
+    """A window of the tokens in the order they were made, and how many there are."""
+    total = int(connection.execute(select(func.count()).select_from(api_tokens)).scalar_one())
+    rows = connection.execute(select(api_tokens).order_by(api_tokens.c.id).limit(limit).offset(offset))
+    return [_token(row) for row in rows], total
+
+
+def live_tokens(connection: Connection, now: datetime) -> list[ApiToken]:
+    """Every token that has not expired."""
+    alive = or_(api_tokens.c.expires_at.is_(None), api_tokens.c.expires_at > now)
+    return [_token(row) for row in connection.execute(select(api_tokens).where(alive))]
+
+
+def remove_token(connection: Connection, number: int) -> None:
+    """Remove a token for good; NotFound where there is none."""
+    if connection.execute(delete(api_tokens).where(api_tokens.c.id == number)).rowcount == 0:
+        raise _missing(number)
+
+
+def note_uses(connection: Connection, uses: Mapping[int, datetime]) -> None:
+    """Note when tokens were last used; an earlier moment never replaces a later one."""
+    later = or_(api_tokens.c.last_used_at.is_(None), api_tokens.c.last_used_at < bindparam("used_at"))
+    statement = update(api_tokens).where(api_tokens.c.id == bindparam("token_id"), later)
+    rows = [{"token_id": number, "used_at": moment} for number, moment in uses.items()]
+    if rows:
+        connection.execute(statement.values(last_used_at=bindparam("used_at")), rows)
+
+
+def _missing(number: int) -> NotFound:
+    return NotFound(f"There is no API token {number}.")
+
+
+def _token(row: Row[Any]) -> ApiToken:
+    return ApiToken(
+        row.name,
+        row.hash,
+        row.preview,
+        load_grants(row.grants),
+        row.created_at,
+        row.created_by,
+        row.expires_at,
+        row.last_used_at,
+        row.id,
+    )

@@ -1,0 +1,122 @@
+"""Users and the roles that each has, as rows."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from api.state.tables import user_roles, users
+from gitstore.errors import AlreadyExists, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One account; `id` is 0 until it is stored, and no id is ever given twice."""
+
+    username: str
+    firstname: str
+    lastname: str
+    roles: tuple[str, ...]
+    created_at: datetime
+    password_hash: str = field(repr=False)
+    active: bool = True
+    last_login_at: datetime | None = None
+    id: int = 0
+
+
+def add_user(connection: Connection, user: User) -> int:
+    """Store a new user and give its id; AlreadyExists where the name is taken, in any case of its letters."""
+    row = {
+        "username": user.username,
+        "username_key": username_key(user.username),
+        "firstname": user.firstname,
+        "lastname": user.lastname,
+        "password_hash": user.password_hash,
+        "active": user.active,
+        "created_at": user.created_at,
+    }
+    try:
+        number = int(connection.execute(insert(users).values(row).returning(users.c.id)).scalar_one())
+    except IntegrityError as ex:
+        raise AlreadyExists(f"There is a user '{user.username}' already.") from ex
+    set_roles(connection, number, user.roles)
+    return number
+
+
+def find_user(connection: Connection, number: int) -> User:
+    """The user of an id; NotFound where there is none."""
+    row = connection.execute(select(users).where(users.c.id == number)).one_or_none()
+    if row is None:
+        raise NotFound(f"There is no user {number}.")
+    return _with_roles(connection, [row])[0]
+
+
+def find_named(connection: Connection, username: str) -> User | None:
+    """The user of a name, in any case of its letters."""
+    row = connection.execute(select(users).where(users.c.username_key == username_key(username))).one_or_none()
+    return None if row is None else _with_roles(connection, [row])[0]
+
+
+def list_users(connection: Connection, limit: int, offset: int) -> tuple[list[User], int]:
+    """A window of the users in the order they were made, and how many there are."""
+    total = int(connection.execute(select(func.count()).select_from(users)).scalar_one())
+    rows = connection.execute(select(users).order_by(users.c.id).limit(limit).offset(offset)).all()
+    return _with_roles(connection, rows), total
+
+
+def active_users(connection: Connection) -> list[User]:
+    """Everybody who may sign in."""
+    return _with_roles(connection, connection.execute(select(users).where(users.c.active)).all())
+
+
+def change_user(connection: Connection, number: int, values: Mapping[str, Any]) -> None:
+    """Set columns of a user: `firstname`, `lastname`, `password_hash`, `active`, `last_login_at`."""
+    if values:
+        connection.execute(update(users).where(users.c.id == number).values(**values))
+
+
+def set_roles(connection: Connection, number: int, names: Iterable[str]) -> None:
+    """Give a user exactly these roles."""
+    connection.execute(delete(user_roles).where(user_roles.c.user_id == number))
+    rows = [{"user_id": number, "role": name} for name in sorted(set(names))]
+    if rows:
+        connection.execute(insert(user_roles), rows)
+
+
+def remove_user(connection: Connection, number: int) -> None:
+    """Remove a user with their roles and sessions; NotFound where there is none."""
+    if connection.execute(delete(users).where(users.c.id == number)).rowcount == 0:
+        raise NotFound(f"There is no user {number}.")
+
+
+def username_key(username: str) -> str:
+    """What two names share that differ in the case of letters only."""
+    return username.lower()
+
+
+def _with_roles(connection: Connection, rows: Iterable[Row[Any]]) -> list[User]:
+    found = list(rows)
+    query = select(user_roles).order_by(user_roles.c.role)
+    if len(found) == 1:
+        query = query.where(user_roles.c.user_id == found[0].id)
+    roles: dict[int, list[str]] = {}
+    for user_id, role in connection.execute(query):
+        roles.setdefault(user_id, []).append(role)
+    return [_user(row, tuple(roles.get(row.id, ()))) for row in found]
+
+
+def _user(row: Row[Any], roles: tuple[str, ...]) -> User:
+    return User(
+        row.username,
+        row.firstname,
+        row.lastname,
+        roles,
+        row.created_at,
+        row.password_hash,
+        row.active,
+        row.last_login_at,
+        row.id,
+    )

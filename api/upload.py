@@ -1,0 +1,46 @@
+"""Uploaded files: the raw body, or the field `file` of a multipart form."""
+
+from typing import NamedTuple
+
+from falcon.asgi import Request
+from falcon.errors import MediaMalformedError, MultipartParseError
+from falcon.media.multipart import MultipartFormHandler
+
+from api.body import read_bytes
+from api.errors import ApiError, bad_request
+
+_EXTENSIONS = (".tsv", ".csv")
+
+
+class Upload(NamedTuple):
+    """A file that came in: its name (empty for a raw body) and bytes."""
+
+    name: str
+    data: bytes
+
+
+async def read_upload(req: Request, limit: int) -> Upload:
+    """The uploaded file of a request; 400 without one, 413 over `limit` bytes, 422 for another extension."""
+    if (req.content_type or "").partition(";")[0].strip().lower() != "multipart/form-data":
+        return Upload("", await read_bytes(req, limit))
+    upload = await _read_form(req, limit)
+    if not upload.name.lower().endswith(_EXTENSIONS):
+        message = f"The file must end in {' or '.join(_EXTENSIONS)}, with columns separated by tabs."
+        raise ApiError(422, "invalid_file", message)
+    return upload
+
+
+async def _read_form(req: Request, limit: int) -> Upload:
+    handler = MultipartFormHandler()
+    handler.parse_options.max_body_part_buffer_size = limit
+    if (req.content_length or 0) > limit:
+        raise ApiError(413, "body_too_large", f"The file is larger than {limit:,} bytes.")
+    try:
+        async for part in await handler.deserialize_async(req.stream, req.content_type, req.content_length):
+            if part.name == "file":
+                return Upload(part.secure_filename if part.filename else "", await part.get_data())
+    except (MultipartParseError, MediaMalformedError, UnicodeDecodeError) as ex:
+        raise bad_request(
+            "The multipart form cannot be read; send the file as its field 'file'.", "malformed_form"
+        ) from ex
+    raise bad_request("The form has no field 'file'.", "malformed_form")

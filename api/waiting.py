@@ -1,0 +1,106 @@
+"""Long polls: requests that wait until a project has another version than the one they know.
+
+They are woken by whoever reads a moved release first, mostly the watcher; and because that is only a convenience, a
+clock looks at the refs of all namespaces that are waited for once a second.
+"""
+
+import asyncio
+import re
+import time
+from collections import defaultdict
+
+from api.served import Served
+from gitstore.errors import StoreError
+from gitstore.live import LiveNamespace
+
+LONGEST_WAIT = 300
+"""Seconds; a client that asks for more is told how long it got by Preference-Applied."""
+_LOOK_INTERVAL = 1.0
+_WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([0-9]{1,9})\"?(?:$|[,;\s])", re.IGNORECASE)
+
+
+class Waiting:
+    """The long polls of one worker; a companion of the service."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._waiters: dict[str, dict[str, set[asyncio.Future[None]]]] = defaultdict(dict)
+        self._task: asyncio.Task[None] | None = None
+        self._ending = False
+        served.on_refresh = self.tell
+
+    async def start(self) -> None:
+        """Begin to look at the refs that are waited for."""
+        self._task = asyncio.create_task(self._look())
+
+    async def stop(self) -> None:
+        """End."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        self.release()
+
+    def release(self) -> None:
+        """Answer all who wait with what is served now, and let nobody wait from now on: the worker shall end."""
+        self._ending = True
+        for projects in list(self._waiters.values()):
+            for waiters in projects.values():
+                _wake(waiters)
+
+    @property
+    def count(self) -> int:
+        """How many wait."""
+        return sum(len(waiters) for projects in self._waiters.values() for waiters in projects.values())
+
+    async def wait(self, namespace: str, project: str, seconds: float) -> float:
+        """Return when another version of the project is served, or after so many seconds: how many it were."""
+        if self._ending or seconds <= 0:
+            return 0.0
+        begun = time.perf_counter()
+        loop = asyncio.get_running_loop()
+        waiter: asyncio.Future[None] = loop.create_future()
+        waiters = self._waiters[namespace].setdefault(project, set())
+        waiters.add(waiter)
+        timer = loop.call_later(seconds, _finish, waiter)
+        try:
+            await waiter
+        finally:
+            timer.cancel()
+            waiters.discard(waiter)
+        return time.perf_counter() - begun
+
+    def tell(self, namespace: str, before: LiveNamespace | None, after: LiveNamespace) -> None:
+        """Wake those who wait for a project whose version is another now."""
+        for project, waiters in self._waiters.get(namespace, {}).items():
+            if _version(before, project) != _version(after, project):
+                _wake(waiters)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_INTERVAL)
+            for namespace in [name for name, projects in self._waiters.items() if any(projects.values())]:
+                try:
+                    await self._served.namespace(namespace)
+                except (StoreError, OSError):
+                    continue  # those who wait are answered when their time is over; readiness tells of the rest
+
+
+def read_wait(header: str | None) -> int:
+    """The seconds of `Prefer: wait=<s>` (RFC 7240), at most LONGEST_WAIT; 0 where it is not there."""
+    found = _WAIT.search(header) if header else None
+    return min(int(found[1]), LONGEST_WAIT) if found else 0
+
+
+def _version(namespace: LiveNamespace | None, project: str) -> str | None:
+    found = namespace.projects.get(project) if namespace else None
+    return found.version if found else None
+
+
+def _wake(waiters: set[asyncio.Future[None]]) -> None:
+    for waiter in waiters:
+        _finish(waiter)
+
+
+def _finish(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

@@ -1,0 +1,47 @@
+"""`python -m bench [NAME…] [--quick]`: measure, and print what was reached.
+
+Everything runs on the loopback address of this machine, in a folder that goes at the end.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from bench import machine, matching, polling, publishing, reads, starting, validation
+from bench.figure import Figure, print_figures, print_head
+from bench.workbench import Workbench, prepare_environment
+
+GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
+    "reads": reads.measure,
+    "validate": validation.measure,
+    "publish": publishing.measure,
+    "polls": polling.measure,
+    "match": matching.measure,
+    "start": starting.measure,
+}
+
+
+def main() -> None:
+    """Measure the groups that are named, or all."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Waypost on this machine.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(GROUPS)}; all if none is named")
+    parser.add_argument("--quick", action="store_true", help="measure shorter and repeat less")
+    given = parser.parse_args()
+    unknown = [name for name in given.names if name not in GROUPS]
+    if unknown:
+        parser.error(f"there is no group {unknown[0]!r}; there are {', '.join(GROUPS)}")
+    begun = time.monotonic()
+    print(f"{machine.describe()}\n")
+    with tempfile.TemporaryDirectory(prefix="waypost-bench-") as folder:
+        prepare_environment(Path(folder))
+        bench = Workbench(Path(folder), quick=given.quick)
+        print_head()
+        for name in given.names or GROUPS:
+            print_figures(GROUPS[name](bench))
+    print(f"\ntaken in {time.monotonic() - begun:.0f} s{', quickly' if given.quick else ''}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""Load by wrk, over connections that are kept open."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_SCRIPT = Path(__file__).with_name("wrk.lua")
+_LONGEST = 120
+"""Seconds after which a load that is ended by hand ends by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What wrk counted; latencies in microseconds: the median, that of the slowest 1% at its least, and the worst."""
+
+    requests: int
+    bytes: int
+    microseconds: int
+    failed: int
+    median: int
+    slow: int
+    slowest: int
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return self.requests / self.microseconds * 1e6
+
+    @property
+    def flow(self) -> float:
+        """Bytes a second."""
+        return self.bytes / self.microseconds * 1e6
+
+
+def press(url: str, headers: Mapping[str, str], seconds: float, connections: int = 4) -> Load:
+    """As many requests as are answered, from one thread of wrk."""
+    command = _command(url, headers, f"{max(1, round(seconds))}s", connections)
+    return _read(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
+
+
+@contextmanager
+def pacing(url: str, headers: Mapping[str, str], connections: int, pause: int) -> Iterator[Callable[[], Load]]:
+    """Requests from each connection, `pause` milliseconds after its last answer; the callable ends them."""
+    environment = {**os.environ, "BENCH_PAUSE": str(pause)}
+    command = _command(url, headers, f"{_LONGEST}s", connections)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        yield lambda: _end(process)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _end(process: subprocess.Popen[str]) -> Load:
+    process.send_signal(signal.SIGINT)
+    return _read(process.communicate(timeout=_LONGEST)[0])
+
+
+def _command(url: str, headers: Mapping[str, str], duration: str, connections: int) -> list[str]:
+    options = ["--threads", "1", "--connections", str(connections), "--duration", duration, "--timeout", "30s"]
+    given = [word for name, value in headers.items() for word in ("--header", f"{name}: {value}")]
+    return ["wrk", *options, "--script", str(_SCRIPT), *given, url]
+
+
+def _read(output: str) -> Load:
+    load = Load(**json.loads(output.splitlines()[-1]))
+    if load.failed or not load.requests:
+        raise AssertionError(f"{load.failed} of {load.requests} requests failed:\n{output}")
+    return load

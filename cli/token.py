@@ -1,0 +1,127 @@
+"""`waypost token`: make, list and remove API tokens."""
+
+from datetime import UTC, datetime
+
+import click
+
+from api.identity.grants import BUILT_IN_ROLES, EVERY, Grant
+from api.identity.principal import OPERATOR
+from api.identity.roles import load_grants
+from api.resources.tokens import show_token
+from api.state.moment import dump_time
+from api.state.tokens import ApiToken
+from cli.exits import WrongUse
+from cli.output import print_json, print_lines, print_notes, print_rows
+from cli.services import made_services, opened_services, state_options
+from cli.setup import json_option, open_store
+
+_ALL = 1_000_000
+
+
+@click.group("token")
+def command() -> None:
+    """Make, list and remove API tokens, for agents and for CI."""
+
+
+@command.command()
+@click.argument("name")
+@click.option("--role", type=click.Choice(list(BUILT_IN_ROLES)), help="Grant what a built-in role does.")
+@click.option(
+    "--grant",
+    "grants",
+    multiple=True,
+    metavar="RESOURCE:ACTION",
+    help="Grant one thing, such as redirect:read; may be given several times.",
+)
+@click.option("--namespace", default=EVERY, show_default=True, help="The namespace that the grants hold in.")
+@click.option("--project", default=EVERY, show_default=True, help="The project of --namespace that they hold in.")
+@click.option(
+    "--expires",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]),
+    metavar="DATE",
+    help="Such as 2030-12-31 or 2030-12-31T18:00:00Z, in UTC; never if left out.",
+)
+@json_option
+@state_options
+def create(  # noqa: PLR0913 - one parameter an option
+    name: str,
+    role: str | None,
+    grants: tuple[str, ...],
+    namespace: str,
+    project: str,
+    expires: datetime | None,
+    *,
+    as_json: bool,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Make a token, and print its value this once.
+
+    For an agent: waypost token create shop-proxy --role agent --namespace sample --project shop
+    """
+    wanted = [Grant(namespace, project, *permission) for permission in _permissions(role, grants)]
+    until = expires.replace(tzinfo=UTC) if expires else None
+    with made_services(data, database) as services:
+        issued = services.tokens.create(OPERATOR, name, wanted, until)
+    if as_json:
+        print_json({**show_token(issued.token), "token": issued.value})
+    else:
+        print_lines(issued.value)
+    print_notes(f"Made the token {name}. Keep its value now: it is not shown again.")
+    if namespace not in {"*", *open_store(data).namespaces()}:
+        print_notes(f"There is no namespace {namespace} yet; until there is, the token is good for nothing.")
+
+
+@command.command("list")
+@json_option
+@state_options
+def list_(*, as_json: bool, data: str | None, database: str | None) -> None:
+    """List the tokens, without their values."""
+    with opened_services(data, database) as services:
+        found, _ = services.tokens.window(_ALL, 0)
+    if as_json:
+        print_json([show_token(token) for token in found])
+    else:
+        print_rows(("ID", "NAME", "PREVIEW", "EXPIRES", "GRANTS"), map(_row, found))
+
+
+def _read_id(_context: click.Context, _parameter: click.Parameter, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:20]) < 2**63):
+        raise click.BadParameter(f"{text!r} is no ID; give the number that `waypost token list` shows.")
+    return int(text)
+
+
+@command.command()
+@click.argument("number", callback=_read_id, metavar="ID")
+@state_options
+def delete(number: int, data: str | None, database: str | None) -> None:
+    """Remove a token: it is refused from then on.
+
+    `waypost token list` shows the IDs.
+    """
+    with opened_services(data, database) as services:
+        services.tokens.remove(OPERATOR, number)
+    print_notes(f"Removed the token {number}.")
+
+
+def _row(token: ApiToken) -> tuple[object, ...]:
+    expires = dump_time(token.expires_at) if token.expires_at else "never"
+    grants = " ".join(grant.text() for grant in load_grants(token.grants))
+    return token.id, token.name, token.preview, expires, grants
+
+
+def _permissions(role: str | None, words: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Resource and action of everything that was asked for."""
+    of_role = [(grant.resource, grant.action) for grant in BUILT_IN_ROLES[role][1]] if role else []
+    found = [*of_role, *(_permission(word) for word in words)]
+    if not found:
+        raise WrongUse("Say what the token may do, with --role agent or such as --grant redirect:read.")
+    return found
+
+
+def _permission(word: str) -> tuple[str, str]:
+    resource, colon, action = word.partition(":")
+    if not colon:
+        message = f"{word!r} is not of the form RESOURCE:ACTION, such as redirect:read."
+        raise click.BadParameter(message, param_hint="--grant")
+    return resource, action

@@ -1,0 +1,114 @@
+"""The one canonical form in which requests and sources are compared: paths, hosts and look-up keys.
+
+Two spellings of one URL that RFC 3986 calls equivalent are equal here, and nothing else is: slashes are not
+merged, dot segments not resolved, case not folded, and `%2F` stays apart from `/`.
+"""
+
+import re
+
+import idna
+
+_SAFE = r"A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]?#"
+_ALL_SAFE = re.compile(f"[{_SAFE}]*")
+_ALL_SAFE_OR_PERCENT = re.compile(f"[{_SAFE}%]*")
+_ESCAPE_OR_UNSAFE = re.compile(f"%([0-9A-Fa-f]{{2}})|[^{_SAFE}]")
+_UNSAFE = re.compile(f"[^{_SAFE}%]+")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:@\[\]]*)(?::([0-9]+))?")
+_HOST_LIMIT = 253
+_PORT_LIMIT = 65535
+
+
+def canonical_path(path: str) -> str:
+    """The canonical form of a path, with or without a query string; never fails and is its own canonical form."""
+    if _ALL_SAFE.fullmatch(path):
+        return path
+    return _ESCAPE_OR_UNSAFE.sub(_canonical_piece, path)
+
+
+def _canonical_piece(found: re.Match[str]) -> str:
+    escape: str | None = found[1]
+    if escape is None:
+        return _percent(found[0])
+    character = chr(int(escape, 16))
+    return character if character in _UNRESERVED else f"%{escape.upper()}"
+
+
+def percent_encoded(text: str) -> str:
+    """The text with every character that a URL cannot hold percent-encoded as UTF-8; escapes stay as they are."""
+    if _ALL_SAFE_OR_PERCENT.fullmatch(text):
+        return text
+    return _UNSAFE.sub(lambda found: _percent(found[0]), text)
+
+
+def _percent(text: str) -> str:
+    # surrogatepass: text that is no Unicode (refused by the record rules) still has a form, and cannot raise here
+    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
+def canonical_host(host: str) -> str:
+    """The canonical form of a host: lower case, A-labels, no port, no trailing dot.
+
+    Raises ValueError with a sentence where the text is no host: empty, with user information, or malformed.
+    """
+    if _HOST.fullmatch(host) and len(host) <= _HOST_LIMIT:
+        return host
+    name = _without_port(host).removesuffix(".")
+    if name.startswith("["):
+        return name.lower()
+    canonical = name.lower() if name.isascii() else _a_labels(name)
+    if not _HOST.fullmatch(canonical) or len(canonical) > _HOST_LIMIT:
+        raise ValueError(f"{_shown(host)} is not a host name")
+    return canonical
+
+
+def _without_port(host: str) -> str:
+    if "@" in host:
+        raise ValueError(f"{_shown(host)} holds a user name; only a host and a port may stand here")
+    parts = _AUTHORITY.fullmatch(host)
+    if parts is None:
+        raise ValueError(f"{_shown(host)} is not a host name")
+    name, port = parts[1], parts[2]
+    if port and (len(port) > len(str(_PORT_LIMIT)) or int(port) > _PORT_LIMIT):
+        raise ValueError(f"the port {_shown(port)} is greater than {_PORT_LIMIT}")
+    if not name:
+        raise ValueError("the host is missing")
+    return str(name)
+
+
+def _a_labels(name: str) -> str:
+    if len(name) > _HOST_LIMIT:
+        raise ValueError(f"{_shown(name)} is too long for a host name")
+    try:
+        return idna.encode(name, uts46=True).decode("ascii")
+    except UnicodeError as ex:
+        raise ValueError(f"{_shown(name)} is not a host name: {ex}") from ex
+
+
+def _shown(text: str, limit: int = 80) -> str:
+    return f'"{text}"' if len(text) <= limit else f'"{text[:limit]}…"'
+
+
+def split_host(source: str) -> tuple[str, str]:
+    """`host/path?query` cut before its first slash; the second part is empty where there is none."""
+    host, slash, rest = source.partition("/")
+    return host, slash + rest
+
+
+def exact_key(has_host: bool, source: str) -> str:  # noqa: FBT001 - callers pass the type's has_host
+    """The key that an exact redirect source or page path is looked up by: `/path[?query]` or `host/path[?query]`.
+
+    Empty where no request can ever equal the source: no slash, no host, or a fragment (agents never get one).
+    """
+    host, path = split_host(source) if has_host else ("", source)
+    if not path.startswith("/") or "#" in path:
+        return ""
+    if not has_host:
+        return canonical_path(path)
+    try:
+        return canonical_host(host) + canonical_path(path)
+    except ValueError:
+        return ""

@@ -1,0 +1,164 @@
+"""Which rule answers a request, which others would, and where following the answer leads.
+
+Order: BASIC_HOST, BASIC, REGEX_HOST, REGEX, then pages (BASIC_HOST, BASIC). Among exact rules of a type one whose
+source has the request's query comes first, among regexes the longer source, then the order in the files.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from content.canonical import canonical_host
+from content.match import Answer, Candidate, Chain, Hop, Match
+from content.pattern import Pattern, PatternRefused, PatternSet, compile_pattern
+from content.record import Redirect
+from content.request import Request, request_for
+from content.rule_book import RuleBook, RuleSource
+from content.template import Template, location_of
+from content.url import WEB_SCHEMES, split_url
+from content.vocabulary import RedirectType
+
+__all__ = ["Matcher", "RuleBook", "RuleSource"]
+
+
+class Matcher:
+    """Answers requests from a source of rules; pattern sets are compiled when first needed, once.
+
+    A rule that is wrong in itself (a refused regex, a malformed host) never matches; nothing here raises for it.
+    """
+
+    def __init__(self, source: RuleSource) -> None:
+        self.source = source
+        self._compiled: dict[int, tuple[Pattern, Template] | None] = {}
+
+    def match(self, request: Request) -> Match | None:
+        """The rule that answers the request, or None."""
+        return next(self._matches(request), None)
+
+    def answer(self, request: Request) -> Answer:
+        """The rule that answers, and every other rule that matches, with the reason why it lost."""
+        matches = list(self._matches(request))
+        if not matches:
+            return Answer(None)
+        winner = matches[0]
+        return Answer(winner, tuple(Candidate(match, _why(winner, match)) for match in matches[1:]))
+
+    def follow(self, request: Request, hops: int = 10) -> Chain:
+        """The chain of answers from the request on, at most `hops` redirects long."""
+        return self._walk([], (request, True), hops)
+
+    def follow_from(self, request: Request, first: Match, hops: int = 10) -> Chain:
+        """As `follow`, but the first answer is given: what happens to a visitor whom this rule redirects."""
+        return self._walk([Hop(request, first)], self._next(request, first), hops)
+
+    def _walk(self, taken: list[Hop], step: tuple[Request, bool] | None, hops: int) -> Chain:
+        seen = {hop.request: index for index, hop in enumerate(taken)}
+        while step is not None and step[0] not in seen:
+            request, paths = step
+            match = next(self._matches(request, paths=paths), None)
+            if match is None:
+                return Chain(tuple(taken))
+            if len(taken) == hops and match.redirect:
+                return Chain(tuple(taken), cut=True)
+            seen[request] = len(taken)
+            taken.append(Hop(request, match))
+            step = self._next(request, match)
+        return Chain(tuple(taken), back_to=seen[step[0]] if step else -1)
+
+    def _next(self, request: Request, match: Match) -> tuple[Request, bool] | None:
+        """The next request, and whether rules without a host apply to it; None where the chain ends.
+
+        They apply where the project is known to answer: on the host that just did, and on those that it names.
+        """
+        url = split_url(match.location)
+        if url.is_path:
+            return request_for(request.host, url.rest), True
+        if match.redirect is None or url.scheme not in WEB_SCHEMES:
+            return None
+        try:
+            host = canonical_host(url.authority or "")
+        except ValueError:
+            return None
+        return request_for(host, url.rest), host == request.host or host in self._hosts
+
+    def _matches(self, request: Request, *, paths: bool = True) -> Iterator[Match]:
+        """Every rule that matches, best first; rules without a host only where `paths` is true."""
+        keys = _keys(request, paths=paths)
+        for key in keys:
+            for position in self.source.redirects_at(key):
+                placed = self.source.redirect(position)
+                yield Match(placed, None, location_of(placed.record.target))
+        if request.host is not None:
+            yield from self._regex_matches(self._host_patterns, request.host + request.path)
+        if paths:
+            yield from self._regex_matches(self._path_patterns, request.path)
+        for key in keys:
+            for position in self.source.pages_at(key):
+                yield Match(None, self.source.page(position))
+
+    def _regex_matches(self, patterns: "_RankedPatterns", text: str) -> Iterator[Match]:
+        for position in patterns.positions(text):
+            compiled = self._compile(position)
+            captures = compiled[0].captures(text) if compiled else None
+            if compiled and captures is not None:
+                yield Match(self.source.redirect(position), None, compiled[1].expand(captures), captures)
+
+    def _compile(self, position: int) -> tuple[Pattern, Template] | None:
+        if position not in self._compiled:
+            record = self.source.redirect(position).record
+            try:
+                self._compiled[position] = compile_pattern(record.source), Template.parse(record.target)
+            except PatternRefused:
+                self._compiled[position] = None
+        return self._compiled[position]
+
+    @cached_property
+    def _host_patterns(self) -> "_RankedPatterns":
+        return _RankedPatterns(self.source.patterns(), RedirectType.REGEX_HOST)
+
+    @cached_property
+    def _path_patterns(self) -> "_RankedPatterns":
+        return _RankedPatterns(self.source.patterns(), RedirectType.REGEX)
+
+    @cached_property
+    def _hosts(self) -> frozenset[str]:
+        return frozenset(self.source.hosts())
+
+
+class _RankedPatterns:
+    """The patterns of one type in the order in which they are asked: longer source first, then file order."""
+
+    def __init__(self, patterns: Iterable[tuple[int, RedirectType, str]], kind: RedirectType) -> None:
+        ranked = sorted(
+            ((position, source) for position, its_kind, source in patterns if its_kind is kind),
+            key=lambda item: (-len(item[1]), item[0]),
+        )
+        self._positions = [position for position, _ in ranked]
+        self._set = PatternSet([source for _, source in ranked])
+
+    def positions(self, text: str) -> Iterator[int]:
+        """The positions of the rules whose pattern matches the text, best first."""
+        return (self._positions[number] for number in self._set.candidates(text)) if self._positions else iter(())
+
+
+def _keys(request: Request, *, paths: bool) -> Sequence[str]:
+    """The keys of exact rules in their order: with the host before without, with the query before without."""
+    host, path, query = request
+    plain = (path,) if query is None else (f"{path}?{query}", path)
+    with_host = () if host is None else tuple(host + key for key in plain)
+    return (*with_host, *plain) if paths else with_host
+
+
+def _why(winner: Match, loser: Match) -> str:
+    if winner.redirect is None or loser.redirect is None:
+        return "redirects come before pages" if winner.redirect else "an earlier page has the path"
+    return _why_redirect(winner.redirect.record, loser.redirect.record)
+
+
+def _why_redirect(winner: Redirect, loser: Redirect) -> str:
+    if winner.type is not loser.type:
+        return f"{winner.type} comes before {loser.type}"
+    if winner.type.is_exact:
+        with_query = "?" in winner.source and "?" not in loser.source
+        return "a source with the query string comes first" if with_query else "an earlier rule has the same source"
+    longer = len(winner.source) > len(loser.source)
+    return "the longer source comes first" if longer else "the earlier of two equally long sources comes first"

@@ -1,0 +1,23 @@
+"""The one parser for names that arrive from outside: namespaces, projects, drafts and agents.
+
+A name that passes here can stand in a path, a ref and a log line without further care.
+"""
+
+import re
+
+NAME_PATTERN = r"[A-Za-z0-9_-]{1,50}"
+AGENT_NAME_PATTERN = r"[A-Za-z0-9_-]{1,64}"
+DEFAULT_DRAFT = "main"
+
+_NAME = re.compile(NAME_PATTERN)
+_AGENT_NAME = re.compile(AGENT_NAME_PATTERN)
+
+
+def is_name(text: str) -> bool:
+    """Tell whether the text may name a namespace, a project or a draft."""
+    return _NAME.fullmatch(text) is not None
+
+
+def is_agent_name(text: str) -> bool:
+    """Tell whether the text may name an agent: letters, digits, underscores and hyphens only."""
+    return _AGENT_NAME.fullmatch(text) is not None

@@ -1,0 +1,53 @@
+"""What is wrong with one record alone: everything that its own fields show."""
+
+import re
+
+from content.problem import Problem
+from content.problem_codes import problem
+from content.record import Page, Record, Redirect
+from content.request import NOT_TEXT
+from content.source_rules import exact_source_problems, regex_source_problems
+from content.target_rules import target_problems
+from content.vocabulary import PageType, RedirectType
+
+# What nearly every record is: it takes one look (about a microsecond) to see that nothing is wrong with it.
+_PLAIN_SOURCE = re.compile(r"/[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*")
+_PLAIN_TARGET = re.compile(r"/(?!/)[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%?#]*")
+
+
+def record_problems(record: Record) -> list[Problem]:
+    """Errors and warnings of a record that has passed the schema; pointers are below the record (`/source`)."""
+    if isinstance(record, Page):
+        return _page_problems(record)
+    if (
+        record.type is RedirectType.BASIC
+        and _PLAIN_SOURCE.fullmatch(record.source)
+        and _PLAIN_TARGET.fullmatch(record.target)
+    ):
+        return []
+    return _redirect_problems(record)
+
+
+def _page_problems(page: Page) -> list[Problem]:
+    if page.type is PageType.BASIC and _PLAIN_SOURCE.fullmatch(page.path):
+        return []
+    found = _control_characters(page.path, "/path")
+    return found or exact_source_problems(page.path, "/path", has_host=page.type.has_host)
+
+
+def _redirect_problems(redirect: Redirect) -> list[Problem]:
+    kind, source = redirect.type, redirect.source
+    found, pattern = _control_characters(source, "/source"), None
+    if not found and kind.is_exact:
+        found = exact_source_problems(source, "/source", has_host=kind.has_host)
+    elif not found:
+        pattern, found = regex_source_problems(source, has_host=kind.has_host)
+    return found + (_control_characters(redirect.target, "/target") or target_problems(redirect, pattern))
+
+
+def _control_characters(text: str, pointer: str) -> list[Problem]:
+    found = NOT_TEXT.search(text)
+    if found is None:
+        return []
+    place = f"U+{ord(found[0]):04X} at character {found.start() + 1}"
+    return [problem("control_character", f"a {pointer[1:]} cannot hold control characters: {place}", pointer)]

@@ -1,0 +1,57 @@
+"""What is asked of an agent: a host, a path and a query, each in its canonical form."""
+
+import re
+from typing import NamedTuple
+
+from content.canonical import canonical_host, canonical_path, split_host
+from content.url import WEB_SCHEMES, split_url
+
+NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+"""What no URL may hold: control characters (C0, DEL, C1) and halves of surrogate pairs."""
+
+
+URL_LIMIT = 16_384
+"""The characters of a URL at most: twice what a source may have, and bounds what one question can cost."""
+
+
+class Request(NamedTuple):
+    """A request in canonical form; `host` is None where it is not known, `query` is None where there is no `?`."""
+
+    host: str | None
+    path: str
+    query: str | None
+
+    @property
+    def text(self) -> str:
+        """The request as a person would write it, without a scheme."""
+        query = "" if self.query is None else f"?{self.query}"
+        return f"{self.host or ''}{self.path}{query}"
+
+
+def parse_request(url: str) -> Request:
+    """The request for an absolute `http` or `https` URL, or for a path (then its host is None).
+
+    A fragment is dropped, as every client does. Raises ValueError with a sentence where the text is neither.
+    """
+    if len(url) > URL_LIMIT:
+        raise ValueError(f"a URL has at most {URL_LIMIT} characters; this one has {len(url)}")
+    if NOT_TEXT.search(url):
+        raise ValueError("a URL cannot hold control characters")
+    scheme, authority, rest = parts = split_url(url)
+    if not scheme and not parts.is_path:
+        raise ValueError('write a path that begins with one "/", or a URL that begins with http:// or https://')
+    if scheme and (scheme not in WEB_SCHEMES or authority is None):
+        raise ValueError("a URL begins with http:// or https://")
+    return request_for(canonical_host(authority) if authority is not None else None, rest)
+
+
+def request_for(host: str | None, path: str) -> Request:
+    """The request for a canonical host and a path with its query string, as a client would send it."""
+    path, question_mark, query = canonical_path(path.partition("#")[0]).partition("?")
+    return Request(host, path or "/", query if question_mark else None)
+
+
+def parse_key(key: str) -> Request:
+    """The request that an `exact_key` stands for."""
+    host, path = split_host(key)
+    return request_for(host or None, path)

@@ -1,0 +1,93 @@
+"""What a matcher looks rules up in: the protocol, and the rules of a project in memory."""
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Protocol
+
+from content.canonical import exact_key, split_host
+from content.record import Page, Placed, Redirect
+from content.vocabulary import RedirectType
+
+
+class RuleSource(Protocol):
+    """Rules by key: those in memory, or those of a compiled release. Positions count in file order."""
+
+    def redirects_at(self, key: str) -> Sequence[int]:
+        """The positions of the exact redirects with this `exact_key`, in file order."""
+        ...
+
+    def pages_at(self, key: str) -> Sequence[int]:
+        """The positions of the pages with this `exact_key`, in file order."""
+        ...
+
+    def redirect(self, position: int) -> Placed[Redirect]:
+        """The redirect at a position."""
+        ...
+
+    def page(self, position: int) -> Placed[Page]:
+        """The page at a position."""
+        ...
+
+    def patterns(self) -> Sequence[tuple[int, RedirectType, str]]:
+        """Position, type and source of every regex redirect, in file order."""
+        ...
+
+    def hosts(self) -> Collection[str]:
+        """The canonical hosts of all exact redirects and pages that name one: hosts that the project serves."""
+        ...
+
+
+class RuleBook:
+    """A `RuleSource` in memory; a record's position is its index in the sequence given."""
+
+    def __init__(self, redirects: Iterable[Placed[Redirect]], pages: Iterable[Placed[Page]]) -> None:
+        self._redirects = tuple(redirects)
+        self._pages = tuple(pages)
+        types = [placed.record.type for placed in self._redirects]
+        self._redirects_at = _index(
+            (position, exact_key(kind.has_host, self._redirects[position].record.source))
+            for position, kind in enumerate(types)
+            if kind.is_exact
+        )
+        self._pages_at = _index(
+            (position, exact_key(placed.record.type.has_host, placed.record.path))
+            for position, placed in enumerate(self._pages)
+        )
+        self._patterns = tuple(
+            (position, kind, self._redirects[position].record.source)
+            for position, kind in enumerate(types)
+            if not kind.is_exact
+        )
+        self._hosts = frozenset(split_host(key)[0] for index in (self._redirects_at, self._pages_at) for key in index)
+
+    def redirects_at(self, key: str) -> Sequence[int]:
+        """See `RuleSource`."""
+        return self._redirects_at.get(key, ())
+
+    def pages_at(self, key: str) -> Sequence[int]:
+        """See `RuleSource`."""
+        return self._pages_at.get(key, ())
+
+    def redirect(self, position: int) -> Placed[Redirect]:
+        """See `RuleSource`."""
+        return self._redirects[position]
+
+    def page(self, position: int) -> Placed[Page]:
+        """See `RuleSource`."""
+        return self._pages[position]
+
+    def patterns(self) -> Sequence[tuple[int, RedirectType, str]]:
+        """See `RuleSource`."""
+        return self._patterns
+
+    def hosts(self) -> Collection[str]:
+        """See `RuleSource`."""
+        return self._hosts - {""}
+
+
+def _index(keys: Iterable[tuple[int, str]]) -> dict[str, tuple[int, ...]]:
+    """Positions by key; a source that no request can equal has no key and is left out."""
+    index: dict[str, tuple[int, ...]] = {}
+    for position, key in keys:
+        if key:
+            index[key] = (*index.get(key, ()), position)
+    return index

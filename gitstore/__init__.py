@@ -1,0 +1,1 @@
+"""Content in Git: bare repositories, drafts, publishing, history and compiled releases."""

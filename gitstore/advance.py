@@ -1,0 +1,94 @@
+"""Moving release one commit on: the one way by which anything becomes published.
+
+The merged content is checked and compiled first; the move of the ref is the only commit point. A crash before it
+leaves objects that nothing names and compiled files that no manifest in use names, and nothing else.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain
+
+from content.diff import Counts, count
+from content.vocabulary import Kind
+from gitstore.changes import ChangesByKind, changes_between
+from gitstore.checks import check_snapshot
+from gitstore.cleaning import clean_daily, clean_releases
+from gitstore.compiler import Compiler, refuse
+from gitstore.drafts import project_tree
+from gitstore.errors import NothingToPublish
+from gitstore.layout import RELEASE_REF, CommitId, TreeId
+from gitstore.messages import PUBLISHED_BY, dump_message, publish_message, signature
+from gitstore.numbering import ensure_manifest
+from gitstore.repository import Author, Update
+from gitstore.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What release becomes: `tree` is the project's new folder, None to remove the project.
+
+    `text` is the message, empty for one that says what changed; `merges` is the draft's head that comes in.
+    """
+
+    project: str
+    release: CommitId
+    tree: TreeId | None
+    publisher: Author
+    text: str = ""
+    trailers: Mapping[str, str] = field(default_factory=dict)
+    merges: CommitId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A publish that happened: the project's version and number now, and how many records it changed."""
+
+    version: CommitId
+    number: int
+    counts: Mapping[Kind, Counts]
+
+
+def advance(compiler: Compiler, update: Update, step: Step) -> Published:
+    """Take the step; Invalid, NothingToPublish or LostRace leave everything as it was."""
+    before = project_tree(update, step.release, step.project)
+    if step.tree == before:
+        raise NothingToPublish(f"{step.project} is published just so already; there is nothing to publish.")
+    old, new = (compiler.snapshot(step.project, tree) if tree else None for tree in (before, step.tree))
+    changes = changes_between(old, new)
+    if new and step.tree:
+        _keep_policy(old, new, changes)
+        _compile(compiler, step, (old, new), changes)
+    counts = {kind: count(of_kind) for kind, of_kind in changes.items()}
+    commit = _commit(update, step, counts)
+    manifest = ensure_manifest(compiler, commit)
+    update.move(RELEASE_REF, step.release, commit)
+    with suppress(OSError):  # the publish has happened; what could not be removed is removed after the next one
+        clean_releases(compiler.paths, manifest)
+        clean_daily(compiler.paths)
+    return Published(commit, manifest.projects[step.project].newest, counts)
+
+
+def _keep_policy(old: Snapshot | None, new: Snapshot, changes: ChangesByKind) -> None:
+    """Hold changed rules to the lint that release asks for, even where they come with a project.yaml that asks less."""
+    if old and old.settings.strict and not new.settings.strict and any(changes.values()):
+        refuse(new, check_snapshot(new), strict=True)
+
+
+def _compile(compiler: Compiler, step: Step, states: tuple[Snapshot | None, Snapshot], changes: ChangesByKind) -> None:
+    """Compile the new state; where the old one was never right, what changed is not all that can be wrong."""
+    known = ensure_manifest(compiler, step.release).projects.get(step.project)
+    old, new = states
+    if old is None or known is None or known.tree is None or known.failed:
+        compiler.release(step.project, new.tree)
+    else:
+        compiler.compile_change(old, new, list(chain.from_iterable(changes.values())))
+
+
+def _commit(update: Update, step: Step, counts: Mapping[Kind, Counts]) -> CommitId:
+    root = update.put_folder(update.commit(step.release).tree, step.project, step.tree)
+    message = dump_message(
+        publish_message(step.project, counts, step.text), {PUBLISHED_BY: signature(step.publisher), **step.trailers}
+    )
+    parents = (step.release, step.merges) if step.merges else (step.release,)
+    return update.write_commit(root, parents, step.publisher, message)

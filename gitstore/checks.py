@@ -1,0 +1,122 @@
+"""What stops a snapshot from being published: every file, the whole set, and the project's own tests."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+
+from content.canonical import exact_key
+from content.diff import Change
+from content.expectations import failed_expectations
+from content.matching import Matcher
+from content.problem import Problem, Severity
+from content.record import Placed, Redirect
+from content.request import Request, parse_key
+from content.rule_book import RuleBook
+from content.set_rules import HOPS, duplicate_problems, set_problems
+from content.vocabulary import Kind
+from gitstore.snapshot import Snapshot
+
+_MOST_REQUESTS = 20_000
+"""Requests beyond which walking all rules is no slower: 100,000 take about a second."""
+
+
+def matcher_of(snapshot: Snapshot) -> Matcher:
+    """Answers requests as the snapshot's rules do."""
+    return Matcher(RuleBook(snapshot.redirects(), snapshot.pages()))
+
+
+def check_snapshot(snapshot: Snapshot) -> list[Problem]:
+    """Every error and warning of a project, those of single rules, of the set, and of its tests."""
+    redirects, pages = snapshot.redirects(), snapshot.pages()
+    matcher = Matcher(RuleBook(redirects, pages))
+    in_set = [*_duplicates(snapshot), *set_problems(matcher, redirects, pages)]
+    found = [*snapshot.problems, *_placed_only(in_set)]
+    return sorted([*found, *_failed_tests(snapshot, matcher, found)], key=_by_place)
+
+
+def check_change(before: Snapshot, snapshot: Snapshot, matcher: Matcher, changes: Sequence[Change]) -> list[Problem]:
+    """What `changes` make wrong in a snapshot that was right `before` them; costs what changed, not what exists.
+
+    See `_touched` for what that is.
+    """
+    files = [problem for problem in snapshot.problems if problem.severity is Severity.ERROR]
+    found = [*files, *_placed_only(_duplicates(snapshot))]
+    if not found:
+        is_same_site = before.hosts == snapshot.hosts
+        redirects = _touched(snapshot, matcher, changes) if is_same_site else snapshot.redirects()
+        found = _placed_only(set_problems(matcher, redirects, snapshot.pages()))
+    return [*found, *_failed_tests(snapshot, matcher, found)]
+
+
+def stopping(snapshot: Snapshot, problems: Iterable[Problem]) -> list[Problem]:
+    """The problems that stop a publish: the errors, and with `lint: strict` all of them."""
+    return [problem for problem in problems if snapshot.settings.strict or problem.severity is Severity.ERROR]
+
+
+def _touched(snapshot: Snapshot, matcher: Matcher, changes: Sequence[Change]) -> Sequence[Placed[Redirect]]:
+    """The rules that the changes can have made wrong: those that answer where they were made, and new loops whole.
+
+    An exact rule changes the answers to requests for its own source alone, on each host that the project serves; so
+    every new loop leads through one of these, and is found from there. A pattern may answer anywhere, and a host that
+    comes to be served lets rules without a host answer there: then all rules are looked at.
+    """
+    hosts = (None, *matcher.source.hosts())
+    exact = _redirects(changes)
+    if not _is_confined(matcher, exact) or len(exact) * len(hosts) > _MOST_REQUESTS:
+        return snapshot.redirects()
+    requests = {request for record in exact for request in _requests(record, hosts)}
+    keys = {exact_key(record.type.has_host, source) for record in exact for source in _with_path_alone(record.source)}
+    at = set(chain.from_iterable(matcher.source.redirects_at(key) for key in keys))
+    for request in requests:
+        followed = matcher.follow(request, HOPS)
+        at |= {hop.match.redirect.position for hop in followed.hops if followed.endless and hop.match.redirect}
+    return [matcher.source.redirect(position) for position in sorted(at)]
+
+
+def _is_confined(matcher: Matcher, changed: Iterable[Redirect]) -> bool:
+    """Tell whether the requests whose answers changed can be listed: not those of a pattern, nor of unknown hosts."""
+    has_host_patterns = any(type_.has_host for _, type_, _ in matcher.source.patterns())
+    return not has_host_patterns and all(record.type.is_exact for record in changed)
+
+
+def _requests(record: Redirect, hosts: Iterable[str | None]) -> Iterator[Request]:
+    """The requests that an exact rule answers, on these hosts unless it names one."""
+    for source in _with_path_alone(record.source):
+        key = exact_key(record.type.has_host, source)
+        if key:
+            request = parse_key(key)
+            yield from [request] if record.type.has_host else (request._replace(host=host) for host in hosts)
+
+
+def _with_path_alone(source: str) -> set[str]:
+    """A source, and the one that answers in its place for any other query."""
+    return {source, source.partition("?")[0]}
+
+
+def _redirects(changes: Sequence[Change]) -> list[Redirect]:
+    return [record for change in changes for record in (change.old, change.new) if isinstance(record, Redirect)]
+
+
+def _duplicates(snapshot: Snapshot) -> list[Problem]:
+    """Ids are compared first: 100,000 numbers in a set take 5 ms, and nothing is built when they differ."""
+    found: list[Problem] = []
+    for kind in Kind:
+        ids = [file.part.ids for file in snapshot.rule_files[kind]]
+        if len(set(chain.from_iterable(ids))) != sum(map(len, ids)):
+            found += duplicate_problems(snapshot.placed(kind))
+    return found
+
+
+def _failed_tests(snapshot: Snapshot, matcher: Matcher, found: Iterable[Problem]) -> list[Problem]:
+    if any(problem.severity is Severity.ERROR for problem in found):
+        return []
+    return _placed_only(failed_expectations(matcher, snapshot.expectations))
+
+
+def _placed_only(problems: Iterable[Problem]) -> list[Problem]:
+    """Problems of a whole rule: at its file and line, without a pointer, which would be one into the rule alone."""
+    return [replace(problem, pointer="") if problem.file else problem for problem in problems]
+
+
+def _by_place(problem: Problem) -> tuple[str, int, int]:
+    return problem.file, problem.line, problem.column

@@ -1,0 +1,102 @@
+"""From a project's tree in Git to the compiled release that agents read, checked on the way."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from content.diff import Change
+from content.problem import Problem, Severity
+from content.vocabulary import Kind
+from gitstore.checks import check_change, check_snapshot, stopping
+from gitstore.directory import NamespacePaths
+from gitstore.errors import Busy, Invalid
+from gitstore.layout import BlobId, TreeId
+from gitstore.lock import acquire
+from gitstore.part_store import PartStore
+from gitstore.release import Release, dump_release, release_path, store_release
+from gitstore.repository import Repository
+from gitstore.sections import Damaged
+from gitstore.snapshot import File, Snapshot, shown, take_snapshot
+
+_WAIT_SECONDS = 120.0
+_FEW = 20
+"""Changes of more than one rule in so many are checked with all the others: then reading all at once is quicker."""
+
+
+class Compiler:
+    """Compiles the trees of one namespace; held for one operation, for it keeps the repository open."""
+
+    def __init__(self, paths: NamespacePaths, repository: Repository, parts: PartStore) -> None:
+        self.paths = paths
+        self.repository = repository
+        self._parts = parts
+        self._snapshots: dict[tuple[str, TreeId], Snapshot] = {}
+
+    def snapshot(self, project: str, tree: TreeId) -> Snapshot:
+        """A project's tree, read once an operation."""
+        found = self._snapshots.get((project, tree))
+        if found is None:
+            found = self._snapshots[project, tree] = self._read(project, tree)
+        return found
+
+    def _read(self, project: str, tree: TreeId) -> Snapshot:
+        files = [File(shown(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)]
+        return take_snapshot(project, tree, files, self.repository, self._parts)
+
+    def release(self, project: str, tree: TreeId) -> Release:
+        """The release of a tree; compiled where the file is missing or damaged. Invalid where its content is wrong."""
+        found = self._open(project, tree)
+        if found is None:
+            with once_at_a_time(self.paths):
+                found = self._open(project, tree) or self._compile(self.snapshot(project, tree))
+        return found
+
+    def compile_change(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> Release:
+        """Compile a state that was right `before` the changes, checking what they touch; Invalid where they are wrong."""
+        found = self._open(snapshot.project, snapshot.tree)
+        if found:
+            return found
+        if snapshot.settings.strict or len(changes) * _FEW > snapshot.count(Kind.REDIRECTS):
+            return self._compile(snapshot)
+        data = dump_release(snapshot)
+        matcher = Release(snapshot.project, memoryview(data), trusted=True).matcher
+        refuse(snapshot, check_change(before, snapshot, matcher, changes))
+        return self._store(snapshot.project, snapshot.tree, data)
+
+    def _compile(self, snapshot: Snapshot) -> Release:
+        refuse(snapshot, check_snapshot(snapshot))
+        return self._store(snapshot.project, snapshot.tree, dump_release(snapshot))
+
+    def _open(self, project: str, tree: TreeId) -> Release | None:
+        try:
+            return Release.open(project, release_path(self.paths.releases, tree))
+        except (FileNotFoundError, Damaged, ValueError):  # ValueError: an empty file cannot be mapped
+            return None
+
+    def _store(self, project: str, tree: TreeId, data: bytes) -> Release:
+        path = release_path(self.paths.releases, tree)
+        store_release(path, data)
+        return Release(project, memoryview(data), trusted=True)
+
+
+def refuse(snapshot: Snapshot, problems: Sequence[Problem], *, strict: bool = False) -> None:
+    """Raise Invalid where any of the problems stops a publish of the snapshot; with `strict` all of them do."""
+    found = problems if strict else stopping(snapshot, problems)
+    if found:
+        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        only_warnings = all(problem.severity is Severity.WARNING for problem in found)
+        why = " (with `lint: strict` in project.yaml warnings stop a publish too)" if only_warnings else ""
+        raise Invalid(f"The project {snapshot.project} has {count}{why}; nothing was published.", found)
+
+
+@contextmanager
+def once_at_a_time(paths: NamespacePaths) -> Iterator[None]:
+    """Let one process compile a namespace's files while the others wait for what it makes."""
+    paths.compiled.mkdir(parents=True, exist_ok=True)
+    handle = os.open(paths.compiled / "compile.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        if not acquire(handle, _WAIT_SECONDS):
+            raise Busy("This namespace is still being compiled. Try again in a moment.")
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,75 @@
+"""The fast path for files of one rule a line in JSON flow, as imports write them.
+
+Only lines that equal our own dump of what `orjson` reads from them are taken; for anything else there is the strict
+reader. Both give the same result (a law in the tests); this one is several times faster.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import orjson
+
+from content.vocabulary import Kind
+from gitstore.dump import dump_json
+
+_HEADS = {f"{kind.value}:": kind for kind in Kind}
+_LEAD = re.compile(r" *- (?={)")
+_NOTHING = re.compile(r" *(?:#.*)?")
+_FIELDS = frozenset({"type", "source", "target", "status", "note", "tags", "path", "contentType", "content", "file"})
+# What else YAML takes for a line break, or drops: with these in it a line is not what it seems.
+_ODD = re.compile("[\x85\u2028\u2029\ufeff]")
+
+
+class FlowLines(NamedTuple):
+    """The rules of a file, with the line that each stands in and the column of its `{`, both from 1."""
+
+    kind: Kind
+    items: list[dict[str, Any]]
+    lines: list[int]
+    column: int
+
+
+def read_flow_lines(text: str) -> FlowLines | None:
+    """The rules, where each line is one in canonical flow, a comment or blank; None where the strict reader must look."""
+    if "\r" in text or not (text.isascii() or _ODD.search(text) is None):
+        return None
+    kind: Kind | None = None
+    lead, items, lines = "", [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if lead and line.startswith(lead):
+            fields = _read_fields(line[len(lead) :])
+            if fields is None:
+                return None
+            items.append(fields)
+            lines.append(number)
+        elif _NOTHING.fullmatch(line):
+            continue
+        elif kind is None and line in _HEADS:
+            kind = _HEADS[line]
+        elif kind and not lead and (found := _LEAD.match(line)) and (fields := _read_fields(line[found.end() :])):
+            lead = found[0]
+            items.append(fields)
+            lines.append(number)
+        else:
+            return None
+    return FlowLines(kind, items, lines, len(lead) + 1) if kind else None
+
+
+def _read_fields(line: str) -> dict[str, Any] | None:
+    try:
+        fields = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return fields if _is_plain(fields) and dump_json(fields) == line else None
+
+
+def _is_plain(fields: object) -> bool:
+    """True for fields that we know, each a text or a list of texts; then the line's YAML is its JSON."""
+    if not isinstance(fields, dict) or not _FIELDS.issuperset(fields):
+        return False
+    for value in fields.values():
+        if value.__class__ is not str and not (
+            value.__class__ is list and all(isinstance(each, str) for each in value)
+        ):
+            return False
+    return True

@@ -1,0 +1,88 @@
+"""The publishes of a project, newest first: what the index knows, and what each commit says."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from content.diff import Counts
+from content.vocabulary import Kind
+from gitstore.changes import ChangesByKind, changes_between, count_changes
+from gitstore.compiler import Compiler
+from gitstore.layout import CommitId, TreeId
+from gitstore.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, ROLLED_BACK_TO, load_message, signature
+from gitstore.numbering import ensure_manifest, read_index
+from gitstore.repository import Repository
+from gitstore.snapshot import Snapshot
+from gitstore.versions import Version, VersionIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """One publish in a history. `author` wrote it, `published_by` made it live; `time` is seconds since 1970.
+
+    `served` is false of one that was pushed by a plain git and found wrong: agents never got it.
+    """
+
+    version: CommitId
+    number: int
+    time: int
+    author: str
+    published_by: str
+    approved_by: str
+    override: str
+    rolled_back_to: str
+    message: str
+    counts: Mapping[Kind, Counts]
+    served: bool
+
+
+def version_index(compiler: Compiler, project: str) -> VersionIndex:
+    """All versions of a project, its present one included; those of a deleted project too."""
+    entry = ensure_manifest(compiler, compiler.repository.release()).projects.get(project)
+    return read_index(compiler, project, *((entry.newest, entry.newest_commit) if entry else (0, CommitId(""))))
+
+
+def list_publishes(compiler: Compiler, project: str, offset: int, limit: int) -> tuple[list[Publish], int]:
+    """A window of the history, newest first, and how many publishes there are."""
+    index = version_index(compiler, project)
+    versions = index.window(offset, limit)
+    return [read_publish(compiler, project, index, version) for version in versions], index.last
+
+
+def read_publish(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> Publish:
+    """One publish, with who made it and what it says."""
+    info = compiler.repository.commit(version.commit)
+    text, trailers = load_message(info.message)
+    written_by = _second_parent_author(compiler.repository, info.parents) or signature(info.author)
+    return Publish(
+        version.commit,
+        version.number,
+        version.time,
+        written_by,
+        trailers.get(PUBLISHED_BY) or signature(info.author),
+        trailers.get(APPROVED_BY, ""),
+        trailers.get(OVERRIDE, ""),
+        trailers.get(ROLLED_BACK_TO, ""),
+        text,
+        version.counts or count_changes(*_states(compiler, project, index, version)),
+        not version.refused,
+    )
+
+
+def publish_changes(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> ChangesByKind:
+    """What a publish changed, rule by rule."""
+    return changes_between(*_states(compiler, project, index, version))
+
+
+def _states(
+    compiler: Compiler, project: str, index: VersionIndex, version: Version
+) -> tuple[Snapshot | None, Snapshot | None]:
+    before = index.get(version.number - 1).tree if version.number > 1 else None
+    return _snapshot(compiler, project, before), _snapshot(compiler, project, version.tree)
+
+
+def _snapshot(compiler: Compiler, project: str, tree: TreeId | None) -> Snapshot | None:
+    return compiler.snapshot(project, tree) if tree else None
+
+
+def _second_parent_author(repository: Repository, parents: tuple[CommitId, ...]) -> str:
+    return signature(repository.commit(parents[1]).author) if len(parents) > 1 else ""

@@ -1,0 +1,84 @@
+"""The words of commits: one sentence of what happened, then trailers that `git log` and this product can read."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from content.diff import Change, ChangeType, Counts, count
+from content.vocabulary import Kind
+from gitstore.repository import Author
+
+PUBLISHED_BY = "Published-by"
+APPROVED_BY = "Approved-by"
+OVERRIDE = "Override-reason"
+ROLLED_BACK_TO = "Rolled-back-to"
+SELECTED_FROM = "Selected-from"
+_OURS = (PUBLISHED_BY, APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM)
+_NAMED_AT_MOST = 3
+_VERBS = {ChangeType.ADDED: "Add", ChangeType.CHANGED: "Change", ChangeType.REMOVED: "Remove"}
+
+
+class Message(NamedTuple):
+    """A commit message taken apart."""
+
+    text: str
+    trailers: Mapping[str, str]
+
+
+def edit_message(changes: Sequence[Change]) -> str:
+    """What an edit of a draft did: its rules by name while they are few, else how many."""
+    if len(changes) <= _NAMED_AT_MOST:
+        return "; ".join(map(_sentence, changes)) or "Change nothing"
+    return _capital(count_text({kind: count([each for each in changes if each.kind is kind]) for kind in Kind}))
+
+
+def publish_message(project: str, counts: Mapping[Kind, Counts], message: str) -> str:
+    """The text of a publish: the caller's words, else what it does."""
+    return message.strip() or f"Publish {project}: {count_text(counts)}"
+
+
+def count_text(counts: Mapping[Kind, Counts]) -> str:
+    """Such as `2 redirects added, 1 page changed`."""
+    parts = [
+        f"{number} {kind.value if number > 1 else kind.value.removesuffix('s')} {name}"
+        for kind, numbers in counts.items()
+        for name, number in numbers.wire().items()
+        if number
+    ]
+    return ", ".join(parts) or "no rule changed"
+
+
+def dump_message(text: str, trailers: Mapping[str, str]) -> str:
+    """A whole message; a line of the text that would read as one of our trailers is indented."""
+    lines = [f" {line}" if _is_trailer(line) else line for line in text.strip().splitlines()]
+    tail = [f"{name}: {' '.join(value.split())}" for name, value in trailers.items() if value]
+    return "\n".join([*lines, "", *tail] if tail else lines) + "\n"
+
+
+def load_message(message: str) -> Message:
+    """Take a message apart into its text and our trailers."""
+    lines = message.rstrip().splitlines()
+    own = {name: value.strip() for name, _, value in (line.partition(":") for line in lines if _is_trailer(line))}
+    return Message("\n".join(line for line in lines if not _is_trailer(line)).strip(), own)
+
+
+def signature(author: Author) -> str:
+    """A person in a trailer."""
+    return author.line().decode()
+
+
+def _sentence(change: Change) -> str:
+    fields = f" ({', '.join(change.fields)})" if change.change is ChangeType.CHANGED else ""
+    return f"{_VERBS[change.change]} {change.kind.removesuffix('s')} {_one_line(change.identity)}{fields}"
+
+
+def _one_line(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= 100 else f"{words[:99]}…"  # noqa: PLR2004 - what a log line holds
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _is_trailer(line: str) -> bool:
+    return line.startswith(tuple(f"{name}:" for name in _OURS))

@@ -1,0 +1,148 @@
+"""Counting publishes: from the first-parent history of release to version indexes and manifests.
+
+Every first-parent commit that changed a project's folder is a version of that project, and has its next number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import count
+
+from content.diff import Counts
+from content.names import is_name
+from content.vocabulary import Kind
+from gitstore.changes import count_changes
+from gitstore.compiler import Compiler, once_at_a_time
+from gitstore.errors import Invalid
+from gitstore.layout import CommitId, TreeId
+from gitstore.manifest import Manifest, ProjectEntry, load_manifest, store_manifest
+from gitstore.repository import CommitInfo, Repository
+from gitstore.versions import Version, VersionIndex, holds, write_versions
+
+Rows = dict[str, list[Version]]
+_COUNT_AT_MOST = 20
+"""Commits whose changes are counted while a manifest is made; those of a longer history when somebody asks."""
+_NONE_YET = Manifest(CommitId(""))
+
+
+def ensure_manifest(compiler: Compiler, commit: CommitId) -> Manifest:
+    """The manifest of a release commit, made now where it is missing, with every release that it names compiled."""
+    found = load_manifest(compiler.paths.manifests, commit)
+    if found:
+        return found
+    with once_at_a_time(compiler.paths):
+        base, rows = _number(compiler, commit)
+    entries = {name: _serve(compiler, name, base.projects.get(name), versions[-1]) for name, versions in rows.items()}
+    manifest = base.with_projects(commit, entries)
+    store_manifest(compiler.paths.manifests, manifest)
+    return manifest
+
+
+def project_trees(repository: Repository, root: TreeId) -> dict[str, TreeId]:
+    """The projects of a namespace's tree: every folder that has a project's name."""
+    entries = repository.entries(root)
+    return {entry.name: TreeId(entry.id) for entry in entries if entry.is_folder and is_name(entry.name)}
+
+
+def read_index(compiler: Compiler, name: str, last: int, commit: CommitId) -> VersionIndex:
+    """The versions of a project up to its publish `last`, which is `commit`; made anew where the index says otherwise."""
+    path = compiler.paths.versions / name
+    index = VersionIndex(path, last, lambda: _renumber(compiler, name, commit))
+    if last and not holds(path, last, commit):
+        _renumber(compiler, name, commit)
+    return index
+
+
+def _renumber(compiler: Compiler, name: str, commit: CommitId) -> None:
+    """Write a project's index from the history that leads to `commit`."""
+    with once_at_a_time(compiler.paths):
+        rows = _walk(compiler, _NONE_YET, list(compiler.repository.first_parents(commit))[::-1])
+        write_versions(compiler.paths.versions / name, rows[name])
+
+
+def _number(compiler: Compiler, commit: CommitId) -> tuple[Manifest, Rows]:
+    """Number what came since the newest manifest on the way back, and write it to the indexes."""
+    base, commits = _unknown(compiler, commit)
+    rows = _walk(compiler, base, commits)
+    if not all(_continues(compiler, base, name) for name in rows):
+        base, commits = _NONE_YET, list(compiler.repository.first_parents(commit))[::-1]
+        rows = _walk(compiler, base, commits)
+    for name, versions in rows.items():
+        write_versions(compiler.paths.versions / name, versions)
+    return base, rows
+
+
+def _unknown(compiler: Compiler, commit: CommitId) -> tuple[Manifest, list[CommitInfo]]:
+    """The newest manifest on the first-parent way back, and the commits since, oldest first."""
+    commits: list[CommitInfo] = []
+    for info in compiler.repository.first_parents(commit):
+        known = load_manifest(compiler.paths.manifests, info.id)
+        if known:
+            return known, commits[::-1]
+        commits.append(info)
+    return _NONE_YET, commits[::-1]
+
+
+def _continues(compiler: Compiler, base: Manifest, name: str) -> bool:
+    """Tell whether a project's index is there up to where the manifest left off."""
+    entry = base.projects.get(name)
+    return holds(compiler.paths.versions / name, entry.newest, entry.newest_commit) if entry else True
+
+
+def _walk(compiler: Compiler, base: Manifest, commits: Sequence[CommitInfo]) -> Rows:
+    repository = compiler.repository
+    before = project_trees(repository, repository.commit(base.commit).tree) if base.commit else {}
+    numbers = {name: count(entry.newest + 1) for name, entry in base.projects.items()}
+    rows: Rows = {}
+    for info in commits:
+        after = project_trees(repository, info.tree)
+        for name in sorted(before.keys() | after.keys()):
+            old, new = before.get(name), after.get(name)
+            if old != new:
+                number = next(numbers.setdefault(name, count(1)))
+                counts = _count(compiler, name, old, new) if len(commits) <= _COUNT_AT_MOST else None
+                rows.setdefault(name, []).append(Version(number, info.id, new, info.time, counts))
+        before = after
+    return rows
+
+
+def _count(compiler: Compiler, name: str, *trees: TreeId | None) -> dict[Kind, Counts]:
+    try:
+        return count_changes(*(compiler.snapshot(name, tree) if tree else None for tree in trees))
+    except Invalid:  # a tree that cannot even be read as a project has no rules to count
+        return dict.fromkeys(Kind, Counts(0, 0, 0))
+
+
+def _serve(compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version) -> ProjectEntry:
+    """The entry after the newest publish; where that one is wrong, the last one that is right goes on being served."""
+    if newest.tree is None:
+        return _entry(newest, newest, deleted=True)
+    failed = _failure(compiler, name, newest)
+    if not failed:
+        return _entry(newest, newest)
+    with once_at_a_time(compiler.paths):
+        write_versions(compiler.paths.versions / name, [replace(newest, refused=True)])
+    for number in range(newest.number - 1, before.number - 1 if before else 0, -1):
+        version = read_index(compiler, name, newest.number, newest.commit).get(number)
+        if version.tree is None:
+            break
+        if not _failure(compiler, name, version):
+            return _entry(version, newest, failed=failed)
+    return _entry(newest, newest, servable=False, failed=failed)
+
+
+def _failure(compiler: Compiler, name: str, version: Version) -> str:
+    """Why a version cannot be served; empty where it can."""
+    try:
+        compiler.release(name, version.tree or TreeId(""))
+    except Invalid as ex:
+        return f"publish {version.number} of {name}: {ex.problems[0].text()}"
+    return ""
+
+
+def _entry(
+    served: Version, newest: Version, *, deleted: bool = False, servable: bool = True, failed: str = ""
+) -> ProjectEntry:
+    tree = served.tree if servable else None
+    return ProjectEntry(
+        served.number, served.commit, tree, served.time, newest.number, newest.commit, deleted=deleted, failed=failed
+    )

@@ -1,0 +1,180 @@
+"""Publishing a draft: merge it into release by rule, under the policy that release has now."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from gitstore.advance import Published, Step, advance
+from gitstore.compiler import Compiler
+from gitstore.drafts import AFTER_THE_MOVE, DraftName, DraftState, commit_draft, end_draft, project_tree, read_draft
+from gitstore.errors import ApprovalRequired, Conflicts, NotFound, NothingToPublish, StaleDraft, StoreError
+from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
+from gitstore.merging import MergedFiles, merge_trees
+from gitstore.messages import OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM, load_message
+from gitstore.numbering import ensure_manifest, read_index
+from gitstore.repository import Author, Repository, Update
+from gitstore.selection import selected_tree
+from gitstore.versions import Version
+
+_RETRY_WINDOW = 200
+"""How many commits back a repeated request may find the publish that it became."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishOrder:
+    """What a caller wants published.
+
+    `head`, where given, must be the draft's; `override` says why without approval; with `ids` only the changes of these
+    records are published, and the rest stays in the draft.
+    """
+
+    name: DraftName
+    publisher: Author
+    head: str = ""
+    message: str = ""
+    override: str = ""
+    ids: frozenset[str] = frozenset()
+
+
+def publish(compiler: Compiler, update: Update, order: PublishOrder) -> Published:
+    """Publish a draft; the same order again after a lost reply answers with the publish that it became.
+
+    Raises NothingToPublish, StaleDraft, Conflicts, ApprovalRequired, Invalid or LostRace; nothing has changed then.
+    """
+    state = read_draft(update, order.name)
+    if state.head is None:
+        end_draft(update, state)
+    if state.head is None or (order.head and order.head != state.head):
+        return _earlier(compiler, update, state, order)
+    _must_be_approved(compiler, state, order)
+    if order.ids:
+        return _publish_selected(compiler, update, state, order)
+    step = _step(order, state, merged_tree(compiler, update, state), {OVERRIDE: order.override})
+    published = advance(compiler, update, replace(step, merges=state.head))
+    with suppress(*AFTER_THE_MOVE):
+        end_draft(update, state)
+    return published
+
+
+def _publish_selected(compiler: Compiler, update: Update, state: DraftState, order: PublishOrder) -> Published:
+    """Publish some changes; the draft then takes the publish in, so that it holds only the rest."""
+    chosen = replace(state, tree=selected_tree(compiler, update, state, order.ids))
+    trailers = {OVERRIDE: order.override, SELECTED_FROM: state.head or ""}
+    try:
+        published = advance(compiler, update, _step(order, state, merged_tree(compiler, update, chosen), trailers))
+    except NothingToPublish:
+        before = _find_earlier(compiler, update, state, order)
+        if before is None:
+            raise
+        published = before  # it was cut off before the draft took it in
+    with suppress(StoreError, OSError):  # the publish stands; with the same head it is found again
+        _take_in(compiler, update, state, order.publisher, published)
+    return published
+
+
+def _take_in(compiler: Compiler, update: Update, state: DraftState, publisher: Author, published: Published) -> None:
+    """Merge release, with the publish, into the draft; the draft ends where nothing is left of it."""
+    release = update.release()
+    after = project_tree(update, release, state.name.project)
+    rest = replace(state, release=release, release_tree=after or state.release_tree)
+    merged = merge_draft(compiler, rest)
+    if merged.conflicts:
+        return
+    tree = write_merged(update, rest, merged)
+    if tree == rest.release_tree:
+        end_draft(update, rest)
+    else:
+        commit_draft(update, rest, tree, publisher, f"Take in publish {published.number}\n", merges=release)
+
+
+def _step(order: PublishOrder, state: DraftState, tree: TreeId, trailers: Mapping[str, str]) -> Step:
+    return Step(order.name.project, state.release, tree, order.publisher, order.message, trailers)
+
+
+def roll_back(
+    compiler: Compiler, update: Update, project: str, version: Version, publisher: Author, message: str
+) -> Published:
+    """Publish an earlier version's rules and pages again as a new version; today's project.yaml stays."""
+    if version.tree is None:
+        raise NotFound(f"Publish {version.number} removed the project {project}; there is nothing to go back to.")
+    release = update.release()
+    today = project_tree(update, release, project)
+    tree = _with_settings(update, version.tree, today)
+    text = message.strip() or f"Roll back {project} to publish {version.number}"
+    return advance(compiler, update, Step(project, release, tree, publisher, text, {ROLLED_BACK_TO: version.commit}))
+
+
+def merge_draft(compiler: Compiler, state: DraftState) -> MergedFiles:
+    """What publishing the draft would change in release's files, and what stands in its way."""
+    return merge_trees(compiler, state.name.project, state.base_tree, state.release_tree, state.tree)
+
+
+def merged_tree(compiler: Compiler, update: Update, state: DraftState) -> TreeId:
+    """Write the tree that the project has once the draft is merged; Conflicts where that has to be settled first."""
+    if state.base_tree == state.release_tree and state.tree:
+        return state.tree
+    merged = merge_draft(compiler, state)
+    if merged.conflicts:
+        raise Conflicts(_conflict_text(merged.conflicts), merged.conflicts)
+    return write_merged(update, state, merged)
+
+
+def write_merged(update: Update, state: DraftState, merged: MergedFiles) -> TreeId:
+    """Write release's tree of the project with what merging changed in it."""
+    blobs = {path: update.write_blob(data) if isinstance(data, bytes) else data for path, data in merged.files.items()}
+    tree = update.write_files(state.release_tree, blobs)
+    if tree is None:
+        raise NothingToPublish(f"The draft {state.name.draft} would leave {state.name.project} without any file.")
+    return tree
+
+
+def _must_be_approved(compiler: Compiler, state: DraftState, order: PublishOrder) -> None:
+    settings = compiler.snapshot(order.name.project, state.release_tree).settings
+    if settings.needs_review and not order.override:
+        raise ApprovalRequired(
+            f"{order.name.project} wants a second person to approve. Approvals are not recorded here yet: "
+            "have the draft's branch reviewed and merged in Git, or publish with an override that says why."
+        )
+
+
+def _earlier(compiler: Compiler, update: Update, state: DraftState, order: PublishOrder) -> Published:
+    """The publish that took in the head that the caller names."""
+    name = order.name
+    if not order.head:
+        raise NothingToPublish(f"The project {name.project} has no draft {name.draft}; there is nothing to publish.")
+    found = _find_earlier(compiler, update, state, order)
+    if found:
+        return found
+    where = f"stands at {state.head}" if state.head else "is gone"
+    raise StaleDraft(f"The draft {name.draft} {where}, not at {order.head[:40]}. Read it again, then decide.")
+
+
+def _find_earlier(compiler: Compiler, update: Update, state: DraftState, order: PublishOrder) -> Published | None:
+    for info in islice(update.first_parents(state.release), _RETRY_WINDOW):
+        taken = {*info.parents[1:], load_message(info.message).trailers.get(SELECTED_FROM)}
+        if order.head and order.head in taken:
+            return _published(compiler, order.name.project, state.release, info.id)
+    return None
+
+
+def _published(compiler: Compiler, project: str, release: CommitId, commit: CommitId) -> Published:
+    entry = ensure_manifest(compiler, release).projects[project]
+    found = read_index(compiler, project, entry.newest, entry.newest_commit).resolve(commit)
+    return Published(found.commit, found.number, found.counts or {})
+
+
+def _with_settings(update: Update, tree: TreeId, today: TreeId | None) -> TreeId:
+    settings = _file(update, today, PROJECT_FILE) if today else None
+    written = update.write_files(tree, {PROJECT_FILE: settings}) if settings else tree
+    return written or tree
+
+
+def _file(repository: Repository, tree: TreeId, name: str) -> BlobId | None:
+    found = (entry.id for entry in repository.entries(tree) if entry.name == name and not entry.is_folder)
+    return next((BlobId(id_) for id_ in found), None)
+
+
+def _conflict_text(conflicts: Sequence[dict[str, object]]) -> str:
+    count = "1 field was" if len(conflicts) == 1 else f"{len(conflicts)} fields were"
+    return f"{count} changed differently in the draft and on release since the draft began. Settle them, then publish."

@@ -1,0 +1,36 @@
+"""Which rule of a file is which of the wanted ones."""
+
+from collections import deque
+from collections.abc import Sequence
+
+from content.record import Page, Record
+
+
+def pair_rules(found: Sequence[Record], wanted: Sequence[Record]) -> list[int | None]:
+    """For each wanted record the position of the rule that it was; None where it is new.
+
+    Rules are paired by identity; a rule that leaves and another that comes in its place with the same target (a page:
+    the same content) are one whose source or path changed.
+    """
+    free: dict[str, deque[int]] = {}
+    for position, record in enumerate(found):
+        free.setdefault(record.identity, deque()).append(position)
+    pairs = [places.popleft() if (places := free.get(record.identity)) else None for record in wanted]
+    left = {position for places in free.values() for position in places}
+    return _pair_renamed(found, wanted, pairs, left) if left else pairs
+
+
+def _pair_renamed(
+    found: Sequence[Record], wanted: Sequence[Record], pairs: list[int | None], left: set[int]
+) -> list[int | None]:
+    before, paired = -1, []
+    for record, position in zip(wanted, pairs, strict=True):
+        renamed = position is None and before + 1 in left and _leads_to(found[before + 1]) == _leads_to(record)
+        paired.append(before + 1 if renamed else position)
+        before = before if paired[-1] is None else paired[-1]
+        left.discard(before)
+    return paired
+
+
+def _leads_to(record: Record) -> tuple[str, ...]:
+    return ("page", record.content, record.content_file) if isinstance(record, Page) else ("redirect", record.target)

@@ -1,0 +1,37 @@
+"""Publishing some changes of a draft: what the selected ones make of release, and what is left of the draft."""
+
+from collections.abc import Collection, Sequence
+
+from content.diff import Change
+from content.vocabulary import Kind
+from gitstore.changes import changes_between
+from gitstore.compiler import Compiler
+from gitstore.drafts import DraftState, snapshot_of, write_project
+from gitstore.edits import Delete, Edit, Put
+from gitstore.errors import NotFound
+from gitstore.layout import TreeId
+from gitstore.repository import Update
+from gitstore.workspace import Workspace
+
+
+def selected_tree(compiler: Compiler, update: Update, state: DraftState, ids: Collection[str]) -> TreeId | None:
+    """What the draft's base becomes by the changes with these ids alone; NotFound where the draft has no such change."""
+    if state.base_tree is None:
+        raise NotFound(f"The draft {state.name.draft} began before the project; publish it whole.")
+    base = compiler.snapshot(state.name.project, state.base_tree)
+    changes = changes_between(base, snapshot_of(compiler, state))
+    chosen = [change for kind in Kind for change in changes[kind] if change.id in ids]
+    _all_known(chosen, ids)
+    workspace = Workspace(base, update.blob)
+    workspace.apply(map(_edit, chosen))
+    return write_project(update, state.base_tree, workspace.files)
+
+
+def _edit(change: Change) -> Edit:
+    return Put(change.kind, change.new) if change.new else Delete(change.kind, change.id)
+
+
+def _all_known(chosen: Sequence[Change], ids: Collection[str]) -> None:
+    unknown = set(ids) - {change.id for change in chosen}
+    if unknown:
+        raise NotFound(f"The draft changes nothing with the id {min(unknown)[:40]!r}.")

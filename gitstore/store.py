@@ -1,0 +1,325 @@
+"""The content store: everything that the service and the command line can ask of the content, one method each.
+
+A store is cheap and holds no open repository; pickled, it arrives in another process as that process's own. Methods
+block, and raise `gitstore.errors` only (and OSError where the machine fails).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from content.diff import Counts, count
+from content.matching import Matcher
+from content.names import DEFAULT_DRAFT
+from content.problem import Problem
+from content.record import Record
+from content.tsv import Row
+from content.vocabulary import Kind
+from gitstore import adoption, history, namespaces, projects, publishing
+from gitstore.advance import Published
+from gitstore.changes import ChangesByKind, changes_between
+from gitstore.checkout import Watch
+from gitstore.checks import check_snapshot, matcher_of
+from gitstore.compiler import Compiler
+from gitstore.directory import DataDirectory
+from gitstore.drafts import DraftName, DraftState, Edited, discard_draft, edit_draft, read_draft
+from gitstore.edits import Edit
+from gitstore.errors import BadRequest, Invalid, NotFound, StoreError
+from gitstore.founding import Founding
+from gitstore.history import Publish
+from gitstore.importing import Imported, ImportOptions, import_rows
+from gitstore.layout import TreeId
+from gitstore.listing import Item, Query, find_item, list_items
+from gitstore.live import Live, LiveNamespace, LiveProject
+from gitstore.namespaces import Namespace
+from gitstore.part_store import PartStore
+from gitstore.project_file import ProjectFile
+from gitstore.publishing import PublishOrder
+from gitstore.refs import list_drafts
+from gitstore.release import Release
+from gitstore.repository import Author, Update, update, view
+from gitstore.snapshot import Snapshot
+from gitstore.versions import Version
+
+PUBLISHED = "published"
+DRAFT = "draft"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftReport:
+    """What there is to know of a draft before it is published."""
+
+    state: DraftState
+    counts: Mapping[Kind, Counts]
+    problems: Sequence[Problem]
+    conflicts: Sequence[dict[str, object]]
+
+
+@lru_cache(maxsize=8)
+def store_at(root: Path) -> "Store":
+    """This process's store of a data directory."""
+    return Store(root)
+
+
+class Store:
+    """See the module. Methods are grouped by what they are about: namespaces, the served state, projects, drafts."""
+
+    def __init__(self, root: Path) -> None:
+        self.directory = DataDirectory(root)
+        self.live = Live(self.directory)
+        self._parts: dict[str, PartStore] = {}
+
+    def __reduce__(self) -> tuple[Callable[[Path], "Store"], tuple[Path]]:
+        return store_at, (self.directory.root,)
+
+    # Namespaces
+
+    def namespaces(self) -> list[str]:
+        """The names of all namespaces."""
+        return self.directory.namespaces()
+
+    def namespace(self, name: str) -> Namespace:
+        """One namespace."""
+        self.served(name)
+        return namespaces.read_namespace(self.directory.namespace(name))
+
+    def create_namespace(self, name: str, description: str, author: Author) -> Namespace:
+        """Make a namespace."""
+        return namespaces.create_namespace(self.directory, name, description, author)
+
+    def adopt_folder(
+        self, name: str, description: str, folder: Path, author: Author, watch: Watch = str
+    ) -> list[Published]:
+        """Make a namespace of a folder of projects; Invalid, with nothing made, where that could not be published."""
+        return adoption.adopt_folder(self.directory, Founding(name, description, author), folder, watch)
+
+    def describe_namespace(self, name: str, description: str) -> Namespace:
+        """Change a namespace's description."""
+        self.served(name)
+        namespaces.describe_namespace(self.directory.namespace(name), description)
+        return self.namespace(name)
+
+    def delete_namespace(self, name: str) -> Path:
+        """Move a namespace aside; gives the folder that it is in now."""
+        self.served(name)
+        return namespaces.delete_namespace(self.directory, self.directory.namespace(name))
+
+    # What is served
+
+    def served(self, namespace: str) -> LiveNamespace:
+        """What is served of a namespace now."""
+        return self.live.peek(namespace) or self.live.refresh(namespace)
+
+    def project(self, namespace: str, project: str) -> LiveProject:
+        """What is served of a project now."""
+        return self.served(namespace).project(project)
+
+    def warm(self, namespace: str) -> None:
+        """Compile whatever is missing to serve a namespace, for every process of the machine."""
+        self.served(namespace)
+
+    def drafts(self, namespace: str, project: str) -> list[str]:
+        """The names of a project's drafts."""
+        return sorted(list_drafts(self.directory.namespace(namespace).repository, project))
+
+    def version(self, namespace: str, project: str, word: str) -> Version:
+        """A version by publish number or SHA (7 digits or more)."""
+        self.project(namespace, project)
+        with self._reading(namespace) as compiler:
+            return history.version_index(compiler, project).resolve(word)
+
+    def release(self, namespace: str, project: str, word: str) -> tuple[Version, Release]:
+        """The release of any version; NotFound where it is the removal of the project."""
+        version = self.version(namespace, project, word)
+        with self._reading(namespace) as compiler:
+            return version, compiler.release(project, _tree(version))
+
+    # Projects
+
+    def create_project(self, namespace: str, name: str, settings: ProjectFile, author: Author) -> Published:
+        """Make and publish a project with empty lists."""
+        with self._writing(namespace) as (compiler, opened):
+            return projects.create_project(compiler, opened, name, settings, author)
+
+    def change_project(self, namespace: str, name: str, changes: Mapping[str, str], author: Author) -> Published:
+        """Publish new settings."""
+        with self._writing(namespace) as (compiler, opened):
+            return projects.change_project(compiler, opened, name, author, dict(changes))
+
+    def delete_project(self, namespace: str, name: str, author: Author) -> Published:
+        """Publish the removal of a project."""
+        with self._writing(namespace) as (compiler, opened):
+            return projects.delete_project(compiler, opened, name, author)
+
+    # Drafts
+
+    def report(self, namespace: str, name: DraftName) -> DraftReport:
+        """What a draft changes, what is wrong with it, and what conflicts with release."""
+        with self._reading(namespace) as compiler:
+            state = read_draft(compiler.repository, name)
+            before, working = self._states(compiler, state)
+            counts = {kind: count(changes) for kind, changes in changes_between(before, working).items()}
+            try:
+                conflicts = publishing.merge_draft(compiler, state).conflicts
+            except Invalid as ex:
+                return DraftReport(state, counts, ex.problems, ())
+            problems = list(working.problems) if conflicts else check_snapshot(working)
+            return DraftReport(state, counts, problems, conflicts)
+
+    def items(
+        self, namespace: str, name: DraftName, kind: Kind, query: Query, offset: int, limit: int
+    ) -> tuple[list[Item], int]:
+        """A window of the working state, and how many items the query has in all."""
+        with self._reading(namespace) as compiler:
+            before, working = self._states(compiler, read_draft(compiler.repository, name))
+            changes = changes_between(before, working)[kind]
+            return list_items(working, kind, changes, query, offset, limit)
+
+    def item(self, namespace: str, name: DraftName, kind: Kind, record_id: str) -> Item:
+        """One record of the working state; NotFound where there is none of that id."""
+        with self._reading(namespace) as compiler:
+            before, working = self._states(compiler, read_draft(compiler.repository, name))
+            found = find_item(working, kind, changes_between(before, working)[kind], record_id)
+        if found is None:
+            raise NotFound(f"There is no {kind.removesuffix('s')} with the id {record_id[:40]!r} in this draft.")
+        return found
+
+    def edit(self, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author, head: str = "") -> Edited:
+        """Make edits on a draft, all or nothing, as one commit."""
+        with self._writing(namespace) as (compiler, opened):
+            return edit_draft(compiler, opened, name, edits, author, head)
+
+    def import_rows(
+        self, namespace: str, name: DraftName, rows: Iterable[Row], options: ImportOptions, author: Author
+    ) -> Imported:
+        """Import rows into a draft as one commit, or say what is wrong with them."""
+        with self._writing(namespace) as (compiler, opened):
+            return import_rows(compiler, opened, read_draft(opened, name), rows, options, author)
+
+    def discard(self, namespace: str, name: DraftName) -> None:
+        """Throw a draft away."""
+        with self._writing(namespace) as (_, opened):
+            discard_draft(opened, name)
+
+    # Publishing and history
+
+    def publish(self, namespace: str, order: PublishOrder) -> Published:
+        """Publish a draft."""
+        with self._writing(namespace) as (compiler, opened):
+            return publishing.publish(compiler, opened, order)
+
+    def roll_back(self, namespace: str, project: str, word: str, publisher: Author, message: str = "") -> Published:
+        """Publish an earlier version's rules and pages again."""
+        version = self.version(namespace, project, word)
+        with self._writing(namespace) as (compiler, opened):
+            return publishing.roll_back(compiler, opened, project, version, publisher, message)
+
+    def history(self, namespace: str, project: str, offset: int, limit: int) -> tuple[list[Publish], int]:
+        """A window of a project's publishes, newest first, and how many there are."""
+        self.project(namespace, project)
+        with self._reading(namespace) as compiler:
+            return history.list_publishes(compiler, project, offset, limit)
+
+    def publish_detail(self, namespace: str, project: str, word: str) -> tuple[Publish, ChangesByKind]:
+        """One publish with what it changed, rule by rule."""
+        version = self.version(namespace, project, word)
+        with self._reading(namespace) as compiler:
+            index = history.version_index(compiler, project)
+            changes = history.publish_changes(compiler, project, index, version)
+            return history.read_publish(compiler, project, index, version), changes
+
+    # Any state: `published`, `draft` (or the name of one, by `draft`), or a version
+
+    def matcher(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> Matcher:
+        """Answers requests as a state of the project does."""
+        if at == PUBLISHED:
+            return self.project(namespace, project).release.matcher
+        if at == DRAFT:
+            return matcher_of(self.snapshot(namespace, project, at, draft))
+        return self.release(namespace, project, at)[1].matcher
+
+    def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
+        """Every error and warning of a state of the project."""
+        return check_snapshot(self.snapshot(namespace, project, at, draft))
+
+    def records(
+        self, namespace: str, project: str, kind: Kind, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT
+    ) -> list[Record]:
+        """All records of a kind in a state of the project."""
+        return [placed.record for placed in self.snapshot(namespace, project, at, draft).placed(kind)]
+
+    def diff(self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT) -> ChangesByKind:
+        """What leads from one state of the project to another."""
+        return changes_between(*(self.snapshot(namespace, project, at, draft) for at in (old, new)))
+
+    def snapshot(self, namespace: str, project: str, at: str, draft: str = DEFAULT_DRAFT) -> Snapshot:
+        """A state of the project, whole."""
+        if at == PUBLISHED:
+            tree = self.project(namespace, project).entry.tree
+        elif at == DRAFT:
+            with self._reading(namespace) as compiler:
+                tree = read_draft(compiler.repository, DraftName(project, draft)).tree
+        else:
+            tree = self.version(namespace, project, at).tree
+        if tree is None:
+            raise NotFound(f"The project {project} is not there in that state.")
+        with self._reading(namespace) as compiler:
+            return compiler.snapshot(project, tree)
+
+    # For the parts of the service that are not about content
+
+    def project_version(self, namespace: str, project: str) -> LiveProject:
+        """The version that a project serves now."""
+        return self.project(namespace, project)
+
+    def resolve_version(self, namespace: str, project: str, reported: int | str) -> tuple[str, int] | None:
+        """SHA and publish number of what an agent reported, where it is known."""
+        try:
+            found = self.version(namespace, project, str(reported).strip())
+        except (NotFound, BadRequest):
+            return None
+        return found.commit, found.number
+
+    def failures(self) -> list[str]:
+        """What keeps a namespace from being served as it is on disk; empty when all is well."""
+        return [f"{name}: {failure}" for name in self.namespaces() for failure in self._failures(name)]
+
+    def _failures(self, name: str) -> list[str]:
+        try:
+            with self._reading(name) as compiler:
+                compiler.repository.entries(compiler.repository.commit(compiler.repository.release()).tree)
+            return self.served(name).failures
+        except (StoreError, OSError) as ex:
+            return [str(ex)]
+
+    def _states(self, compiler: Compiler, state: DraftState) -> tuple[Snapshot | None, Snapshot]:
+        before = compiler.snapshot(state.name.project, state.base_tree) if state.base_tree else None
+        if state.tree is None:
+            raise NotFound(f"The draft {state.name.draft} has no project {state.name.project}.")
+        return before, compiler.snapshot(state.name.project, state.tree)
+
+    @contextmanager
+    def _reading(self, namespace: str) -> Iterator[Compiler]:
+        paths = self.directory.namespace(namespace)
+        self.live.must_exist(namespace)
+        with view(paths.repository) as repository:
+            yield Compiler(paths, repository, self._part_store(namespace))
+
+    @contextmanager
+    def _writing(self, namespace: str) -> Iterator[tuple[Compiler, Update]]:
+        paths = self.directory.namespace(namespace)
+        self.live.must_exist(namespace)
+        with update(paths.repository) as opened:
+            paths.bear_witness()
+            yield Compiler(paths, opened, self._part_store(namespace)), opened
+
+    def _part_store(self, namespace: str) -> PartStore:
+        return self._parts.setdefault(namespace, PartStore(self.directory.namespace(namespace).parts))
+
+
+def _tree(version: Version) -> TreeId:
+    if version.tree is None:
+        raise NotFound(f"Publish {version.number} removed the project; it has no lists.")
+    return version.tree

@@ -1,0 +1,171 @@
+"""The index of a project's published versions: one fixed-size entry per publish number, found by arithmetic.
+
+Derived from the first-parent history and only ever a cache of it. Readers look no further than the number that
+their manifest names, so an entry that a crashed publish left behind is never seen and is written over. Each entry
+has a checksum of its own; an index that is damaged or gone is made anew by whoever looks.
+"""
+
+import re
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+from content.diff import Counts
+from content.vocabulary import Kind
+from gitstore.errors import BadRequest, Broken, NotFound
+from gitstore.layout import CommitId, TreeId
+
+_ENTRY = struct.Struct("<20s20sqB6I")
+_CRC = struct.Struct("<I")
+_SIZE = _ENTRY.size + _CRC.size
+_NO_TREE = bytes(20)
+_COUNTED, _REFUSED = 1, 2
+_SHA = re.compile(r"[0-9a-f]{7,40}")
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}|0")
+_SHA_LENGTH = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One published version. `tree` is None where the publish deleted the project; `counts` None: not counted yet.
+
+    `refused`: it came by a plain git and was found wrong, so it was never served.
+    """
+
+    number: int
+    commit: CommitId
+    tree: TreeId | None
+    time: int
+    counts: dict[Kind, Counts] | None = None
+    refused: bool = False
+
+
+class _Damaged(Exception):
+    """An entry is not what was written, or is not there at all."""
+
+
+class VersionIndex:
+    """The versions 1 to `last` of a project; `rebuild` writes the index anew, and is called where it is damaged."""
+
+    def __init__(self, path: Path, last: int, rebuild: Callable[[], None]) -> None:
+        self._path = path
+        self.last = last
+        self._rebuild = rebuild
+
+    def get(self, number: int) -> Version:
+        """A version by publish number; NotFound where there is none."""
+        if not 1 <= number <= self.last:
+            raise NotFound(f"There is no publish {number}; the newest is {self.last}.")
+        return self._entries(number - 1, number)[0]
+
+    def window(self, offset: int, limit: int) -> list[Version]:
+        """Versions newest first, `offset` skipped, at most `limit`."""
+        newest = self.last - offset
+        oldest = max(newest - limit, 0)
+        return self._entries(oldest, newest)[::-1] if newest > 0 else []
+
+    def resolve(self, word: str) -> Version:
+        """A version by publish number or by 7 to 40 hex digits of its SHA.
+
+        Digits alone are a number, unless there are 40 of them, or there is no such number and a SHA begins so.
+        """
+        if _NUMBER.fullmatch(word) and len(word) < _SHA_LENGTH and 1 <= int(word) <= self.last:
+            return self.get(int(word))
+        if _SHA.fullmatch(word.lower()):
+            return self._by_sha(word.lower())
+        if _NUMBER.fullmatch(word):
+            return self.get(int(word))
+        raise BadRequest("A version is a publish number, or 7 to 40 hex digits of its SHA.")
+
+    def _by_sha(self, prefix: str) -> Version:
+        found = self._numbers(prefix)
+        if not found:
+            self._entries(0, self.last)  # an entry that is damaged must not be told as absent
+            found = self._numbers(prefix)
+        if len(found) > 1:
+            raise BadRequest(f"{prefix} stands for {len(found)} versions; give more digits.")
+        if not found:
+            raise NotFound(f"There is no version {prefix}.")
+        return self.get(found[0])
+
+    def _numbers(self, prefix: str) -> list[int]:
+        try:
+            data = self._path.read_bytes()[: self.last * _SIZE]
+        except FileNotFoundError:
+            return []
+        begin = bytes.fromhex(prefix[: len(prefix) // 2 * 2])
+        return [at // _SIZE + 1 for at in _find_all(data, begin) if data[at : at + 20].hex().startswith(prefix)]
+
+    def _entries(self, start: int, end: int) -> list[Version]:
+        """The versions after number `start` up to number `end`; the index is made anew where they cannot be read."""
+        try:
+            return _read(self._path, start, end)
+        except _Damaged:
+            self._rebuild()
+        try:
+            return _read(self._path, start, end)
+        except _Damaged as ex:
+            raise Broken("The index of versions cannot be read.") from ex
+
+
+def write_versions(path: Path, versions: list[Version]) -> None:
+    """Write entries at their numbers' places; the others stay."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("r+b" if path.exists() else "w+b") as file:
+        file.seek((versions[0].number - 1) * _SIZE)
+        file.write(b"".join(map(_dump, versions)))
+
+
+def holds(path: Path, number: int, commit: CommitId) -> bool:
+    """Tell whether the index reaches `number` and has that commit there; otherwise it has to be made anew."""
+    try:
+        return _read(path, number - 1, number)[0].commit == commit
+    except _Damaged:
+        return False
+
+
+def _read(path: Path, start: int, end: int) -> list[Version]:
+    try:
+        with path.open("rb") as file:
+            file.seek(start * _SIZE)
+            data = file.read((end - start) * _SIZE)
+    except FileNotFoundError as ex:
+        raise _Damaged from ex
+    return [
+        _load(number, data[at : at + _SIZE])
+        for number, at in zip(range(start + 1, end + 1), _starts(end - start), strict=True)
+    ]
+
+
+def _starts(count: int) -> range:
+    return range(0, count * _SIZE, _SIZE)
+
+
+def _find_all(data: bytes, begin: bytes) -> Iterator[int]:
+    """The starts of the entries that begin so; 10,000 are searched in less than a millisecond."""
+    at = data.find(begin)
+    while at >= 0:
+        if at % _SIZE == 0:
+            yield at
+        at = data.find(begin, at + 1)
+
+
+def _dump(version: Version) -> bytes:
+    counted = version.counts or dict.fromkeys(Kind, Counts(0, 0, 0))
+    counts = [number for kind in Kind for number in counted[kind]]
+    tree = bytes.fromhex(version.tree) if version.tree else _NO_TREE
+    flags = _COUNTED * (version.counts is not None) | _REFUSED * version.refused
+    entry = _ENTRY.pack(bytes.fromhex(version.commit), tree, version.time, flags, *counts)
+    return entry + _CRC.pack(crc32(entry))
+
+
+def _load(number: int, entry: bytes) -> Version:
+    fields, checksum = entry[: _ENTRY.size], entry[_ENTRY.size :]
+    if checksum != _CRC.pack(crc32(fields)):
+        raise _Damaged
+    commit, tree, time, flags, *numbers = _ENTRY.unpack(fields)
+    counts = {kind: Counts(*numbers[at * 3 : at * 3 + 3]) for at, kind in enumerate(Kind)} if flags & _COUNTED else None
+    tree_id = None if tree == _NO_TREE else TreeId(tree.hex())
+    return Version(number, CommitId(commit.hex()), tree_id, time, counts, bool(flags & _REFUSED))

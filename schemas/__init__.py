@@ -1,0 +1,7 @@
+"""Shapes: JSON Schemas of every file and body, the OpenAPI description, and the one door through which data is checked."""
+
+from schemas.check import check
+from schemas.contract import Operation, openapi, openapi_bytes, operations
+from schemas.loader import names, schema_bytes
+
+__all__ = ["Operation", "check", "names", "openapi", "openapi_bytes", "operations", "schema_bytes"]

@@ -1,0 +1,170 @@
+"""The words for what a schema refuses: one sentence for each violation, saying what is wrong and what to do.
+
+A schema may say in `x-must` how the sentence "'name' must …" goes on where the keyword alone could not.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from jsonschema.exceptions import ValidationError
+
+from content.problem import Problem
+from schemas.exactness import EXACT
+
+_SHOWN = 40
+_TYPES = {
+    "string": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+_WORDS: Mapping[type, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number with a fraction or exponent",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+    type(None): "null",
+}
+
+
+class _Violation(NamedTuple):
+    """What jsonschema found, in the shape that the sentences need; `field` only where a field is missing or unknown."""
+
+    pointer: str
+    subject: str
+    field: str
+    value: Any
+    limit: Any
+    schema: Mapping[str, Any]
+
+    def problem(self, code: str, predicate: str) -> Problem:
+        return Problem(code, f"{self.subject} {predicate}", pointer=self.pointer)
+
+    def must(self, code: str, otherwise: str) -> Problem:
+        return self.problem(code, f"must {self.schema.get('x-must', otherwise)}")
+
+
+def problem_of(error: ValidationError) -> Problem:
+    """The problem that a violation is."""
+    steps = list(error.absolute_path)
+    schema: Any = error.schema if isinstance(error.schema, Mapping) else {}
+    found = _Violation(
+        pointer_of(steps), subject_of(steps), error.message, error.instance, error.validator_value, schema
+    )
+    return _RULES.get(str(error.validator), _other)(found)
+
+
+def pointer_of(steps: Iterable[str | int]) -> str:
+    """The JSON Pointer (RFC 6901) of a path of keys and positions."""
+    return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def subject_of(steps: Sequence[str | int]) -> str:
+    """How a sentence names the value at a path: 'source', item 3 of 'urls' (counted from 1), the document."""
+    if not steps:
+        return "the document"
+    last = steps[-1]
+    if isinstance(last, str):
+        return f"'{clip(last)}'"
+    owner = next((f" of '{clip(step)}'" for step in reversed(steps) if isinstance(step, str)), "")
+    return f"item {last + 1}{owner}"
+
+
+def clip(text: str) -> str:
+    """The text on one line, cut at 40 characters; what does not print (or changes how the rest does) as its number."""
+    shown = "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text[:_SHOWN])
+    return shown if len(text) <= _SHOWN else shown + "…"
+
+
+def _type_of(value: object) -> str:
+    return _WORDS.get(type(value), "something else")
+
+
+def _wrong_type(found: _Violation) -> Problem:
+    wanted = [found.limit] if isinstance(found.limit, str) else found.limit
+    words = " or ".join(_TYPES[name] for name in wanted if name != "null")  # to leave a value out is no advice
+    return found.problem("wrong_type", f"must be {words}, not {_type_of(found.value)}")
+
+
+def _inexact(found: _Violation) -> Problem:
+    return found.problem("wrong_type", "must be a whole number, written without a fraction or exponent")
+
+
+def _missing(found: _Violation) -> Problem:
+    place = "" if found.subject == "the document" else f" in {found.subject}"
+    return Problem("missing_field", f"'{found.field}' is missing{place}", pointer=found.pointer)
+
+
+def _unknown(found: _Violation) -> Problem:
+    allowed = list(found.schema.get("properties", {}))
+    near = get_close_matches(found.field[:_SHOWN], allowed, n=1)
+    advice = f"did you mean '{near[0]}'?" if near else f"allowed: {', '.join(allowed)}"
+    return Problem("unknown_field", f"unknown field {found.subject}; {advice}", pointer=found.pointer)
+
+
+def _not_listed(found: _Violation) -> Problem:
+    shown = f", not '{clip(found.value)}'" if isinstance(found.value, str) else f", not {_type_of(found.value)}"
+    words = ", ".join("null" if word is None else str(word) for word in found.limit)
+    wish = found.schema.get("x-must", f"be one of {words}" if len(found.limit) > 1 else f"be {words}")
+    return found.problem("not_allowed", f"must {wish}{shown}")
+
+
+def _too_long(found: _Violation) -> Problem:
+    unit = "entries" if isinstance(found.value, list) else "characters"
+    return found.problem("too_long", f"must have at most {found.limit} {unit}, not {len(found.value)}")
+
+
+def _too_short(found: _Violation) -> Problem:
+    if found.limit == 1:
+        return found.problem("too_short", "must not be empty")
+    unit = "entries" if isinstance(found.value, list) else "characters"
+    return found.problem("too_short", f"must have at least {found.limit} {unit}")
+
+
+def _empty(found: _Violation) -> Problem:
+    return found.problem("too_short", f"must hold at least one of: {', '.join(found.schema.get('properties', {}))}")
+
+
+def _too_small(found: _Violation) -> Problem:
+    return found.problem("out_of_range", f"must be at least {found.limit}")
+
+
+def _too_big(found: _Violation) -> Problem:
+    return found.problem("out_of_range", f"must be at most {found.limit}")
+
+
+def _malformed(found: _Violation) -> Problem:
+    return found.must("bad_format", "have another form")
+
+
+def _forbidden(found: _Violation) -> Problem:
+    return found.must("not_allowed", "be left out")
+
+
+def _other(found: _Violation) -> Problem:
+    return found.must("invalid_value", "be what the schema asks for")
+
+
+_RULES: Mapping[str, Callable[[_Violation], Problem]] = {
+    "type": _wrong_type,
+    EXACT: _inexact,
+    "required": _missing,
+    "dependentRequired": _missing,
+    "additionalProperties": _unknown,
+    "enum": _not_listed,
+    "maxLength": _too_long,
+    "maxItems": _too_long,
+    "minLength": _too_short,
+    "minItems": _too_short,
+    "minProperties": _empty,
+    "minimum": _too_small,
+    "maximum": _too_big,
+    "pattern": _malformed,
+    "not": _forbidden,
+}

@@ -1,0 +1,97 @@
+"""One ASGI call at a time, event by event: what a server may send that an HTTP client library would not."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from falcon.asgi import App
+
+DISCONNECT = {"type": "http.disconnect"}
+NEVER = {"type": "never"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the application sent."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> str:
+        """The code of an error, whose shape is checked here for every test that looks at one."""
+        shape = self.json()
+        assert set(shape) <= {"error", "message", "problems", "conflicts"}
+        assert shape["message"].endswith(".")
+        assert self.headers["content-type"] == "application/json"
+        return str(shape["error"])
+
+
+def part(body: bytes, *, more: bool = False) -> dict[str, Any]:
+    """The event of a piece of a body."""
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
+def call(
+    app: App[Any, Any],
+    method: str,
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    events: Sequence[Mapping[str, Any]] = (part(b""),),
+) -> Answer:
+    """The answer to one request whose body is these events; `NEVER` waits for an event that does not come."""
+    return asyncio.run(acall(app, method, url, headers, events))
+
+
+async def acall(
+    app: App[Any, Any],
+    method: str,
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    events: Sequence[Mapping[str, Any]] = (part(b""),),
+) -> Answer:
+    """As `call`, within a running event loop."""
+    pending = list(events)
+    sent: list[Mapping[str, Any]] = []
+    answered = asyncio.Event()
+
+    async def receive() -> Mapping[str, Any]:
+        if pending and pending[0] is not NEVER:
+            return pending.pop(0)
+        await answered.wait()  # a client leaves when it has its answer
+        return DISCONNECT
+
+    async def send(event: Mapping[str, Any]) -> None:
+        sent.append(event)
+        if event["type"] == "http.response.body" and not event.get("more_body", False):
+            answered.set()
+
+    await app(_scope(method, url, headers or {}), receive, send)
+    head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return Answer(sent[0]["status"], head, b"".join(event.get("body", b"") for event in sent[1:]))
+
+
+def _scope(method: str, url: str, headers: Mapping[str, str]) -> dict[str, Any]:
+    path, _, query = url.partition("?")
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": unquote(path),
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "server": ("127.0.0.1", 8080),
+        "client": ("127.0.0.1", 50000),
+    }

@@ -1,0 +1,98 @@
+"""Work off the event loop: results and exceptions arrive whole, and no process is left behind."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from api.background import close_pools, in_thread, in_worker
+from api.errors import Unavailable
+from content.problem import Problem
+from gitstore.errors import Conflicts, Invalid
+from tests.service import wait_until
+
+
+def conflict() -> None:
+    """A failure whose class cannot be made from its `args`."""
+    raise Conflicts("Both sides changed it.", [{"id": "1"}])
+
+
+def wrong() -> None:
+    """Another, with problems."""
+    raise Invalid("It is wrong.", [Problem("code", "Sentence.")])
+
+
+def divide(dividend: int, *, by: int) -> float:
+    """A call with a keyword."""
+    return dividend / by
+
+
+def end_abruptly(marker: str) -> None:
+    """As the kernel ends a process that takes too much memory."""
+    Path(marker).touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_thread_gives_the_result_without_holding_up_the_loop() -> None:
+    async def scenario() -> tuple[float, bool]:
+        gate = threading.Event()
+        waiting = asyncio.create_task(in_thread(gate.wait, 10))
+        ratio = await in_thread(divide, 6, by=3)
+        gate.set()
+        return ratio, await waiting
+
+    assert asyncio.run(scenario()) == (2.0, True)
+
+
+def test_a_worker_is_another_process_and_gives_the_result() -> None:
+    async def scenario() -> tuple[int, int, float]:
+        return await in_worker(os.getpid), await in_worker(os.getpid), await in_worker(divide, 6, by=3)
+
+    first, second, ratio = asyncio.run(scenario())
+    assert first == second != os.getpid()
+    assert ratio == 2.0
+
+
+def test_exceptions_of_a_worker_arrive_as_they_were_raised() -> None:
+    with pytest.raises(Conflicts, match="Both sides") as caught:
+        asyncio.run(in_worker(conflict))
+    assert caught.value.conflicts == ({"id": "1"},)
+    assert "in conflict" in caught.value.__notes__[0]
+    with pytest.raises(Invalid) as refused:
+        asyncio.run(in_worker(wrong))
+    assert refused.value.problems == (Problem("code", "Sentence."),)
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(in_worker(divide, 1, by=0))
+
+
+def test_a_worker_that_is_killed_is_503_and_the_next_call_works(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable) as caught:
+        asyncio.run(in_worker(end_abruptly, str(tmp_path / "marker")))
+    assert (caught.value.status, caught.value.code) == (503, "worker_lost")
+    assert (tmp_path / "marker").exists()
+    assert asyncio.run(in_worker(divide, 4, by=2)) == 2.0
+
+
+def test_a_worker_that_was_killed_while_idle_is_replaced_without_a_word() -> None:
+    """The next call asks a broken pool, which took nothing, and is given to a new one."""
+
+    async def scenario() -> tuple[int, int]:
+        old = await in_worker(os.getpid)
+        os.kill(old, signal.SIGKILL)
+        await in_thread(wait_until, lambda: not Path(f"/proc/{old}").exists(), 5, "the process to be collected")
+        return old, await in_worker(os.getpid)
+
+    old, new = asyncio.run(scenario())
+    assert old != new
+
+
+def test_closing_ends_the_processes_and_a_later_call_starts_anew() -> None:
+    old = asyncio.run(in_worker(os.getpid))
+    close_pools()
+    wait_until(lambda: not Path(f"/proc/{old}").exists(), 5, "the process to end")
+    assert asyncio.run(in_worker(os.getpid)) != old
+    assert asyncio.run(in_thread(time.monotonic)) > 0

@@ -1,0 +1,74 @@
+"""Passwords: only the right one passes, and the clock does not tell whether there is an account."""
+
+from statistics import median
+from time import perf_counter
+
+import pytest
+
+from api.identity import passwords
+from api.identity.passwords import (
+    hash_password,
+    is_outdated,
+    password_problems,
+    verify_nobody,
+    verify_password,
+)
+
+STORED = hash_password("correct horse battery")
+OLDER = "$argon2id$v=19$m=8,t=1,p=1$c29tZXNhbHQ$hDxqZdYmLTk"
+
+
+def test_only_the_very_password_passes() -> None:
+    assert verify_password("correct horse battery", STORED)
+    for other in ("", "correct horse", "Correct horse battery", "correct horse battery ", "correct horse battery\x00"):
+        assert not verify_password(other, STORED)
+
+
+@pytest.mark.parametrize("stored", ["", "plain", "$argon2id$", "$argon2id$v=19$m=1,t=1,p=1$$"])
+def test_a_stored_hash_that_is_none_lets_nobody_in(stored: str) -> None:
+    assert not verify_password("plain", stored)
+
+
+@pytest.mark.parametrize("password", ["x" * 1025, "\ud800" * 8, "é" * 600])
+def test_a_password_that_cannot_be_is_refused_and_not_an_error(password: str) -> None:
+    assert not verify_password(password, STORED)
+
+
+def test_two_hashes_of_one_password_differ() -> None:
+    assert hash_password("correct horse battery") != STORED
+
+
+def test_hashes_have_the_parameters_that_were_chosen() -> None:
+    assert STORED.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+    assert not is_outdated(STORED)
+    assert is_outdated(OLDER)
+
+
+def test_the_stand_in_for_no_account_costs_what_an_account_costs() -> None:
+    assert not is_outdated(passwords._NOBODY)
+
+    def seconds(unknown: bool) -> float:  # noqa: FBT001 - the two cases of this test
+        begun = perf_counter()
+        if unknown:
+            verify_nobody("wrong horse battery")
+        else:
+            verify_password("wrong horse battery", STORED)
+        return perf_counter() - begun
+
+    # Interleaved, so that a busy machine slows both; far below this, somebody answers without hashing.
+    pairs = [(seconds(unknown=True), seconds(unknown=False)) for _ in range(15)]
+    assert median(one for one, _ in pairs) == pytest.approx(median(two for _, two in pairs), rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("password", "codes"),
+    [
+        ("short77", ["too_short"]),
+        ("eightlen", []),
+        ("x" * 1024, []),
+        ("x" * 1025, ["too_long"]),
+        ("é" * 513, ["too_long"]),
+    ],
+)
+def test_a_password_has_eight_characters_and_at_most_1024_bytes(password: str, codes: list[str]) -> None:
+    assert [problem.code for problem in password_problems(password)] == codes

@@ -1,0 +1,95 @@
+"""Settings: one order of sources, and a refusal that says which source is wrong and what is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from api.settings import FORMS, SettingRefused, Settings, environment_name
+
+
+def toml(folder: Path, text: str) -> Path:
+    """A settings file."""
+    file = folder / "waypost.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_an_option_beats_the_environment_and_that_beats_the_file(tmp_path: Path) -> None:
+    file = toml(tmp_path, "workers = 3\nkeepalive = 7\nheader_timeout = 9\n")
+    env = {"WAYPOST_WORKERS": "4", "WAYPOST_KEEPALIVE": "8"}
+    settings = Settings.read({"workers": 5, "keepalive": None}, env, file)
+    assert (settings.workers, settings.keepalive, settings.header_timeout) == (5, 8, 9)
+
+
+def test_without_sources_the_defaults_hold() -> None:
+    assert Settings.read({}, {}, Path("/no/such/file")) == Settings()
+    assert Settings().access_lifetime == 900
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_setting_takes_its_default_in_writing(name: str) -> None:
+    value = getattr(Settings(), name)
+    text = ",".join(value) if isinstance(value, tuple) else str(value)
+    assert (
+        getattr(Settings.read({}, {environment_name(name): text.lower() if text == "False" else text}), name) == value
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("workers", "0"),
+        ("workers", "two"),
+        ("workers", "1_0"),
+        ("workers", "٣"),
+        ("data", ""),
+        ("bind", "8080"),
+        ("bind", "127.0.0.1:99999"),
+        ("public_url", "ftp://waypost.example"),
+        ("public_url", "https://waypost.example/below"),
+        ("log_level", "loud"),
+        ("hide_unknown_users", "yes"),
+        ("json_limit", "-1"),
+        ("trusted_proxies", "everybody"),
+    ],
+)
+def test_a_bad_value_is_refused_by_source_and_with_what_is_allowed(name: str, text: str) -> None:
+    with pytest.raises(SettingRefused) as caught:
+        Settings.read({}, {environment_name(name): text})
+    assert environment_name(name) in str(caught.value)
+    assert FORMS[name].allowed in str(caught.value)
+
+
+def test_a_bad_value_in_the_file_names_the_file(tmp_path: Path) -> None:
+    file = toml(tmp_path, 'workers = "many"\n')
+    with pytest.raises(SettingRefused, match=r"key 'workers' of .*waypost.toml is 'many'; allowed: a number"):
+        Settings.read({}, {}, file)
+
+
+def test_a_bad_option_names_the_option() -> None:
+    with pytest.raises(SettingRefused, match="option --log-level is 'loud'"):
+        Settings.read({"log_level": "loud"}, {})
+
+
+@pytest.mark.parametrize("text", ["wrokers = 3\n", "workers = \n", "[service]\nworkers = 3\n", "\xff"])
+def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "waypost.toml"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(SettingRefused):
+        Settings.read({}, {}, file)
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1:0", "[::1]:8080", ":8080", "waypost.example:80", "unix:/run/waypost.sock"])
+def test_every_form_of_an_address_is_taken(text: str) -> None:
+    assert Settings.read({"bind": text}, {}).bind == text
+
+
+def test_lists_are_written_with_commas_or_as_lists(tmp_path: Path) -> None:
+    wanted = ("10.0.0.0/8", "::1")
+    assert Settings.read({}, {"WAYPOST_TRUSTED_PROXIES": "10.0.0.0/8, ::1"}).trusted_proxies == wanted
+    assert Settings.read({}, {}, toml(tmp_path, 'trusted_proxies = ["10.0.0.0/8", "::1"]\n')).trusted_proxies == wanted
+
+
+def test_types_of_the_file_are_those_of_the_setting(tmp_path: Path) -> None:
+    settings = Settings.read({}, {}, toml(tmp_path, 'data = "/srv/waypost"\nhide_unknown_users = true\n'))
+    assert (settings.data, settings.hide_unknown_users) == (Path("/srv/waypost"), True)

@@ -1,0 +1,87 @@
+"""The command line for tests: in this process, for everything but what only a process has; and as one."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from click.testing import CliRunner
+
+from cli.exits import run_command
+from cli.main import waypost
+from tests.service import ROOT
+
+WAYPOST = (sys.executable, "-m", "cli.main")
+SAMPLE = ROOT / "sample-repo"
+SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command left: its exit code, standard output and standard error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output as JSON."""
+        return orjson.loads(self.out)
+
+
+def call(*words: object, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Outcome:
+    """Run `waypost` with these words in this process; exit codes and messages are those of the real command."""
+    with CliRunner().isolation(input=stdin, env=env) as (out, err, _):
+        try:
+            run_command(lambda: waypost.main([str(word) for word in words], "waypost", standalone_mode=False))
+        except SystemExit as ex:
+            return Outcome(int(ex.code or 0), _text(out.getvalue()), _text(err.getvalue()))
+
+
+def must(*words: object, stdin: bytes = b"") -> Outcome:
+    """Run a command that has to succeed."""
+    outcome = call(*words, stdin=stdin)
+    assert outcome.code == 0, outcome.err
+    return outcome
+
+
+def start(*words: object, env: Mapping[str, str] | None = None, **streams: Any) -> subprocess.Popen[bytes]:
+    """Start `waypost` as a process of its own; the caller waits for it."""
+    return subprocess.Popen([*WAYPOST, *map(str, words)], env=environment(env or {}), **streams)
+
+
+def run(*words: object, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Outcome:
+    """Run `waypost` as a process of its own."""
+    found = subprocess.run(
+        [*WAYPOST, *map(str, words)],
+        env=environment(env or {}),
+        input=stdin,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    return Outcome(found.returncode, _text(found.stdout), _text(found.stderr))
+
+
+def environment(further: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment without settings of ours, with the sources on the path."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith("WAYPOST_")}
+    return {**own, "PYTHONPATH": str(ROOT), **further}
+
+
+def table(text: str) -> list[list[str]]:
+    """The rows below the head of a table that was printed, by columns that two spaces separate."""
+    return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()[1:]]
+
+
+def words_of(lines: str | Sequence[str]) -> str:
+    """Text without line breaks, so that a test does not depend on where help is folded."""
+    return " ".join(" ".join(lines if not isinstance(lines, str) else [lines]).split())
+
+
+def _text(data: bytes) -> str:
+    return data.decode()

@@ -1,0 +1,73 @@
+"""The pages of codes have every code of a problem and of an error, and none that is never given."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from content.problem_codes import CODES
+from tests.docs.blocks import code, rows
+from tests.docs.reference import modules, name_of, page, texts
+
+CODE = re.compile(r"[a-z]+(_[a-z0-9]+)*")
+
+
+def test_every_check_of_rules_is_listed_with_its_severity() -> None:
+    listed = {code(row[0]): row[1] for row in rows(page("problems.md")) if len(row) == 4 and code(row[0])}
+    assert listed == {name: severity.value for name, (severity, _) in CODES.items()}
+
+
+def test_every_code_of_a_problem_is_listed_and_none_is_invented() -> None:
+    listed = {code(row[0]) for row in rows(page("problems.md"))} - {""}
+    given = {found for tree in modules() for found in problem_codes(tree)} | set(CODES)
+    assert given - listed == set(), "given, but not listed"
+    assert listed - given == set(), "listed, but never given"
+
+
+def problem_codes(tree: ast.Module) -> Iterator[str]:
+    """The codes with which problems are made: the first text of a call whose name says so."""
+    makers = re.compile(r"_?problem|Problem|_?tell|_?refuse|must")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and makers.fullmatch(name_of(node.func)):
+            yield from (text for text in texts(node.args[:1]) if CODE.fullmatch(text))
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+            yield from (text for text in texts(node.value.elts[:1]) if text == "bad_syntax")
+
+
+def test_every_error_code_is_listed_and_none_is_invented() -> None:
+    listed = {code(row[1]) for row in rows(page("error-codes.md")) if len(row) == 4} - {""}
+    given = {found for tree in modules() for found in error_codes(tree)}
+    assert given - listed == {"refused"}, "given, but not listed"
+    assert listed - given == set(), "listed, but never given"
+
+
+def error_codes(tree: ast.Module) -> Iterator[str]:
+    """The codes of answers: class attributes and defaults named `code`, arguments of errors, and their tables."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node.func) in _ERRORS:
+            given = [*node.args, *(word.value for word in node.keywords)]
+            yield from (text for text in texts(given) if CODE.fullmatch(text))
+        if isinstance(node, ast.FunctionDef):
+            yield from _default_code(node)
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            yield from _assigned_codes(node)
+
+
+_ERRORS = {"ApiError", "Forbidden", "Unauthenticated", "Unavailable", "bad_request", "invalid"}
+_TABLES = {"_HTTP_CODES", "_SENTENCES", "_OTHER"}
+
+
+def _default_code(function: ast.FunctionDef) -> Iterator[str]:
+    arguments = function.args.args[len(function.args.args) - len(function.args.defaults) :]
+    for argument, default in zip(arguments, function.args.defaults, strict=True):
+        if argument.arg == "code":
+            yield from texts([default])
+
+
+def _assigned_codes(node: ast.Assign | ast.AnnAssign) -> Iterator[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = {name_of(target) for target in targets}
+    if node.value is not None and "code" in names:
+        yield from texts([node.value])
+    if node.value is not None and names & _TABLES:
+        inner = [each for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
+        yield from (text for text in texts(inner) if CODE.fullmatch(text))

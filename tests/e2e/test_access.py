@@ -1,0 +1,186 @@
+"""Who may do what: every operation of the contract against every kind of token, on the running service."""
+
+from collections.abc import Collection
+from itertools import product
+
+import pytest
+
+import schemas
+from api.identity.grants import ACTIONS, Grant
+from schemas import Operation
+from tests.e2e.caller import Caller
+from tests.e2e.contract import operations_at, told
+from tests.e2e.world import Place, World
+
+OPERATIONS = schemas.operations()
+GUARDED = [each for each in OPERATIONS if each.audience != "public"]
+GRANTED = [each for each in OPERATIONS if each.audience == "grant"]
+IN_PROJECT = [each for each in GRANTED if "{project}" in each.path]
+IN_NAMESPACE = [each for each in GRANTED if "{namespace}" in each.path and "{project}" not in each.path]
+SERVER_WIDE = [each for each in GRANTED if "{namespace}" not in each.path]
+EVERYTHING = {(resource, action) for resource, actions in ACTIONS.items() for action in actions}
+PROJECT_WIDE = {pair for pair in EVERYTHING if pair[0] in {"redirect", "page", "agent", "project"}}
+ALSO_NEEDED = {
+    "discardDraft": {("page", "write")},
+    "updateProject": {("project", "publish")},
+    "deleteProject": {("project", "publish")},
+}
+FOR_PEOPLE = {"deleteToken"}
+"""What no API token may do, whatever it holds."""
+AGENT = (("redirect", "read"), ("page", "read"), ("agent", "write"))
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+
+
+@pytest.fixture(scope="module")
+def shop(world: World) -> Place:
+    """A project that nobody changes."""
+    return world.place()
+
+
+@pytest.fixture(scope="module")
+def bad_tokens(world: World) -> list[str]:
+    """What is no token, one that has expired, one for something else, and one with a single letter wrong."""
+    good = world.root.token
+    mistyped = good[:-1] + ("0" if good[-1] != "0" else "1")
+    refresh = world.session(world.user("admin"))["refreshToken"]
+    return ["x", "a.b.c", "svc_", mistyped, "svc_" + "Z" * 49, world.expired(), refresh]
+
+
+def by_id(operations: Collection[Operation]) -> pytest.MarkDecorator:
+    """Once for each operation."""
+    return pytest.mark.parametrize("operation", operations, ids=lambda each: each.operation_id)
+
+
+def path_of(operation: Operation, shop: Place, project: str = "") -> str:
+    """The operation's path with names in it; ids are of things that do not exist."""
+    record = "999999" if operation.path.startswith(("/api/user/", "/api/token/")) else "0" * 16
+    names = {"namespace": shop.namespace, "project": project or shop.project, "id": record}
+    return operation.path.format(**names, name="edge", version="1")
+
+
+@by_id(GUARDED)
+def test_without_a_token_that_holds_nothing_is_answered(
+    world: World, shop: Place, bad_tokens: list[str], operation: Operation
+) -> None:
+    path = path_of(operation, shop)
+    headers = [
+        {},
+        *({"Authorization": f"Bearer {token}"} for token in bad_tokens),
+        {"Authorization": "Bearer"},
+        {"Authorization": "Basic YTpi"},
+    ]
+    for header in headers:
+        answer = world.nobody.send(operation.method, path, headers=header)
+        assert answer.status_code == 401, told(answer)
+        assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+@by_id(GRANTED)
+def test_all_other_permissions_together_do_not_help(world: World, shop: Place, operation: Operation) -> None:
+    lacking = world.holder(*(EVERYTHING - set(operation.accepted)))
+    projects = (shop.project, "no-such-project", "no.name") if "{project}" in operation.path else ("",)
+    answers = [lacking.ask(operation.method, path_of(operation, shop, name), 403) for name in projects]
+    assert len({answer.content for answer in answers}) == 1
+
+
+@by_id(IN_PROJECT)
+def test_a_token_of_another_project_or_namespace_does_not_help(world: World, shop: Place, operation: Operation) -> None:
+    same_words = set()
+    for namespace, project in ((shop.namespace, "other"), ("other", "shop"), ("other", "*")):
+        stranger = world.holder(*PROJECT_WIDE, namespace=namespace, project=project)
+        for name in (shop.project, "no-such-project"):
+            same_words.add(stranger.ask(operation.method, path_of(operation, shop, name), 403).content)
+    assert len(same_words) == 1
+
+
+@by_id(IN_NAMESPACE)
+def test_a_token_of_another_namespace_does_not_help_either(world: World, shop: Place, operation: Operation) -> None:
+    for namespace, project in (("other", "*"), (shop.namespace, shop.project)):
+        held = PROJECT_WIDE if project != "*" else PROJECT_WIDE | {("namespace", "read"), ("namespace", "write")}
+        stranger = world.holder(*held, namespace=namespace, project=project)
+        stranger.refused(operation.method, path_of(operation, shop), 403, "forbidden")
+
+
+@by_id(SERVER_WIDE)
+def test_a_token_of_one_namespace_rules_no_more_than_that(world: World, shop: Place, operation: Operation) -> None:
+    held = PROJECT_WIDE | {("namespace", "read"), ("namespace", "write")}
+    local = world.holder(*held, namespace=shop.namespace)
+    local.refused(operation.method, path_of(operation, shop), 403, "forbidden")
+
+
+@by_id([each for each in GRANTED if each.operation_id not in FOR_PEOPLE])
+def test_each_permission_that_the_contract_names_is_enough(world: World, shop: Place, operation: Operation) -> None:
+    for pair in operation.accepted:
+        needed = {pair} | ALSO_NEEDED.get(operation.operation_id, set())
+        project = shop.project if "{project}" in operation.path else "*"
+        namespace = shop.namespace if "{namespace}" in operation.path else "*"
+        holder = world.holder(*needed, namespace=namespace, project=project)
+        answer = holder.send(operation.method, path_of(operation, shop))
+        assert answer.status_code not in {401, 403}, told(answer)
+
+
+@by_id([each for each in OPERATIONS if each.audience == "public"])
+def test_what_is_public_asks_for_nothing(world: World, shop: Place, operation: Operation) -> None:
+    path = path_of(operation, shop)
+    for header in ({}, {"Authorization": "Bearer nonsense"}):
+        answer = world.nobody.send(operation.method, path, headers=header)
+        assert answer.status_code not in {401, 403}, told(answer)
+
+
+@by_id(IN_PROJECT)
+def test_an_agents_token_can_do_only_what_an_agent_does(world: World, shop: Place, operation: Operation) -> None:
+    agent = world.holder(*AGENT, namespace=shop.namespace, project=shop.project)
+    may = bool(set(AGENT) & set(operation.accepted))
+    answer = agent.send(operation.method, path_of(operation, shop))
+    assert (answer.status_code != 403) is may, told(answer)
+
+
+def test_a_project_that_is_not_there_is_404_for_whoever_might_see_it(world: World, shop: Place) -> None:
+    for operation in IN_PROJECT:
+        if operation.method == "GET":
+            world.root.refused("GET", path_of(operation, shop, "no-such-project"), 404, "not_found")
+
+
+@pytest.mark.parametrize("path", sorted({each.path for each in OPERATIONS}))
+def test_each_path_takes_the_methods_of_the_contract_and_no_other(world: World, shop: Place, path: str) -> None:
+    """The client checks the Allow header of a 405 against the contract, so that nothing is served beside it."""
+    concrete = path.format(namespace=shop.namespace, project=shop.project, id="0" * 16, name="edge", version="1")
+    known = operations_at(concrete)
+    for method in METHODS:
+        if method not in known and not (method == "HEAD" and "GET" in known):
+            world.nobody.ask(method, concrete, 405)
+    world.nobody.ask("GET", concrete + "/no/such/path", 404)
+
+
+def test_the_contract_that_is_served_is_the_one_that_is_tested(world: World) -> None:
+    assert world.nobody.ask("GET", "/openapi.json", 200).json() == schemas.openapi()
+
+
+def test_lists_show_what_the_caller_may_see(world: World) -> None:
+    mine, other = world.place(), world.place()
+    world.place(mine.namespace, "second")
+    local = mine.holder(("redirect", "read")).root
+    assert [item["name"] for item in local.get("/api/namespaces")["items"]] == [mine.namespace]
+    assert [item["name"] for item in local.get(f"{mine.space}/projects")["items"]] == [mine.project]
+    local.refused("GET", f"{other.space}/projects", 403, "forbidden")
+    local.refused("GET", "/api/namespace/no-such-namespace/projects", 403, "forbidden")
+
+
+def test_nobody_gives_what_they_do_not_hold(world: World) -> None:
+    editor = world.person("editor")
+    editor.refused("POST", "/api/tokens", 403, "forbidden", json={"name": "x", "grants": []})
+    admin = world.person("admin")
+    grants = [{"resource": "redirect", "action": "read"}]
+    made = admin.ask("POST", "/api/tokens", 201, json={"name": "ci", "grants": grants}).json()
+    assert Caller(world.http, made["token"]).get("/api/me")["grants"][0]["resource"] == "redirect"
+
+
+def test_every_pair_of_a_permission_is_listed(world: World) -> None:
+    listed = world.root.get("/api/permissions")["permissions"]
+    found = {pair for each in listed for pair in product([each["resource"]], each["actions"])}
+    assert found == EVERYTHING
+
+
+def test_grants_of_tokens_are_shown_as_they_were_given(world: World) -> None:
+    grant = Grant("acme", "shop", "redirect", "read")
+    assert Caller(world.http, world.token([grant])).get("/api/me")["grants"] == [grant.wire()]

@@ -1,0 +1,188 @@
+"""Agents that were written before this service live below /compat/flecto: a bare number, and 200 always."""
+
+import gzip
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.flecto_agent import FlectoAgent, Stopped
+from tests.e2e.world import Place, World, redirect
+from tests.service import wait_until
+
+PERMISSIONS = (("redirect", "read"), ("page", "read"), ("agent", "write"))
+BASE = "/compat/flecto"
+AGENT = {"name": "edge-1", "type": "traefik", "version": 2, "status": "success"}
+SOME_RULES = 250
+
+
+@pytest.fixture
+def http(world: World) -> Iterator[httpx.Client]:
+    """A client without a timeout, whose every request may meet the other worker."""
+    limits = httpx.Limits(max_keepalive_connections=0)
+    with httpx.Client(base_url=world.service.url, timeout=None, limits=limits) as client:  # noqa: S113 - as such agents are
+        yield client
+
+
+@pytest.fixture
+def shop(place: Place) -> Place:
+    """A project with rules on several pages, and a page."""
+    rules = [redirect(f"/old/{number}") for number in range(SOME_RULES)]
+    place.ask("POST", "/draft/changes", 200, json=[{"op": "put", "kind": "redirect", "item": rule} for rule in rules])
+    place.add_page("/robots.txt")
+    place.publish()
+    return place
+
+
+def agent_of(place: Place, http: httpx.Client, name: str = "edge-1") -> FlectoAgent:
+    """An agent with a token of its own that may do what agents do."""
+    return FlectoAgent(http, place.holder(*PERMISSIONS).root.token, place.path, name)
+
+
+def import_list(place: Place, path: Path) -> Any:
+    """Import a real list, without its rows that are wrong, and publish it."""
+    if not path.is_file():
+        pytest.fail(f"the redirect list is missing: there is no file {path}")
+    headers = {"Content-Type": "text/tab-separated-values"}
+    place.ask("POST", "/import?skipErrors=true", 200, content=path.read_bytes(), headers=headers)
+    return place.publish()
+
+
+@contextmanager
+def polling(*agents: FlectoAgent) -> Iterator[None]:
+    """Agents that poll all the time; what stops one of them fails the test."""
+    ending = Event()
+
+    def poll(agent: FlectoAgent) -> None:
+        while not ending.is_set():
+            agent.poll()
+
+    with ThreadPoolExecutor(len(agents)) as pool:
+        running: list[Future[None]] = [pool.submit(poll, agent) for agent in agents]
+        try:
+            yield
+        finally:
+            ending.set()
+        for each in running:
+            each.result()
+
+
+def test_the_version_is_a_bare_integer_that_every_publish_changes(shop: Place) -> None:
+    for number in (2, 3):
+        answer = shop.root.ask("GET", f"{BASE}{shop.path}/version", 200)
+        assert answer.content == str(number).encode()
+        assert answer.headers["Content-Type"] == "application/json"
+        assert answer.headers["X-Project-Version"] == shop.get("/version")
+        shop.published(f"/another/{number}")
+
+
+@pytest.mark.parametrize("tail", ["/version", "/redirects", "/pages"])
+def test_whoever_has_it_already_gets_it_again(shop: Place, tail: str) -> None:
+    etag = shop.ask("GET", tail, 200).headers["ETag"]
+    plain = shop.root.ask("GET", BASE + shop.path + tail, 200)
+    assert "ETag" not in plain.headers
+    for given in (etag, f"W/{etag}", "*", '"2"'):
+        for more in ({}, {"Prefer": "wait=30"}):
+            headers = {"If-None-Match": given, **more}
+            answer = shop.root.ask("GET", BASE + shop.path + tail, 200, headers=headers)
+            assert answer.content == plain.content
+    shop.root.ask("HEAD", BASE + shop.path + tail, 200, headers={"If-None-Match": etag})
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?limit=1", "?limit=0", "?limit=100&offset=200", f"?limit={2**63 - 1}", "?offset=99999"]
+)
+@pytest.mark.parametrize("tail", ["/redirects", "/pages"])
+def test_lists_are_the_same_under_both_addresses(shop: Place, tail: str, query: str) -> None:
+    there = shop.ask("GET", tail + query, 200)
+    here = shop.root.ask("GET", BASE + shop.path + tail + query, 200)
+    assert here.content == there.content
+    assert here.headers["X-Project-Version"] == there.headers["X-Project-Version"]
+
+
+def test_lists_are_compressed_for_those_who_ask(shop: Place, http: httpx.Client) -> None:
+    headers = {"Authorization": f"Bearer {shop.root.token}", "Accept-Encoding": "gzip"}
+    with http.stream("GET", BASE + shop.path + "/redirects", headers=headers) as answer:
+        squeezed = b"".join(answer.iter_raw())
+    assert (answer.status_code, answer.headers["Content-Encoding"]) == (200, "gzip")
+    assert "ETag" not in answer.headers
+    assert gzip.decompress(squeezed) == shop.ask("GET", "/redirects", 200).content
+
+
+def test_what_is_reported_here_is_seen_there(shop: Place) -> None:
+    agent = shop.holder(*PERMISSIONS).root
+    body = {**AGENT, "load_duration": 5, "hostname": "edge.example", "more": {"deep": [1]}}
+    answer = agent.ask("POST", f"{BASE}{shop.path}/agents", 200, json=body)
+    assert answer.content == b""
+    found = shop.get("/agents/edge-1")
+    assert (found["type"], found["version"], found["current"], found["load_duration"]) == ("proxy", 2, True, 5)
+
+
+def test_a_heartbeat_of_an_agent_that_nobody_knows_makes_it(shop: Place) -> None:
+    agent = shop.holder(*PERMISSIONS).root
+    assert agent.ask("PATCH", f"{BASE}{shop.path}/agents/edge-9/hit", 200).content == b""
+    wait_until(lambda: shop.get("/agents")["items"], 5, "the agent to be there")
+    found = shop.get("/agents/edge-9")
+    assert (found["type"], found["version"], found["publishNumber"]) == ("default", None, None)
+
+
+def test_nothing_but_what_agents_need_is_there(world: World, shop: Place) -> None:
+    for method, tail in (
+        ("GET", "/agents"),
+        ("GET", "/agents/edge-1"),
+        ("DELETE", "/agents/edge-1"),
+        ("POST", "/publish"),
+    ):
+        assert shop.root.send(method, BASE + shop.path + tail).status_code in {404, 405}
+    world.nobody.ask("GET", f"{BASE}/health/ping", 204)
+    shop.root.refused("GET", f"{BASE}{shop.space}/project/nowhere/version", 404, "not_found")
+    world.nobody.refused("GET", f"{BASE}{shop.path}/version", 401, "unauthenticated")
+
+
+def test_an_agent_reports_what_is_new_and_is_heard_of_otherwise(shop: Place, http: httpx.Client) -> None:
+    agent = agent_of(shop, http)
+    assert [agent.poll() for _ in range(3)] == [True, False, False]
+    assert (agent.version, agent.reports, agent.heartbeats) == (2, 1, 2)
+    assert [item["source"] for item in agent.redirects] == shop.sources()
+    assert len(agent.redirects) == SOME_RULES
+    assert agent.pages == shop.get("/pages")["items"]
+    shop.published("/newer")
+    assert [agent.poll() for _ in range(2)] == [True, False]
+    found = shop.get("/agents/edge-1")
+    assert (found["version"], found["current"], found["behind"], found["status"]) == (3, True, 0, "success")
+
+
+def test_an_agent_that_meets_a_regex_it_cannot_compile_never_comes_back(shop: Place, http: httpx.Client) -> None:
+    """So the service must never publish one: what it refuses is what stops such an agent."""
+    agent = agent_of(shop, http)
+    bad = redirect("^/(?<=a)b$", "/new", type="REGEX")
+    with pytest.raises(Stopped):
+        agent.compile([bad])
+    with pytest.raises(Stopped):
+        agent.poll()
+    shop.refused("POST", "/draft/redirects", 422, "invalid_content", json=bad)
+
+
+def test_agents_come_through_publishes_of_real_lists(place: Place, http: httpx.Client, datasets: Path) -> None:
+    """Lists of regexes and of thousands of rules, imported and rolled back while two agents poll on both workers."""
+    agents = [agent_of(place, http, name) for name in ("edge-1", "edge-2")]
+    with polling(*agents):
+        for name in ("ubuntu", "mozilla-refractr", "dart-firebase", "mdn-2023-en-us"):
+            import_list(place, datasets / f"{name}.tsv")
+        place.ask("POST", "/rollback", 200, json={"version": "4"})
+        last = place.published("/the/last")["publishNumber"]
+        wait_until(lambda: {agent.version for agent in agents} == {last}, 60, "both agents to have the last publish")
+    whole = place.get("/redirects", limit=1_000_000)["items"]
+    assert len(whole) > 2000
+    for agent in agents:
+        assert not agent.poll()
+        assert agent.redirects == whole
+        assert agent.reports >= 1
+        assert agent.heartbeats >= 1
+    states = [place.get(f"/agents/{agent.name}") for agent in agents]
+    assert [(found["type"], found["version"], found["current"]) for found in states] == [("proxy", last, True)] * 2

@@ -1,0 +1,98 @@
+"""The express lane answers plain reads just as the framework does, and leaves the rest to it."""
+
+import gzip
+from collections.abc import Mapping
+
+import httpx
+import pytest
+
+from tests.e2e.world import Place
+
+OWN = {"x-request-id", "date"}
+BY_THE_FRAMEWORK = {"X-Request-Id": "by-the-framework"}
+"""A request that names its id is no plain one."""
+
+
+@pytest.fixture(scope="module")
+def shop(request: pytest.FixtureRequest) -> Place:
+    """A project of sixty redirects and a page, published."""
+    place: Place = request.getfixturevalue("world").place()
+    place.add_page("/robots.txt")
+    place.published(*(f"/a{number}" for number in range(60)))
+    return place
+
+
+def shown(answer: httpx.Response) -> tuple[int, Mapping[str, str], bytes]:
+    """What must be the same."""
+    headers = {name: value for name, value in answer.headers.items() if name not in OWN}
+    return answer.status_code, headers, answer.content
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+@pytest.mark.parametrize(
+    "tail",
+    [
+        "/version",
+        "/redirects",
+        "/pages",
+        "/redirects?limit=7",
+        "/redirects?limit=7&offset=50",
+        "/redirects?limit=0",
+        "/redirects?offset=60",
+        "/redirects?offset=1000&limit=3",
+        "/redirects?limit=-1",
+        "/redirects?limit=1&limit=2",
+        "/redirects?limit=",
+        "/redirects?limit=1_0",
+        "/version?x=1",
+    ],
+)
+def test_both_ways_give_the_same_answer(shop: Place, tail: str, encoding: str) -> None:
+    accepting = {"Accept-Encoding": encoding}
+    for _ in range(2):  # the first answer in gzip is the framework's, which compresses; the second is not
+        plain = shop.root.send("GET", shop.path + tail, headers=accepting)
+    other = shop.root.send("GET", shop.path + tail, headers={**accepting, **BY_THE_FRAMEWORK})
+    assert shown(plain) == shown(other)
+    assert other.headers["X-Request-Id"] == "by-the-framework"
+
+
+@pytest.mark.parametrize("tail", ["/version", "/redirects", "/redirects?limit=2"])
+def test_both_ways_know_what_the_caller_has(shop: Place, tail: str) -> None:
+    etag = shop.ask("GET", tail, 200).headers["ETag"]
+    for known in (etag, f"W/{etag}", "*", f'"x", {etag}', '"x"'):
+        having = {"If-None-Match": known}
+        plain = shop.root.send("GET", shop.path + tail, headers=having)
+        other = shop.root.send("GET", shop.path + tail, headers={**having, **BY_THE_FRAMEWORK})
+        assert shown(plain) == shown(other)
+
+
+def test_gzip_is_for_those_who_ask(shop: Place) -> None:
+    plain = shop.ask("GET", "/redirects", 200, headers={"Accept-Encoding": "identity"})
+    assert "Content-Encoding" not in plain.headers
+    with shop.root.http.stream(
+        "GET",
+        shop.path + "/redirects",
+        headers={"Authorization": f"Bearer {shop.root.token}", "Accept-Encoding": "br, gzip;q=0.5"},
+    ) as squeezed:
+        raw = b"".join(squeezed.iter_raw())
+    assert squeezed.headers["Content-Encoding"] == "gzip"
+    assert squeezed.headers["ETag"] != plain.headers["ETag"]
+    assert "Accept-Encoding" in squeezed.headers["Vary"]
+    assert gzip.decompress(raw) == plain.content
+    refused = shop.ask("GET", "/redirects", 200, headers={"Accept-Encoding": "gzip;q=0"})
+    assert "Content-Encoding" not in refused.headers
+
+
+def test_a_publish_is_seen_by_the_lane_at_once(shop: Place) -> None:
+    for number in range(5):
+        version = shop.published(f"/later{number}")["version"]
+        for _ in range(4):
+            assert shop.get("/version") == version
+
+
+def test_a_token_that_may_not_read_is_refused_by_both(shop: Place) -> None:
+    pages = shop.world.holder(("page", "read"))
+    assert pages.send("GET", shop.path + "/pages").status_code == 200
+    pages.refused("GET", shop.path + "/redirects", 403, "forbidden")
+    elsewhere = shop.world.holder(("redirect", "read"), namespace=shop.namespace, project="other")
+    elsewhere.refused("GET", shop.path + "/redirects", 403, "forbidden")

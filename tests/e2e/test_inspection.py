@@ -1,0 +1,151 @@
+"""Asking what a state does and what is wrong with it: test and lint."""
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.world import Place, World, page, redirect
+
+RULES = [
+    redirect("/old", "/middle"),
+    redirect("/middle", "/new", status=302),
+    redirect("shop.example/old", "https://shop.example/by-host", type="BASIC_HOST", status=307),
+    redirect("^/o(.*)$", "/regex/$1", type="REGEX", status=308),
+    redirect("^shop\\.example/deep/(.*)/(.*)$", "https://other.example/$2/$1", type="REGEX_HOST"),
+    redirect("^/ol", "/never", type="REGEX"),
+    redirect("/exact?a=1", "/with-query"),
+    redirect("^/((x)|y)$", "/seen/$1/$2", type="REGEX"),
+]
+
+
+@pytest.fixture(scope="module")
+def rules(world: World) -> Place:
+    """A published project with rules of every type, and a page."""
+    place = world.place()
+    changes: list[Any] = [{"op": "put", "kind": "redirect", "item": item} for item in RULES]
+    place.ask(
+        "POST", "/draft/changes", 200, json=[*changes, {"op": "put", "kind": "page", "item": page("/robots.txt")}]
+    )
+    place.publish()
+    return place
+
+
+def ask(place: Place, url: str, **more: Any) -> Any:
+    """The answer for one URL."""
+    found = place.ask("POST", "/test", 200, json={"urls": [url], **more}).json()["results"]
+    assert [each["url"] for each in found] == [url]
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "location", "source"),
+    [
+        ("/old", 301, "/middle", "/old"),
+        ("https://shop.example/old", 307, "https://shop.example/by-host", "shop.example/old"),
+        ("https://SHOP.example:8443/old?q=1", 307, "https://shop.example/by-host", "shop.example/old"),
+        ("https://else.example/old", 301, "/middle", "/old"),
+        ("/old/", 308, "/regex/ld/", "^/o(.*)$"),
+        ("/OLD", None, None, None),
+        ("https://shop.example/deep/a/b", 301, "https://other.example/b/a", "^shop\\.example/deep/(.*)/(.*)$"),
+        ("https://else.example/deep/a/b", None, None, None),
+        ("/exact?a=1", 301, "/with-query", "/exact?a=1"),
+        ("/exact?a=2", None, None, None),
+        ("/exact", None, None, None),
+        ("/x", 301, "/seen/x/x", "^/((x)|y)$"),
+        ("/y", 301, "/seen/y/", "^/((x)|y)$"),
+        ("/nothing", None, None, None),
+    ],
+)
+def test_a_url_is_answered_by_the_rule_that_wins(
+    rules: Place, url: str, status: int | None, location: str | None, source: str | None
+) -> None:
+    found = ask(rules, url)
+    assert (found["status"], found["location"]) == (status, location)
+    assert (found["rule"] or {}).get("source") == source
+    assert found["page"] is None
+
+
+def test_the_rule_is_named_by_file_and_line(rules: Place) -> None:
+    """The line is the one that a person finds the rule at."""
+    listed = {item["source"]: item for item in rules.get("/draft/redirects")["items"]}
+    for url, source in (("/old", "/old"), ("/middle", "/middle"), ("/y", "^/((x)|y)$")):
+        rule = ask(rules, url)["rule"]
+        assert (rule["file"], rule["line"]) == (listed[source]["file"], listed[source]["line"])
+    assert listed["/old"]["line"] != listed["/middle"]["line"]
+
+
+def test_captures_and_losers_are_told(rules: Place) -> None:
+    found = ask(rules, "https://shop.example/old")
+    assert [each["rule"]["source"] for each in found["candidates"]] == ["/old", "^/o(.*)$", "^/ol"]
+    assert all(each["why"] for each in found["candidates"])
+    assert ask(rules, "/y")["captures"] == ["y", None]
+
+
+def test_the_chain_is_followed(rules: Place) -> None:
+    chain = ask(rules, "/old")["chain"]
+    assert [(hop["url"], hop["status"], hop["location"]) for hop in chain["hops"]] == [
+        ("/old", 301, "/middle"),
+        ("/middle", 302, "/new"),
+    ]
+    assert chain["loop"] is False
+
+
+def test_a_page_answers_200(rules: Place) -> None:
+    found = ask(rules, "/robots.txt")
+    assert (found["status"], found["location"], found["rule"]) == (200, None, None)
+    assert (found["page"]["path"], found["page"]["file"]) == ("/robots.txt", "shop/pages.yaml")
+
+
+def test_many_are_answered_in_the_order_asked(rules: Place) -> None:
+    urls = [f"/o{number}" for number in range(999, -1, -1)]
+    found = rules.ask("POST", "/test", 200, json={"urls": urls}).json()["results"]
+    assert [each["url"] for each in found] == urls
+    assert [each["location"] for each in found] == [f"/regex/{url[2:]}" for url in urls]
+
+
+def test_the_draft_and_any_version_can_be_asked(place: Place) -> None:
+    place.published("/a")
+    made = place.get("/draft/redirects")["items"][0]
+    place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/drafted"})
+    version = place.get("/version")
+    expected: dict[str | int, str | None] = {
+        "published": "/new",
+        "draft": "/drafted",
+        1: None,
+        "1": None,
+        2: "/new",
+        version: "/new",
+        version[:9]: "/new",
+    }
+    assert {at: ask(place, "/a", at=at)["location"] for at in expected} == expected
+    place.refused("POST", "/test", 404, "not_found", json={"urls": ["/a"], "at": 3})
+
+
+def test_a_loop_in_a_draft_is_seen(place: Place) -> None:
+    place.add("/a", "/b")
+    place.add("/b", "/a")
+    chain = ask(place, "/a", at="draft")["chain"]
+    assert chain["loop"] is True
+    assert [hop["location"] for hop in chain["hops"]] == ["/b", "/a"]
+
+
+@pytest.mark.parametrize("url", ["no-slash", "ftp://x.example/", "https://", "http://[::1/", "https://a b/", "//x"])
+def test_what_is_no_url_is_named_by_its_place(rules: Place, url: str) -> None:
+    found = rules.ask("POST", "/test", 422, json={"urls": ["/fine", url]}).json()
+    assert [each["pointer"] for each in found["problems"]] == ["/urls/1"]
+
+
+def test_lint_tells_errors_and_warnings_with_their_places(place: Place) -> None:
+    place.add("/chain", "/next")
+    place.add("/next", "/end")
+    place.add("no-anchor", "/x", type="REGEX")
+    place.publish()
+    place.add("/loop", "/loop")
+    published, draft = (place.get("/lint", at=at)["problems"] for at in ("published", "draft"))
+    assert {each["code"] for each in published} == {"chain", "regex_unanchored"}
+    assert {each["severity"] for each in published} == {"warning"}
+    assert all(each["file"] == "shop/redirects.yaml" and each["line"] for each in published)
+    assert {each["code"] for each in draft} - {each["code"] for each in published} == {"redirect_loop"}
+    assert place.get("/lint", at="1")["problems"] == []
+    place.refused("GET", "/lint?at=99", 404, "not_found")
+    place.refused("GET", "/lint?at=nonsense", 400, "bad_request")

@@ -1,0 +1,237 @@
+"""Nothing that happens beside it costs anybody a request: reloads, killed workers, slow clients.
+
+What a client has to bear is what HTTP asks of every client (RFC 9112, 9.3.1): where a connection that has served before is
+closed without a byte of an answer, the request is sent again over another one. Nothing else may happen to it in a reload.
+"""
+
+import os
+import signal
+import statistics
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.slow import Crowd, Kind, latencies
+from tests.e2e.traffic import Line, Order, Traffic
+from tests.e2e.world import Place, World, world_of
+from tests.metering import read_metrics, total
+from tests.service import WAYPOST, Service, children_of, running, wait_until
+
+RELOADS = 50
+LEAST_RELOADS = 5
+RELOAD_SECONDS = 20.0
+KILLS = 5
+BACK_SECONDS = 2.0
+RULES = 20_000
+SLOW_CLIENTS = 500
+DEADLINE = 2
+LATEST = 3 * DEADLINE + 3.0
+"""Seconds: a body has its deadline and then two more for what is on its way; a reader is looked at once a deadline."""
+JSON_HEADERS = b"Host: x\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture(scope="module")
+def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A service that is reloaded, and whose workers are killed."""
+    data = tmp_path_factory.mktemp("steady") / "data"
+    with running(WAYPOST, data) as service, world_of(service, killed=True) as world:
+        yield world
+
+
+@pytest.fixture
+def shop(steady: World) -> Place:
+    """A published project."""
+    place = steady.place()
+    place.published("/a", "/b")
+    return place
+
+
+def read_orders(place: Place) -> list[Order]:
+    """Polls over kept and fresh connections, by both lanes; one that is often idle, and one that waits for news."""
+    version = place.get("/version")
+    exact = f'"{version}"'.encode()
+
+    def order(name: str, *headers: str, kept: bool = True, pause: float = 0.01) -> Order:
+        return Order(name, get(place, "/version", *headers), lambda s, b: (s, b) == (200, exact), kept, pause)
+
+    waiting = get(place, "/version", f"If-None-Match: {exact.decode()}", "Prefer: wait=3")
+    return [
+        *(order(f"kept {number}") for number in range(3)),
+        order("kept, by the framework", "X-Request-Id: traffic"),
+        *(order(f"fresh {number}", "Connection: close", kept=False) for number in range(2)),
+        order("often idle", pause=0.7),
+        Order("waiting", waiting, lambda status, body: (status, body) == (304, b"")),
+    ]
+
+
+def get(place: Place, tail: str, *headers: str) -> bytes:
+    """The bytes of a request."""
+    lines = [f"GET {place.path}{tail} HTTP/1.1", "Host: x", f"Authorization: Bearer {place.root.token}", *headers]
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def family(service: Service) -> list[int]:
+    """How many processes the service has, and how many files its master and each worker have open."""
+    workers = sorted(service.workers())
+    processes = 1 + len(workers) + sum(len(children_of(pid)) for pid in workers)
+    return [processes, open_files(service.process.pid), *sorted(open_files(pid) for pid in workers)]
+
+
+def open_files(pid: int) -> int:
+    """How many files a process has open."""
+    return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - a count of names
+
+
+def reload_once(service: Service) -> float:
+    """Reload, and give the seconds until the old workers are gone and new ones are there."""
+    before, begun = service.workers(), time.monotonic()
+    service.process.send_signal(signal.SIGHUP)
+
+    def renewed() -> bool:
+        now = service.workers()
+        return len(now) == 2 and not now & before
+
+    wait_until(renewed, 15, "new workers alone")
+    return time.monotonic() - begun
+
+
+def test_a_reload_fails_no_request_and_leaves_nothing_behind(shop: Place) -> None:
+    service = shop.world.service
+    reload_once(service)
+    before = family(service)
+    traffic, reloads, begun = Traffic(service, read_orders(shop)), 0, time.monotonic()
+    with traffic.flowing():
+        while reloads < RELOADS and time.monotonic() - begun < RELOAD_SECONDS:
+            reload_once(service)
+            reloads += 1
+        answered = traffic.answered
+        wait_until(lambda: traffic.answered > answered + 100, 10, "the new workers to answer")
+    assert (traffic.failed, traffic.wrong) == ([], [])
+    assert reloads >= LEAST_RELOADS
+    busy = [tale for tale in traffic.tales if tale.order.name.startswith("kept")]
+    assert [tale.retried for tale in busy] == [0] * len(busy), "who asks without a pause need not even ask again"
+    wait_until(lambda: family(service) == before, 10, f"as many processes and files as before: {before}")
+
+
+def test_a_reload_lets_work_finish_and_waits_for_no_poll(shop: Place) -> None:
+    """An import that has begun is done by the old worker; whoever waits for news is answered at once, and asks again."""
+    service, version = shop.world.service, shop.get("/version")
+    rows = "".join(f"BASIC\t/r{number}\t/new\tMOVED_PERMANENT\n" for number in range(RULES))
+    table = {
+        "content": f"type\tsource\ttarget\tstatus\n{rows}",
+        "headers": {"Content-Type": "text/tab-separated-values"},
+    }
+    headers = {"If-None-Match": f'"{version}"', "Prefer": "wait=60"}
+    with ThreadPoolExecutor(9) as pool:
+        polls = [pool.submit(shop.root.send, "GET", f"{shop.path}/version", headers=headers) for _ in range(8)]
+        wait_until(lambda: waiting(shop) == len(polls), 10, "all polls to wait")
+        work = pool.submit(shop.root.send, "POST", f"{shop.path}/import", **table)
+        wait_until(lambda: jobs(shop) or work.done(), 10, "the import to begin")
+        assert not work.done()
+        begun = time.monotonic()
+        service.process.send_signal(signal.SIGHUP)
+        assert {poll.result(30).status_code for poll in polls} == {304}
+        assert time.monotonic() - begun < 10
+        assert work.result(60).json()["added"] == RULES
+
+
+def waiting(place: Place) -> float:
+    """How many polls wait, on all workers."""
+    return total(read_metrics(place.world.http, place.root.token), "waypost_waiting_polls")
+
+
+def jobs(place: Place) -> float:
+    """How much work goes on in processes of its own."""
+    return total(read_metrics(place.world.http, place.root.token), "waypost_jobs")
+
+
+def test_a_killed_worker_is_back_and_costs_only_what_was_in_flight_on_it(shop: Place) -> None:
+    service = shop.world.service
+    traffic, took = Traffic(service, read_orders(shop)), []
+    with traffic.flowing():
+        for _ in range(KILLS):
+            answered = traffic.answered
+            wait_until(lambda least=answered + 50: traffic.answered > least, 10, "traffic")  # type: ignore[misc]  # bound now
+            took.append(kill_one(service))
+    assert traffic.wrong == []
+    for tale in traffic.tales:
+        assert len(tale.failed) <= KILLS, f"one request each time at most: {tale.failed}"
+        assert tale.answered
+    assert statistics.median(took) < BACK_SECONDS, took
+
+
+def kill_one(service: Service) -> float:
+    """Kill a worker, and give the seconds until another one serves in its place."""
+    victim, serving = max(service.workers()), served(service)
+    begun = time.monotonic()
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: victim not in service.workers() and served(service) > serving, 15, "another worker to serve")
+    return time.monotonic() - begun
+
+
+def served(service: Service) -> int:
+    """How many workers have ever begun to serve, as the log tells."""
+    return service.log.read_bytes().count(b"ASGI server listening")
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A service that waits for nobody longer than it must."""
+    deadlines = {f"WAYPOST_{name}": str(DEADLINE) for name in ("HEADER_TIMEOUT", "BODY_TIMEOUT", "WRITE_TIMEOUT")}
+    data = tmp_path_factory.mktemp("strict") / "data"
+    with running(WAYPOST, data, deadlines) as service, world_of(service) as world:
+        yield world
+
+
+def test_hundreds_of_slow_clients_hold_up_nobody_and_are_ended(strict: World) -> None:
+    place = strict.place()
+    for number in range(40):
+        place.add_page(f"/{number}", "x" * 50_000)
+    place.publish()
+    service = strict.service
+    kinds = [
+        Kind("headers", b"GET /health/ping HTTP/1.1\r\nHost: x\r\nX-Slow: ", b"y"),
+        Kind("body", b"POST /auth/login HTTP/1.1\r\n" + JSON_HEADERS + b"Content-Length: 1000\r\n\r\n", b" "),
+        Kind(
+            "chunks",
+            b"POST /auth/login HTTP/1.1\r\n" + JSON_HEADERS + b"Transfer-Encoding: chunked\r\n\r\n",
+            b"1\r\n \r\n",
+        ),
+        Kind("answers", get(place, "/pages")),
+    ]
+    before = open_sockets(service)
+    crowd = Crowd(service.port, kinds, SLOW_CLIENTS)
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(crowd.hold, 30)
+        seconds = latencies(lambda: ping(service), lambda: not held.done())
+        held.result()
+    assert {name: len(ended) for name, ended in crowd.ended.items()} == {kind.name: SLOW_CLIENTS for kind in kinds}
+    late = {name: max(ended) for name, ended in crowd.ended.items()}
+    assert seconds[int(len(seconds) * 0.99)] < 1
+    assert max(late.values()) < LATEST, late
+    wait_until(lambda: open_sockets(service) <= before, 10, f"no more sockets than before: {before}")
+
+
+def open_sockets(service: Service) -> int:
+    """How many sockets the workers have open."""
+    names = [name for pid in service.workers() for name in Path(f"/proc/{pid}/fd").iterdir()]
+    return sum(_target(name).startswith("socket:") for name in names)
+
+
+def _target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except FileNotFoundError:  # closed since it was listed
+        return ""
+
+
+def ping(service: Service) -> None:
+    """Ask whether the service lives, over a connection of its own."""
+    line = Line(service.port)
+    try:
+        assert line.exchange(b"GET /health/ping HTTP/1.1\r\nHost: x\r\n\r\n")[0] == 204
+    finally:
+        line.close()

@@ -1,0 +1,196 @@
+"""Bulk import and export over HTTP: reports, options, both forms of upload, and the way back."""
+
+from typing import Any
+
+import pytest
+
+from tests.e2e.contract import told
+from tests.e2e.wire import send_raw
+from tests.e2e.world import Place, World, page, redirect
+
+HEADER = "type\tsource\ttarget\tstatus\n"
+TSV = {"Content-Type": "text/tab-separated-values"}
+GOOD = HEADER + "BASIC\t/a\t/x\t301\nBASIC\t/b\t/y\tFOUND\nREGEX\t^/r/(.*)\t/z/$1\t308\n"
+MIXED = HEADER + "BASIC\t/a\t/x\t301\nBASIC\tno-slash\t/y\t301\nBASIC\t/c\t/y\t999\nBASIC\t/a\t/again\t301\n/short\n"
+
+
+def import_(place: Place, text: str | bytes, status: int = 200, query: str = "") -> Any:
+    """What the service answers to a raw upload."""
+    content = text.encode() if isinstance(text, str) else text
+    return place.ask("POST", f"/import{query}", status, content=content, headers=TSV).json()
+
+
+def places(report: Any) -> list[tuple[int, int, str]]:
+    """Line, column and code of each error."""
+    return [(each["line"], each["column"], each["code"]) for each in report["errors"]]
+
+
+def test_rows_become_rules_of_the_draft_as_one_commit(place: Place) -> None:
+    assert import_(place, GOOD) == {
+        "total": 3, "added": 3, "changed": 0, "identical": 0, "skipped": 0, "errors": [],
+    }  # fmt: skip
+    assert place.sources() == []
+    place.publish()
+    assert place.sources() == ["/a", "/b", "^/r/(.*)"]
+    assert [item["status"] for item in place.get("/redirects")["items"]] == [
+        "MOVED_PERMANENT",
+        "FOUND",
+        "PERMANENT_REDIRECT",
+    ]
+
+
+@pytest.mark.parametrize("name", ["list.tsv", "list.csv", "LIST.TSV"])
+def test_a_form_does_as_well(place: Place, name: str) -> None:
+    answer = place.ask("POST", "/import", 200, files={"file": (name, GOOD.encode(), "text/csv")})
+    assert answer.json()["added"] == 3
+
+
+def test_a_form_without_the_file_or_with_another_kind_is_refused(place: Place) -> None:
+    place.refused("POST", "/import", 400, "malformed_form", files={"other": ("a.tsv", b"x")})
+    place.refused("POST", "/import", 422, "invalid_file", files={"file": ("a.xlsx", b"x")})
+    broken = {"Content-Type": "multipart/form-data; boundary=x"}
+    place.refused("POST", "/import", 400, "malformed_form", content=b"--y\r\nnonsense", headers=broken)
+    place.ask("POST", "/import", 400, content=b"", headers={"Content-Type": "multipart/form-data"})
+    assert place.get("/draft")["head"] is None
+
+
+def test_rows_in_error_stop_everything_and_are_named(place: Place) -> None:
+    found = import_(place, MIXED, 422)
+    assert found["error"] == "invalid_rows"
+    assert places(found["report"]) == [
+        (3, 2, "missing_slash"),
+        (4, 4, "not_allowed"),
+        (5, 2, "duplicate_source"),
+        (6, 2, "wrong_columns"),
+    ]
+    assert place.get("/draft")["head"] is None
+
+
+def test_rows_in_error_can_be_left_out(place: Place) -> None:
+    found = import_(place, MIXED, query="?skipErrors=true")
+    assert (found["total"], found["added"], len(found["errors"])) == (5, 1, 4)
+    assert [item["source"] for item in place.get("/draft/redirects")["items"]] == ["/a"]
+
+
+def test_a_dry_run_tells_and_writes_nothing(place: Place) -> None:
+    found = import_(place, MIXED, query="?dryRun=true")
+    assert (found["added"], len(found["errors"])) == (1, 4)
+    assert place.get("/draft")["head"] is None
+
+
+def test_what_is_there_is_kept_unless_it_is_to_be_overwritten(place: Place) -> None:
+    place.add("/a", "/mine", note="keep", tags=["t"])
+    place.add("/b", "/y", status="FOUND")
+    kept = import_(place, GOOD)
+    assert (kept["added"], kept["skipped"], kept["identical"], kept["changed"]) == (1, 1, 1, 0)
+    assert place.get("/draft/redirects")["items"][0]["target"] == "/mine"
+    again = import_(place, GOOD, query="?overwrite=true")
+    assert (again["added"], again["skipped"], again["identical"], again["changed"]) == (0, 0, 2, 1)
+    item = place.get("/draft/redirects")["items"][0]
+    assert (item["target"], item["note"], item["tags"]) == ("/x", "keep", ["t"])
+
+
+def test_rows_that_are_wrong_only_together_are_named(place: Place) -> None:
+    place.add("/there", "/here")
+    place.add_page("/page.txt")
+    text = HEADER + "BASIC\t/here\t/there\t301\nBASIC\t/page.txt\t/x\t301\nBASIC\t/fine\t/x\t301\n"
+    found = import_(place, text, query="?skipErrors=true")
+    assert {(line, code) for line, _, code in places(found)} == {(2, "redirect_loop"), (3, "page_unreachable")}
+    assert found["added"] == 1
+    place.publish()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\n",
+        b"source\ttarget\n",
+        b"type,source,target,status\n",
+        b"\xff\xfet\x00",
+        b"BASIC\t/a\t/b\t301\n",
+        b"\x00" * 50,
+    ],
+)
+def test_a_file_that_cannot_be_read_imports_nothing_whatever_is_skipped(place: Place, data: bytes) -> None:
+    for query in ("", "?skipErrors=true"):
+        found = import_(place, data, 422, query=query)["report"]
+        assert [code for _, _, code in places(found)] == ["bad_header"]
+        assert (found["total"], found["added"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("row", "code"),
+    [
+        (b"BASIC\t/\xff\t/b\t301", "bad_encoding"),
+        (b"BASIC\t/a\x00\t/b\t301", "control_character"),
+        (b"BASIC\t/" + b"x" * 9000 + b"\t/b\t301", "too_long"),
+        (b'"BASIC"\t"/a"\t"/b"\t301', "not_allowed"),
+        (b"BASIC\t/a\t/b\t301\textra", "wrong_columns"),
+    ],
+)
+def test_a_hostile_row_is_one_error_and_no_more(place: Place, row: bytes, code: str) -> None:
+    data = HEADER.encode() + b"BASIC\t/first\t/x\t301\n" + row + b"\nBASIC\t/last\t/x\t301\n"
+    found = import_(place, data, query="?skipErrors=true")
+    assert [(line, each) for line, _, each in places(found)] == [(3, code)]
+    assert [item["source"] for item in place.get("/draft/redirects")["items"]] == ["/first", "/last"]
+
+
+def test_byte_order_mark_line_ends_and_raw_unicode(place: Place) -> None:
+    text = "\ufeff" + (HEADER + "BASIC\t/gr\u00fc\u00df\t/\u65e5\u672c\t302\n\n").replace("\n", "\r\n")
+    import_(place, text)
+    place.publish()
+    assert place.get("/redirects")["items"] == [redirect("/gr\u00fc\u00df", "/\u65e5\u672c", status="FOUND")]
+
+
+def test_an_import_goes_to_the_draft_that_was_named(place: Place) -> None:
+    import_(place, GOOD, query="?draft=spring")
+    assert place.get("/draft/redirects")["total"] == 0
+    assert place.get("/draft/redirects?draft=spring")["total"] == 3
+
+
+@pytest.mark.parametrize(
+    "query", ["?skipErrors=1", "?dryRun=TRUE", "?overwrite=", "?dryRun=yes", "?draft=a/b", "?dryRun=true&dryRun=true"]
+)
+def test_an_option_is_true_or_false(place: Place, query: str) -> None:
+    answer = place.root.send("POST", f"{place.path}/import{query}", content=GOOD.encode(), headers=TSV)
+    assert answer.status_code == 400, told(answer)
+
+
+def test_the_export_goes_back_in_unchanged(world: World, place: Place) -> None:
+    import_(place, GOOD)
+    place.publish()
+    exported = place.ask("GET", "/export", 200)
+    assert exported.headers["Content-Type"].startswith("text/tab-separated-values")
+    other = world.place(place.namespace, "other")
+    assert import_(other, exported.content)["added"] == 3
+    other.publish()
+    assert other.get("/redirects") == place.get("/redirects")
+    assert other.ask("GET", "/export", 200).content == exported.content
+
+
+def test_any_state_is_exported_in_any_form(place: Place) -> None:
+    import_(place, GOOD)
+    place.add_page("/p.txt")
+    for query, count in (("at=draft", 3), ("at=published", 0), ("at=1", 0)):
+        assert place.ask("GET", f"/export?{query}", 200).text.count("\n") == count + 1
+    found = place.get("/export", format="json", at="draft")
+    assert (len(found["redirects"]), found["pages"]) == (3, [page("/p.txt")])
+    yaml = place.ask("GET", "/export?format=yaml&at=draft", 200)
+    assert yaml.text.startswith("redirects:\n")
+    assert yaml.headers["Content-Disposition"] == 'attachment; filename="shop.yaml"'
+    place.refused("GET", "/export?format=xml", 400, "bad_parameter")
+    place.refused("GET", "/export?at=99", 404, "not_found")
+
+
+def test_the_form_with_pages_needs_the_grant_for_them(place: Place) -> None:
+    reader = place.holder(("redirect", "read"))
+    reader.ask("GET", "/export", 200)
+    reader.refused("GET", "/export?format=json", 403, "forbidden")
+
+
+def test_a_file_over_the_limit_is_413_before_it_is_read(place: Place) -> None:
+    service = place.world.service
+    headers = {**TSV, "Authorization": f"Bearer {place.root.token}", "Content-Length": str(500 * 1024 * 1024)}
+    answer = send_raw(service, "POST", f"{place.path}/import".encode(), {**headers, "Expect": "100-continue"})
+    assert (answer.status_code, answer.json()["error"]) == (413, "body_too_large")

@@ -1,0 +1,239 @@
+"""Two processes, one service: what one of them acknowledges, the other one serves."""
+
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api.identity.grants import Grant
+from api.identity.principal import OPERATOR
+from tests.e2e.caller import Caller
+from tests.e2e.git import Clone, check_repository, git, rules
+from tests.e2e.wire import Pinned, answering, pinned_pair
+from tests.e2e.world import Place, World, redirect
+from tests.service import wait_until
+
+READ = (("redirect", "read"),)
+ONE = [Grant("*", "*", "redirect", "read")]
+
+
+@pytest.fixture(scope="module")
+def pair(world: World) -> Iterator[tuple[Pinned, Pinned]]:
+    """A client for each of the two workers."""
+    with ExitStack() as stack:
+        yield pinned_pair(world.service, stack)
+
+
+def call(worker: Pinned, token: str = "") -> Caller:
+    """A caller that this worker answers."""
+    return Caller(worker.http, token)
+
+
+def test_fresh_connections_reach_both_workers(world: World) -> None:
+    seen: set[int] = set()
+
+    def look(_: int) -> int:
+        with httpx.Client(base_url=world.service.url, timeout=30) as http:
+            return answering(world.service, http)
+
+    with ThreadPoolExecutor(8) as pool:
+        wait_until(lambda: len(more(seen, pool.map(look, range(16)))) == 2, 20, "both workers to answer")
+    assert seen == world.service.workers()
+
+
+def more(seen: set[int], found: Iterable[int]) -> set[int]:
+    """What was seen, with what was found now."""
+    seen.update(found)
+    return seen
+
+
+def test_a_publish_by_one_worker_is_served_by_the_other_at_once(
+    world: World, place: Place, pair: tuple[Pinned, Pinned]
+) -> None:
+    agent = place.holder(*READ).root.token
+    for number in range(20):
+        one, other = pair if number % 2 else pair[::-1]
+        call(one, world.root.token).ask("POST", f"{place.path}/draft/redirects", 201, json=redirect(f"/{number}"))
+        found = call(one, world.root.token).ask("POST", f"{place.path}/publish", 200).json()
+        for worker in (other, one):
+            answer = call(worker, agent).ask("GET", f"{place.path}/redirects", 200)
+            assert answer.headers["X-Project-Version"] == found["version"]
+            assert answer.headers["X-Publish-Number"] == str(number + 2)
+            assert answer.json()["items"][-1]["source"] == f"/{number}"
+
+
+def test_no_reader_ever_sees_a_version_go_back(place: Place, pair: tuple[Pinned, Pinned]) -> None:
+    """Readers on both workers while a third client publishes: numbers only rise, and lists fit their number."""
+    agent, last = place.holder(*READ).root.token, 15
+
+    def read_along(worker: Pinned) -> list[int]:
+        numbers = [0]
+        while numbers[-1] < last:
+            answer = call(worker, agent).ask("GET", f"{place.path}/redirects", 200)
+            numbers.append(int(answer.headers["X-Publish-Number"]))
+            assert answer.json()["total"] == numbers[-1] - 1
+        return numbers
+
+    with ThreadPoolExecutor(2) as pool:
+        readers = [pool.submit(read_along, worker) for worker in pair]
+        for number in range(last - 1):
+            place.published(f"/{number}")
+        for reader in readers:
+            seen = reader.result(timeout=60)
+            assert seen == sorted(seen)
+
+
+def test_edits_of_many_callers_at_once_are_all_kept(place: Place) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: place.add(f"/{number}"), range(40)))
+    place.publish()
+    assert sorted(place.sources()) == sorted(f"/{number}" for number in range(40))
+    check_repository(place.repository)
+
+
+def test_publishes_of_many_projects_at_once_have_a_version_each(world: World, place: Place) -> None:
+    places = [place, *(world.place(place.namespace, f"p{number}") for number in range(4))]
+
+    def publish_three(each: Place) -> list[str]:
+        return [each.published(f"/{number}")["version"] for number in range(3)]
+
+    with ThreadPoolExecutor(5) as pool:
+        versions = list(pool.map(publish_three, places))
+    for each, found in zip(places, versions, strict=True):
+        assert [item["version"] for item in each.get("/history")["items"]][:3] == found[::-1]
+        assert each.sources() == ["/0", "/1", "/2"]
+    check_repository(place.repository)
+
+
+def test_of_two_publishes_of_one_draft_both_are_answered_and_one_happens(place: Place) -> None:
+    place.add("/a")
+    head = place.get("/draft")["head"]
+    with ThreadPoolExecutor(6) as pool:
+        found = list(pool.map(lambda _: place.publish(head=head), range(6)))
+    assert len({each["version"] for each in found}) == 1
+    assert place.get("/history")["total"] == 2
+
+
+def test_a_deleted_token_is_refused_by_both_at_once(world: World, place: Place, pair: tuple[Pinned, Pinned]) -> None:
+    admin = world.person("admin")
+    grants = [{"resource": "redirect", "action": "read"}]
+    made = admin.ask("POST", "/api/tokens", 201, json={"name": "x", "grants": grants}).json()
+    path = f"{place.path}/redirects"
+    for worker in pair:
+        call(worker, made["token"]).ask("GET", path, 200)
+    admin.ask("DELETE", f"/api/token/{made['id']}", 204)
+    for worker in pair:
+        call(worker, made["token"]).refused("GET", path, 401, "invalid_token")
+
+
+def test_a_token_that_the_command_line_removes_is_refused_within_a_second(
+    world: World, pair: tuple[Pinned, Pinned]
+) -> None:
+    token = world.token(ONE)
+    number = max(each.id for each in world.services.tokens.window(1_000_000, 0)[0])
+    for worker in pair:
+        call(worker, token).ask("GET", "/api/me", 200)
+    world.services.tokens.remove(OPERATOR, number)
+    began = time.monotonic()
+    for worker in pair:
+        wait_until(lambda: call(worker, token).send("GET", "/api/me").status_code == 401, 1, "the refusal")  # noqa: B023 - called at once
+    assert time.monotonic() - began < 1.5
+
+
+def test_a_session_that_has_ended_is_refused_by_both(world: World, pair: tuple[Pinned, Pinned]) -> None:
+    for one, other in (pair, pair[::-1]):
+        session = world.session(world.user("viewer"))
+        for worker in pair:
+            call(worker, session["accessToken"]).ask("GET", "/api/me", 200)
+        call(one, session["accessToken"]).ask("POST", "/auth/logout", 204)
+        call(other, session["accessToken"]).refused("GET", "/api/me", 401, "invalid_token")
+        body = {"refreshToken": session["refreshToken"]}
+        call(other).refused("POST", "/auth/refresh", 401, "invalid_token", json=body)
+
+
+def test_a_session_goes_on_at_the_other_worker(world: World, pair: tuple[Pinned, Pinned]) -> None:
+    one, other = pair
+    session = world.session(world.user("viewer"))
+    body = {"refreshToken": session["refreshToken"]}
+    first, again = (call(worker).ask("POST", "/auth/refresh", 200, json=body).json() for worker in (one, other))
+    assert first == again
+
+
+def test_a_new_token_is_known_to_both_at_once(world: World, pair: tuple[Pinned, Pinned]) -> None:
+    for _ in range(5):
+        token = world.token(ONE)
+        for worker in pair:
+            call(worker, token).ask("GET", "/api/me", 200)
+
+
+def test_an_agent_is_seen_by_both(world: World, place: Place, pair: tuple[Pinned, Pinned]) -> None:
+    one, other = pair
+    body = {"name": "edge", "type": "default", "version": 1}
+    call(one, world.root.token).ask("POST", f"{place.path}/agents", 200, json=body)
+    assert call(other, world.root.token).get(f"{place.path}/agents/edge")["version"] == 1
+
+
+def test_a_plain_push_is_served_by_both_at_once(place: Place, tmp_path: Path, pair: tuple[Pinned, Pinned]) -> None:
+    clone, agent = Clone.of(place.repository, tmp_path / "clone"), place.holder(*READ).root.token
+    sources = []
+    for number in range(10):
+        sources.append(f"/{number}")
+        commit = clone.publish("shop/redirects.yaml", rules(*sources))
+        for worker in pair:
+            answer = call(worker, agent).ask("GET", f"{place.path}/redirects", 200)
+            assert answer.headers["X-Project-Version"] == commit
+            assert answer.headers["X-Publish-Number"] == str(number + 2)
+            assert [item["source"] for item in answer.json()["items"]] == sources
+
+
+def test_pushes_and_publishes_by_turns_go_on_from_each_other(place: Place, tmp_path: Path) -> None:
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    place.published("/api")
+    git(clone.folder, "pull", "-q", "--ff-only")
+    clone.publish("shop/redirects/hand.yaml", rules("/hand"))
+    place.published("/again")
+    assert sorted(place.sources()) == ["/again", "/api", "/hand"]
+    assert [item["publishNumber"] for item in place.get("/history")["items"]] == [4, 3, 2, 1]
+    assert place.get("/history/3")["author"].startswith("Grace Hopper")
+
+
+def test_packed_refs_and_objects_change_nothing(place: Place, pair: tuple[Pinned, Pinned]) -> None:
+    """What maintenance by a plain git does to a repository on disk."""
+    found = place.published("/a")
+    git(place.repository, "pack-refs", "--all")
+    git(place.repository, "repack", "-adq")
+    git(place.repository, "prune-packed")
+    for worker in pair:
+        answer = call(worker, place.root.token).ask("GET", f"{place.path}/redirects", 200)
+        assert answer.headers["X-Project-Version"] == found["version"]
+    place.published("/b")
+    assert place.sources() == ["/a", "/b"]
+
+
+def test_a_push_that_is_wrong_leaves_the_last_good_version_served(
+    world: World, place: Place, tmp_path: Path, pair: tuple[Pinned, Pinned]
+) -> None:
+    """Agents keep what they have, readiness says why, and the next push that is right mends it."""
+    place.published("/good")
+    before = place.ask("GET", "/redirects", 200)
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    clone.publish("shop/redirects.yaml", "redirects:\n  - type: BASIC\n    source: &a /x\n")
+    for worker in pair:
+        answer = call(worker, place.root.token).ask("GET", f"{place.path}/redirects", 200)
+        assert (answer.content, answer.headers["ETag"]) == (before.content, before.headers["ETag"])
+    reasons = wait_until(lambda: unready(world), 10, "readiness to go red")
+    assert place.namespace in reasons
+    assert "shop" in reasons
+    clone.publish("shop/redirects.yaml", rules("/mended"))
+    assert place.sources() == ["/mended"]
+    wait_until(lambda: place.namespace not in (unready(world) or ""), 10, "readiness to go green")
+
+
+def unready(world: World) -> str | None:
+    """Why the service says that it is not ready; None where it is."""
+    found = world.nobody.send("GET", "/health/ready").json()
+    return None if found["ready"] else " ".join(check.get("reason", "") for check in found["checks"])

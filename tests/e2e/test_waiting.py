@@ -1,0 +1,70 @@
+"""Long polls: whoever waits for a version hears of it on every worker, however it was published."""
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.git import Clone, rules
+from tests.e2e.world import Place
+
+POLLS = 8
+"""Enough connections that both workers have some."""
+
+
+def poll(place: Place, seconds: int, version: str) -> httpx.Response:
+    """A long poll over a connection of its own."""
+    headers = {"If-None-Match": f'"{version}"', "Prefer": f"wait={seconds}"}
+    return place.root.send("GET", f"{place.path}/version", headers=headers, timeout=seconds + 30)
+
+
+def waiting(pool: ThreadPoolExecutor, place: Place) -> list[Future[httpx.Response]]:
+    """Polls that wait for what comes after the present version."""
+    version = place.get("/version")
+    return [pool.submit(poll, place, 60, version) for _ in range(POLLS)]
+
+
+def test_a_publish_ends_the_wait_on_every_worker(place: Place) -> None:
+    with ThreadPoolExecutor(POLLS) as pool:
+        polls = waiting(pool, place)
+        version = place.published("/a")["version"]
+        answers = [each.result(30) for each in polls]
+    assert {answer.json() for answer in answers} == {version}
+    assert {answer.headers["Preference-Applied"] for answer in answers} == {"wait=60"}
+
+
+def test_a_push_by_plain_git_ends_the_wait(place: Place, tmp_path: Path) -> None:
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    with ThreadPoolExecutor(POLLS) as pool:
+        polls = waiting(pool, place)
+        clone.publish(f"{place.project}/redirects.yaml", rules("/pushed"))
+        answers = [each.result(30) for each in polls]
+    assert {answer.json() for answer in answers} == {place.get("/version")}
+
+
+def test_another_project_ends_no_wait(place: Place) -> None:
+    other = place.world.place(place.namespace, "other")
+    version = place.get("/version")
+    begun = time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(poll, place, 2, version)
+        other.published("/a")
+        answer = held.result(30)
+    assert answer.status_code == 304
+    assert time.monotonic() - begun >= 2
+
+
+def test_one_who_knows_less_does_not_wait(place: Place) -> None:
+    begun = time.monotonic()
+    assert poll(place, 60, "0" * 40).json() == place.get("/version")
+    assert time.monotonic() - begun < 30
+
+
+@pytest.mark.parametrize("preference", ["wait=0", "wait=", "wait=-1", "respond-async", "wait=x"])
+def test_no_wait_is_asked_for(place: Place, preference: str) -> None:
+    headers = {"If-None-Match": f'"{place.get("/version")}"', "Prefer": preference}
+    answer = place.root.send("GET", f"{place.path}/version", headers=headers)
+    assert answer.status_code == 304
+    assert "Preference-Applied" not in answer.headers

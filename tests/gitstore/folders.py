@@ -1,0 +1,59 @@
+"""Projects in memory: files by path, read as the store reads them, without a repository."""
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha1
+
+from content.matching import Matcher
+from content.record import Record
+from content.vocabulary import Kind
+from gitstore.dump import new_file
+from gitstore.layout import BlobId, TreeId
+from gitstore.part_store import PartStore
+from gitstore.release import Release, dump_release
+from gitstore.repository import FILE_MODE
+from gitstore.snapshot import File, Snapshot, take_snapshot
+
+SETTINGS = {"project.yaml": b"project: {}\n"}
+
+
+class Folder:
+    """Files of a project, with a project.yaml unless `settings` says otherwise, and what the store makes of them."""
+
+    def __init__(self, files: Mapping[str, bytes], settings: Mapping[str, bytes] = SETTINGS) -> None:
+        self.files = {**settings, **files}
+        self._blobs = {_blob_id(data): data for data in self.files.values()}
+
+    def blob(self, blob_id: BlobId) -> bytes:
+        """The content of a file."""
+        return self._blobs[blob_id]
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The project `shop` that these files are."""
+        files = [File(path, FILE_MODE, _blob_id(data)) for path, data in self.files.items()]
+        return take_snapshot("shop", TreeId("0" * 40), files, self, PartStore(None))
+
+    def changed(self, files: Mapping[str, bytes | None]) -> "Folder":
+        """The folder with files put, or (None) removed."""
+        kept = {path: data for path, data in self.files.items() if path not in files}
+        return Folder({**kept, **{path: data for path, data in files.items() if data is not None}}, {})
+
+
+def folder_of(redirects: Iterable[Record], pages: Iterable[Record] = ()) -> Folder:
+    """A folder with one file of each kind."""
+    records = {Kind.REDIRECTS: tuple(redirects), Kind.PAGES: tuple(pages)}
+    return Folder({f"{kind}.yaml": new_file(kind, found, "flow") for kind, found in records.items()})
+
+
+def release_of(snapshot: Snapshot) -> Release:
+    """The compiled release of a snapshot, read back."""
+    return Release(snapshot.project, memoryview(dump_release(snapshot)))
+
+
+def matcher_of_release(snapshot: Snapshot) -> Matcher:
+    """Answers by the compiled tables, as a service does."""
+    return release_of(snapshot).matcher
+
+
+def _blob_id(data: bytes) -> BlobId:
+    return BlobId(sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest())

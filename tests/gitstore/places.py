@@ -1,0 +1,201 @@
+"""Small factories for the store's tests: a data directory, records, and C git as an independent client."""
+
+import os
+import random
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from content.record import Page, Redirect
+from content.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
+from gitstore.advance import Published
+from gitstore.directory import NamespacePaths
+from gitstore.drafts import DraftName
+from gitstore.edits import Edit, Put
+from gitstore.layout import RELEASE_REF, CommitId
+from gitstore.project_file import ProjectFile
+from gitstore.publishing import PublishOrder
+from gitstore.refs import read_ref
+from gitstore.repository import Author
+from gitstore.store import Store
+
+ADA = Author("Ada Lovelace", "ada@shop.example")
+BOB = Author("Bob", "bob@shop.example")
+SPACE = "acme"
+SHOP = "shop"
+MAIN = DraftName(SHOP, "main")
+_GIT = {
+    "PATH": os.environ["PATH"],
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_AUTHOR_NAME": "Plain Git",
+    "GIT_AUTHOR_EMAIL": "git@shop.example",
+    "GIT_COMMITTER_NAME": "Plain Git",
+    "GIT_COMMITTER_EMAIL": "git@shop.example",
+}
+
+
+def git(where: Path, *arguments: str, data: bytes = b"") -> str:
+    """What a git command prints; raises CalledProcessError, with what it complains of, where it fails."""
+    done = subprocess.run(
+        ["git", "-c", "protocol.file.allow=always", *arguments],
+        cwd=where,
+        env=_GIT,
+        input=data,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        raise subprocess.CalledProcessError(
+            done.returncode, done.args, done.stdout, done.stderr.decode(errors="replace")
+        )
+    return done.stdout.decode().strip()
+
+
+def dice() -> random.Random:
+    """Chance whose seed is shown when the test fails."""
+    seed = random.randrange(1 << 32)  # noqa: S311 - test data
+    print(f"seed {seed}")  # noqa: T201 - pytest shows it for a test that fails
+    return random.Random(seed)  # noqa: S311 - test data
+
+
+def redirect(source: str, target: str = "/new", **fields: Any) -> Redirect:
+    """An exact redirect, unless the fields say otherwise."""
+    type_ = RedirectType.BASIC if source.startswith("/") else RedirectType.BASIC_HOST
+    return Redirect(fields.pop("type", type_), source, target, fields.pop("status", RedirectStatus.FOUND), **fields)
+
+
+def page(path: str, content: str = "hello\n", **fields: Any) -> Page:
+    """A plain text page."""
+    type_ = PageType.BASIC if path.startswith("/") else PageType.BASIC_HOST
+    return Page(type_, path, content, fields.pop("content_type", ContentType.TEXT_PLAIN), **fields)
+
+
+def put(record: Redirect | Page, **fields: Any) -> Put:
+    """An edit that writes a record."""
+    return Put(Kind.REDIRECTS if isinstance(record, Redirect) else Kind.PAGES, record, **fields)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A data directory with the namespace `acme`."""
+
+    root: Path
+    store: Store
+
+    @property
+    def paths(self) -> NamespacePaths:
+        """Where the namespace stands on disk."""
+        return self.store.directory.namespace(SPACE)
+
+    @property
+    def repo(self) -> Path:
+        """The bare repository."""
+        return self.paths.repository
+
+    @property
+    def tip(self) -> CommitId:
+        """The commit that release names."""
+        found = read_ref(self.repo, RELEASE_REF)
+        assert found, "there is no release"
+        return found
+
+    def fresh(self) -> "Place":
+        """The same data as another process sees it."""
+        return Place(self.root, Store(self.root))
+
+    def begin(self, *projects: str, **settings: str) -> "Place":
+        """Make projects."""
+        for project in projects:
+            self.store.create_project(SPACE, project, ProjectFile(**settings), ADA)
+        return self
+
+    def save(self, *edits: Edit, draft: DraftName = MAIN, author: Author = ADA) -> CommitId:
+        """Make edits on a draft; gives its head."""
+        return self.store.edit(SPACE, draft, edits, author).head
+
+    def publish(self, *edits: Edit, draft: DraftName = MAIN, publisher: Author = ADA, **order: Any) -> Published:
+        """Publish a draft, after some edits if any are given."""
+        if edits:
+            self.save(*edits, draft=draft)
+        return self.store.publish(SPACE, PublishOrder(draft, publisher, **order))
+
+    def items(self, project: str = SHOP, kind: Kind = Kind.REDIRECTS) -> list[dict[str, Any]]:
+        """What agents get of a project now."""
+        listing = self.store.project(SPACE, project).release.listings[kind]
+        found: list[dict[str, Any]] = orjson.loads(b"[%b]" % bytes(listing.window(0, listing.total)[0]))
+        return found
+
+    def targets(self, project: str = SHOP) -> dict[str, str]:
+        """Target by source of what agents get."""
+        return {item["source"]: item["target"] for item in self.items(project)}
+
+    def state(self, project: str = SHOP) -> tuple[str, int]:
+        """Version and publish number that a project serves."""
+        found = self.store.project(SPACE, project)
+        return found.version, found.number
+
+    def file(self, path: str, at: str = "release") -> str:
+        """A file's text at a commit."""
+        return git(self.repo, "cat-file", "blob", f"{at}:{path}") + "\n"
+
+    def git(self, *arguments: str, data: bytes = b"") -> str:
+        """What C git prints in the bare repository."""
+        return git(self.repo, *arguments, data=data)
+
+    def fsck(self) -> None:
+        """Let C git look at everything; raises where it finds anything wrong."""
+        told = self.git("fsck", "--strict", "--full", "--no-dangling", "--no-progress")
+        assert told == "", told
+
+    def clone(self) -> Path:
+        """A clone on disk, made once, on the branch release as it is now."""
+        path = self.root / "clone"
+        if not path.exists():
+            git(self.root, "clone", "--quiet", str(self.repo), str(path))
+        git(path, "fetch", "--quiet", "--prune", "origin")
+        git(path, "checkout", "--quiet", "--force", "-B", "release", "origin/release")
+        git(path, "clean", "-qfdx")
+        return path
+
+    def push(self, files: Mapping[str, str | bytes | None], *, to: str = "release", text: str = "By hand") -> CommitId:
+        """Commit files (None: removed) in a clone with plain git, and push that; gives the commit."""
+        clone = self.clone()
+        for path, content in files.items():
+            _write(clone / path, content)
+        git(clone, "add", "--all")
+        git(clone, "commit", "--quiet", "--message", text)
+        git(clone, "push", "--quiet", "origin", f"HEAD:refs/heads/{to}")
+        return CommitId(git(clone, "rev-parse", "HEAD"))
+
+    def chain(self, *paths: str) -> list[str]:
+        """The first-parent commits of release that changed the paths, oldest first, as C git tells them."""
+        return self.git("log", "--first-parent", "--reverse", "--format=%H", "release", "--", *paths).split()
+
+
+def found(root: Path) -> Place:
+    """A new data directory with the namespace `acme`, without projects."""
+    store = Store(root)
+    store.create_namespace(SPACE, "Acme", ADA)
+    return Place(root, store)
+
+
+def _write(path: Path, content: str | bytes | None) -> None:
+    if content is None:
+        path.unlink()
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def yaml(records: Iterable[tuple[str, str]]) -> str:
+    """A file of BASIC redirects, source and target."""
+    rules = "".join(
+        f"  - type: BASIC\n    source: {source}\n    target: {target}\n    status: FOUND\n"
+        for source, target in records
+    )
+    return f"redirects:\n{rules}" if rules else "redirects: []\n"

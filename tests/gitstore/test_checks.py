@@ -1,0 +1,69 @@
+"""Checking only what changed comes to the same verdict as checking everything."""
+
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from content.problem import errors
+from content.record import Page, Record, Redirect
+from content.vocabulary import Kind, RedirectType
+from gitstore.changes import changes_between
+from gitstore.checks import check_change, check_snapshot
+from gitstore.snapshot import Snapshot
+from tests.gitstore.folders import folder_of, matcher_of_release
+from tests.gitstore.places import page, redirect
+
+_SOURCES = ["/a", "/b", "/c", "/a?q", "h.example/a", "h.example/b"]
+_TARGETS = ["/a", "/b", "/c", "/end", "/a?q", "https://h.example/a", "https://h.example/b", "https://x.example/a"]
+_PATTERNS = ["^/a$", "^/b", "^/[abc]$"]
+exact = st.builds(redirect, st.sampled_from(_SOURCES), st.sampled_from(_TARGETS))
+patterns = st.builds(
+    lambda source, target: redirect(source, target, type=RedirectType.REGEX),
+    st.sampled_from(_PATTERNS),
+    st.sampled_from(_TARGETS),
+)
+pages = st.sampled_from(["/a", "/c", "/p", "h.example/a"]).map(page)
+records = st.lists(
+    st.one_of(exact, exact, patterns, pages), max_size=6, unique_by=lambda record: (type(record), record.identity)
+)
+
+
+def _snapshot(of: list[Record]) -> Snapshot:
+    redirects = [record for record in of if isinstance(record, Redirect)]
+    return folder_of(redirects, [record for record in of if isinstance(record, Page)]).snapshot
+
+
+def _host_loop(*, after: bool) -> list[Record]:
+    """Rules that lead in a circle only once the project is known to serve the host that they name."""
+    rules: list[Record] = [redirect("/a", "https://h.example/b"), redirect("/b", "https://h.example/a")]
+    return [*rules, redirect("h.example/c")] if after else rules
+
+
+def _shielded_loop(*, after: bool) -> list[Record]:
+    """Rules that lead in a circle only once an exact rule no longer shields a pattern."""
+    pattern = redirect("^/a$", "/b", type=RedirectType.REGEX)
+    rules: list[Record] = [pattern, redirect("/b", "/a")]
+    return rules if after else [*rules, redirect("/a", "/end")]
+
+
+@settings(max_examples=300, deadline=None)
+@given(records, st.lists(st.one_of(exact, exact, patterns, pages), max_size=2), st.sets(st.integers(0, 5), max_size=2))
+@example(
+    [redirect("/a", "/c"), redirect("/b", "https://h.example/a"), redirect("h.example/b")],
+    [redirect("/a", "/b")],
+    set(),
+)
+@example(_host_loop(after=False), [redirect("h.example/c")], set())
+@example(_shielded_loop(after=False), [], {2})
+def test_verdict_on_a_change_is_the_verdict_on_the_whole(
+    before: list[Record], put: list[Record], removed: set[int]
+) -> None:
+    """Guard: where chains can lead through a change from elsewhere, all rules are walked.
+
+    Else a wrong version would be published, and could not be served once its compiled file is gone.
+    """
+    assume(not errors(check_snapshot(old := _snapshot(before))))
+    kept = {(type(record), record.identity): record for at, record in enumerate(before) if at not in removed}
+    new = _snapshot(list({**kept, **{(type(record), record.identity): record for record in put}}.values()))
+    changes = [change for kind in Kind for change in changes_between(old, new)[kind]]
+    whole = errors(check_snapshot(new))
+    assert bool(errors(check_change(old, new, matcher_of_release(new), changes))) == bool(whole), whole

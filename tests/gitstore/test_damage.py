@@ -1,0 +1,117 @@
+"""A repository that breaks on disk: said to be broken, never to be absent, while the last good state goes on being served."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from content.vocabulary import Kind
+from gitstore.errors import Broken, NotFound, StoreError
+from gitstore.listing import Query
+from gitstore.store import Store
+from tests.gitstore.places import ADA, MAIN, SHOP, SPACE, Place, put, redirect
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+BREAKS: dict[str, Callable[[Path], None]] = {
+    "garbage in the ref": lambda repo: _write(repo / "refs/heads/release", "garbage"),
+    "an empty ref": lambda repo: _write(repo / "refs/heads/release", ""),
+    "a ref to nothing": lambda repo: _write(repo / "refs/heads/release", "1" * 40),
+    "no ref": lambda repo: (repo / "refs/heads/release").unlink(),
+    "no objects": lambda repo: shutil.rmtree(repo / "objects"),
+    "no repository": shutil.rmtree,
+    "damaged packed-refs": lambda repo: _write((repo / "refs/heads/release").rename(repo / "packed-refs"), "x"),
+}
+
+
+@pytest.fixture
+def served(place: Place) -> Place:
+    """A project that this process serves, and a second namespace beside it."""
+    place.publish(put(redirect("/a")))
+    assert place.targets() == {"/a": "/new"}
+    place.store.create_namespace("other", "", ADA)
+    return place
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_last_good_state_is_served_on_and_the_failure_is_told(served: Place, what: str) -> None:
+    """Guard: damage is Broken and not NotFound. The other namespace does not notice."""
+    BREAKS[what](served.repo)
+    assert served.targets() == {"/a": "/new"}
+    assert served.state()[1] == 2
+    failures = served.store.failures()
+    assert len(failures) == 1
+    assert failures[0].startswith("acme: ")
+    assert served.store.namespaces() == ["acme", "other"]
+    assert served.store.namespace("other").name == "other"
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_writing_and_history_are_broken_and_never_absent(served: Place, what: str) -> None:
+    """No 404 and no empty list where a repository cannot be read."""
+    BREAKS[what](served.repo)
+    store = Store(served.root)
+    with pytest.raises(Broken):
+        served.save(put(redirect("/b")))
+    with pytest.raises(Broken):
+        served.store.history(SPACE, SHOP, 0, 10)
+    with pytest.raises(Broken):
+        store.lint(SPACE, SHOP)
+    with pytest.raises(Broken):
+        store.items(SPACE, MAIN, Kind.REDIRECTS, Query(), 0, 10)
+
+
+@pytest.mark.parametrize("what", [what for what in BREAKS if what != "no objects"])
+def test_process_that_never_saw_it_says_broken(served: Place, what: str) -> None:
+    """It has nothing good to serve; it must not say that there is no such project."""
+    BREAKS[what](served.repo)
+    with pytest.raises(Broken):
+        Store(served.root).project(SPACE, SHOP)
+    with pytest.raises(NotFound):
+        Store(served.root).project("other", SHOP)
+
+
+def test_compiled_state_is_served_without_objects(served: Place) -> None:
+    """All that an agent needs is compiled: a new process serves it, and says what is wrong."""
+    shutil.rmtree(served.repo / "objects")
+    (served.repo / "objects").mkdir()
+    assert served.fresh().targets() == {"/a": "/new"}
+    assert len(served.fresh().store.failures()) == 1
+
+
+def test_mended_repository_is_served_again_within_a_second(served: Place, tmp_path: Path) -> None:
+    """Nothing has to be restarted."""
+    shutil.move(served.repo, tmp_path / "aside.git")
+    assert served.targets() == {"/a": "/new"}
+    shutil.move(tmp_path / "aside.git", served.repo)
+    served.publish(put(redirect("/b")))
+    assert set(served.targets()) == {"/a", "/b"}
+    assert served.store.failures() == []
+
+
+def test_missing_blob_of_one_project_leaves_the_others_alone(served: Place) -> None:
+    """What is compiled is served; what needs the blob is Broken."""
+    served.begin("docs")
+    blob = served.git("rev-parse", "release:shop/redirects.yaml")
+    (served.repo / "objects" / blob[:2] / blob[2:]).unlink()
+    shutil.rmtree(served.paths.parts)
+    fresh = served.fresh()
+    assert fresh.state("docs")[1] == 1
+    assert fresh.targets() == {"/a": "/new"}
+    with pytest.raises(Broken):
+        fresh.save(put(redirect("/b")))
+    fresh.store.change_project(SPACE, "docs", {"title": "Docs"}, ADA)
+    assert fresh.state("docs")[1] == 2
+
+
+def test_every_failure_is_a_store_error(served: Place) -> None:
+    """Whatever bytes stand in the ref."""
+    for text in ("ref: refs/heads/release\n", "ref: refs/heads/none\n", "\0" * 41, "é" * 40, "1" * 39):
+        (served.repo / "refs/heads/release").write_text(text)
+        with pytest.raises(StoreError):
+            served.save(put(redirect("/b")))
+        assert served.targets() == {"/a": "/new"}

@@ -1,0 +1,44 @@
+"""Commit messages: words for people, and trailers that come back exactly as they went."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from content.diff import Change
+from content.vocabulary import Kind
+from gitstore.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, dump_message, edit_message, load_message, signature
+from gitstore.repository import Author
+from tests.gitstore.places import page, redirect
+
+_lines = st.lists(
+    st.one_of(
+        st.text(max_size=20),
+        st.sampled_from(["Published-by: x", "Approved-by:", " Published-by: x", "", "a\x85b", "\u2028"]),
+    ),
+    max_size=6,
+).map("\n".join)
+
+
+@given(_lines, st.text(max_size=20), st.text(max_size=20))
+def test_trailers_are_ours_alone(text: str, publisher: str, reason: str) -> None:
+    """Whatever the text says, only what was given as a trailer is read as one, and the words stay."""
+    found = load_message(dump_message(text, {PUBLISHED_BY: publisher, OVERRIDE: reason}))
+    wanted = {PUBLISHED_BY: " ".join(publisher.split()), OVERRIDE: " ".join(reason.split())}
+    assert {name: found.trailers.get(name, "") for name in wanted} == wanted
+    assert APPROVED_BY not in found.trailers
+    assert found.text.split() == text.split()
+
+
+def test_edits_are_named_while_they_are_few() -> None:
+    """Then they are counted."""
+    add = [Change(Kind.REDIRECTS, None, redirect(f"/{number}")) for number in range(4)]
+    assert edit_message(add[:1]) == "Add redirect /0"
+    assert edit_message([Change(Kind.PAGES, page("/p"), page("/p", "x"))]) == "Change page /p (content)"
+    assert edit_message([Change(Kind.REDIRECTS, redirect("/a"), None)]) == "Remove redirect /a"
+    assert edit_message(add) == "4 redirects added"
+    assert "\n" not in edit_message([Change(Kind.REDIRECTS, None, redirect("/" + "a" * 300))])
+
+
+def test_person_is_told_as_git_tells_people() -> None:
+    """Without what would break a header."""
+    assert signature(Author("A <b>\n", "c>d")) == "A b <cd>"
+    assert signature(Author("", "")) == "unknown <unknown@waypost.invalid>"

@@ -1,0 +1,83 @@
+"""A compiled release: windows that join to the whole list, and answers that equal those of the rules in memory."""
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from content.matching import Matcher
+from content.record import Record
+from content.request import Request
+from content.vocabulary import Kind
+from gitstore.checks import matcher_of
+from tests.content import rules
+from tests.gitstore.folders import Folder, folder_of, release_of
+from tests.gitstore.places import page, redirect
+
+projects = st.tuples(
+    st.lists(rules.redirects(), max_size=8, unique_by=lambda record: record.identity),
+    st.lists(rules.paths.map(page), max_size=4, unique_by=lambda record: record.identity),
+)
+
+
+@given(projects, st.integers(1, 5))
+def test_windows_joined_are_the_whole_list(project: tuple[list[Record], list[Record]], limit: int) -> None:
+    """Whatever the limit; what lies behind the end is empty."""
+    release = release_of(folder_of(*project).snapshot)
+    for kind, records in zip(Kind, project, strict=True):
+        listing = release.listings[kind]
+        windows = [listing.window(offset, limit) for offset in range(0, listing.total + limit, limit)]
+        items = [item for data, _ in windows for item in orjson.loads(b"[%b]" % bytes(data))]
+        assert items == [record.wire() for record in records]
+        assert sum(count for _, count in windows) == listing.total == len(records)
+        assert [listing.item(position) for position in range(listing.total)] == items
+        assert bytes(listing.window(listing.total + 5, limit)[0]) == b""
+
+
+@given(
+    projects,
+    st.lists(
+        st.tuples(st.sampled_from([None, *rules.HOSTS]), rules.paths, st.sampled_from([None, "a=1", "b"])), max_size=8
+    ),
+)
+def test_compiled_tables_answer_as_the_rules_do(
+    project: tuple[list[Record], list[Record]], asked: list[tuple[str | None, str, str | None]]
+) -> None:
+    """The same rule, place and Location for every request."""
+    snapshot = folder_of(*project).snapshot
+    compiled, plain = release_of(snapshot).matcher, matcher_of(snapshot)
+    for request in (Request(*each) for each in asked):
+        assert _told(compiled, request) == _told(plain, request)
+
+
+def _told(matcher: Matcher, request: Request) -> tuple[object, ...] | None:
+    found = matcher.match(request)
+    if found is None:
+        return None
+    placed = found.redirect or found.page
+    assert placed
+    return placed.record.identity, placed.file, placed.line, placed.position, found.location
+
+
+def test_places_count_over_files_also_empty_ones() -> None:
+    """Positions run over all files in path order."""
+    files = {"redirects.yaml": b"redirects: []\n"}
+    for name in ("b", "a", "c"):
+        files[f"redirects/{name}.yaml"] = folder_of([redirect(f"/{name}/{n}") for n in range(2)]).files[
+            "redirects.yaml"
+        ]
+    files["redirects/aa.yaml"] = b"redirects: []\n"
+    release = release_of(Folder(files).snapshot)
+    found = [(release.redirect(position).record.source, release.redirect(position).file) for position in range(6)]
+    assert found == [(f"/{name}/{n}", f"shop/redirects/{name}.yaml") for name in "abc" for n in range(2)]
+
+
+def test_content_of_files_stands_in_the_release() -> None:
+    """An agent gets exactly the contract's fields, wherever the content was written."""
+    pages = b"pages:\n  - {type: BASIC, path: /r, contentType: TEXT_PLAIN, file: robots.txt, note: why}\n"
+    release = release_of(Folder({"pages.yaml": pages, "robots.txt": "é\n".encode()}).snapshot)
+    assert release.listings[Kind.PAGES].item(0) == {
+        "type": "BASIC",
+        "path": "/r",
+        "content": "é\n",
+        "contentType": "TEXT_PLAIN",
+    }

@@ -1,0 +1,44 @@
+"""The container of compiled files: what is read is what was written, or nothing."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gitstore.sections import Damaged, dump_sections, load_sections
+
+sections = st.dictionaries(st.text(max_size=5), st.lists(st.binary(max_size=20), max_size=3), max_size=4)
+
+
+@given(sections)
+def test_what_is_written_is_read(written: dict[str, list[bytes]]) -> None:
+    """Every section, joined, on an 8-byte boundary."""
+    data = dump_sections(written)
+    found = load_sections(memoryview(data))
+    assert {name: bytes(view) for name, view in found.items()} == {
+        name: b"".join(chunks) for name, chunks in written.items()
+    }
+    assert len(data) % 8 == 0
+
+
+@given(sections, st.data())
+def test_any_flipped_bit_is_damage(written: dict[str, list[bytes]], choose: st.DataObject) -> None:
+    """Guard: the checksum covers the length of the directory too; a bit there would shift every section."""
+    data = bytearray(dump_sections(written))
+    at = choose.draw(st.integers(0, len(data) - 1))
+    data[at] ^= 1 << choose.draw(st.integers(0, 7))
+    with pytest.raises(Damaged):
+        load_sections(memoryview(bytes(data)))
+
+
+@given(sections, st.data())
+def test_any_cut_is_damage(written: dict[str, list[bytes]], choose: st.DataObject) -> None:
+    """However much is left."""
+    data = dump_sections(written)
+    with pytest.raises(Damaged):
+        load_sections(memoryview(data[: choose.draw(st.integers(0, len(data) - 1))]))
+
+
+def test_sections_can_be_read_as_numbers_in_place() -> None:
+    """No copy: a view of the buffer itself."""
+    data = memoryview(dump_sections({"a": [b"x"], "numbers": [(7).to_bytes(8, "little")]}))
+    assert list(load_sections(data)["numbers"].cast("Q")) == [7]

@@ -1,0 +1,135 @@
+"""The real service for tests: gunicorn in processes of its own, on a free port, with a data directory of its own.
+
+with running([sys.executable, "-m", "tests.api.skeleton"], tmp_path) as service:
+    assert service.client.get("/health/ping").status_code == 204
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+
+T = TypeVar("T")
+
+ROOT = Path(__file__).resolve().parent.parent
+WAYPOST = (sys.executable, "-m", "cli.main", "serve")
+SKELETON = (sys.executable, "-m", "tests.api.skeleton")
+DATASETS = ROOT.parent / "shared" / "datasets"
+
+START_SECONDS = 30.0
+STOP_SECONDS = 20.0
+STEP_SECONDS = 0.02
+_LISTENING = "Listening at: "
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A service that runs: its address, a client, its processes and its log."""
+
+    url: str
+    data: Path
+    client: httpx.Client
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def port(self) -> int:
+        """The port on the loopback address."""
+        return int(self.url.rpartition(":")[2])
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        """Every line of the log so far; each must be a JSON object."""
+        return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
+
+    def workers(self) -> set[int]:
+        """The process ids of gunicorn's workers."""
+        return children_of(self.process.pid)
+
+    def as_token(self, token: str) -> httpx.Client:
+        """Another client that sends this token; the caller closes it."""
+        return httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+
+
+@contextmanager
+def running(command: Sequence[str], data: Path, env: Mapping[str, str] | None = None) -> Iterator[Service]:
+    """Start a service (two workers unless `env` says otherwise), wait until it serves, and stop it at the end.
+
+    The command takes its settings from WAYPOST_… variables. Fails with the log if it does not start.
+    """
+    data.mkdir(parents=True, exist_ok=True)
+    log = data.parent / f"{data.name}.log"
+    with log.open("wb") as sink:
+        process = subprocess.Popen(command, cwd=ROOT, env=_environment(data, env or {}), stdout=sink, stderr=sink)
+    try:
+        url = wait_until(lambda: _address(process, log), START_SECONDS, f"{command[-1]} to listen")
+        with httpx.Client(base_url=url, timeout=30) as client:
+            wait_until(lambda: _answers(process, log, client), START_SECONDS, f"{command[-1]} to answer")
+            yield Service(url, data, client, process, log)
+    finally:
+        stop(process)
+
+
+def stop(process: subprocess.Popen[bytes]) -> int:
+    """End the service in good order, by its process id; kill it if it does not end. Gives its exit code."""
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+    try:
+        return process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
+
+
+def wait_until(look: Callable[[], T | None], seconds: float, what: str) -> T:
+    """The first truthy thing that `look` gives; fails after a deadline."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {seconds:g} s in vain for {what}")
+        time.sleep(STEP_SECONDS)
+
+
+def children_of(pid: int) -> set[int]:
+    """The process ids of the children of a process; empty once it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return set()
+    return {int(child) for child in text.split()}
+
+
+def _environment(data: Path, further: Mapping[str, str]) -> dict[str, str]:
+    own = {key: value for key, value in os.environ.items() if not key.startswith("WAYPOST_")}
+    settings = {"WAYPOST_DATA": str(data), "WAYPOST_BIND": "127.0.0.1:0", "WAYPOST_WORKERS": "2"}
+    return {**own, **settings, **further}
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str | None:
+    """The address in gunicorn's own line; the port was the kernel's choice, so no other test can have taken it."""
+    text = log.read_text(encoding="utf-8")
+    if process.poll() is not None:
+        raise AssertionError(f"the service ended with {process.returncode}:\n{text}")
+    _, found, rest = text.partition(_LISTENING)
+    return rest.split(maxsplit=1)[0] if found and " " in rest else None
+
+
+def _answers(process: subprocess.Popen[bytes], log: Path, client: httpx.Client) -> bool:
+    if process.poll() is not None:
+        raise AssertionError(f"the service ended with {process.returncode}:\n{log.read_text(encoding='utf-8')}")
+    try:
+        return client.get("/health/ping").status_code == httpx.codes.NO_CONTENT
+    except httpx.TransportError:
+        return False
