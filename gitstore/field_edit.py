@@ -1,5 +1,6 @@
 """Changes single fields of one rule in its own text, so that its comments, quotes and other fields stay as they are."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from content.record import Record
@@ -31,7 +32,11 @@ def edit_fields(rule: RuleText, old: Record, new: Record) -> str | None:
 
     The caller reads the result back: a text that YAML takes differently is possible in odd layouts.
     """
-    before, after = file_fields(old), file_fields(new)
+    return edit_values(rule, file_fields(old), file_fields(new))
+
+
+def edit_values(rule: RuleText, before: Mapping[str, object], after: Mapping[str, object]) -> str | None:
+    """As `edit_fields`, for any mapping: `after` has all its fields in our own order, texts and lists of texts."""
     edits = []
     for name in {**before, **after}:
         if before.get(name) != after.get(name):
@@ -45,7 +50,7 @@ def edit_fields(rule: RuleText, old: Record, new: Record) -> str | None:
     return text
 
 
-def _edit(rule: RuleText, name: str, after: dict[str, object]) -> _Edit | None:
+def _edit(rule: RuleText, name: str, after: Mapping[str, object]) -> _Edit | None:
     entry = rule.node.entries.get(name)
     if name not in after:
         return _removal(rule, name) if entry else _Edit(rule.start, rule.start, "")
@@ -83,7 +88,7 @@ def _respelled(rule: RuleText, node: Node, value: object) -> str:
     return dump_value(value, _indent(rule), rule.eol) if "\n" in value else dump_scalar(value)
 
 
-def _addition(rule: RuleText, name: str, after: dict[str, object]) -> _Edit | None:
+def _addition(rule: RuleText, name: str, after: Mapping[str, object]) -> _Edit | None:
     """A new field behind the one that comes before it in our own order."""
     order = list(after)
     above = [each for each in order[: order.index(name)] if each in rule.node.entries]

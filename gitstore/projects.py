@@ -10,8 +10,9 @@ from gitstore.compiler import Compiler
 from gitstore.drafts import AFTER_THE_MOVE, project_tree
 from gitstore.dump import new_file
 from gitstore.errors import AlreadyExists, BadRequest, NotFound
-from gitstore.layout import PROJECT_FILE, draft_ref, first_file
+from gitstore.layout import PROJECT_FILE, BlobId, TreeId, draft_ref, first_file
 from gitstore.numbering import project_trees
+from gitstore.project_edit import rewrite_project
 from gitstore.project_file import ProjectFile, dump_project
 from gitstore.refs import list_drafts
 from gitstore.repository import Author, Update
@@ -36,10 +37,16 @@ def change_project(compiler: Compiler, update: Update, name: str, author: Author
     tree = project_tree(update, release, name)
     if tree is None:
         raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
-    settings = replace(compiler.snapshot(name, tree).settings, **dict(changes))
-    written = update.write_files(tree, {PROJECT_FILE: update.write_blob(dump_project(settings))})
+    settings = replace(compiler.snapshot(name, tree).settings, **changes)
+    data = rewrite_project(_settings_file(update, tree), settings)
+    written = update.write_files(tree, {PROJECT_FILE: update.write_blob(data)})
     text = f"Change {name}: {', '.join(changes)}"
     return advance(compiler, update, Step(name, release, written, author, text))
+
+
+def _settings_file(update: Update, tree: TreeId) -> bytes:
+    found = (BlobId(entry.id) for entry in update.entries(tree) if entry.name == PROJECT_FILE and not entry.is_folder)
+    return next((update.blob(id_) for id_ in found), b"")
 
 
 def delete_project(compiler: Compiler, update: Update, name: str, author: Author) -> Published:
