@@ -36,7 +36,7 @@ class Step:
     tree: TreeId | None
     publisher: Author
     text: str = ""
-    trailers: Mapping[str, str] = field(default_factory=dict)
+    trailers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     merges: CommitId | None = None
 
 

@@ -8,7 +8,7 @@ from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind, changes_between, count_changes
 from gitstore.compiler import Compiler
 from gitstore.layout import CommitId, TreeId
-from gitstore.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, ROLLED_BACK_TO, load_message, signature
+from gitstore.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, ROLLED_BACK_TO, WRITTEN_BY, load_message, signature
 from gitstore.numbering import ensure_manifest, read_index
 from gitstore.repository import Repository
 from gitstore.snapshot import Snapshot
@@ -17,7 +17,7 @@ from gitstore.versions import Version, VersionIndex
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """One publish in a history. `author` wrote it, `published_by` made it live; `time` is seconds since 1970.
+    """One publish in a history. `author` wrote it (several: between commas), `published_by` made it live; `time` is seconds since 1970.
 
     `served` is false of one that was pushed by a plain git and found wrong: agents never got it.
     """
@@ -52,12 +52,12 @@ def read_publish(compiler: Compiler, project: str, index: VersionIndex, version:
     """One publish, with who made it and what it says."""
     info = compiler.repository.commit(version.commit)
     text, trailers = load_message(info.message)
-    written_by = _second_parent_author(compiler.repository, info.parents) or signature(info.author)
+    written_by = trailers.get(WRITTEN_BY) or _second_parent_author(compiler.repository, info.parents)
     return Publish(
         version.commit,
         version.number,
         version.time,
-        written_by,
+        written_by or signature(info.author),
         trailers.get(PUBLISHED_BY) or signature(info.author),
         trailers.get(APPROVED_BY, ""),
         trailers.get(OVERRIDE, ""),

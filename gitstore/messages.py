@@ -8,17 +8,18 @@ from content.vocabulary import Kind
 from gitstore.repository import Author
 
 PUBLISHED_BY = "Published-by"
+WRITTEN_BY = "Written-by"
 APPROVED_BY = "Approved-by"
 OVERRIDE = "Override-reason"
 ROLLED_BACK_TO = "Rolled-back-to"
 SELECTED_FROM = "Selected-from"
-_OURS = (PUBLISHED_BY, APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM)
+_OURS = (PUBLISHED_BY, WRITTEN_BY, APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM)
 _NAMED_AT_MOST = 3
 _VERBS = {ChangeType.ADDED: "Add", ChangeType.CHANGED: "Change", ChangeType.REMOVED: "Remove"}
 
 
 class Message(NamedTuple):
-    """A commit message taken apart."""
+    """A commit message taken apart; several trailers of one name are told as one, between commas."""
 
     text: str
     trailers: Mapping[str, str]
@@ -47,18 +48,27 @@ def count_text(counts: Mapping[Kind, Counts]) -> str:
     return ", ".join(parts) or "no rule changed"
 
 
-def dump_message(text: str, trailers: Mapping[str, str]) -> str:
-    """A whole message; a line of the text that would read as one of our trailers is indented."""
+def dump_message(text: str, trailers: Mapping[str, str | tuple[str, ...]]) -> str:
+    """A whole message; a line of the text that would read as one of our trailers is indented.
+
+    A trailer with several values stands there several times, one without any not at all.
+    """
     lines = [f" {line}" if _is_trailer(line) else line for line in text.strip().splitlines()]
-    tail = [f"{name}: {' '.join(value.split())}" for name, value in trailers.items() if value]
+    each = [
+        (name, value) for name, found in trailers.items() for value in ((found,) if isinstance(found, str) else found)
+    ]
+    tail = [f"{name}: {' '.join(value.split())}" for name, value in each if value]
     return "\n".join([*lines, "", *tail] if tail else lines) + "\n"
 
 
 def load_message(message: str) -> Message:
     """Take a message apart into its text and our trailers."""
     lines = message.rstrip().splitlines()
-    own = {name: value.strip() for name, _, value in (line.partition(":") for line in lines if _is_trailer(line))}
-    return Message("\n".join(line for line in lines if not _is_trailer(line)).strip(), own)
+    own: dict[str, list[str]] = {}
+    for name, _, value in (line.partition(":") for line in lines if _is_trailer(line)):
+        own.setdefault(name, []).append(value.strip())
+    text = "\n".join(line for line in lines if not _is_trailer(line)).strip()
+    return Message(text, {name: ", ".join(values) for name, values in own.items()})
 
 
 def signature(author: Author) -> str:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from gitstore.advance import Published, Step, advance
+from gitstore.approval import Verdict, review_trailers
 from gitstore.compiler import Compiler
 from gitstore.drafts import AFTER_THE_MOVE, DraftName, DraftState, commit_draft, end_draft, project_tree, read_draft
-from gitstore.errors import ApprovalRequired, Conflicts, NotFound, NothingToPublish, StaleDraft, StoreError
+from gitstore.errors import Conflicts, NotFound, NothingToPublish, StaleDraft, StoreError
 from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.merging import MergedFiles, merge_trees
 from gitstore.messages import OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM, load_message
@@ -16,6 +17,8 @@ from gitstore.numbering import ensure_manifest, read_index
 from gitstore.repository import Author, Repository, Update
 from gitstore.selection import selected_tree
 from gitstore.versions import Version
+
+Trailers = Mapping[str, str | tuple[str, ...]]
 
 _RETRY_WINDOW = 200
 """How many commits back a repeated request may find the publish that it became."""
@@ -26,7 +29,7 @@ class PublishOrder:
     """What a caller wants published.
 
     `head`, where given, must be the draft's; `override` says why without approval; with `ids` only the changes of these
-    records are published, and the rest stays in the draft.
+    records are published, and the rest stays in the draft. `verdicts` are the latest of each reviewer.
     """
 
     name: DraftName
@@ -35,6 +38,7 @@ class PublishOrder:
     message: str = ""
     override: str = ""
     ids: frozenset[str] = frozenset()
+    verdicts: tuple[Verdict, ...] = ()
 
 
 def publish(compiler: Compiler, update: Update, order: PublishOrder) -> Published:
@@ -47,22 +51,25 @@ def publish(compiler: Compiler, update: Update, order: PublishOrder) -> Publishe
         end_draft(update, state)
     if state.head is None or (order.head and order.head != state.head):
         return _earlier(compiler, update, state, order)
-    _must_be_approved(compiler, state, order)
+    approved = review_trailers(compiler, state, order.verdicts, overridden=bool(order.override))
+    trailers: Trailers = {**approved, OVERRIDE: order.override}
     if order.ids:
-        return _publish_selected(compiler, update, state, order)
-    step = _step(order, state, merged_tree(compiler, update, state), {OVERRIDE: order.override})
+        return _publish_selected(compiler, update, state, order, trailers)
+    step = _step(order, state, merged_tree(compiler, update, state), trailers)
     published = advance(compiler, update, replace(step, merges=state.head))
     with suppress(*AFTER_THE_MOVE):
         end_draft(update, state)
     return published
 
 
-def _publish_selected(compiler: Compiler, update: Update, state: DraftState, order: PublishOrder) -> Published:
+def _publish_selected(
+    compiler: Compiler, update: Update, state: DraftState, order: PublishOrder, trailers: Trailers
+) -> Published:
     """Publish some changes; the draft then takes the publish in, so that it holds only the rest."""
     chosen = replace(state, tree=selected_tree(compiler, update, state, order.ids))
-    trailers = {OVERRIDE: order.override, SELECTED_FROM: state.head or ""}
+    step = _step(order, state, merged_tree(compiler, update, chosen), {**trailers, SELECTED_FROM: state.head or ""})
     try:
-        published = advance(compiler, update, _step(order, state, merged_tree(compiler, update, chosen), trailers))
+        published = advance(compiler, update, step)
     except NothingToPublish:
         before = _find_earlier(compiler, update, state, order)
         if before is None:
@@ -88,7 +95,7 @@ def _take_in(compiler: Compiler, update: Update, state: DraftState, publisher: A
         commit_draft(update, rest, tree, publisher, f"Take in publish {published.number}\n", merges=release)
 
 
-def _step(order: PublishOrder, state: DraftState, tree: TreeId, trailers: Mapping[str, str]) -> Step:
+def _step(order: PublishOrder, state: DraftState, tree: TreeId, trailers: Trailers) -> Step:
     return Step(order.name.project, state.release, tree, order.publisher, order.message, trailers)
 
 
@@ -127,15 +134,6 @@ def write_merged(update: Update, state: DraftState, merged: MergedFiles) -> Tree
     if tree is None:
         raise NothingToPublish(f"The draft {state.name.draft} would leave {state.name.project} without any file.")
     return tree
-
-
-def _must_be_approved(compiler: Compiler, state: DraftState, order: PublishOrder) -> None:
-    settings = compiler.snapshot(order.name.project, state.release_tree).settings
-    if settings.needs_review and not order.override:
-        raise ApprovalRequired(
-            f"{order.name.project} wants a second person to approve. Approvals are not recorded here yet: "
-            "have the draft's branch reviewed and merged in Git, or publish with an override that says why."
-        )
 
 
 def _earlier(compiler: Compiler, update: Update, state: DraftState, order: PublishOrder) -> Published:

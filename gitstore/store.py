@@ -19,6 +19,7 @@ from content.tsv import Row
 from content.vocabulary import Kind
 from gitstore import adoption, history, namespaces, projects, publishing
 from gitstore.advance import Published
+from gitstore.authorship import UnderReview, read_under_review
 from gitstore.changes import ChangesByKind, changes_between
 from gitstore.checkout import Watch
 from gitstore.checks import check_snapshot, matcher_of
@@ -55,6 +56,7 @@ class DraftReport:
     counts: Mapping[Kind, Counts]
     problems: Sequence[Problem]
     conflicts: Sequence[dict[str, object]]
+    under_review: UnderReview
 
 
 @lru_cache(maxsize=8)
@@ -161,12 +163,25 @@ class Store:
             state = read_draft(compiler.repository, name)
             before, working = self._states(compiler, state)
             counts = {kind: count(changes) for kind, changes in changes_between(before, working).items()}
+            under_review = read_under_review(compiler, state)
             try:
                 conflicts = publishing.merge_draft(compiler, state).conflicts
             except Invalid as ex:
-                return DraftReport(state, counts, ex.problems, ())
+                return DraftReport(state, counts, ex.problems, (), under_review)
             problems = list(working.problems) if conflicts else check_snapshot(working)
-            return DraftReport(state, counts, problems, conflicts)
+            return DraftReport(state, counts, problems, conflicts, under_review)
+
+    def under_review(self, namespace: str, name: DraftName) -> UnderReview:
+        """A draft as its reviewers see it: its head, its commits and who wrote them, and whether they are asked for."""
+        with self._reading(namespace) as compiler:
+            return read_under_review(compiler, read_draft(compiler.repository, name))
+
+    def in_draft(self, namespace: str, name: DraftName, kind: Kind, record_id: str) -> bool:
+        """Tell whether a draft has a record of this id, or removes it."""
+        with self._reading(namespace) as compiler:
+            before, working = self._states(compiler, read_draft(compiler.repository, name))
+            changed = {change.id for change in changes_between(before, working)[kind]}
+        return record_id in changed or working.find(kind, record_id) is not None
 
     def items(
         self, namespace: str, name: DraftName, kind: Kind, query: Query, offset: int, limit: int

@@ -1,0 +1,69 @@
+"""The approval that a publish needs: held against the draft and the policy as they are under the lock."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from gitstore.authorship import UnderReview, read_under_review
+from gitstore.compiler import Compiler
+from gitstore.drafts import DraftState
+from gitstore.errors import ApprovalRequired
+from gitstore.layout import CommitId
+from gitstore.messages import APPROVED_BY, WRITTEN_BY, signature
+from gitstore.repository import Author
+
+
+class Verdict(NamedTuple):
+    """What a reviewer thinks last of one head of a draft.
+
+    `independent` is false of one who had a hand in it otherwise than by a commit, such as by asking for the review.
+    """
+
+    head: CommitId
+    reviewer: Author
+    approves: bool
+    independent: bool = True
+
+
+def review_trailers(
+    compiler: Compiler, state: DraftState, verdicts: Sequence[Verdict], *, overridden: bool
+) -> Mapping[str, tuple[str, ...]]:
+    """Who wrote and who approved what is published, for its commit; nothing where nobody approved.
+
+    Raises ApprovalRequired where release wants an approval of just this head, and neither a person who is not among
+    its authors has given one that stands, nor is it overridden.
+    """
+    verdicts = [verdict for verdict in verdicts if verdict.head == state.head]
+    required = compiler.snapshot(state.name.project, state.release_tree).settings.needs_review
+    if not verdicts and (overridden or not required):
+        return {}
+    draft = read_under_review(compiler, state)
+    approvals = [verdict for verdict in verdicts if verdict.approves]
+    if required:
+        approvals = [verdict for verdict in approvals if _counts(draft, verdict)]
+        if not overridden:
+            _must_stand(state, approvals, [verdict for verdict in verdicts if not verdict.approves])
+    if not approvals:
+        return {}
+    return {
+        WRITTEN_BY: tuple(signature(author) for author in draft.authors),
+        APPROVED_BY: tuple(signature(verdict.reviewer) for verdict in approvals),
+    }
+
+
+def _counts(draft: UnderReview, verdict: Verdict) -> bool:
+    """Nobody approves what they wrote themselves."""
+    return verdict.independent and verdict.reviewer.email not in {author.email for author in draft.authors}
+
+
+def _must_stand(state: DraftState, approvals: Sequence[Verdict], rejections: Sequence[Verdict]) -> None:
+    name = f"The draft {state.name.draft} of {state.name.project}"
+    if rejections:
+        who = ", ".join(verdict.reviewer.name for verdict in rejections)
+        raise ApprovalRequired(
+            f"{name} was rejected by {who}. Change what they ask for, or have them approve it after all."
+        )
+    if not approvals:
+        raise ApprovalRequired(
+            f"{name} needs the approval of somebody who did not write it, of just the state that it is in now "
+            f"({state.head}). Have it reviewed, or publish with an override that says why."
+        )
