@@ -36,7 +36,7 @@ def make_service(settings: Settings) -> Service:
     app = create_app(
         collaborators,
         [
-            *content_routes(store, served, settings, compressed, waiting, convergence),
+            *content_routes(store, served, settings, compressed, waiting, convergence, services.reviews()),
             *identity_routes(services, served, store),
             *compat_routes(store, served, services, compressed),
         ],

@@ -10,7 +10,9 @@ from api.resources.namespaces import NamespaceResource, Namespaces
 from api.resources.projects import ProjectResource, Projects
 from api.resources.published import PublishedList, VersionedList, VersionResource
 from api.resources.publishing import History, HistoryEntry, Publish, Rollback
+from api.resources.reviews import DraftReview
 from api.resources.transfer import Export, Import
+from api.reviewing import Reviews
 from api.routing import Route
 from api.served import Served
 from api.settings import Settings
@@ -29,6 +31,7 @@ def content_routes(
     compressed: Compressed,
     waiting: Waiting,
     convergence: Convergence,
+    reviews: Reviews,
 ) -> list[Route]:
     """Every route that answers from the content store."""
     single = [
@@ -39,9 +42,10 @@ def content_routes(
         Route(_PROJECT + "/version", VersionResource(served, waiting)),
         Route(_PROJECT + "/manifest", ManifestResource(served)),
         Route(_PROJECT + "/versions/{version}/manifest", VersionedManifest(store)),
-        Route(_PROJECT + "/draft", DraftResource(store)),
+        Route(_PROJECT + "/draft", DraftResource(store, reviews)),
         Route(_PROJECT + "/draft/changes", DraftChanges(store, settings.import_limit)),
-        Route(_PROJECT + "/publish", Publish(store, convergence)),
+        Route(_PROJECT + "/draft/review", DraftReview(store, reviews)),
+        Route(_PROJECT + "/publish", Publish(store, convergence, reviews)),
         Route(_PROJECT + "/rollback", Rollback(store)),
         Route(_PROJECT + "/history", History(store)),
         Route(_PROJECT + "/history/{version}", HistoryEntry(store)),

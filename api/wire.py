@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from api.review import Opinion, Review
+from api.state.moment import dump_time
+from api.state.reviews import Person, Remark
 from content.diff import Counts
 from content.match import Answer, Candidate, Chain, Hop, Match
 from content.record import Page
@@ -74,7 +77,7 @@ def item(found: Item) -> dict[str, Any]:
     }
 
 
-def draft(name: str, report: DraftReport) -> dict[str, Any]:
+def draft(name: str, report: DraftReport, found: Review) -> dict[str, Any]:
     """The state of a draft."""
     return {
         "name": name,
@@ -83,8 +86,44 @@ def draft(name: str, report: DraftReport) -> dict[str, Any]:
         "changes": counts(report.counts),
         "problems": [problem.wire() for problem in report.problems],
         "conflicts": list(report.conflicts),
-        "review": None,
+        "review": review(found),
     }
+
+
+def review(found: Review) -> dict[str, Any]:
+    """Where the review of a draft stands."""
+    return {
+        "required": found.required,
+        "state": found.standing.value,
+        "requestedBy": person(found.requested_by) if found.requested_by else None,
+        "approvals": [_opinion(each) for each in found.opinions if each.approves],
+        "rejections": [_opinion(each) for each in found.opinions if not each.approves],
+        "comments": found.comments,
+    }
+
+
+def _opinion(found: Opinion) -> dict[str, Any]:
+    said = found.remark
+    return {"by": person(said.person), "at": dump_time(said.at), "note": said.note, "counts": found.counts}
+
+
+def remark(found: Remark, head: str | None) -> dict[str, Any]:
+    """One thing that was said of a draft which is at `head` now."""
+    return {
+        "id": found.id,
+        "at": dump_time(found.at),
+        "action": found.action.value,
+        "head": found.head,
+        "current": found.head == head,
+        "note": found.note,
+        "item": found.topic._asdict() if found.topic else None,
+        "by": person(found.person),
+    }
+
+
+def person(found: Person) -> dict[str, Any]:
+    """A user or API token, as they were called when they acted."""
+    return {"kind": found.kind, "id": found.id, "name": found.name, "displayName": found.display_name}
 
 
 def published(found: Published) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from api.identity.login import Logins
 from api.identity.session_tokens import Lifetimes
 from api.identity.tokens import Tokens
 from api.identity.upkeep import Upkeep
+from api.reviewing import Reviews
 from api.settings import Settings
 from api.state.database import Database, default_url
 from api.state.fleet import Fleet
@@ -39,6 +40,10 @@ class Services:
     def upkeep(self) -> Upkeep:
         """What a worker does beside its requests; a companion of the application."""
         return Upkeep(self.directory, self.fleet.heartbeats, self.logins)
+
+    def reviews(self) -> Reviews:
+        """The reviews of drafts."""
+        return Reviews(self.state.database, self.clock)
 
     def ready_check(self) -> ReadyCheck:
         """Whether users and tokens are as the database has them."""

@@ -11,6 +11,8 @@ from api.authors import author_of
 from api.background import in_thread, in_worker
 from api.body import read_json
 from api.parameters import read_draft
+from api.reviewing import Reviews
+from api.state.reviews import DraftKey
 from content.diff import Counts, count
 from content.problem import errors
 from content.record import identity_id, record_of
@@ -30,14 +32,17 @@ _KINDS = {"redirect": Kind.REDIRECTS, "page": Kind.PAGES}
 class DraftResource:
     """A draft as a whole."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, reviews: Reviews) -> None:
         self._store = store
+        self._reviews = reviews
 
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """What the draft changes, what is wrong with it, what conflicts with release."""
+        """What the draft changes, what is wrong with it, what conflicts with release, where its review stands."""
         name = DraftName(project, read_draft(req))
-        resp.media = wire.draft(name.draft, await in_worker(self._store.report, namespace, name))
+        report = await in_worker(self._store.report, namespace, name)
+        thread = await in_thread(self._reviews.thread, DraftKey(namespace, *name), report.under_review)
+        resp.media = wire.draft(name.draft, report, thread.review)
 
     @grants("redirect", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str, project: str) -> None:

@@ -1,5 +1,7 @@
 """Publishing, rolling back, and the history of both."""
 
+from dataclasses import replace
+
 from falcon.asgi import Request, Response
 
 from api import wire
@@ -9,8 +11,11 @@ from api.background import in_thread, in_worker
 from api.body import read_json
 from api.convergence import DEFAULT_WAIT, LONGEST_WAIT, Convergence
 from api.errors import Forbidden, bad_request
+from api.identity.principal import caller
 from api.paging import write_window
 from api.parameters import read_draft, read_number, read_text, read_window
+from api.reviewing import Override, Reviews
+from api.state.reviews import DraftKey
 from gitstore.advance import Published
 from gitstore.drafts import DraftName
 from gitstore.publishing import PublishOrder
@@ -20,9 +25,10 @@ from gitstore.store import Store
 class Publish:
     """Publishing a draft."""
 
-    def __init__(self, store: Store, convergence: Convergence) -> None:
+    def __init__(self, store: Store, convergence: Convergence, reviews: Reviews) -> None:
         self._store = store
         self._convergence = convergence
+        self._reviews = reviews
 
     @grants("project", "publish")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
@@ -44,11 +50,24 @@ class Publish:
             body.get("override", ""),
             frozenset(body.get("ids", ())),
         )
-        found = await in_worker(self._store.publish, namespace, order)
+        found = await self._publish(req, namespace, order)
         _write(req, resp, found, "publish")
         if seconds is not None:
             waited = await self._convergence.wait(namespace, project, found.number, seconds)
             resp.media = {**wire.published(found), "convergence": waited.wire()}
+
+    async def _publish(self, req: Request, namespace: str, order: PublishOrder) -> Published:
+        """Publish under the verdicts on the draft; an override is in the audit trail before anything can be published."""
+        key = DraftKey(namespace, *order.name)
+        draft = await in_worker(self._store.under_review, namespace, order.name)
+        verdicts = await in_thread(self._reviews.verdicts, key, draft)
+        override = Override(caller(principal_of(req)).actor(), key, order.override, draft.head, req.remote_addr)
+        if order.override:
+            await in_thread(self._reviews.ask_override, override)
+        found = await in_worker(self._store.publish, namespace, replace(order, verdicts=verdicts))
+        if order.override:
+            await in_thread(self._reviews.note_override, override, found.version, found.number)
+        return found
 
 
 class Rollback:

@@ -1,6 +1,6 @@
 """The audit trail: who did what, to what, from where, when. It is only ever added to."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -24,6 +24,10 @@ class Event(StrEnum):
     USER_UPDATED = "user_updated"
     USER_DELETED = "user_deleted"
     PRIVILEGES_CHANGED = "privilege_permissions_changed"
+    REVIEW_REQUESTED = "review_requested"
+    DRAFT_APPROVED = "draft_approved"
+    DRAFT_REJECTED = "draft_rejected"
+    OVERRIDE_ASKED = "approval_override_asked"
     APPROVAL_OVERRIDDEN = "approval_overridden"
 
 
@@ -57,6 +61,16 @@ def record(connection: Connection, entry: Entry) -> None:
     connection.execute(
         insert(audit).values(**row, actor_kind=actor["kind"], actor_id=actor["id"], actor_name=actor["name"])
     )
+
+
+def token_makers(connection: Connection, tokens: Collection[int]) -> dict[int, int]:
+    """The user who made each of these API tokens, by the token's id; those of the operator are left out.
+
+    From the trail, for it also knows tokens that were removed since.
+    """
+    number = audit.c.detail["id"].as_integer()
+    made = select(number, audit.c.actor_id).where(audit.c.event == Event.TOKEN_CREATED, audit.c.actor_kind == "user")
+    return {row[0]: row[1] for row in connection.execute(made.where(number.in_(tokens)))} if tokens else {}
 
 
 def list_entries(connection: Connection, limit: int, offset: int) -> tuple[list[Entry], int]:

@@ -146,6 +146,28 @@ agents = Table(
     Column("loaded_at", Moment),
 )
 
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Moment, nullable=False),
+    Column("namespace", String(50), nullable=False),
+    Column("project", String(50), nullable=False),
+    Column("draft", String(50), nullable=False),
+    Column("head", String(64), nullable=False),
+    Column("action", String(20), nullable=False),
+    Column("note", Text, nullable=False),
+    Column("item_kind", String(20)),
+    Column("item_id", String(16)),
+    Column("actor_kind", String(20), nullable=False),
+    Column("actor_id", Integer, nullable=False),
+    Column("actor_name", String(100), nullable=False),
+    Column("display_name", String(210), nullable=False),
+    Column("email", String(100), nullable=False),
+    Index("reviews_by_head", "namespace", "project", "draft", "head"),
+    sqlite_autoincrement=True,
+)
+
 audit = Table(
     "audit",
     metadata,
@@ -161,5 +183,6 @@ audit = Table(
     Column("detail", JSON, nullable=False),
     Column("address", String(64)),
     Index("audit_by_time", "at"),
+    Index("audit_by_event", "event"),
     sqlite_autoincrement=True,
 )

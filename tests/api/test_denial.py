@@ -50,7 +50,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     Ledger(settings.data / DIRECTORY).clear()  # as the server does at its start
     compressed, convergence = Compressed(), Convergence(services.fleet)
     further = [
-        *content_routes(store, served, settings, compressed, Waiting(served), convergence),
+        *content_routes(store, served, settings, compressed, Waiting(served), convergence, services.reviews()),
         *identity_routes(services, served, store),
         *compat_routes(store, served, services, compressed),
     ]

@@ -30,6 +30,7 @@ ENDPOINTS = {
     f"{P}/draft/pages": "GET POST",
     f"{P}/draft/pages/{{id}}": "GET PUT PATCH DELETE",
     f"{P}/draft/changes": "POST",
+    f"{P}/draft/review": "GET POST",
     f"{P}/publish": "POST",
     f"{P}/rollback": "POST",
     f"{P}/history": "GET",
