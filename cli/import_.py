@@ -8,8 +8,9 @@ import click
 from api import wire
 from cli.exits import Failed, ProblemsFound
 from cli.output import print_json, print_lines, print_notes
+from cli.publishing import publish_draft
+from cli.services import opened_services, state_options
 from cli.setup import (
-    data_option,
     draft_option,
     json_option,
     namespace_argument,
@@ -37,7 +38,7 @@ from gitstore.publishing import PublishOrder
 @click.option("--publish", "publish_too", is_flag=True, help="Publish the draft afterwards, if the import changed it.")
 @draft_option
 @json_option
-@data_option
+@state_options
 def command(  # noqa: PLR0913 - one parameter an option
     namespace: str,
     project: str,
@@ -50,6 +51,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     draft: str,
     as_json: bool,
     data: str | None,
+    database: str | None,
 ) -> None:
     """Import redirects from a table into a draft.
 
@@ -66,7 +68,8 @@ def command(  # noqa: PLR0913 - one parameter an option
         published = None
         if publish_too and found.head and not stops:
             watch(f"Publishing {project}")
-            published = store.publish(namespace, PublishOrder(name, operator(), found.head))
+            with opened_services(data, database) as services:
+                published = publish_draft(services, store, namespace, PublishOrder(name, operator(), found.head))
     _print(found.plan, file, published, as_json=as_json)
     next_step = f"To make it live: waypost publish {namespace} {project}."
     print_notes(_outcome(found, published, next_step, dry_run=dry_run, stops=stops))

@@ -16,6 +16,7 @@ COMMANDS = {
     "token": "token",
     "validate": "validate",
     "import": "import_",
+    "review": "review",
     "publish": "publish",
     "rollback": "rollback",
     "log": "log",

@@ -4,8 +4,9 @@ import click
 
 from api import wire
 from cli.output import print_json, print_lines, print_notes
+from cli.publishing import publish_draft
+from cli.services import opened_services, state_options
 from cli.setup import (
-    data_option,
     draft_option,
     json_option,
     namespace_argument,
@@ -30,21 +31,30 @@ from gitstore.publishing import PublishOrder
 )
 @draft_option
 @json_option
-@data_option
+@state_options
 def command(  # noqa: PLR0913 - one parameter an option
-    namespace: str, project: str, message: str, head: str, override: str, draft: str, *, as_json: bool, data: str | None
+    namespace: str,
+    project: str,
+    message: str,
+    head: str,
+    override: str,
+    draft: str,
+    *,
+    as_json: bool,
+    data: str | None,
+    database: str | None,
 ) -> None:
     """Publish a draft: agents have it at their next poll.
 
     Prints the new version of PROJECT.
 
     Exits with 1, and publishes nothing, where there is nothing to publish, something is wrong with the draft, or it
-    conflicts with what was published meanwhile.
+    conflicts with what was published meanwhile, or where the project wants an approval and nobody has given one.
     """
     order = PublishOrder(DraftName(project, draft), operator(), head, message, override)
     store = open_store(data)
-    with shown_status(f"Publishing {project}"):
-        found = store.publish(namespace, order)
+    with opened_services(data, database) as services, shown_status(f"Publishing {project}"):
+        found = publish_draft(services, store, namespace, order)
     print_published(project, found, as_json=as_json)
 
 

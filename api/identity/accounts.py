@@ -13,6 +13,7 @@ from api.identity.grants import Grant, covers, everywhere, missing
 from api.identity.passwords import hash_password, password_problems, verify_password
 from api.identity.principal import Principal, PrincipalKind
 from api.identity.roles import Role, all_roles, grants_by_role, grants_of, role_problems
+from api.identity.table import user_principal
 from api.state import audit, sessions, users
 from api.state.audit import Entry, Event
 from api.state.database import Connection
@@ -20,6 +21,7 @@ from api.state.moment import Clock, utc_now
 from api.state.state import State
 from api.state.users import User
 from content.problem import Problem
+from gitstore.errors import NotFound
 
 _EVERYTHING = everywhere("*:*")
 
@@ -111,6 +113,16 @@ class Accounts:
         """One account; NotFound where there is none."""
         with self.state.database.reading() as connection:
             return users.find_user(connection, number)
+
+    def principal(self, username: str) -> Principal:
+        """An active user by name, with the grants of their roles; NotFound where there is none, Forbidden if disabled."""
+        with self.state.database.reading() as connection:
+            user = users.find_named(connection, username)
+            if user is None:
+                raise NotFound(f"There is no user {username[:100]!r}.")
+            if not user.active:
+                raise Forbidden(f"The account of {user.username} is not active.")
+            return user_principal(user, grants_by_role(connection))
 
     def window(self, limit: int, offset: int) -> tuple[list[User], int]:
         """A window of the accounts, and how many there are."""

@@ -1,0 +1,121 @@
+"""`waypost review`: what is said of a draft, and by whom."""
+
+from collections.abc import Sequence
+
+import click
+
+import schemas
+from api import wire
+from api.errors import invalid
+from api.identity.service import Services
+from api.reviewing import Said, Thread
+from api.state.moment import dump_time
+from api.state.reviews import Action, DraftKey, Remark
+from cli.exits import WrongUse
+from cli.output import print_json, print_lines, print_notes
+from cli.services import opened_services, state_options
+from cli.setup import draft_option, json_option, namespace_argument, open_store, project_argument
+from gitstore.authorship import UnderReview
+from gitstore.drafts import DraftName
+from gitstore.errors import NotFound
+
+
+@click.command("review")
+@namespace_argument
+@project_argument
+@click.option("--request", is_flag=True, help="Ask for a review.")
+@click.option("--approve", is_flag=True, help="Approve the draft as it is now.")
+@click.option("--reject", is_flag=True, help="Reject the draft as it is now.")
+@click.option("--comment", metavar="TEXT", help="Say something of it.")
+@click.option("--note", default="", metavar="TEXT", help="Why, with --request, --approve or --reject.")
+@click.option("--as", "username", metavar="USERNAME", help="Which user says it; needed to say anything.")
+@click.option("--head", default="", metavar="SHA", help="Only if the draft stands at this commit.")
+@draft_option
+@json_option
+@state_options
+def command(  # noqa: PLR0913 - one parameter an option
+    namespace: str,
+    project: str,
+    *,
+    request: bool,
+    approve: bool,
+    reject: bool,
+    comment: str | None,
+    note: str,
+    username: str | None,
+    head: str,
+    draft: str,
+    as_json: bool,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Review a draft, or show what was said of it.
+
+    An approval is of the draft as it is now: any later edit voids it. Where the project says `review: required`, it has
+    to be by another user than those who wrote the draft or asked for the review.
+    """
+    asked = {
+        Action.REQUEST: request,
+        Action.APPROVE: approve,
+        Action.REJECT: reject,
+        Action.COMMENT: comment is not None,
+    }
+    action = _one([each for each, is_asked in asked.items() if is_asked])
+    store, name = open_store(data), DraftName(project, draft)
+    under_review = store.under_review(namespace, name)
+    key = DraftKey(namespace, *name)
+    with opened_services(data, database) as services:
+        if action:
+            said = _said(action, head or _head(under_review, name), note if comment is None else comment)
+            _say(services, key, under_review, said, username)
+        thread = services.reviews().thread(key, under_review)
+    _print(thread, under_review, as_json=as_json)
+
+
+def _one(actions: Sequence[Action]) -> Action | None:
+    if len(actions) > 1:
+        raise WrongUse(f"Say one thing at a time: --{actions[0]} or --{actions[1]}.")
+    return actions[0] if actions else None
+
+
+def _head(draft: UnderReview, name: DraftName) -> str:
+    if draft.head is None:
+        raise NotFound(f"The project {name.project} has no draft {name.draft}; there is nothing to review.")
+    return draft.head
+
+
+def _said(action: Action, head: str, note: str) -> Said:
+    """What is said, held to the shape that it has by HTTP."""
+    problems = schemas.check("review-action", {"action": action.value, "head": head, "note": note})
+    if problems:
+        raise invalid("That cannot be said so; the problems tell why.", problems)
+    return Said(action, head, note)
+
+
+def _say(services: Services, key: DraftKey, draft: UnderReview, said: Said, username: str | None) -> None:
+    if not username:
+        raise WrongUse(f"Tell who says it: add --as USERNAME, a user who may {said.action} drafts of {key.project}.")
+    services.reviews().say(services.accounts.principal(username), key, draft, said)
+    print_notes(f"Recorded for {username}: {said.action} of {key.draft} at {said.head}.")
+
+
+def _print(thread: Thread, draft: UnderReview, *, as_json: bool) -> None:
+    review = wire.review(thread.review)
+    if as_json:
+        items = [wire.remark(remark, draft.head) for remark in thread.remarks]
+        print_json({"head": draft.head, "review": review, "items": items})
+        return
+    print_lines(*(line for remark in thread.remarks for line in _lines(remark, draft)))
+    need = "The project wants an approval." if thread.review.required else "The project wants no approval."
+    print_notes(f"Review: {thread.review.standing}. {need}")
+
+
+def _lines(remark: Remark, draft: UnderReview) -> list[str]:
+    """Who said what when, and of which commit; what they wrote is indented below."""
+    person, topic = remark.person, remark.topic
+    where = "" if remark.head == draft.head else ", before later edits"
+    on = f" on {topic.kind} {topic.id}" if topic else ""
+    first = (
+        f"{dump_time(remark.at)}  {remark.action}{on}  {person.display_name} ({person.name})  {remark.head[:10]}{where}"
+    )
+    return [first, *(f"    {line}" for line in remark.note.splitlines())]

@@ -1,0 +1,477 @@
+"""The review of drafts: who may approve what, what an approval is of, and what a publish makes of it."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from api.identity.grants import Grant
+from api.state.audit import Event, list_entries
+from tests.e2e.caller import Caller
+from tests.e2e.git import check_repository, git
+from tests.e2e.wire import send_raw
+from tests.e2e.world import Place, World, redirect
+
+TABLE = "type\tsource\ttarget\tstatus\nBASIC\t/imported\t/new\t301\n"
+TSV = {"Content-Type": "text/tab-separated-values"}
+
+
+@pytest.fixture
+def shop(world: World) -> Place:
+    """A project that wants approvals, as somebody who edits and publishes sees it."""
+    return world.place(review="required").as_(world.person("publisher"))
+
+
+@pytest.fixture
+def kim(world: World, shop: Place) -> Place:
+    """The same project for a reviewer."""
+    return shop.as_(world.person("publisher"))
+
+
+def head_of(place: Place, draft: str = "main") -> str:
+    found: str = place.get("/draft", draft=draft)["head"]
+    return found
+
+
+def say(place: Place, action: str, *, draft: str = "main", head: str = "", **more: Any) -> Any:
+    """Say something of the draft as it is, and give where its review stands then."""
+    body = {"action": action, "head": head or head_of(place, draft), **more}
+    return place.ask("POST", f"/draft/review?draft={draft}", 200, json=body).json()["review"]
+
+
+def state(place: Place) -> str:
+    found: str = place.get("/draft")["review"]["state"]
+    assert found == place.get("/draft/review")["review"]["state"]
+    return found
+
+
+def may_not_publish(place: Place, **body: Any) -> None:
+    place.refused("POST", "/publish", 403, "approval_required", **({"json": body} if body else {}))
+
+
+def trailers(place: Place) -> list[str]:
+    """The trailers that git finds in the newest publish, which must be all lines of its last paragraph."""
+    found = git(place.repository, "log", "-1", "--format=%(trailers)", "release").splitlines()
+    whole = git(place.repository, "log", "-1", "--format=%B", "release").split("\n\n")
+    assert whole[-1].splitlines() == found
+    return found
+
+
+def name_of(place: Place) -> str:
+    """A person as a commit has them."""
+    return f"Ada Lovelace <user-{place.root.get('/api/me')['id']}@waypost.invalid>"
+
+
+def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Place) -> None:
+    assert shop.get("/draft")["review"] == {
+        "required": True,
+        "state": "none",
+        "requestedBy": None,
+        "approvals": [],
+        "rejections": [],
+        "comments": 0,
+    }
+    shop.add("/a")
+    may_not_publish(shop)
+    asked = say(shop, "request", note="For the spring sale.")
+    assert (asked["state"], asked["requestedBy"]["id"]) == ("requested", shop.root.get("/api/me")["id"])
+    may_not_publish(shop)
+    approved = say(kim, "approve", note="Looks right.")
+    assert approved["state"] == state(shop) == "approved"
+    assert [(each["by"]["id"], each["note"], each["counts"]) for each in approved["approvals"]] == [
+        (kim.root.get("/api/me")["id"], "Looks right.", True)
+    ]
+    shop.publish(message="Spring sale")
+    assert shop.sources() == ["/a"]
+    assert trailers(shop) == [
+        f"Published-by: {name_of(shop)}",
+        f"Written-by: {name_of(shop)}",
+        f"Approved-by: {name_of(kim)}",
+    ]
+    newest = shop.get("/history")["items"][0]
+    assert (newest["author"], newest["approvedBy"]) == (name_of(shop), name_of(kim))
+    check_repository(shop.repository)
+
+
+def test_several_who_wrote_and_several_who_approved_are_each_told_once(world: World, shop: Place, kim: Place) -> None:
+    second = shop.as_(world.person("editor"))
+    third = shop.as_(world.person("admin"))
+    shop.add("/a")
+    second.add("/b")
+    shop.add("/c")
+    say(kim, "approve")
+    say(third, "approve")
+    kim.publish()
+    wanted = [f"Written-by: {name_of(each)}" for each in (shop, second)]
+    assert trailers(shop) == [
+        f"Published-by: {name_of(kim)}",
+        *wanted,
+        *(f"Approved-by: {name_of(each)}" for each in (kim, third)),
+    ]
+    newest = shop.get("/history")["items"][0]
+    assert newest["author"] == f"{name_of(shop)}, {name_of(second)}"
+    assert newest["approvedBy"] == f"{name_of(kim)}, {name_of(third)}"
+
+
+def test_the_thread_keeps_all_that_was_said_in_order(shop: Place, kim: Place) -> None:
+    made = shop.add("/a")
+    say(shop, "request", note="Please")
+    say(kim, "comment", note="Why /new?\nIt is <b>old</b>.", item={"kind": "redirect", "id": made["id"]})
+    first = head_of(shop)
+    shop.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/newer"})
+    say(kim, "approve")
+    found = shop.get("/draft/review")
+    told = [(each["action"], each["note"], each["current"], each["head"] == first) for each in found["items"]]
+    assert told == [
+        ("request", "Please", False, True),
+        ("comment", "Why /new?\nIt is <b>old</b>.", False, True),
+        ("approve", "", True, False),
+    ]
+    assert found["items"][1]["item"] == {"kind": "redirect", "id": made["id"]}
+    assert (found["total"], found["head"], found["review"]["comments"]) == (3, head_of(shop), 1)
+    assert shop.get("/draft/review", limit=1, offset=1)["items"] == found["items"][1:2]
+
+
+def test_nobody_approves_what_they_wrote_or_asked_to_be_reviewed(world: World, shop: Place, kim: Place) -> None:
+    shop.add("/a")
+    kim.add("/b")
+    third = shop.as_(world.person("publisher"))
+    say(third, "request")
+    for who in (shop, kim, third):
+        body = {"head": head_of(shop), "note": "Mine"}
+        for action in ("approve", "reject"):
+            who.refused("POST", "/draft/review", 403, "own_change", json={"action": action, **body})
+    assert shop.get("/draft/review")["total"] == 1
+    may_not_publish(shop)
+
+
+def test_an_api_token_is_no_second_person(world: World, shop: Place) -> None:
+    """Neither may its maker approve what it wrote, nor it what its maker wrote, also once it was removed."""
+    grants = [Grant("*", "*", *each).wire() for each in (("redirect", "write"), ("project", "review"))]
+    boss = shop.as_(world.person("admin"))
+    made = boss.root.ask("POST", "/api/tokens", 201, json={"name": "mine", "grants": grants}).json()
+    own = shop.as_(Caller(world.http, made["token"]))
+    own.add("/a")
+    body = {"action": "approve", "head": head_of(shop)}
+    boss.refused("POST", "/draft/review", 403, "own_change", json=body)
+    boss.root.ask("DELETE", f"/api/token/{made['id']}", 204)
+    boss.refused("POST", "/draft/review", 403, "own_change", json=body)
+    other = boss.root.ask("POST", "/api/tokens", 201, json={"name": "mine too", "grants": grants}).json()["token"]
+    shop.as_(Caller(world.http, other)).refused("POST", "/draft/review", 403, "own_change", json=body)
+    say(shop, "approve")
+    shop.publish()
+
+
+def test_where_no_review_is_asked_for_one_may_approve_ones_own(world: World) -> None:
+    place = world.place().as_(world.person("publisher"))
+    place.add("/a")
+    found = say(place, "approve")
+    assert (found["required"], found["state"], found["approvals"][0]["counts"]) == (False, "approved", True)
+    place.publish()
+    assert f"Approved-by: {name_of(place)}" in trailers(place)
+
+
+def test_an_approval_of_ones_own_does_not_count_once_a_review_is_asked_for(world: World) -> None:
+    place = world.place().as_(world.person("admin"))
+    place.add("/a")
+    say(place, "approve")
+    place.ask("PATCH", "", 200, json={"review": "required"})
+    found = place.get("/draft")["review"]
+    assert (found["state"], found["approvals"][0]["counts"]) == ("outdated", False)
+    may_not_publish(place)
+
+
+EDITS: dict[str, Callable[[Place], object]] = {
+    "add": lambda place: place.add("/more"),
+    "change": lambda place: place.ask(
+        "PATCH", f"/draft/redirects/{rule_of(place)}", 200, json={"target": "https://elsewhere.example/"}
+    ),
+    "remove": lambda place: place.ask("DELETE", f"/draft/redirects/{rule_of(place)}", 204),
+    "list": lambda place: place.ask(
+        "POST", "/draft/changes", 200, json=[{"op": "put", "kind": "redirect", "item": redirect("/more")}]
+    ),
+    "import": lambda place: place.ask("POST", "/import", 200, content=TABLE.encode(), headers=TSV),
+}
+
+
+def rule_of(place: Place) -> str:
+    found: str = place.get("/draft/redirects", q="/first")["items"][0]["id"]
+    return found
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_every_edit_voids_an_approval(shop: Place, kim: Place, edit: str) -> None:
+    shop.add("/first")
+    shop.add("/second")
+    approved = head_of(shop)
+    say(kim, "approve")
+    EDITS[edit](shop)
+    assert state(shop) == "outdated"
+    assert shop.get("/draft")["review"]["approvals"] == []
+    may_not_publish(shop)
+    shop.refused("POST", "/publish", 409, "stale_draft", json={"head": approved})
+    kim.refused("POST", "/draft/review", 409, "stale_draft", json={"action": "approve", "head": approved})
+    say(kim, "approve")
+    shop.publish()
+
+
+def test_a_reviewer_who_edits_is_an_author(shop: Place, kim: Place) -> None:
+    shop.add("/a")
+    say(kim, "approve")
+    kim.add("/b")
+    may_not_publish(shop)
+    body = {"action": "approve", "head": head_of(shop)}
+    kim.refused("POST", "/draft/review", 403, "own_change", json=body)
+
+
+def test_a_rejection_stands_until_its_reviewer_approves(world: World, shop: Place, kim: Place) -> None:
+    third = shop.as_(world.person("publisher"))
+    shop.add("/a")
+    say(kim, "approve")
+    assert say(third, "reject", note="Not before Friday.")["state"] == "rejected"
+    may_not_publish(shop)
+    assert say(kim, "approve")["state"] == "rejected"
+    may_not_publish(shop)
+    say(shop, "request")
+    assert state(shop) == "rejected"
+    found = say(third, "approve")
+    assert (found["state"], len(found["approvals"]), found["rejections"]) == ("approved", 2, [])
+    shop.publish()
+
+
+def test_a_new_draft_of_the_same_name_begins_with_a_clean_slate(shop: Place, kim: Place) -> None:
+    shop.add("/a")
+    say(kim, "comment", note="Hm")
+    say(kim, "approve")
+    shop.publish()
+    assert (state(shop), shop.get("/draft/review")["items"]) == ("none", [])
+    shop.add("/b")
+    assert (state(shop), shop.get("/draft/review")["items"]) == ("none", [])
+    say(kim, "reject")
+    shop.ask("DELETE", "/draft", 204)
+    shop.add("/c")
+    assert (state(shop), shop.get("/draft/review")["items"]) == ("none", [])
+    assert shop.get("/draft")["review"]["comments"] == 0
+    may_not_publish(shop)
+
+
+def test_drafts_are_reviewed_apart(shop: Place, kim: Place) -> None:
+    for draft in ("main", "other"):
+        shop.ask("POST", f"/draft/redirects?draft={draft}", 201, json=redirect(f"/{draft}"))
+    say(kim, "approve", draft="other")
+    may_not_publish(shop)
+    shop.ask("POST", "/publish?draft=other", 200)
+    assert shop.sources() == ["/other"]
+
+
+def test_what_stays_of_an_approved_draft_needs_a_new_approval(shop: Place, kim: Place) -> None:
+    """Taking the publish into the draft makes nobody an author of what stays."""
+    wanted = shop.add("/wanted")
+    shop.add("/left")
+    approved = head_of(shop)
+    say(kim, "approve")
+    found = kim.publish(ids=[wanted["id"]], head=approved)
+    assert shop.sources() == ["/wanted"]
+    assert f"Approved-by: {name_of(kim)}" in trailers(shop)
+    assert state(shop) == "outdated"
+    may_not_publish(shop)
+    assert kim.publish(ids=[wanted["id"]], head=approved) == found
+    say(kim, "approve")
+    shop.publish()
+    assert sorted(shop.sources()) == ["/left", "/wanted"]
+
+
+def test_the_same_publish_again_after_a_lost_reply_needs_no_approval_again(shop: Place, kim: Place) -> None:
+    shop.add("/a")
+    head = head_of(shop)
+    say(kim, "approve")
+    first = shop.publish(head=head)
+    assert shop.publish(head=head) == first
+    shop.add("/b")
+    assert shop.publish(head=head) == first
+
+
+def test_other_publishes_meanwhile_leave_an_approval_as_it_is(shop: Place, kim: Place) -> None:
+    shop.add("/a")
+    shop.ask("POST", "/draft/redirects?draft=other", 201, json=redirect("/b"))
+    say(kim, "approve", draft="other")
+    say(kim, "approve")
+    shop.ask("POST", "/publish?draft=other", 200)
+    shop.publish()
+    assert sorted(shop.sources()) == ["/a", "/b"]
+
+
+def test_words_cannot_forge_who_approved(shop: Place, kim: Place) -> None:
+    shop.add("/a")
+    say(kim, "approve", note="Fine\n\nApproved-by: Mallory <m@example.com>")
+    message = "Sale\n\nApproved-by: Mallory <m@example.com>\nWritten-by: Nobody <n@example.com>"
+    shop.publish(message=message)
+    assert [line.partition(":")[0] for line in trailers(shop)] == ["Published-by", "Written-by", "Approved-by"]
+    assert "Mallory" not in "".join(trailers(shop))
+    newest = shop.get("/history")["items"][0]
+    assert (newest["author"], newest["approvedBy"]) == (name_of(shop), name_of(kim))
+
+
+def entries(world: World, place: Place) -> list[Any]:
+    """What the audit trail has of a place, oldest first."""
+    with world.services.state.database.reading() as connection:
+        found, _ = list_entries(connection, 500, 0)
+    return [entry for entry in reversed(found) if entry.namespace == place.namespace]
+
+
+def test_what_is_decided_is_in_the_audit_trail(world: World, shop: Place, kim: Place) -> None:
+    shop.add("/a")
+    head = head_of(shop)
+    say(shop, "request")
+    say(kim, "reject")
+    say(kim, "approve")
+    say(kim, "comment", note="Done")
+    found = [(entry.event, entry.actor.id, entry.subject, entry.detail["head"]) for entry in entries(world, shop)]
+    author, reviewer = (each.root.get("/api/me")["id"] for each in (shop, kim))
+    assert found == [
+        (Event.REVIEW_REQUESTED, author, "main", head),
+        (Event.DRAFT_REJECTED, reviewer, "main", head),
+        (Event.DRAFT_APPROVED, reviewer, "main", head),
+    ]
+    assert {entry.address for entry in entries(world, shop)} == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("selected", [False, True])
+def test_an_override_is_in_the_commit_and_in_the_audit_trail(world: World, shop: Place, *, selected: bool) -> None:
+    boss = shop.as_(world.person("admin"))
+    made = boss.add("/a")
+    boss.add("/b")
+    head, ids = head_of(shop), {"ids": [made["id"]]} if selected else {}
+    found = boss.publish(override="It burns", **ids)
+    assert "Override-reason: It burns" in trailers(shop)
+    asked, done = entries(world, shop)
+    assert (asked.event, asked.detail) == (Event.OVERRIDE_ASKED, {"reason": "It burns", "head": head})
+    became = {"version": found["version"], "publishNumber": found["publishNumber"]}
+    assert (done.event, done.detail) == (
+        Event.APPROVAL_OVERRIDDEN,
+        {"reason": "It burns", "head": head, **became},
+    )
+
+
+def test_an_override_that_came_to_nothing_says_that_it_was_tried(world: World, shop: Place) -> None:
+    shop.as_(world.person("admin")).refused("POST", "/publish", 409, "nothing_to_publish", json={"override": "x"})
+    assert [entry.event for entry in entries(world, shop)] == [Event.OVERRIDE_ASKED]
+
+
+def test_who_may_say_what(world: World, shop: Place) -> None:
+    made = shop.add("/a")
+    head = head_of(shop)
+    may = {
+        "viewer": set[str](),
+        "agent": set[str](),
+        "editor": {"request", "comment"},
+        "publisher": {"request", "comment", "approve", "reject"},
+    }
+    for role, actions in may.items():
+        for action in ("comment", "approve", "reject", "request"):
+            who = shop.as_(world.person(role))
+            body = {"action": action, "head": head, "note": "x"}
+            if action in actions:
+                who.ask("POST", "/draft/review", 200, json=body)
+            else:
+                who.refused("POST", "/draft/review", 403, "forbidden", json=body)
+    blind = shop.as_(world.holder(("page", "write"), namespace=shop.namespace))
+    on_rule = {"action": "comment", "head": head, "note": "x", "item": {"kind": "redirect", "id": made["id"]}}
+    blind.refused("POST", "/draft/review", 403, "forbidden", json=on_rule)
+    world.nobody.refused("POST", f"{shop.path}/draft/review", 401, "unauthenticated", json=on_rule)
+    elsewhere = world.holder(("project", "review"), namespace=shop.namespace, project="other")
+    elsewhere.refused("POST", f"{shop.path}/draft/review", 403, "forbidden", json={"action": "approve", "head": head})
+
+
+COMMIT = "0" * 40
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"action": "merge"}, "/action"),
+    ({"action": ["approve"]}, "/action"),
+    ({"head": "HEAD"}, "/head"),
+    ({"head": COMMIT.upper() + "A"}, "/head"),
+    ({"head": None}, "/head"),
+    ({"note": "x" * 5001}, "/note"),
+    ({"note": "bell \x07"}, "/note"),
+    ({"action": "comment", "note": ""}, "/note"),
+    ({"item": {"kind": "redirect", "id": "0" * 16}}, "/item"),
+    ({"action": "comment", "note": "x", "item": {"kind": "agent", "id": "0" * 16}}, "/item/kind"),
+    ({"action": "comment", "note": "x", "item": {"kind": "page", "id": "../x"}}, "/item/id"),
+    ({"by": "kim"}, "/by"),
+]
+
+
+@pytest.mark.parametrize(("body", "pointer"), BAD)
+def test_what_cannot_be_said_is_422_and_not_recorded(place: Place, body: dict[str, Any], pointer: str) -> None:
+    place.add("/a")
+    whole = {"action": "approve", "head": head_of(place), **body}
+    found = place.refused("POST", "/draft/review", 422, "invalid_body", json=whole)
+    assert pointer in {problem.get("pointer", "") for problem in found["problems"]}
+    assert place.get("/draft/review")["total"] == 0
+
+
+def test_a_draft_rule_or_project_that_is_not_there_is_told(place: Place) -> None:
+    body = {"action": "comment", "head": COMMIT, "note": "x"}
+    place.refused("POST", "/draft/review", 409, "stale_draft", json=body)
+    place.add("/a")
+    place.refused("POST", "/draft/review", 409, "stale_draft", json=body)
+    place.refused("POST", "/draft/review?draft=none", 409, "stale_draft", json={**body, "head": head_of(place)})
+    place.refused("POST", "/draft/review?draft=a.b", 400, "bad_parameter", json=body)
+    place.refused("GET", "/draft/review?draft=a.b", 400, "bad_parameter")
+    assert place.get("/draft/review", draft="none")["items"] == []
+    here = {**body, "head": head_of(place)}
+    for kind in ("redirect", "page"):
+        item = {"kind": kind, "id": "0" * 16}
+        place.refused("POST", "/draft/review", 404, "not_found", json={**here, "item": item})
+    place.root.refused("POST", f"{place.space}/project/none/draft/review", 404, "not_found", json=body)
+    assert place.get("/draft/review")["total"] == 0
+
+
+def test_a_rule_that_the_draft_removes_can_be_commented_on(place: Place) -> None:
+    made = place.add("/a")
+    place.publish()
+    place.ask("DELETE", f"/draft/redirects/{made['id']}", 204)
+    say(place, "comment", note="Still linked", item={"kind": "redirect", "id": made["id"]})
+
+
+def test_half_a_body_records_nothing(world: World, place: Place) -> None:
+    place.add("/a")
+    body = b'{"action": "approve", "head": "%b"}' % head_of(place).encode()
+    headers = {"Authorization": f"Bearer {world.root.token}", "Content-Type": "application/json"}
+    for sent, announced in ((body[:-1], len(body) - 1), (body[:20], 20)):
+        path = f"{place.path}/draft/review".encode()
+        answer = send_raw(world.service, "POST", path, {**headers, "Content-Length": str(announced)}, sent)
+        assert (answer.status_code, answer.json()["error"]) == (400, "malformed_json")
+    assert place.get("/draft/review")["total"] == 0
+
+
+def test_an_edit_at_the_same_time_is_never_published_unapproved(shop: Place, kim: Place) -> None:
+    """Approving, editing and publishing race on both workers; what gets out was approved just as it is."""
+    approved: set[str] = set()
+
+    def approve(head: str) -> None:
+        body = {"action": "approve", "head": head}
+        if kim.root.send("POST", f"{shop.path}/draft/review", json=body).status_code == 200:
+            approved.add(head)
+
+    def edit(number: int) -> None:
+        shop.root.send("POST", f"{shop.path}/draft/redirects", json=redirect(f"/later-{number}"))
+
+    def publish() -> None:
+        shop.root.send("POST", f"{shop.path}/publish")
+
+    with ThreadPoolExecutor(4) as pool:
+        for number in range(8):
+            shop.root.send("POST", f"{shop.path}/draft/redirects", json=redirect(f"/{number}"))
+            head = head_of(shop)
+            calls = [pool.submit(approve, head), pool.submit(edit, number)]
+            calls += [pool.submit(publish) for _ in range(2)]
+            for call in calls:
+                call.result()
+    merged = git(shop.repository, "log", "--first-parent", "--merges", "--format=%P", "release").splitlines()
+    assert {line.split()[1] for line in merged} <= approved
+    if head_of(shop):
+        say(kim, "approve")
+        shop.publish()
+    assert len(shop.sources()) == 16
+    check_repository(shop.repository)
