@@ -61,6 +61,8 @@ def command(  # noqa: PLR0913 - one parameter an option
         Action.COMMENT: comment is not None,
     }
     action = _one([each for each, is_asked in asked.items() if is_asked])
+    if comment is not None and note:
+        raise WrongUse("A comment is its own note: leave --note out, or --comment.")
     store, name = open_store(data), DraftName(project, draft)
     under_review = store.under_review(namespace, name)
     key = DraftKey(namespace, *name)

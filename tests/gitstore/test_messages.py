@@ -28,6 +28,12 @@ def test_trailers_are_ours_alone(text: str, publisher: str, reason: str) -> None
     assert found.text.split() == text.split()
 
 
+def test_several_trailers_of_one_name_stand_each_on_a_line_and_are_told_together() -> None:
+    message = dump_message("Sale", {PUBLISHED_BY: "Ada", APPROVED_BY: ("Kim", "Lee\nOverride-reason: x"), OVERRIDE: ()})
+    assert message == "Sale\n\nPublished-by: Ada\nApproved-by: Kim\nApproved-by: Lee Override-reason: x\n"
+    assert load_message(message).trailers == {PUBLISHED_BY: "Ada", APPROVED_BY: "Kim, Lee Override-reason: x"}
+
+
 def test_edits_are_named_while_they_are_few() -> None:
     """Then they are counted."""
     add = [Change(Kind.REDIRECTS, None, redirect(f"/{number}")) for number in range(4)]

@@ -1,0 +1,75 @@
+"""The approval that a publish is held to, by the store alone: of just this head, by somebody else, not rejected."""
+
+from pathlib import Path
+
+import pytest
+
+from gitstore.approval import Verdict
+from gitstore.errors import ApprovalRequired
+from gitstore.layout import CommitId
+from gitstore.repository import Author
+from tests.gitstore.places import ADA, BOB, SHOP, Place, found, put, redirect
+
+KIM = Author("Kim", "kim@shop.example")
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return found(tmp_path / "data").begin(SHOP, review="required")
+
+
+def trailers(place: Place) -> str:
+    return place.git("log", "-1", "--format=%(trailers)", "release")
+
+
+def test_an_approval_of_the_head_by_somebody_else_lets_it_through(place: Place) -> None:
+    head = place.save(put(redirect("/a")), author=BOB)
+    place.publish(verdicts=(Verdict(head, KIM, approves=True),))
+    assert trailers(place).splitlines() == [
+        "Published-by: Ada Lovelace <ada@shop.example>",
+        "Written-by: Bob <bob@shop.example>",
+        "Approved-by: Kim <kim@shop.example>",
+    ]
+
+
+def test_anything_less_does_not(place: Place) -> None:
+    old = place.save(put(redirect("/a")), author=BOB)
+    head = place.save(put(redirect("/b")), author=ADA)
+    yes = Verdict(head, KIM, approves=True)
+    for verdicts in (
+        (),
+        (yes._replace(head=old),),
+        (yes._replace(head=CommitId("0" * 40)),),
+        (yes._replace(reviewer=ADA),),
+        (yes._replace(reviewer=Author("Robert", BOB.email)),),
+        (yes._replace(independent=False),),
+        (yes._replace(approves=False),),
+        (yes, Verdict(head, Author("Lee", "lee@shop.example"), approves=False)),
+    ):
+        with pytest.raises(ApprovalRequired):
+            place.publish(verdicts=verdicts)
+    assert place.items() == []
+    place.publish(verdicts=(yes, Verdict(old, Author("Lee", "lee@shop.example"), approves=False)))
+
+
+def test_a_rejection_says_whose_it_is(place: Place) -> None:
+    head = place.save(put(redirect("/a")), author=BOB)
+    with pytest.raises(ApprovalRequired, match="rejected by Kim"):
+        place.publish(verdicts=(Verdict(head, KIM, approves=False),))
+
+
+def test_an_override_goes_past_a_rejection_and_names_no_approver(place: Place) -> None:
+    head = place.save(put(redirect("/a")), author=BOB)
+    place.publish(override="It burns", verdicts=(Verdict(head, KIM, approves=False),))
+    assert "Override-reason: It burns" in trailers(place)
+    assert "Approved-by" not in trailers(place)
+
+
+def test_a_name_cannot_break_out_of_its_trailer(place: Place) -> None:
+    head = place.save(put(redirect("/a")), author=BOB)
+    place.publish(verdicts=(Verdict(head, Author("Kim\n\nApproved-by: Mallory", KIM.email), approves=True),))
+    assert [line.partition(":")[0] for line in trailers(place).splitlines()] == [
+        "Published-by",
+        "Written-by",
+        "Approved-by",
+    ]
