@@ -8,12 +8,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from api import logs
 from api.errors import Forbidden
 from api.identity.principal import Principal, PrincipalKind
 from api.review import Review, behind, involved_in, review_of
 from api.state import audit
 from api.state.audit import Actor, Entry, Event, token_makers
 from api.state.database import Connection, Database
+from api.state.errors import StateBroken, StateBusy
 from api.state.moment import Clock, utc_now
 from api.state.reviews import Action, DraftKey, Person, Remark, Topic, add_remark, find_remarks
 from gitstore.approval import Verdict
@@ -24,6 +26,8 @@ from gitstore.repository import Author
 VOICES = (("project", "review"), ("redirect", "write"), ("page", "write"), ("project", "write"))
 """Who may ask for a review and comment: one of these (resource, action) grants is enough. The first gives verdicts."""
 
+
+_log = logs.logger("reviews")
 
 _LONGEST_ID = 18
 """Digits; a commit that somebody pushed may name any author."""
@@ -83,8 +87,20 @@ class Reviews:
         with self.database.reading() as connection:
             return _read(connection, key, draft)
 
+    def glance(self, key: DraftKey, draft: UnderReview) -> Review | None:
+        """Where the review of a draft stands; None while the database is away, for the draft is there all the same."""
+        try:
+            return self.thread(key, draft).review
+        except (StateBusy, StateBroken) as ex:
+            _log.warning("reviews_not_read", exc_info=ex)
+            return None
+
     def verdicts(self, key: DraftKey, draft: UnderReview) -> tuple[Verdict, ...]:
-        """The verdicts on a draft's head, for a publish to be held to."""
+        """The verdicts on a draft's head, for a publish to be held to.
+
+        While the database is away there are none, so that what needs no approval can be published; raises for the rest.
+        """
+        review = self.thread(key, draft).review if draft.is_required else self.glance(key, draft)
         return tuple(
             Verdict(
                 draft.head,
@@ -92,7 +108,7 @@ class Reviews:
                 opinion.approves,
                 opinion.independent,
             )
-            for opinion in self.thread(key, draft).review.opinions
+            for opinion in (review.opinions if review else ())
             if draft.head
         )
 

@@ -77,7 +77,7 @@ def item(found: Item) -> dict[str, Any]:
     }
 
 
-def draft(name: str, report: DraftReport, found: Review) -> dict[str, Any]:
+def draft(name: str, report: DraftReport, found: Review | None) -> dict[str, Any]:
     """The state of a draft."""
     return {
         "name": name,
@@ -86,7 +86,7 @@ def draft(name: str, report: DraftReport, found: Review) -> dict[str, Any]:
         "changes": counts(report.counts),
         "problems": [problem.wire() for problem in report.problems],
         "conflicts": list(report.conflicts),
-        "review": review(found),
+        "review": review(found) if found else None,
     }
 
 

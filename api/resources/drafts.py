@@ -41,8 +41,8 @@ class DraftResource:
         """What the draft changes, what is wrong with it, what conflicts with release, where its review stands."""
         name = DraftName(project, read_draft(req))
         report = await in_worker(self._store.report, namespace, name)
-        thread = await in_thread(self._reviews.thread, DraftKey(namespace, *name), report.under_review)
-        resp.media = wire.draft(name.draft, report, thread.review)
+        review = await in_thread(self._reviews.glance, DraftKey(namespace, *name), report.under_review)
+        resp.media = wire.draft(name.draft, report, review)
 
     @grants("redirect", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str, project: str) -> None:

@@ -369,8 +369,8 @@ def test_who_may_say_what(world: World, shop: Place) -> None:
         "publisher": {"request", "comment", "approve", "reject"},
     }
     for role, actions in may.items():
+        who = shop.as_(world.person(role))
         for action in ("comment", "approve", "reject", "request"):
-            who = shop.as_(world.person(role))
             body = {"action": action, "head": head, "note": "x"}
             if action in actions:
                 who.ask("POST", "/draft/review", 200, json=body)
