@@ -1,1 +1,1 @@
-"""What the service remembers outside Git: users, roles, tokens, sessions, agents and the audit trail, in SQL."""
+"""What the service remembers outside Git: users, roles, tokens, sessions, agents, reviews and the audit trail, in SQL."""
