@@ -17,7 +17,7 @@ from api.state.audit import Actor, Entry, Event, token_makers
 from api.state.database import Connection, Database
 from api.state.errors import StateBroken, StateBusy
 from api.state.moment import Clock, utc_now
-from api.state.reviews import Action, DraftKey, Person, Remark, Topic, add_remark, find_remarks
+from api.state.reviews import Action, DraftKey, Origin, Person, Remark, Topic, add_remark, find_remarks
 from gitstore.approval import Verdict
 from gitstore.authorship import UnderReview
 from gitstore.errors import StaleDraft
@@ -34,13 +34,13 @@ _LONGEST_ID = 18
 
 
 class Said(NamedTuple):
-    """What a caller says of a draft; `address` is where from, as far as it is known."""
+    """What a caller says of a draft, and where it came from."""
 
     action: Action
     head: str
     note: str = ""
     topic: Topic | None = None
-    address: str | None = None
+    origin: Origin = Origin()
 
 
 class Override(NamedTuple):
@@ -79,7 +79,7 @@ class Reviews:
         remark = Remark(self.clock(), key, said.head, said.action, person, said.note, said.topic)
         with self.database.writing() as connection:
             _must_be_anothers(connection, draft, remark)
-            add_remark(connection, remark, said.address)
+            add_remark(connection, remark, said.origin)
             return _read(connection, key, draft).review
 
     def thread(self, key: DraftKey, draft: UnderReview) -> Thread:

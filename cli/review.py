@@ -10,11 +10,11 @@ from api.errors import invalid
 from api.identity.service import Services
 from api.reviewing import Said, Thread
 from api.state.moment import dump_time
-from api.state.reviews import Action, DraftKey, Remark
+from api.state.reviews import Action, DraftKey, Origin, Remark
 from cli.exits import WrongUse
 from cli.output import print_json, print_lines, print_notes
 from cli.services import opened_services, state_options
-from cli.setup import draft_option, json_option, namespace_argument, open_store, project_argument
+from cli.setup import draft_option, json_option, namespace_argument, open_store, operator, project_argument
 from gitstore.authorship import UnderReview
 from gitstore.drafts import DraftName
 from gitstore.errors import NotFound
@@ -91,7 +91,7 @@ def _said(action: Action, head: str, note: str) -> Said:
     problems = schemas.check("review-action", {"action": action.value, "head": head, "note": note})
     if problems:
         raise invalid("That cannot be said so; the problems tell why.", problems)
-    return Said(action, head, note)
+    return Said(action, head, note, origin=Origin(operator=operator().name))
 
 
 def _say(services: Services, key: DraftKey, draft: UnderReview, said: Said, username: str | None) -> None:

@@ -11,7 +11,7 @@ from api.body import read_json
 from api.identity.principal import caller
 from api.parameters import read_draft, read_window
 from api.reviewing import VOICES, Reviews, Said
-from api.state.reviews import Action, DraftKey, Topic
+from api.state.reviews import Action, DraftKey, Origin, Topic
 from content.diff import item_kind
 from content.vocabulary import Kind
 from gitstore.drafts import DraftName
@@ -64,4 +64,4 @@ class DraftReview:
 
 
 def _said(req: Request, body: dict[str, Any], topic: Topic | None) -> Said:
-    return Said(Action(body["action"]), body["head"], body.get("note", ""), topic, req.remote_addr)
+    return Said(Action(body["action"]), body["head"], body.get("note", ""), topic, Origin(req.remote_addr))

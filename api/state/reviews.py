@@ -50,11 +50,21 @@ class Person(NamedTuple):
     email: str
 
 
+class Origin(NamedTuple):
+    """Where it came from, for the audit trail: a network address, or who at the command line spoke for the user."""
+
+    address: str | None = None
+    operator: str = ""
+
+
 class Topic(NamedTuple):
     """The one record that a comment is on: `kind` is redirect or page."""
 
     kind: str
     id: str
+
+
+_NOWHERE = Origin()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +81,7 @@ class Remark:
     id: int = 0
 
 
-def add_remark(connection: Connection, remark: Remark, address: str | None = None) -> int:
+def add_remark(connection: Connection, remark: Remark, origin: Origin = _NOWHERE) -> int:
     """Store what was said, with its line in the audit trail, in one transaction; gives its id."""
     person = remark.person
     row = {
@@ -89,10 +99,11 @@ def add_remark(connection: Connection, remark: Remark, address: str | None = Non
         "email": person.email,
     }
     if remark.action in _AUDITED:
-        actor, detail = Actor(person.kind, person.id or None, person.name), {"head": remark.head}
+        actor = Actor(person.kind, person.id or None, person.name)
+        detail = {"head": remark.head} | ({"operator": origin.operator} if origin.operator else {})
         namespace, project, draft = remark.draft
         event = _AUDITED[remark.action]
-        audit.record(connection, Entry(remark.at, event, actor, draft, detail, namespace, project, address))
+        audit.record(connection, Entry(remark.at, event, actor, draft, detail, namespace, project, origin.address))
     return int(connection.execute(insert(reviews).values(row).returning(reviews.c.id)).scalar_one())
 
 

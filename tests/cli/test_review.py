@@ -121,6 +121,16 @@ def test_an_import_that_publishes_is_held_to_the_policy(workplace: Path) -> None
 
 
 @pytest.mark.usefixtures("store")
+def test_the_audit_trail_says_who_spoke_for_a_user(data: Path) -> None:
+    must("review", *PLACE, "--approve", "--as", "kim")
+    state = open_state(data)
+    with state.database.reading() as connection:
+        (entry,), _ = list_entries(connection, 1, 0)
+    state.close()
+    assert (entry.event, entry.actor.name, entry.detail["operator"]) == (Event.DRAFT_APPROVED, "kim", "Grace Tester")
+
+
+@pytest.mark.usefixtures("store")
 def test_an_override_is_in_the_audit_trail(data: Path) -> None:
     must("publish", *PLACE, "--override", "It burns")
     state = open_state(data)
