@@ -25,6 +25,12 @@ def differing(kind: Kind, one: Snapshot | None, other: Snapshot | None) -> dict[
     return {placed.record.identity: placed for placed in _differing(kind, one, other)} if one else {}
 
 
+def files_apart(kind: Kind, one: Snapshot, other: Snapshot | None) -> list[RuleFile]:
+    """The rule files of `one` that `other` does not have just so."""
+    same = _fingerprints(kind, other) if other else set()
+    return [file for file in one.rule_files[kind] if _fingerprint(one, file) not in same]
+
+
 def _changes(kind: Kind, old: Snapshot | None, new: Snapshot | None) -> list[Change]:
     before = {identity: placed.record for identity, placed in differing(kind, old, new).items()}
     after = {identity: placed.record for identity, placed in differing(kind, new, old).items()}
@@ -32,11 +38,9 @@ def _changes(kind: Kind, old: Snapshot | None, new: Snapshot | None) -> list[Cha
 
 
 def _differing(kind: Kind, one: Snapshot, other: Snapshot | None) -> Iterator[Placed[Record]]:
-    same = _fingerprints(kind, other) if other else set()
-    for file in one.rule_files[kind]:
-        if _fingerprint(one, file) not in same:
-            for index, record in enumerate(file.part.records):
-                yield Placed(one.whole(file, record), one.full_path(file.path), file.part.lines[index], index)
+    for file in files_apart(kind, one, other):
+        for index, record in enumerate(file.part.records):
+            yield Placed(one.whole(file, record), one.full_path(file.path), file.part.lines[index], index)
 
 
 def _fingerprints(kind: Kind, snapshot: Snapshot) -> set[tuple[object, ...]]:

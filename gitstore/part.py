@@ -17,6 +17,7 @@ from content.problem import Problem, Severity
 from content.record import Page, Record, Redirect, page_of, redirect_of
 from content.vocabulary import Kind
 from gitstore import rule_file
+from gitstore.columns import Columns, columns_of
 from gitstore.key_table import key_base
 from gitstore.sections import dump_sections, load_sections
 
@@ -50,10 +51,20 @@ class Part:
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """The records as people wrote them; content that stands in a file is empty."""
-        fields = orjson.loads(b"[%b]" % bytes(self.items[:-1]))
         if self.kind is Kind.PAGES:
-            return tuple(self._page(position, item) for position, item in enumerate(fields))
-        return tuple(redirect_of({**item, **self.extras.get(position, {})}) for position, item in enumerate(fields))
+            return tuple(self._page(position, item) for position, item in enumerate(self._fields()))
+        return tuple(
+            redirect_of({**item, **self.extras.get(position, {})}) for position, item in enumerate(self._fields())
+        )
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The records by field, for lists that are searched and sorted."""
+        return columns_of(self._fields(), self.extras)
+
+    def _fields(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = orjson.loads(b"[%b]" % bytes(self.items[:-1]))
+        return found
 
     @cached_property
     def id_set(self) -> frozenset[int]:

@@ -25,6 +25,7 @@ from gitstore.checkout import Watch
 from gitstore.checks import check_snapshot, matcher_of
 from gitstore.compiler import Compiler
 from gitstore.directory import DataDirectory
+from gitstore.draft_changes import DraftChanges, draft_changes
 from gitstore.drafts import DraftName, DraftState, Edited, discard_draft, edit_draft, read_draft
 from gitstore.edits import Edit
 from gitstore.errors import BadRequest, Invalid, NotFound, StoreError
@@ -32,12 +33,13 @@ from gitstore.founding import Founding
 from gitstore.history import Publish
 from gitstore.importing import Imported, ImportOptions, import_rows
 from gitstore.layout import TreeId
-from gitstore.listing import Item, Query, find_item, list_items
+from gitstore.listing import Draft, Item, Listed, Query, Span, find_item, list_items
 from gitstore.live import Live, LiveNamespace, LiveProject
 from gitstore.namespaces import Namespace
 from gitstore.part_store import PartStore
 from gitstore.project_file import ProjectFile
 from gitstore.publishing import PublishOrder
+from gitstore.recent import Recent
 from gitstore.refs import list_drafts
 from gitstore.release import Release
 from gitstore.repository import Author, Update, update, view
@@ -46,6 +48,8 @@ from gitstore.versions import Version
 
 PUBLISHED = "published"
 DRAFT = "draft"
+_DRAFTS_AT_HAND = 16
+"""States of drafts whose changes are kept, for paging; one with 100,000 changes takes about 20 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class Store:
         self.directory = DataDirectory(root)
         self.live = Live(self.directory)
         self._parts: dict[str, PartStore] = {}
+        self._changes: Recent[tuple[str, str, Kind], DraftChanges] = Recent(_DRAFTS_AT_HAND)
 
     def __reduce__(self) -> tuple[Callable[[Path], "Store"], tuple[Path]]:
         return store_at, (self.directory.root,)
@@ -184,19 +189,24 @@ class Store:
         return record_id in changed or working.find(kind, record_id) is not None
 
     def items(
-        self, namespace: str, name: DraftName, kind: Kind, query: Query, offset: int, limit: int
-    ) -> tuple[list[Item], int]:
-        """A window of the working state, and how many items the query has in all."""
+        self,
+        namespace: str,
+        name: DraftName,
+        kind: Kind,
+        query: Query,
+        span: Span,
+        is_known: Callable[[str], bool] = lambda _: False,
+    ) -> Listed:
+        """A window of the working state, and how many items the query has in all; no items where its etag is known."""
         with self._reading(namespace) as compiler:
-            before, working = self._states(compiler, read_draft(compiler.repository, name))
-            changes = changes_between(before, working)[kind]
-            return list_items(working, kind, changes, query, offset, limit)
+            draft = self._draft(compiler, read_draft(compiler.repository, name), kind)
+            etag = draft.window_etag(query, span)
+            return Listed((), 0, etag) if is_known(etag) else list_items(draft, query, span)
 
     def item(self, namespace: str, name: DraftName, kind: Kind, record_id: str) -> Item:
         """One record of the working state; NotFound where there is none of that id."""
         with self._reading(namespace) as compiler:
-            before, working = self._states(compiler, read_draft(compiler.repository, name))
-            found = find_item(working, kind, changes_between(before, working)[kind], record_id)
+            found = find_item(self._draft(compiler, read_draft(compiler.repository, name), kind), record_id)
         if found is None:
             raise NotFound(f"There is no {kind.removesuffix('s')} with the id {record_id[:40]!r} in this draft.")
         return found
@@ -314,6 +324,11 @@ class Store:
         if state.tree is None:
             raise NotFound(f"The draft {state.name.draft} has no project {state.name.project}.")
         return before, compiler.snapshot(state.name.project, state.tree)
+
+    def _draft(self, compiler: Compiler, state: DraftState, kind: Kind) -> Draft:
+        before, working = self._states(compiler, state)
+        key = (state.base_tree or "", working.tree, kind)
+        return Draft(kind, before, working, self._changes.get(key, lambda: draft_changes(kind, before, working)))
 
     @contextmanager
     def _reading(self, namespace: str) -> Iterator[Compiler]:

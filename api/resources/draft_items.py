@@ -1,6 +1,7 @@
 """The single records of a draft: listed, added, replaced, changed, removed; each edit is one commit."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from falcon.asgi import Request, Response
@@ -13,12 +14,13 @@ from api.body import read_json
 from api.errors import ApiError, bad_request
 from api.paging import write_window
 from api.parameters import read_draft, read_text, read_window
+from api.replies import is_known
 from content.diff import ChangeType, item_kind
 from content.record import record_of
 from content.vocabulary import STATUS_BY_WORD, Kind, PageType, RedirectType
 from gitstore.drafts import DraftName
 from gitstore.edits import Delete, Put
-from gitstore.listing import Item, Query
+from gitstore.listing import Item, Query, Span
 from gitstore.store import Store
 
 _TYPES = {Kind.REDIRECTS: RedirectType, Kind.PAGES: PageType}
@@ -38,8 +40,13 @@ class DraftItems:
         """A window of the working state, filtered and sorted."""
         limit, offset = read_window(req)
         name, query = DraftName(project, read_draft(req)), _query(req, self._kind)
-        items, total = await in_thread(self._store.items, namespace, name, self._kind, query, offset, limit)
-        write_window(resp, [wire.item(item) for item in items], total, limit, offset)
+        known = partial(_names, req.get_header("If-None-Match"))
+        found = await in_thread(self._store.items, namespace, name, self._kind, query, Span(offset, limit), known)
+        resp.set_header("ETag", f'"{found.etag}"')
+        if known(found.etag):
+            resp.status = 304
+        else:
+            write_window(resp, [wire.item(item) for item in found.items], found.total, limit, offset)
 
     @grants_item("write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
@@ -103,6 +110,10 @@ def _write(resp: Response, item: Item) -> None:
     shown: dict[str, Any] = wire.item(item)
     resp.set_header("ETag", f'"{item.etag}"')
     resp.media = shown
+
+
+def _names(header: str | None, etag: str) -> bool:
+    return is_known(etag, header)
 
 
 def _query(req: Request, kind: Kind) -> Query:

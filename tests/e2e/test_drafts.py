@@ -51,6 +51,21 @@ def test_an_id_survives_everything_but_a_new_source(place: Place) -> None:
     assert place.get(f"/draft/redirects/{moved['id']}")["target"] == "/z"
 
 
+def test_a_window_that_the_caller_has_is_not_sent_again(place: Place) -> None:
+    """Until the draft changes; another window, another question and another kind have etags of their own."""
+    place.add("/a")
+    tails = ("/draft/redirects", "/draft/redirects?limit=1", "/draft/redirects?q=a", "/draft/pages")
+    etags = [place.ask("GET", tail, 200).headers["ETag"] for tail in tails]
+    assert len(set(etags)) == len(tails)
+    for tail, etag in zip(tails, etags, strict=True):
+        answer = place.ask("GET", tail, 304, headers={"If-None-Match": f'"other", W/{etag}'})
+        assert (answer.content, answer.headers["ETag"]) == (b"", etag)
+    place.add("/b")
+    assert place.ask("GET", tails[0], 200, headers={"If-None-Match": etags[0]}).json()["total"] == 2
+    place.ask("DELETE", "/draft", 204)
+    assert place.ask("GET", tails[0], 200, headers={"If-None-Match": etags[0]}).json()["total"] == 0
+
+
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
 def test_who_has_read_something_older_is_told(place: Place, method: str) -> None:
     made = place.add("/a")

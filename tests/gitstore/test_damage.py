@@ -8,7 +8,7 @@ import pytest
 
 from content.vocabulary import Kind
 from gitstore.errors import Broken, NotFound, StoreError
-from gitstore.listing import Query
+from gitstore.listing import Query, Span
 from gitstore.store import Store
 from tests.gitstore.places import ADA, MAIN, SHOP, SPACE, Place, put, redirect
 
@@ -62,7 +62,7 @@ def test_writing_and_history_are_broken_and_never_absent(served: Place, what: st
     with pytest.raises(Broken):
         store.lint(SPACE, SHOP)
     with pytest.raises(Broken):
-        store.items(SPACE, MAIN, Kind.REDIRECTS, Query(), 0, 10)
+        store.items(SPACE, MAIN, Kind.REDIRECTS, Query(), Span(0, 10))
 
 
 @pytest.mark.parametrize("what", [what for what in BREAKS if what != "no objects"])

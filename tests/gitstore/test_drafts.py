@@ -11,7 +11,7 @@ from gitstore.drafts import DraftName
 from gitstore.edits import Delete
 from gitstore.errors import BadRequest, NotFound
 from gitstore.importing import ImportOptions
-from gitstore.listing import Query
+from gitstore.listing import Query, Span
 from tests.gitstore.places import ADA, MAIN, SHOP, SPACE, Place, put, redirect
 
 _ALL = Query()
@@ -30,14 +30,14 @@ def drafted(place: Place) -> Place:
 
 
 def _listed(place: Place, query: Query = _ALL, offset: int = 0, limit: int = 100) -> list[str]:
-    items, _ = place.store.items(SPACE, MAIN, Kind.REDIRECTS, query, offset, limit)
+    items = place.store.items(SPACE, MAIN, Kind.REDIRECTS, query, Span(offset, limit)).items
     return [f"{item.placed.record.identity} {item.change or '-'}" for item in items]
 
 
 def test_every_item_says_what_the_draft_did_to_it(drafted: Place) -> None:
     """Removed ones last."""
     assert _listed(drafted) == ["/0 -", "/1 changed", "/3 -", "/4 -", "/added added", "/2 removed"]
-    assert drafted.store.items(SPACE, MAIN, Kind.REDIRECTS, Query(), 0, 1)[1] == 6
+    assert drafted.store.items(SPACE, MAIN, Kind.REDIRECTS, Query(), Span(0, 1)).total == 6
 
 
 @pytest.mark.parametrize("query", [{}, {"sort": "source"}, {"sort": "-target"}, {"text": "/"}])

