@@ -7,7 +7,7 @@ import click
 
 from api import wire
 from cli.exits import Failed, ProblemsFound
-from cli.output import print_json, print_lines, print_notes
+from cli.output import count_noun, print_json, print_lines, print_notes
 from cli.publishing import publish_draft
 from cli.services import opened_services, state_options
 from cli.setup import (
@@ -100,6 +100,10 @@ def _print(plan: ImportPlan, file: Path, published: Published | None, *, as_json
         print_json({**report, "published": wire.published(published) if published else None})
         return
     print_lines(*(problem.at(str(file), problem.line, problem.column).text() for problem in plan.errors))
+    if plan.untold_errors:
+        print_lines(
+            f"… and {count_noun(plan.untold_errors, 'more error')} in {count_noun(plan.untold_rows, 'more row')}."
+        )
     print_lines(", ".join(f"{report[name]:,} {name}" for name in ("added", "changed", "identical", "skipped")))
 
 

@@ -9,12 +9,17 @@ from content.problem import Problem, errors
 from content.record import Placed, Redirect
 from content.tsv import COLUMNS, FILE_CODES, Row, column_of
 
+MOST_TOLD = 1_000
+"""Wrong rows whose problems are told; a file of which more is wrong has one fault that the first ones show."""
+_GROUPS = ("added", "changed", "identical", "skipped", "wrong")
+
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
     """The rows of an import by what becomes of them, each in the order of the file.
 
     Rows of `changed` carry the note and tags of the redirect that they change: the file has no columns for those.
+    Of the wrong rows the first 1,000 are kept; of the rest, `untold_rows` and `untold_errors` say how many there are.
     """
 
     added: tuple[Row, ...] = ()
@@ -22,6 +27,8 @@ class ImportPlan:
     identical: tuple[Row, ...] = ()
     skipped: tuple[Row, ...] = ()
     wrong: tuple[Row, ...] = ()
+    untold_rows: int = 0
+    untold_errors: int = 0
 
     @property
     def wanted(self) -> list[Placed[Redirect]]:
@@ -31,7 +38,7 @@ class ImportPlan:
 
     @property
     def errors(self) -> list[Problem]:
-        """Everything that is wrong with the wrong rows, with line and column."""
+        """What is wrong with the wrong rows that are kept, with line and column."""
         return [problem for row in self.wrong for problem in row.problems]
 
     @property
@@ -45,11 +52,14 @@ class ImportPlan:
         return Counts(len(self.added), len(self.changed), 0)
 
     @property
+    def wrong_rows(self) -> int:
+        """How many rows are wrong."""
+        return len(self.wrong) - sum(map(_is_about_the_file, self.wrong)) + self.untold_rows
+
+    @property
     def total(self) -> int:
         """How many rows stand below the header."""
-        about_the_file = sum(problem.code in FILE_CODES for problem in self.errors)
-        groups = (self.added, self.changed, self.identical, self.skipped, self.wrong)
-        return sum(map(len, groups)) - about_the_file
+        return sum(map(len, (self.added, self.changed, self.identical, self.skipped))) + self.wrong_rows
 
     def without(self, problems: Iterable[Problem]) -> "ImportPlan":
         """The plan with the rows at which the errors among `problems` stand reported as wrong instead.
@@ -63,11 +73,16 @@ class ImportPlan:
         moved = [
             Row(row.line, None, tuple(found[row.line])) for row in (*self.added, *self.changed) if row.line in found
         ]
+        told = _Told()
+        for row in sorted((*self.wrong, *moved), key=lambda row: row.line):
+            told.add(row)
         return replace(
             self,
             added=tuple(row for row in self.added if row.line not in found),
             changed=tuple(row for row in self.changed if row.line not in found),
-            wrong=tuple(sorted((*self.wrong, *moved), key=lambda row: row.line)),
+            wrong=tuple(told.rows),
+            untold_rows=self.untold_rows + told.untold_rows,
+            untold_errors=self.untold_errors + told.untold_errors,
         )
 
     def report(self) -> dict[str, object]:
@@ -78,6 +93,8 @@ class ImportPlan:
             "changed": len(self.changed),
             "identical": len(self.identical),
             "skipped": len(self.skipped),
+            "wrong": self.wrong_rows,
+            "errorsTotal": len(self.errors) + self.untold_errors,
             "errors": [
                 {"line": each.line, "column": each.column, "code": each.code, "message": each.message}
                 for each in self.errors
@@ -91,11 +108,37 @@ def plan_import(existing: Mapping[str, Redirect], rows: Iterable[Row], *, overwr
     A row that differs from what is there is changed with `overwrite`, skipped without. A source that stands a second
     time in the file is wrong there, even when the two rows are equal.
     """
-    groups: dict[str, list[Row]] = {name: [] for name in ImportPlan.__slots__}
+    groups: dict[str, list[Row]] = {name: [] for name in _GROUPS}
+    told = _Told()
     for row in _single(rows):
         group, kept = _judge(row, existing, overwrite=overwrite)
-        groups[group].append(kept)
-    return ImportPlan(**{name: tuple(group) for name, group in groups.items()})
+        if group == "wrong":
+            told.add(kept)
+        else:
+            groups[group].append(kept)
+    groups["wrong"] = told.rows
+    found = {name: tuple(group) for name, group in groups.items()}
+    return ImportPlan(**found, untold_rows=told.untold_rows, untold_errors=told.untold_errors)
+
+
+class _Told:
+    """Wrong rows as they come: the first ones are kept, and what is wrong with the file; the others are counted."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.untold_rows = 0
+        self.untold_errors = 0
+
+    def add(self, row: Row) -> None:
+        if len(self.rows) < MOST_TOLD or _is_about_the_file(row):
+            self.rows.append(row)
+        else:
+            self.untold_rows += 1
+            self.untold_errors += len(row.problems)
+
+
+def _is_about_the_file(row: Row) -> bool:
+    return any(problem.code in FILE_CODES for problem in row.problems)
 
 
 def _single(rows: Iterable[Row]) -> Iterator[Row]:

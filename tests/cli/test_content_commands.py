@@ -79,6 +79,14 @@ def test_wrong_rows_are_named_and_stop_the_import(shop: Path) -> None:
 
 
 @pytest.mark.usefixtures("shop")
+def test_of_very_many_wrong_rows_the_first_are_named_and_the_others_counted() -> None:
+    outcome = call("import", "acme", "shop", "-", stdin=rows(*["BASIC|old|/new|301"] * 1_002))
+    lines = outcome.out.splitlines()
+    assert (outcome.code, len(lines), lines[999].split(" ")[0]) == (1, 1_002, "-:1001:2:")
+    assert lines[1000] == "… and 2 more errors in 2 more rows."
+
+
+@pytest.mark.usefixtures("shop")
 def test_wrong_rows_can_be_left_out() -> None:
     data = rows("BASIC|old|/new|301", "BASIC|/b|/new|301")
     outcome = call("import", "acme", "shop", "-", "--skip-errors", "--publish", "--json", stdin=data)

@@ -25,8 +25,9 @@ def planned(lines: str, *, overwrite: bool = False) -> ImportPlan:
 
 
 def counts(plan: ImportPlan) -> dict[str, object]:
-    """The figures of the report alone."""
-    return {name: value for name, value in plan.report().items() if name != "errors" and value}
+    """The figures of the report alone, without those of what is wrong."""
+    told = {"errors", "errorsTotal", "wrong"}
+    return {name: value for name, value in plan.report().items() if name not in told and value}
 
 
 _rules = st.lists(
@@ -109,6 +110,25 @@ def test_wrong_rows_are_reported_by_line_and_column_and_the_others_planned() -> 
     plan = planned("BASIC\ta\tb\t301\nBASIC\t/a\t/b\t301\nnonsense\n")
     assert counts(plan) == {"total": 3, "added": 1}
     assert [(problem.line, problem.column) for problem in plan.errors] == [(2, 2), (2, 3), (4, 2)]
+
+
+def test_of_very_many_wrong_rows_the_first_thousand_are_told_and_all_are_counted() -> None:
+    """What is wrong with the file as a whole is told whatever stands before it."""
+    data = HEADER.encode() + b"BASIC\ta\tb\t301\n" * 1_500 + b"BASIC\t/a\t/b\t301\n" * 2 + b"one more\n"
+    plan = plan_import({}, read_rows(data, most_rows=1_502), overwrite=False)
+    report = plan.report()
+    assert (report["total"], report["added"], report["wrong"], report["errorsTotal"]) == (1_502, 1, 1_501, 3_002)
+    assert [problem.line for problem in plan.errors] == [*(line for line in range(2, 1_002) for _ in "ab"), 1_504]
+    assert plan.is_unreadable
+
+
+def test_rows_that_are_wrong_in_the_set_are_counted_with_the_others() -> None:
+    """The ones that are told are the first of both."""
+    plan = planned("BASIC\t/a\t/b\t301\n" + "wrong\n" * 1_000)
+    reduced = plan.without([Problem("redirect_loop", "it loops", line=2, pointer="/target")])
+    assert (reduced.errors[0].line, len(reduced.wrong), reduced.wrong_rows) == (2, 1_000, 1_001)
+    assert reduced.report()["errorsTotal"] == 1_001
+    assert reduced.without([]) == reduced
 
 
 def test_a_wrong_header_is_an_error_but_no_row() -> None:

@@ -27,7 +27,8 @@ def places(report: Any) -> list[tuple[int, int, str]]:
 
 def test_rows_become_rules_of_the_draft_as_one_commit(place: Place) -> None:
     assert import_(place, GOOD) == {
-        "total": 3, "added": 3, "changed": 0, "identical": 0, "skipped": 0, "errors": [],
+        "total": 3, "added": 3, "changed": 0, "identical": 0, "skipped": 0, "wrong": 0, "errorsTotal": 0,
+        "errors": [],
     }  # fmt: skip
     assert place.sources() == []
     place.publish()
@@ -64,6 +65,13 @@ def test_rows_in_error_stop_everything_and_are_named(place: Place) -> None:
         (6, 2, "wrong_columns"),
     ]
     assert place.get("/draft")["head"] is None
+
+
+def test_of_very_many_rows_in_error_the_first_are_named_and_all_counted(place: Place) -> None:
+    """The answer stays small however much is wrong."""
+    found = import_(place, HEADER + "BASIC\tno\t/b\t301\n" * 3_000, 422)["report"]
+    assert (found["total"], found["wrong"], found["errorsTotal"]) == (3_000, 3_000, 3_000)
+    assert places(found) == [(line, 2, "missing_slash") for line in range(2, 1_002)]
 
 
 def test_rows_in_error_can_be_left_out(place: Place) -> None:
