@@ -104,6 +104,9 @@ _WORKERS = _form(whole(1, 256), "a number from 1 to 256", "worker processes")
 _PUBLIC_URL = _form(origin, "an http or https origin such as https://waypost.example", "the origin that clients see")
 _DATABASE = _form(str, "a database URL, or nothing for SQLite in the data directory", "where users and tokens are")
 _HIDE_USERS = _form(flag, "true or false", "answer an unknown account in the words of a wrong password")
+_ATTEMPTS = whole(1, 1_000_000), "a number from 1 to 1,000,000"
+_LOGIN_ATTEMPTS = _form(*_ATTEMPTS, "logins that may fail in five minutes from one address, and for one account")
+_LOGIN_ATTEMPTS_TOTAL = _form(*_ATTEMPTS, "logins that may fail in five minutes in all")
 _CONNECTIONS = _form(whole(10, 1_000_000), "a number from 10 to 1,000,000", "connections that one worker holds")
 _PROXIES = _form(
     addresses, "addresses or networks, separated by commas", "proxies whose X-Forwarded-… headers are believed"
@@ -132,6 +135,8 @@ class Settings:
         default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "how long a login holds however often it is refreshed")
     )
     hide_unknown_users: bool = field(default=False, metadata=_HIDE_USERS)
+    login_attempts: int = field(default=10, metadata=_LOGIN_ATTEMPTS)
+    login_attempts_total: int = field(default=1000, metadata=_LOGIN_ATTEMPTS_TOTAL)
     json_limit: int = field(default=MIB, metadata=_bytes("the largest JSON body"))
     page_limit: int = field(default=8 * MIB, metadata=_bytes("the largest body of a call that carries a page"))
     import_limit: int = field(

@@ -114,6 +114,10 @@ def children_of(pid: int) -> set[int]:
 def _environment(data: Path, further: Mapping[str, str]) -> dict[str, str]:
     own = {key: value for key, value in os.environ.items() if not key.startswith("WAYPOST_")}
     settings = {"WAYPOST_DATA": str(data), "WAYPOST_BIND": "127.0.0.1:0", "WAYPOST_WORKERS": "2"}
+    settings |= {
+        "WAYPOST_LOGIN_ATTEMPTS": "100000",
+        "WAYPOST_LOGIN_ATTEMPTS_TOTAL": "100000",
+    }  # all tests have one address
     return {**own, **settings, **further}
 
 

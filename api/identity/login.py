@@ -10,6 +10,7 @@ from api.identity.passwords import hash_password, is_outdated, verify_nobody, ve
 from api.identity.principal import Principal
 from api.identity.refresh import Rotation
 from api.identity.session_tokens import Lifetimes, SignedIn, first_link
+from api.identity.throttle import Throttle
 from api.state import audit, sessions, users
 from api.state.audit import Actor, Entry, Event
 from api.state.moment import Clock, utc_now
@@ -25,12 +26,17 @@ class Logins:
 
     state: State
     keyring: Keyring
+    throttle: Throttle
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     clock: Clock = utc_now
     hide_unknown: bool = False
 
     def login(self, username: str, password: str, address: str | None = None) -> SignedIn:
-        """A new session of an account; 401 `invalid_credentials`, 403 `user_not_exist`, in the same time."""
+        """A new session of an account; 401 `invalid_credentials`, 403 `user_not_exist`, in the same time.
+
+        429 `too_many_attempts` where too many have failed, whatever was sent.
+        """
+        taken = self.throttle.take(username, address)
         user = self._verified(username, password)
         now, key = self.clock(), self.keyring.ring.signing(self.clock())
         number, expires_at = secrets.token_hex(16), now + self.lifetimes.session
@@ -39,6 +45,7 @@ class Logins:
         with self.state.database.writing() as connection:
             if not _still_holds(users.find_named(connection, user.username), user, password):
                 raise Unauthenticated("The account was changed while you signed in; try again.", "invalid_credentials")
+            self.throttle.give_back(connection, taken)
             sessions.open_session(connection, session, link.row)
             users.change_user(connection, user.id, {"last_login_at": now, **_renewed(user, password)})
             audit.record(connection, Entry(now, Event.LOGIN, _actor(user), user.username, address=address))
@@ -60,6 +67,7 @@ class Logins:
     def sweep(self) -> int:
         """Forget what has expired; gives how many sessions went."""
         with self.state.database.writing() as connection:
+            self.throttle.sweep(connection)
             return sessions.sweep(connection, self.clock())
 
     def _verified(self, username: str, password: str) -> User:

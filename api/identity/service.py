@@ -9,6 +9,7 @@ from api.identity.directory import Directory
 from api.identity.keyring import Keyring
 from api.identity.login import Logins
 from api.identity.session_tokens import Lifetimes
+from api.identity.throttle import Throttle
 from api.identity.tokens import Tokens
 from api.identity.upkeep import Upkeep
 from api.reviewing import Reviews
@@ -68,12 +69,13 @@ def open_services(settings: Settings, clock: Clock = utc_now) -> Services:
         timedelta(seconds=settings.refresh_lifetime),
     )
     keyring = Keyring(settings.data / "keys", max(lifetimes.session, lifetimes.access), clock)
+    throttle = Throttle(state, clock, settings.login_attempts, settings.login_attempts_total)
     reader = Database(settings.database or default_url(settings.data), DIRECTORY_PATIENCE)
     return Services(
         state,
         keyring,
         Directory(reader, state.generation, keyring, clock),
-        Logins(state, keyring, lifetimes, clock, hide_unknown=settings.hide_unknown_users),
+        Logins(state, keyring, throttle, lifetimes, clock, hide_unknown=settings.hide_unknown_users),
         Accounts(state, clock),
         Tokens(state, clock),
         Fleet(state.database, Heartbeats(state.database, clock), clock),

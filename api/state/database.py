@@ -8,8 +8,10 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
@@ -40,35 +42,67 @@ def journal_mode(version: tuple[int, ...]) -> str:
 
 
 class Database:
-    """A database by URL; connections are opened on first use and never cross a fork."""
+    """A database by URL; connections are opened on first use and never cross a fork.
+
+    Connections that met a broken file are closed, for they would not see it mended; so are those to a file that another
+    one has replaced.
+    """
 
     def __init__(self, url: str | URL, patience: float = PATIENCE) -> None:
         self._engine = _open_engine(url, patience)
         self._writer = self._engine.execution_options(**{_WRITES: True})
         self._process = os.getpid()
+        self._file = _file_of(self._engine.url)
+        self._opened = _identity(self._file)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database and writes nothing."""
-        self._leave_parent()
-        with _translated(), self._engine.connect() as connection:
+        self._leave_stale()
+        with self._mended(), _translated(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction that takes the write lock at its start, and commits unless the body raises."""
-        self._leave_parent()
-        with _translated(), self._writer.begin() as connection:
+        self._leave_stale()
+        with self._mended(), _translated(), self._writer.begin() as connection:
             yield connection
 
     def close(self) -> None:
         """Close the pooled connections; the next transaction opens new ones."""
         self._engine.dispose(close=self._process == os.getpid())
 
-    def _leave_parent(self) -> None:
+    def _leave_stale(self) -> None:
+        """Leave the connections of the parent process behind, and those to a file that is not there any more."""
         if self._process != os.getpid():
             self._engine.dispose(close=False)
             self._process = os.getpid()
+        found = _identity(self._file)
+        if found != self._opened and found is not None:
+            self._engine.dispose()
+            self._opened = found
+
+    @contextmanager
+    def _mended(self) -> Iterator[None]:
+        try:
+            yield
+        except StateBroken:
+            self._engine.dispose()
+            raise
+
+
+def _file_of(url: URL) -> Path | None:
+    return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    """What tells the file from another one of its name; None where there is none now. It takes about 2 µs."""
+    try:
+        found = file.stat() if file else None
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if found else None
 
 
 def _open_engine(text: str | URL, patience: float) -> Engine:
@@ -77,9 +111,7 @@ def _open_engine(text: str | URL, patience: float) -> Engine:
         return create_engine(url, pool_pre_ping=True, pool_timeout=patience)
     if url.database:
         _create_private(Path(url.database))
-    engine = create_engine(
-        url, pool_timeout=patience, pool_size=8, connect_args={"timeout": patience, "check_same_thread": False}
-    )
+    engine = create_engine(url, pool_timeout=patience, pool_size=8, creator=partial(_connect, url, patience))
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
@@ -89,6 +121,12 @@ def _create_private(path: Path) -> None:
     """Create the file for its owner alone (it holds password hashes); SQLite gives its journal the same mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+
+
+def _connect(url: URL, patience: float) -> sqlite3.Connection:
+    """A connection to a file that is there: a missing database must not be taken for an empty one."""
+    name = f"file:{quote(url.database)}?mode=rw" if url.database else ":memory:"
+    return sqlite3.connect(name, timeout=patience, check_same_thread=False, uri=True)
 
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -126,6 +127,14 @@ refresh_tokens = Table(
     Column("successor", String(64)),
     Index("refresh_tokens_by_session", "session_id"),
     Index("refresh_tokens_by_expiry", "expires_at"),
+)
+
+login_attempts = Table(
+    "login_attempts",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("paid_at", Double, nullable=False),
+    Index("login_attempts_by_payment", "paid_at"),
 )
 
 agents = Table(

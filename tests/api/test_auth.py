@@ -15,7 +15,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 def here(tmp_path: Path) -> World:
-    found = world(tmp_path)
+    found = world(tmp_path, login_attempts=1000)
     found.user("ada", "editor")
     return found
 

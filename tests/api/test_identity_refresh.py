@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
@@ -19,6 +20,7 @@ from api.identity.login import Logins
 from api.identity.principal import OPERATOR
 from api.identity.refresh import GRACE
 from api.identity.session_tokens import Lifetimes, SignedIn
+from api.identity.throttle import Throttle
 from api.state import audit
 from api.state.audit import Event
 from api.state.state import open_state
@@ -203,7 +205,8 @@ def test_what_has_expired_is_forgotten_and_nothing_else(here: World) -> None:
 def refresh_all(folder: Path, tokens: list[str]) -> list[SignedIn]:
     """What one process gets for tokens that others send at the same time."""
     state = open_state(folder)
-    logins = Logins(state, Keyring(folder / "keys", SESSION, SetClock()), Lifetimes(), SetClock())
+    keyring = Keyring(folder / "keys", SESSION, SetClock())
+    logins = Logins(state, keyring, Throttle(state, SetClock()), Lifetimes(), SetClock())
     found = [logins.refresh(token) for token in tokens]
     state.close()
     return found
@@ -328,7 +331,7 @@ TestChain.settings = settings(
 
 def test_a_wrong_password_and_an_unknown_account_are_told_apart_unless_set_otherwise(here: World) -> None:
     logins = here.services.logins
-    quiet = Logins(logins.state, logins.keyring, logins.lifetimes, logins.clock, hide_unknown=True)
+    quiet = replace(logins, hide_unknown=True)
 
     def code(work: Callable[[], object]) -> tuple[int, str]:
         with pytest.raises(ApiError) as caught:

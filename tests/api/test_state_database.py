@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import stat
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -179,3 +180,61 @@ def handle(database: Database) -> object:
     """The connection of SQLite's own library that a transaction uses."""
     with database.reading() as connection:
         return connection.connection.dbapi_connection
+
+
+def overwritten(file: Path, content: bytes) -> None:
+    """Another content in the same file, as an operator's `cp` puts it there."""
+    with file.open("r+b") as stream:
+        stream.truncate(0)
+        stream.write(content)
+
+
+def replaced(file: Path, content: bytes) -> None:
+    """Another file in the place of the first, as an operator's `mv` puts it there."""
+    beside = file.with_suffix(".new")
+    beside.write_bytes(content)
+    beside.replace(file)
+
+
+@pytest.mark.parametrize("mend", [overwritten, replaced])
+@pytest.mark.parametrize("content", [b"", b"garbage" * 3_000], ids=["empty", "garbage"])
+def test_a_database_that_was_broken_is_usable_once_its_file_is_good(
+    database: Database, tmp_path: Path, mend: Callable[[Path, bytes], None], content: bytes
+) -> None:
+    file = tmp_path / "waypost.db"
+    good = file.read_bytes()
+    overwritten(file, content)
+    for _ in range(3):
+        with pytest.raises(StateBroken):
+            count(database)
+        with pytest.raises(StateBroken), database.writing() as connection:
+            connection.execute(text("UPDATE counter SET number = 9"))
+    mend(file, good)
+    with database.writing() as connection:
+        connection.execute(text("UPDATE counter SET number = 3"))
+    assert count(database) == count(Database(default_url(tmp_path))) == 3
+
+
+def test_a_file_that_another_has_replaced_is_not_read_any_more(database: Database, tmp_path: Path) -> None:
+    """As a restored backup does under a running service."""
+    before = (tmp_path / "waypost.db").read_bytes()
+    increment(tmp_path, 4)
+    assert count(database) == 4
+    replaced(tmp_path / "waypost.db", before)
+    assert count(database) == 0
+    increment(tmp_path, 1)
+    assert count(database) == 1
+
+
+def test_a_file_that_was_moved_away_is_no_empty_database(database: Database, tmp_path: Path) -> None:
+    """And back again it is what it was."""
+    file, away = tmp_path / "waypost.db", tmp_path / "away"
+    assert count(database) == 0
+    file.rename(away)
+    for _ in range(2):
+        with pytest.raises(StateBroken), database.writing() as connection:
+            connection.execute(text("UPDATE counter SET number = 9"))
+    assert not file.exists()
+    away.rename(file)
+    increment(tmp_path, 1)
+    assert count(database) == 1
