@@ -8,6 +8,7 @@ from os import urandom
 from falcon.asgi import Request, Response
 
 from api import logs
+from api.errors import not_found
 from api.tally import UNKNOWN_ROUTE, Tally, method_label
 
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -34,6 +35,7 @@ class Edge:
         context.json_limit, context.tally = self._json_limit, self._tally
         context.waited = 0.0
         context.begun = time.perf_counter()
+        _refuse_odd_slashes(req)
 
     async def process_response(self, req: Request, resp: Response, _resource: object, _succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
         """Set the headers of every answer; nobody stores one whose responder does not say that they may."""
@@ -47,6 +49,12 @@ class Edge:
 
     def _count(self, req: Request, status: int, seconds: float) -> None:
         self._tally.add_request(req.uri_template or UNKNOWN_ROUTE, method_label(req.method), status, seconds)
+
+
+def _refuse_odd_slashes(req: Request) -> None:
+    """404 where a slash is doubled or encoded: decoded, the path would reach what another path stands for."""
+    if "//" in req.path or b"%2f" in req.scope.get("raw_path", b"").lower():
+        raise not_found("There is nothing at this path: a slash in it is doubled, or encoded as %2F.")
 
 
 def _log_answer(req: Request, status: int, seconds: float) -> None:

@@ -85,8 +85,8 @@ class Express:
         if len(segments) != _SEGMENTS or segments[6] not in _NEEDS or logs.tells_all():
             return None
         _, api, scope_word, namespace, project_word, project, what = segments
-        if api != "api" or scope_word != "namespace" or project_word != "project":
-            return None
+        if api != "api" or scope_word != "namespace" or project_word != "project" or b"%" in scope["raw_path"]:
+            return None  # what is encoded may be a slash; no name needs it
         head = _read_head(scope["headers"])
         if head is None or not self._may(head.bearer, namespace, project, what):
             return None

@@ -40,7 +40,12 @@ def lane(tmp_path: Path) -> Iterator[tuple[Express, bytes]]:
 def scope(bearer: bytes, what: str = "version", query: bytes = b"", **headers: bytes) -> dict[str, Any]:
     """A GET as the server hands it over."""
     named = [(name.replace("_", "-").encode(), value) for name, value in headers.items()]
-    return {"path": PATH + what, "query_string": query, "headers": [(b"authorization", bearer), *named]}
+    return {
+        "path": PATH + what,
+        "raw_path": (PATH + what).encode(),
+        "query_string": query,
+        "headers": [(b"authorization", bearer), *named],
+    }
 
 
 @pytest.mark.parametrize(
@@ -54,6 +59,13 @@ def test_plain_reads_are_answered(lane: tuple[Express, bytes], what: str, query:
     assert first.reply.status == 200
     assert dict(first.headers)[b"content-length"] == b"%d" % first.reply.size
     assert dict(first.headers).pop(b"x-request-id") != dict(second.headers).pop(b"x-request-id")
+
+
+def test_a_path_with_anything_encoded_is_left_to_the_framework(lane: tuple[Express, bytes]) -> None:
+    express, bearer = lane
+    assert (
+        express.answer({**scope(bearer), "raw_path": (PATH + "version").replace("/shop", "%2Fshop").encode()}) is None
+    )
 
 
 def test_one_who_has_it_is_told_so(lane: tuple[Express, bytes]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import httpx
 import pytest
 
+from tests.e2e.wire import send_raw
 from tests.e2e.world import Place
 
 OWN = {"x-request-id", "date"}
@@ -96,3 +97,36 @@ def test_a_token_that_may_not_read_is_refused_by_both(shop: Place) -> None:
     pages.refused("GET", shop.path + "/redirects", 403, "forbidden")
     elsewhere = shop.world.holder(("redirect", "read"), namespace=shop.namespace, project="other")
     elsewhere.refused("GET", shop.path + "/redirects", 403, "forbidden")
+
+
+@pytest.mark.parametrize("old", ["/namespace/", "/project/", "/version"])
+@pytest.mark.parametrize("new", ["%2F", "%2f", "//"])
+def test_a_slash_that_is_encoded_or_doubled_is_none(shop: Place, old: str, new: str) -> None:
+    """The path is another one, at which nothing stands; for plain reads and for all others."""
+    target = (shop.path + "/version").replace(old, old.replace("/", new)).encode()
+    headers = {"Authorization": f"Bearer {shop.root.token}"}
+    assert send_raw(shop.world.service, "GET", shop.path.encode() + b"/version", headers).status_code == 200
+    assert [send_raw(shop.world.service, method, target, headers).status_code for method in ("GET", "POST")] == [
+        404,
+        404,
+    ]
+
+
+@pytest.mark.parametrize("target", [b"//health/ping", b"/health//ping", b"/health%2Fping", b"//health//ping"])
+def test_health_has_one_path(shop: Place, target: bytes) -> None:
+    answer = send_raw(shop.world.service, "GET", target)
+    assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize("twice", ["Authorization", "Accept-Encoding", "If-None-Match"])
+@pytest.mark.parametrize("second", ["", "*", "identity", "Bearer svc_none", "gzip"])
+def test_a_header_that_comes_twice_is_answered_the_same_by_both(shop: Place, twice: str, second: str) -> None:
+    """Whichever of the two counts: nobody gets by the guard with one header while the other is looked at."""
+    given = {"Authorization": f"Bearer {shop.root.token}", "Accept-Encoding": "gzip", "If-None-Match": '"x"'}[twice]
+    doubled = f"{given}\r\n{twice}: {second}"
+    headers = {"Authorization": f"Bearer {shop.root.token}", twice: doubled}
+    target = f"{shop.path}/redirects?limit=3".encode()
+    plain = send_raw(shop.world.service, "GET", target, headers)
+    other = send_raw(shop.world.service, "GET", target, {**headers, **BY_THE_FRAMEWORK})
+    assert shown(plain) == shown(other)
+    assert plain.status_code in {200, 400, 401, 304}
