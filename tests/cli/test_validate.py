@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.folders import PROJECT, RULES, flow, project, write
 from tests.cli.terminal import SAMPLE, call, must
+from tests.somebody import as_nobody
 
 WRONG = [
     pytest.param(
@@ -238,3 +239,17 @@ def test_control_characters_of_a_file_s_name_do_not_reach_the_terminal(workplace
 def test_the_title_of_a_project_need_not_be_there(workplace: Path) -> None:
     project(workplace / "shop", {"project.yaml": PROJECT.replace("\n  title: Shop", " {}")})
     assert must("validate").err.startswith("1 project: 0 errors")
+
+
+@pytest.mark.parametrize("closed", ["shop/redirects", "shop/redirects/a.yaml", "shop"])
+def test_what_may_not_be_read_is_named_and_not_passed_over(closed: str) -> None:
+    """A folder that is skipped in silence would be rules that nobody has checked."""
+    with as_nobody() as root:
+        project(root / "shop", {"redirects/a.yaml": RULES.replace("/old", "/older")})
+        assert call("validate", root).code == 0
+        (root / closed).chmod(0)
+        outcome = call("validate", root)
+        (root / closed).chmod(0o700)
+    assert outcome.code == 3
+    assert f"{root / closed}" in outcome.err
+    assert "Permission denied" in outcome.err

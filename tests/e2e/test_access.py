@@ -184,3 +184,20 @@ def test_every_pair_of_a_permission_is_listed(world: World) -> None:
 def test_grants_of_tokens_are_shown_as_they_were_given(world: World) -> None:
     grant = Grant("acme", "shop", "redirect", "read")
     assert Caller(world.http, world.token([grant])).get("/api/me")["grants"] == [grant.wire()]
+
+
+def test_of_mixed_answers_one_sees_the_kinds_that_one_may_read(world: World) -> None:
+    """In the diff, in what a publish changed, and in its counts there: no path and no content of the other kind."""
+    place = world.place()
+    place.add_page("/secret.txt", "hidden words")
+    place.published("/public")
+    place.add_page("/second-secret.txt", "more words")
+    place.add("/second-public")
+    for tail in ("/diff?from=1&to=2", "/diff?from=published&to=draft", "/history/2"):
+        whole, redirects, pages = (
+            place.holder(("project", "read"), *((kind, "read") for kind in kinds)).ask("GET", tail, 200).text
+            for kinds in (("redirect", "page"), ("redirect",), ("page",))
+        )
+        assert ("public" in whole, "secret" in whole, "words" in whole) == (True, True, True), tail
+        assert ("public" in redirects, "secret" in redirects, "words" in redirects) == (True, False, False), tail
+        assert ("public" in pages, "secret" in pages, "words" in pages) == (False, True, True), tail

@@ -55,6 +55,16 @@ def test_a_form_without_the_file_or_with_another_kind_is_refused(place: Place) -
     assert place.get("/draft")["head"] is None
 
 
+@pytest.mark.parametrize("name", [b"\xff\xfe.tsv", b"caf\xe9.tsv"])
+@pytest.mark.parametrize("header", [b'Content-Disposition: form-data; name="file"; filename="%b"', b"X-%b: 1"])
+def test_a_form_whose_headers_are_no_text_is_refused(place: Place, header: bytes, name: bytes) -> None:
+    """In words, and not as a mistake of ours."""
+    data = b"--x\r\n" + header % name + b"\r\n\r\n" + GOOD.encode() + b"\r\n--x--\r\n"
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    place.refused("POST", "/import", 400, "malformed_form", content=data, headers=headers)
+    assert place.get("/draft")["head"] is None
+
+
 def test_rows_in_error_stop_everything_and_are_named(place: Place) -> None:
     found = import_(place, MIXED, 422)
     assert found["error"] == "invalid_rows"

@@ -115,3 +115,20 @@ def test_every_failure_is_a_store_error(served: Place) -> None:
         with pytest.raises(StoreError):
             served.save(put(redirect("/b")))
         assert served.targets() == {"/a": "/new"}
+
+
+@pytest.mark.parametrize("version", ["99", "nonsense"])
+def test_a_repository_of_another_format_is_told_and_left_alone(place: Place, version: str) -> None:
+    """What was served goes on; whatever needs the repository is refused as damage, and healed with it."""
+    place.publish(put(redirect("/a")))
+    assert place.targets() == {"/a": "/new"}
+    config = (place.repo / "config").read_text()
+    place.git("config", "core.repositoryformatversion", version)
+    assert place.targets() == {"/a": "/new"}
+    for work in (lambda: place.save(put(redirect("/b"))), lambda: place.store.history(SPACE, SHOP, 0, 1)):
+        with pytest.raises(Broken):
+            work()
+    assert place.store.failures() != []
+    (place.repo / "config").write_text(config)
+    place.save(put(redirect("/b")))
+    assert place.store.failures() == []

@@ -8,8 +8,8 @@ from content.diff import ChangeType
 from content.tsv import read_rows
 from content.vocabulary import Kind, RedirectStatus
 from gitstore.drafts import DraftName
-from gitstore.edits import Delete
-from gitstore.errors import BadRequest, NotFound
+from gitstore.edits import Delete, Put
+from gitstore.errors import BadRequest, Invalid, NotFound
 from gitstore.importing import ImportOptions
 from gitstore.listing import Query, Span
 from tests.gitstore.places import ADA, MAIN, SHOP, SPACE, Place, put, redirect
@@ -140,3 +140,17 @@ def test_import_writes_one_rule_a_line_in_files_of_500(place: Place) -> None:
     ]
     assert [item["source"] for item in place.items()] == [f"/{number}" for number in range(1200)]
     assert place.git("log", "-1", "--format=%s", "release^2") == "Import: 1200 redirects added"
+
+
+@pytest.mark.parametrize("edit", [put(redirect("/new")), put(redirect("/new"), file="redirects.yaml")])
+def test_a_file_of_the_wrong_kind_is_not_written_to(place: Place, edit: Put) -> None:
+    """It is told, with its path, and left as it is for a person to mend in Git."""
+    place.publish(put(redirect("/a")))
+    text = "pages:\n  - {type: BASIC, path: /p, content: x, contentType: XML}\n"
+    tip = place.push({"shop/redirects.yaml": text}, to="draft/shop/main")
+    with pytest.raises(Invalid, match=r"shop/redirects\.yaml has to be mended") as caught:
+        place.save(edit)
+    assert [(problem.file, problem.code) for problem in caught.value.problems] == [
+        ("shop/redirects.yaml", "wrong_kind")
+    ]
+    assert place.git("rev-parse", "draft/shop/main") == tip

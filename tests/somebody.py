@@ -1,0 +1,24 @@
+"""Being somebody whom the kernel refuses: root may read everything, so a test that runs as root has to step down."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_NOBODY = 65534
+
+
+@contextmanager
+def as_nobody() -> Iterator[Path]:
+    """Be an unprivileged user in this process, with a folder that is theirs; give the folder's path."""
+    with tempfile.TemporaryDirectory(prefix="waypost-test-") as name:
+        folder, root = Path(name), os.geteuid() == 0
+        if root:
+            os.chown(folder, _NOBODY, _NOBODY)
+            os.seteuid(_NOBODY)
+        try:
+            yield folder
+        finally:
+            if root:
+                os.seteuid(0)
