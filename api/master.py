@@ -14,6 +14,8 @@ from api.settings import Settings
 BEGIN_SECONDS = 10.0
 """How long the workers of before a reload go on at most while the new ones begin."""
 _STEP_SECONDS = 0.02
+"""Seconds between two looks at the new workers: that one serves shows in the time of its file alone, which nothing can
+wait for. The master itself serves nobody, and signals stay in its queue meanwhile."""
 _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 
 _log = logs.logger("server")

@@ -24,6 +24,8 @@ _AGAIN = 1
 """An exit code after which gunicorn starts another worker; 3 and 4 would stop the whole service."""
 
 _RETRY_SECONDS = 1.0
+"""How long a worker that cannot begin waits before it leaves: the master starts the next at once, and would do nothing
+else. It serves nobody and has no event loop yet, so it may sleep; a stop waits no longer than this for it."""
 
 OTHER_FILES = 1000
 """Files that a worker may open beside its connections."""

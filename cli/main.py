@@ -1,11 +1,14 @@
 """The `waypost` command: sub-commands by name, each in a module of its own that is loaded when it is asked for."""
 
 from importlib import import_module
+from typing import Any
 
 import click
 
 from cli.exits import run_command
+from cli.suggestion import near, with_suggestion
 from cli.version import __version__
+from gitstore.errors import NotFound
 
 COMMANDS = {
     "serve": "serve",
@@ -34,6 +37,19 @@ class _Commands(click.Group):
             return None
         found: click.Command = import_module(f"cli.{COMMANDS[cmd_name]}").command
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            raise click.UsageError(f"No such command {args[0]!r}.{near(args[0], COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except NotFound as ex:
+            raise with_suggestion(ctx, ex) from ex
 
 
 @click.command(

@@ -12,6 +12,7 @@ import click
 
 from api.settings import FORMS, Settings, environment_name
 from cli.exits import WrongUse
+from cli.suggestion import remember
 from gitstore.repository import Author
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def read_settings(**options: object) -> Settings:
 
 def open_store(data: str | None) -> "Store":
     """The content store of the data directory, which must be there."""
-    return _store(existing_data(read_settings(data=data)))
+    store = _store(existing_data(read_settings(data=data)))
+    remember(store)
+    return store
 
 
 def make_store(data: str | None) -> "Store":

@@ -54,10 +54,14 @@ def dump_release(snapshot: Snapshot) -> bytes:
     return dump_sections({"meta": [orjson.dumps(meta)], **sections})
 
 
+_READ_ONLY = 0o444
+"""Workers have the file mapped: whoever cuts it short in place kills them all, which nobody shall do by accident."""
+
+
 def store_release(path: Path, data: bytes) -> None:
     """Put a compiled release in its place, durably."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, data)
+    replace_file(path, data, mode=_READ_ONLY)
     sync_directory(path.parent)
 
 

@@ -11,6 +11,7 @@ from api.settings import SettingRefused
 from cli.exits import Failed, ProblemsFound, WrongUse, run_command
 from content.problem import Problem
 from gitstore import errors
+from tests.cli.terminal import call
 
 PROBLEM = Problem("code", "It is wrong.", "shop/redirects.yaml", 3, 5)
 CONFLICT: dict[str, object] = {"source": "/a", "field": "target", "base": "/1", "release": "/2", "draft": "/3"}
@@ -88,3 +89,24 @@ def test_no_exception_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         run_command(lambda: None)
     assert (ended.value.code, capsys.readouterr()) == (0, ("", ""))
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("publsh",), "No such command 'publsh'. Did you mean 'publish'?"),
+        (("xyz",), "No such command 'xyz'.\n"),
+        (("log", "sampel", "shop"), "There is no namespace 'sampel'. Did you mean 'sample'?"),
+        (("log", "SAMPLE", "shop"), "There is no namespace 'SAMPLE'. Did you mean 'sample'?"),
+        (("publish", "sample", "shpo"), "Did you mean 'shop'?"),
+        (("match", "sample", "Docs", "/a"), "Did you mean 'docs'?"),
+        (("rollback", "sample", "company", "99"), "There is no publish 99; the newest is 1.\n"),
+        (("log", "sample", "zzzzz"), "There is no project 'zzzzz' in this namespace.\n"),
+    ],
+)
+@pytest.mark.usefixtures("data")
+def test_who_mistypes_a_name_is_told_the_nearest(words: tuple[str, ...], shown: str) -> None:
+    """And nothing where none is near, or the name is right and something else is not there."""
+    outcome = call(*words)
+    assert outcome.code == 2
+    assert shown in outcome.err

@@ -195,3 +195,11 @@ def test_publish_costs_the_same_however_long_the_history(place: Place, monkeypat
     for _ in range(8):
         place.publish(put(redirect(f"/{place.state()[1]}")))
     assert reads() <= early
+
+
+def test_a_release_that_workers_have_mapped_is_not_written_to_by_accident(place: Place) -> None:
+    """A mapped file that is cut short in place ends whoever reads beyond its end."""
+    place.publish(put(redirect("/a")))
+    files = [path for path in place.paths.releases.iterdir() if path.is_file()]
+    assert files
+    assert [path for path in files if path.stat().st_mode & 0o222] == []
