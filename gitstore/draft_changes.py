@@ -44,6 +44,29 @@ class _Side:
         self._files = files
         self.ids: frozenset[int] = frozenset().union(*(file.part.id_set for file in files))
 
+    @property
+    def prints(self) -> frozenset[int]:
+        """The prints of all records, by which those that the other side has just so are left aside at once."""
+        return frozenset().union(*map(self._prints, self._files))
+
+    def unlike(self, prints: frozenset[int]) -> frozenset[int]:
+        """The ids of the records whose print is none of these."""
+        return frozenset(
+            number
+            for file in self._files
+            for number, found in zip(file.part.ids, self._prints(file), strict=True)
+            if found not in prints
+        )
+
+    def _prints(self, file: RuleFile) -> Sequence[int]:
+        bodies = {place: self._body(file, place) for place, extra in file.part.extras.items() if "file" in extra}
+        if not bodies:
+            return file.part.prints
+        return [hash((found, bodies.get(place))) for place, found in enumerate(file.part.prints)]
+
+    def _body(self, file: RuleFile, place: int) -> str:
+        return (self._snapshot.body_of(file, place) or "") if self._snapshot else ""
+
     def flagged(self, ids: frozenset[int]) -> Iterator[tuple[RuleFile, Flags]]:
         for file in self._files:
             if not ids.isdisjoint(file.part.id_set):
@@ -63,11 +86,10 @@ class _Side:
         part = file.part
         item = part.items[part.offsets[place] : part.offsets[place + 1]]
         extra = part.extras.get(place)
-        body = (self._snapshot.body_of(file, place) or "") if extra and self._snapshot else ""
-        return item, extra, body
+        return item, extra, self._body(file, place) if extra else ""
 
 
 def _differing(before: _Side, after: _Side) -> list[int]:
-    common = before.ids & after.ids
+    common = before.ids & after.unlike(before.prints)
     old, new = before.contents(common), after.contents(common)
     return [number for number, content in new.items() if content != old[number]]

@@ -71,6 +71,16 @@ class Part:
         """The ids, for a quick no."""
         return frozenset(self.ids)
 
+    @cached_property
+    def prints(self) -> tuple[int, ...]:
+        """A number for each record that is another one where any field is, save the content of a file that it names."""
+        ends = zip(self.offsets, self.offsets[1:], strict=False)
+        items = (bytes(self.items[start:end]) for start, end in ends)
+        return tuple(
+            hash((number, item, repr(self.extras.get(position))))
+            for position, (number, item) in enumerate(zip(self.ids, items, strict=True))
+        )
+
     def position(self, record_id: str) -> int | None:
         """Where the record with an id stands, the first place where it stands twice; None where none has it."""
         number = id_number(record_id)

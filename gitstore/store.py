@@ -48,8 +48,8 @@ from gitstore.versions import Version
 
 PUBLISHED = "published"
 DRAFT = "draft"
-_DRAFTS_AT_HAND = 16
-"""States of drafts whose changes are kept, for paging; one with 100,000 changes takes about 20 MB."""
+_DRAFTS_AT_HAND = 4
+"""States of drafts whose changes are kept, for paging; one with 100,000 changes takes some 8 MB."""
 
 
 @dataclass(frozen=True, slots=True)
