@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from content.canonical import exact_key
 from content.diff import Change, item_kind
@@ -10,7 +10,7 @@ from content.match import Match
 from content.matching import Matcher
 from content.pattern_shape import literal_head
 from content.problem import Problem
-from content.record import Page, Placed, Record, Redirect
+from content.record import Page, Placed, Redirect
 from content.request import Request, parse_key, request_for
 from content.set_rules import set_problems
 from content.vocabulary import Kind
@@ -26,7 +26,7 @@ _OF_BOTH_KINDS = frozenset({"page_unreachable"})
 class Effect:
     """A problem of one rule among the others: its code, the rule, and a sentence."""
 
-    rule: Placed[Record]
+    rule: Placed[Redirect] | Placed[Page]
     problem: Problem
 
     @property
@@ -110,13 +110,15 @@ def find_impact(before: State, after: State, changes: Iterable[Change]) -> Impac
 
 def _effects(state: State) -> Mapping[tuple[bool, str, str], Effect]:
     """By rule and code: places and sentences may change where the effect does not."""
-    found = (each for each in set_problems(*state) if each.code in EFFECTS)
-    rules: dict[tuple[str, int], Placed[Any]] = {
-        (placed.file, placed.line): placed for placed in (*state.redirects, *state.pages)
-    }
-    effects = (Effect(rules[each.file, each.line], each) for each in found)
+    redirects = [Placed(placed.record, placed.file, number) for number, placed in enumerate(state.redirects)]
+    pages = [Placed(placed.record, placed.file, number) for number, placed in enumerate(state.pages)]
+    # numbers stand in for lines, which several rules may share
+    hidden = (Effect(state.pages[each.line], each) for each in set_problems(state.matcher, (), pages))
+    found = (Effect(state.redirects[each.line], each) for each in set_problems(state.matcher, redirects, ()))
     return {
-        (isinstance(each.rule.record, Page), each.rule.record.identity, each.problem.code): each for each in effects
+        (isinstance(each.rule.record, Page), each.rule.record.identity, each.problem.code): each
+        for each in (*found, *hidden)
+        if each.problem.code in EFFECTS
     }
 
 

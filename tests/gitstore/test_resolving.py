@@ -15,7 +15,7 @@ from gitstore.edits import Delete, Edit
 from gitstore.errors import Conflicts, Invalid, NotFound, StaleDraft
 from gitstore.repository import view
 from gitstore.resolving import Resolved, ResolveOrder
-from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, found, page, put, redirect, yaml
+from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, found, git, page, put, redirect, yaml
 
 OTHER = DraftName(SHOP, "other")
 Conflict = Mapping[str, Any]
@@ -80,7 +80,7 @@ def test_one_by_one_what_is_settled_is_no_conflict_any_more(shop: Place, value: 
 def test_only_what_release_changes_again_is_a_new_conflict(shop: Place) -> None:
     """A decision holds while release has the value that it was made on."""
     disagree(shop, "abc")
-    a, b, c = conflicts(shop)
+    a, b, _ = conflicts(shop)
     settle(shop, choice(a, "draft"), choice(b, "value", "/third"))
     shop.publish(put(redirect("/b", "/newer")), put(redirect("/d", "/else")), draft=OTHER)
     again = conflicts(shop)
@@ -131,9 +131,7 @@ def test_a_rule_that_the_draft_removed_and_release_changed(
     assert (rules.get("/a"), rules["/d"], list(rules)[-3:]) == (expected, ("/else", "FOUND"), ["/b", "/c", "/d"])
 
 
-@pytest.mark.parametrize(
-    ("take", "expected"), [("draft", "/draft"), ("release", None), ("value", "/base")]
-)
+@pytest.mark.parametrize(("take", "expected"), [("draft", "/draft"), ("release", None), ("value", "/base")])
 def test_a_rule_that_release_removed_and_the_draft_changed(shop: Place, take: str, expected: str | None) -> None:
     disagree(shop, "b")
     shop.save(put(redirect("/a", "/draft")))
@@ -174,8 +172,6 @@ def test_settings_that_both_sides_changed(shop: Place, take: str, value: Any, ex
     own = shop.root / "own"
     shop.git("worktree", "add", "--quiet", str(own), "draft/shop/main")
     (own / "shop/project.yaml").write_text(mine["shop/project.yaml"])
-    from tests.gitstore.places import git  # noqa: PLC0415 - plain git in a tree of its own
-
     git(own, "commit", "--quiet", "--all", "--message", "Mine")
     settings_of, rule = conflicts(shop)
     assert settings_of["kind"] == "file"
@@ -189,9 +185,7 @@ def test_settings_that_both_sides_changed(shop: Place, take: str, value: Any, ex
 @pytest.mark.parametrize(("take", "expected"), [("draft", "mine\n"), ("release", "theirs\n"), ("value", "ours\n")])
 def test_contents_of_pages_that_stand_in_files(place: Place, take: str, expected: str) -> None:
     """Settled as the field `content` of their page; the file holds what was chosen."""
-    pages = "".join(
-        f"  - {{type: BASIC, path: /{name}, contentType: TEXT_PLAIN, file: {name}.txt}}\n" for name in "ab"
-    )
+    pages = "".join(f"  - {{type: BASIC, path: /{name}, contentType: TEXT_PLAIN, file: {name}.txt}}\n" for name in "ab")
     place.push({"shop/pages.yaml": "pages:\n" + pages, **{f"shop/{name}.txt": name for name in "ab"}})
     place.save(put(page("/a", "mine\n")), put(page("/b", "mine\n")))
     place.publish(put(page("/a", "theirs\n")), put(page("/b", "theirs\n")), draft=OTHER)
@@ -279,7 +273,9 @@ def side(draw: st.DrawFn) -> list[Edit]:
         note = draw(st.sampled_from(["", "why"]))
         file = draw(st.sampled_from(["", "", "redirects/m.yaml", "redirects/n.yaml"]))
         if what == "put":
-            made.append(put(redirect(f"/{letter}", draw(st.sampled_from(TARGETS)), status=status, note=note), file=file))
+            made.append(
+                put(redirect(f"/{letter}", draw(st.sampled_from(TARGETS)), status=status, note=note), file=file)
+            )
         elif what == "delete" and letter != "e":
             made.append(Delete(Kind.REDIRECTS, redirect(f"/{letter}").id))
     return made

@@ -11,9 +11,10 @@ from content.vocabulary import Kind
 from gitstore.drafts import read_draft
 from gitstore.edits import Delete, Edit
 from gitstore.errors import NotAllowed, NotFound, StaleDraft
+from gitstore.listing import Query
 from gitstore.repository import view
 from gitstore.reverting import Reverted, RevertOrder
-from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, found, page, put, redirect
+from tests.gitstore.places import BOB, MAIN, SHOP, SPACE, Place, found, page, put, redirect
 
 RULES = """\
 # What marketing asked for.
@@ -89,7 +90,9 @@ def test_both_halves_of_a_new_source_are_reverted_singly(written: Place) -> None
     before = draft_files(written)
     written.save(put(redirect("/o-nas", "/company"), replaces=redirect("/about").id))
     revert(written, redirect("/about").id)
-    sources = [item.placed.record.identity for item in written.store.items(SPACE, MAIN, Kind.REDIRECTS, _all(), 0, 9)[0]]
+    sources = [
+        item.placed.record.identity for item in written.store.items(SPACE, MAIN, Kind.REDIRECTS, Query(), 0, 9)[0]
+    ]
     assert sources == ["/sale", "/about", "/o-nas", "/jobs"]
     assert revert(written, redirect("/o-nas").id).head is None
     assert draft_files(written) == before
@@ -148,19 +151,14 @@ def read_head(place: Place) -> str | None:
         return read_draft(repository, MAIN).head
 
 
-def _all() -> Any:
-    from gitstore.listing import Query  # noqa: PLC0415 - only here
-
-    return Query()
-
-
 SOURCES = ["/sale", "/about", "/jobs", "/n1", "/n2", "/n3"]
 
 
 @st.composite
 def edits(draw: st.DrawFn) -> list[Edit]:
     """Edits that follow each other: each source is removed for good, renamed, changed or moved, or is new."""
-    present, made = {"/sale", "/about", "/jobs"}, []
+    present = {"/sale", "/about", "/jobs"}
+    made: list[Edit] = []
     fresh = [source for source in SOURCES if source not in present]
     for _ in range(draw(st.integers(1, 5))):
         kind = draw(st.sampled_from(["put", "put", "delete", "rename", "move"]))
