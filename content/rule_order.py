@@ -34,7 +34,16 @@ def _in_place(present: Sequence[Record], order: Sequence[str], restored: Collect
     identities = [record.identity for record in present]
     fixed = {*identities} & {*order} - {*restored}
     now, before = _anchors(identities, fixed), _anchors(order, fixed)
-    return {key for key in restored if key in now and len(now[key]) == 1 and now[key] == before.get(key)}
+    unmoved = {key for key in restored if key in now and len(now[key]) == 1 and now[key] == before.get(key)}
+    numbers = {key: number for number, key in enumerate(order)}
+    staying, last = set(), -1
+    for key in identities:
+        if key in fixed:
+            last = -1
+        elif key in unmoved and numbers[key] > last:
+            staying.add(key)
+            last = numbers[key]
+    return staying
 
 
 def _anchors(identities: Sequence[str], fixed: Collection[str]) -> dict[str, list[str | None]]:
