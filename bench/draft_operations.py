@@ -1,6 +1,6 @@
 """What the operations on a draft of 100,000 redirects cost: replace, review view, revert and resolve, in seconds.
 
-    python -m bench.draft_operations [RULES]
+python -m bench.draft_operations [RULES]
 """
 
 import sys

@@ -14,6 +14,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "page": ("path", "content", "note", "tags"),
 }
 """The fields that hold text, of each kind of record."""
+LONGEST = 4 << 20
+"""Characters of one text after replacing: more than any field takes, and little enough to hold."""
 _REFERENCE = re.compile(r"\$([1-9])")
 
 
@@ -45,12 +47,15 @@ class Replacement:
     def apply(self, text: str) -> str:
         """The text with every occurrence replaced; ReplacementRefused where the pattern matches between characters."""
         if not self.regex:
+            self._bound(len(text) + text.count(self.find) * (len(self.replace) - len(self.find)))
             return text.replace(self.find, self.replace)
-        pieces, end = [], 0
+        pieces, end, length = [], 0, len(text)
         for start, stop, groups in self._pattern.occurrences(text):
             if start == stop:
                 raise ReplacementRefused(_MATCHES_NOTHING)
             pieces += [text[end:start], self._expand(groups)]
+            length += len(pieces[-1])
+            self._bound(length)
             end = stop
         return "".join([*pieces, text[end:]]) if pieces else text
 
@@ -64,7 +69,13 @@ class Replacement:
     def _value(self, value: object) -> object:
         return [self.apply(str(each)) for each in value] if isinstance(value, list) else self.apply(str(value))
 
+    def _bound(self, length: int) -> None:
+        if length > LONGEST:
+            raise ReplacementRefused(f"a text would have more than {LONGEST:,} characters; no field takes so many")
+
     def _expand(self, groups: tuple[str | None, ...]) -> str:
+        caught = sum(len(group or "") for group in groups)
+        self._bound(len(self.replace) + caught * self.replace.count("$"))
         return _REFERENCE.sub(lambda found: groups[int(found[1]) - 1] or "", self.replace)
 
     @cached_property

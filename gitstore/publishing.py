@@ -120,8 +120,9 @@ def merge_draft(compiler: Compiler, state: DraftState, ids: Collection[str] = ()
 
     What was settled holds; where only the changes with some `ids` are published, what was settled of these.
     """
-    settled = Decisions(read_decisions(compiler.repository, state.head, state.base, ids))
-    return merge_trees(compiler, state.name.project, trees_of(state), settled)
+    is_alone = state.base_tree == state.release_tree  # then there is nothing that could have been settled
+    found = () if is_alone else read_decisions(compiler.repository, state.head, state.base, ids)
+    return merge_trees(compiler, state.name.project, trees_of(state), Decisions(found))
 
 
 def trees_of(state: DraftState) -> Trees:

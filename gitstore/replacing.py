@@ -25,6 +25,8 @@ from gitstore.rule_lists import RuleLists, bodies_of
 from gitstore.snapshot import Snapshot
 
 _TOLD_AT_MOST = 50
+_WRITTEN_AT_MOST = 64 << 20
+"""Characters of new values in all: what one request may make the service hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def _plan(
     before = compiler.snapshot(order.name.project, state.base_tree) if state.base_tree else None
     try:
         order.replacement.check()
-        found = [each for kind in order.kinds for each in _replaced(kind, before, working, order)]
+        found = list(_bounded(each for kind in order.kinds for each in _replaced(kind, before, working, order)))
     except (PatternRefused, ReplacementRefused) as ex:
         told = [Problem("bad_replacement", str(ex), pointer="/find")]
         raise Invalid(f"This cannot be replaced: {ex}.", told) from ex
@@ -130,6 +132,17 @@ def _replaced(kind: Kind, before: Snapshot | None, working: Snapshot, order: Rep
             old = record.fields()
             pairs = {name: (old[name], value) for name, value in new.items()}
             yield Replaced(kind, item.placed, with_fields(record, new), pairs, ())
+
+
+def _bounded(found: Iterable[Replaced]) -> Iterator[Replaced]:
+    written = 0
+    for each in found:
+        written += sum(len(str(new)) for _, new in each.fields.values())
+        if written > _WRITTEN_AT_MOST:
+            raise ReplacementRefused(
+                f"it would write more than {_WRITTEN_AT_MOST:,} characters; narrow it by `where` or `ids`"
+            )
+        yield each
 
 
 def _must_be_there(working: Snapshot, order: ReplaceOrder) -> None:

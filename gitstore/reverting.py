@@ -21,7 +21,7 @@ from gitstore.drafts import (
     snapshot_of,
     write_project,
 )
-from gitstore.dump import LAYOUTS, dump_item
+from gitstore.dump import LAYOUTS, dump_item, new_file
 from gitstore.errors import NotAllowed, NotFound
 from gitstore.layout import CommitId, TreeId
 from gitstore.messages import edit_message
@@ -100,6 +100,9 @@ def _changed(kind: Kind, base: Snapshot | None, working: Snapshot) -> Iterator[t
             yield key, (old, new)
 
 
+_EMPTY = frozenset(new_file(kind, ()) for kind in Kind)
+
+
 class _Reverting:
     def __init__(self, base: Snapshot | None, working: Snapshot, read_blob: ReadBlob) -> None:
         self._working = working
@@ -128,7 +131,14 @@ class _Reverting:
         """The new bytes of every file that changes; None for one that goes."""
         changed = self.lists.changed
         dumped = self.lists.dump(self._read_blob)
-        return {**dumped, **{place[1]: self._nearest(place, dumped[place[1]] or b"") for place in changed}}
+        nearest = {place[1]: self._nearest(place, dumped[place[1]] or b"") for place in changed}
+        return {**dumped, **self._emptied_before(), **nearest}
+
+    def _emptied_before(self) -> Files:
+        """Files that the draft began, and that other edits had left without a rule already."""
+        empty = [(kind, file) for kind in Kind for file in self._working.rule_files[kind] if not len(file.part)]
+        new = [file for kind, file in empty if self._before.text((kind, file.path), self._read_blob) is None]
+        return {file.path: None for file in new if self._read_blob(file.blob) in _EMPTY}
 
     def _nearest(self, place: Place, edited: bytes) -> bytes | None:
         """The file as it was with the changes that stay, where that keeps every line of the draft that would stay."""

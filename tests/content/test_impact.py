@@ -8,7 +8,9 @@ from tests.content.rules import matcher, page, placed_pages, placed_redirects, r
 
 
 def impact(before: list[Record], after: list[Record]) -> Impact:
-    old, new = ({record.identity: record for record in side if isinstance(record, Redirect)} for side in (before, after))
+    old, new = (
+        {record.identity: record for record in side if isinstance(record, Redirect)} for side in (before, after)
+    )
     changes = diff(Kind.REDIRECTS, old, new)
     pages = ({record.identity: record for record in side if isinstance(record, Page)} for side in (before, after))
     return find_impact(state(before), state(after), [*changes, *diff(Kind.PAGES, *pages)])

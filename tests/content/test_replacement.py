@@ -57,6 +57,15 @@ def test_a_match_between_characters_is_refused_where_it_happens() -> None:
         replacement.apply("a")
 
 
+@pytest.mark.parametrize("regex", [False, True])
+def test_a_text_that_grows_beyond_every_field_is_refused(regex: bool) -> None:  # noqa: FBT001 - a case of the table
+    """Before it is made: a mebibyte of one letter, each replaced by eight thousand, would fill the memory."""
+    with pytest.raises(ReplacementRefused, match="more than"):
+        Replacement("a", "b" * 8192, regex=regex).apply("a" * (1 << 20))
+    with pytest.raises(ReplacementRefused, match="more than"):
+        Replacement("(a+)", "$1" * 4096, regex=True).apply("a" * 10_000)
+
+
 def test_only_the_named_fields_change_and_tags_one_by_one() -> None:
     record = redirect("BASIC", "/old", "/old/x")
     tagged = with_fields(record, {"tags": ["old", "new"], "note": "old"})
