@@ -180,7 +180,9 @@ class Chosen:
             order = [each.identity for each in RuleLists(self._release).read(kind, path)]
             self.lists.write(kind, path, put_back(present, order, {record.identity: record}))
         for body in bodies_of([(path, record)]):
-            self.lists.write_body(body, record.content if isinstance(record, Page) else "")
+            text = record.content if isinstance(record, Page) else ""
+            if text or body in self._draft.bodies or body in self._release.bodies:  # else it cannot be read
+                self.lists.write_body(body, text)
 
     def _path(self, placed: Placed[Record] | None) -> str:
         return placed.file.removeprefix(f"{self._draft.project}/") if placed else ""

@@ -201,7 +201,7 @@ def _applied(working: Snapshot, found: Sequence[Replaced]) -> RuleLists:
         for full in {each.placed.file for each in own}:
             path = full.removeprefix(f"{working.project}/")
             lists.write(kind, path, [new.get((full, each.identity), each) for each in lists.read(kind, path)])
-        for each in own:
+        for each in (each for each in own if "content" in each.fields):
             _write_body(lists, each.placed.file.removeprefix(f"{working.project}/"), each.record)
     return lists
 

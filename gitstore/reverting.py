@@ -107,6 +107,7 @@ class _Reverting:
     def __init__(self, base: Snapshot | None, working: Snapshot, read_blob: ReadBlob) -> None:
         self._working = working
         self._read_blob = read_blob
+        self._bodies = base.bodies if base else {}
         self._before = RuleLists(base or replace(working, rule_files=dict.fromkeys(Kind, ()), bodies={}))
         self.lists = RuleLists(working)
 
@@ -114,9 +115,10 @@ class _Reverting:
         """Put records of a kind back as they were."""
         for path in {self._path(placed) for pair in sides.values() for placed in pair if placed}:
             self._restore_file(kind, path, sides)
-        for old, _ in sides.values():
-            for body in bodies_of([(self._path(old), old.record)] if old else ()):
-                self.lists.write_body(body, getattr(old.record, "content", "") if old else "")
+        stood = [(self._path(old), old.record) for old, _ in sides.values() if old]
+        for body in bodies_of(stood):
+            if body in self._bodies:  # one that cannot be read stays as it is
+                self.lists.write_body(body, self._bodies[body])
         gone = [(self._path(new), new.record) for _, new in sides.values() if new]
         self.lists.remove_unnamed(bodies_of(gone))
 

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from content.replacement import Replacement
 from content.vocabulary import Kind
 from gitstore.drafts import read_draft
 from gitstore.edits import Delete, Edit
 from gitstore.errors import NotAllowed, NotFound, StaleDraft
 from gitstore.listing import Query
+from gitstore.replacing import ReplaceOrder
 from gitstore.repository import view
 from gitstore.reverting import Reverted, RevertOrder
 from tests.gitstore.places import BOB, MAIN, SHOP, SPACE, Place, found, page, put, redirect
@@ -208,3 +210,16 @@ def test_a_large_draft_is_reverted_at_once(place: Place) -> None:
     place.save(*(put(redirect(f"/old/{number}", "/other")) for number in range(2_000)))
     ids = (redirect(f"/old/{number}").id for number in range(2_000))
     assert revert(place, *ids).head is None
+
+
+def test_contents_that_cannot_be_read_are_left_alone(written: Place) -> None:
+    """Bytes that are not UTF-8 are a problem of their file; no operation on their page makes them an empty text."""
+    raw = b"\xff\xfe not text\n"
+    before = written.git("rev-parse", written.push({"shop/robots.txt": raw}) + ":shop/robots.txt")
+    written.save(put(page("/hello", "bye\n")))
+    body = "draft/shop/main:shop/robots.txt"
+    robots = ReplaceOrder(MAIN, Replacement("robots", "crawlers"), frozenset({"path", "note"}), (Kind.PAGES,))
+    written.store.replace_all(SPACE, robots, BOB)
+    assert written.git("rev-parse", body) == before
+    revert(written, page("/robots.txt").id, page("/crawlers.txt").id)
+    assert written.git("rev-parse", body) == before
