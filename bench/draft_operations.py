@@ -17,7 +17,7 @@ from gitstore.drafts import DraftName
 from gitstore.edits import Put
 from gitstore.project_file import ProjectFile
 from gitstore.publishing import PublishOrder
-from gitstore.replacing import ReplaceOrder
+from gitstore.replacement_plan import ReplaceOrder
 from gitstore.repository import Author
 from gitstore.resolving import ResolveOrder
 from gitstore.reverting import RevertOrder

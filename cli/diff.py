@@ -43,9 +43,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     exit_code: bool,
     data: str | None,
 ) -> None:
-    """Say what leads from one state of PROJECT to another, rule by rule and field by field.
+    """Say what leads from one state to another.
 
-    FROM (published if left out) and TO (draft if left out) are published, draft, or a version: a publish number or
+    Rule by rule and field by field. FROM (published if left out) and TO (draft if left out) are published, draft, or a version: a publish number or
     SHA. Differences alone are no failure: the exit code is 0 unless --exit-code is given.
     """
     found = open_store(data).diff(namespace, project, old, new, draft)

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from itertools import chain
 
 from content.decision import Decision, Decisions
-from gitstore.choices import FILE, Choice, Chosen, Conflict, check_file, choose, decisions_of, kind_of
+from gitstore.choice_values import check_file
+from gitstore.choices import FILE, Choice, Conflict, choose, decisions_of, kind_of
+from gitstore.chosen import Chosen
 from gitstore.compiler import Compiler
 from gitstore.decisions import dump_decisions, read_decisions
 from gitstore.drafts import (

@@ -40,7 +40,8 @@ from gitstore.project_file import ProjectFile
 from gitstore.publishing import PublishOrder
 from gitstore.refs import list_drafts
 from gitstore.release import Release
-from gitstore.replacing import Preview, ReplaceOrder, Replacing, preview_replacement, replace_all
+from gitstore.replacement_plan import ReplaceOrder
+from gitstore.replacing import Preview, Replacing, preview_replacement, replace_all
 from gitstore.repository import Author, Update, update, view
 from gitstore.resolving import Resolved, ResolveOrder, resolve
 from gitstore.reverting import Reverted, RevertOrder, revert

@@ -18,7 +18,8 @@ from content.vocabulary import STATUS_BY_WORD, Kind
 from gitstore.drafts import DraftName
 from gitstore.layout import CommitId
 from gitstore.listing import Query
-from gitstore.replacing import Preview, ReplaceOrder, Replacing
+from gitstore.replacement_plan import ReplaceOrder
+from gitstore.replacing import Preview, Replacing
 from gitstore.repository import Author
 from gitstore.reverting import RevertOrder
 from gitstore.store import Store

@@ -13,7 +13,7 @@ from gitstore.drafts import read_draft
 from gitstore.edits import Delete, Edit
 from gitstore.errors import NotAllowed, NotFound, StaleDraft
 from gitstore.listing import Query
-from gitstore.replacing import ReplaceOrder
+from gitstore.replacement_plan import ReplaceOrder
 from gitstore.repository import view
 from gitstore.reverting import Reverted, RevertOrder
 from tests.gitstore.places import BOB, MAIN, SHOP, SPACE, Place, found, page, put, redirect
