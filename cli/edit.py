@@ -160,7 +160,7 @@ def show(namespace: str, project: str, *, draft: str, as_json: bool, data: str |
     store = open_store(data)
     report = store.report(namespace, DraftName(project, draft))
     if as_json:
-        print_json(wire.draft(draft, report))
+        print_json(wire.draft(draft, report, None))
     else:
         found = store.diff(namespace, project, PUBLISHED, DRAFT, draft) if report.state.head else {}
         print_lines(*text_lines([change for kind in Kind for change in found.get(kind, ())]))

@@ -150,9 +150,10 @@ class _Reverting:
             return None if not wanted and b"#" not in edited else edited
         restored = rewrite(before, self._working.full_path(place[1]), wanted)
         lost = (_lines(edited) & _lines(now or b"")) - _lines(restored)
-        # a file that is as it was takes its old bytes back from lines that only the service has written
-        own = _dumped(wanted) if restored == before else Counter()
-        return edited if lost - own else restored
+        if restored == before:
+            # a file that is as it was takes its old bytes back from lines that only the service has written
+            lost = _unquoted(lost) - _unquoted(_lines(restored)) - _unquoted(_dumped(wanted))
+        return edited if lost else restored
 
     def _path(self, placed: Placed[Record] | None) -> str:
         return placed.file.removeprefix(f"{self._working.project}/") if placed else ""
@@ -161,6 +162,11 @@ class _Reverting:
 def _lines(data: bytes) -> Counter[bytes]:
     """The lines without indentation and line breaks, but for blank ones."""
     return Counter(filter(None, map(bytes.strip, data.splitlines())))
+
+
+def _unquoted(lines: Counter[bytes]) -> Counter[bytes]:
+    """The lines without the quotes and spaces that make no difference to what they say."""
+    return Counter(line.translate(None, b"'\" ") for line in lines.elements())
 
 
 def _dumped(records: Sequence[Record]) -> Counter[bytes]:
