@@ -2,7 +2,9 @@
 
 from api.compression import Compressed
 from api.convergence import Convergence
+from api.resources.conflicts import DraftResolve
 from api.resources.draft_items import DraftItem, DraftItems
+from api.resources.draft_operations import DraftDiff, DraftReplace, DraftRevert
 from api.resources.drafts import DraftChanges, DraftResource
 from api.resources.inspection import Diff, Lint, Test
 from api.resources.manifest import ManifestResource, VersionedManifest
@@ -44,6 +46,10 @@ def content_routes(
         Route(_PROJECT + "/versions/{version}/manifest", VersionedManifest(store)),
         Route(_PROJECT + "/draft", DraftResource(store, reviews)),
         Route(_PROJECT + "/draft/changes", DraftChanges(store, settings.import_limit)),
+        Route(_PROJECT + "/draft/diff", DraftDiff(store)),
+        Route(_PROJECT + "/draft/revert", DraftRevert(store, settings.import_limit)),
+        Route(_PROJECT + "/draft/replace", DraftReplace(store, settings.import_limit)),
+        Route(_PROJECT + "/draft/resolve", DraftResolve(store, settings.import_limit)),
         Route(_PROJECT + "/draft/review", DraftReview(store, reviews)),
         Route(_PROJECT + "/publish", Publish(store, convergence, reviews)),
         Route(_PROJECT + "/rollback", Rollback(store)),

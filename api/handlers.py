@@ -24,6 +24,7 @@ _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.Conflicts: 409,
     store.Invalid: 422,
     store.ApprovalRequired: 403,
+    store.NotAllowed: 403,
     store.OutOfSpace: 507,
     # Never 404: an agent that is told "no such project" drops its rules.
     store.StoreError: 503,

@@ -18,6 +18,7 @@ from gitstore.history import Publish
 from gitstore.listing import Item
 from gitstore.live import LiveProject
 from gitstore.namespaces import Namespace
+from gitstore.review_view import ReviewView
 from gitstore.store import DraftReport
 
 
@@ -124,6 +125,27 @@ def remark(found: Remark, head: str | None) -> dict[str, Any]:
 def person(found: Person) -> dict[str, Any]:
     """A user or API token, as they were called when they acted."""
     return {"kind": found.kind, "id": found.id, "name": found.name, "displayName": found.display_name}
+
+
+def review_view(found: ReviewView) -> dict[str, Any]:
+    """A draft as its reviewer looks at it; without the window that was asked for."""
+    impact = found.impact
+    return {
+        "base": found.state.base,
+        "head": found.state.head,
+        "counts": counts(found.counts),
+        "items": [change.wire() for change in found.changes],
+        "total": sum(sum(numbers) for numbers in found.counts.values()),
+        "impact": {
+            "appears": _capped([effect.wire() for effect in impact.appears], found.totals["appears"]),
+            "goes": _capped([effect.wire() for effect in impact.goes], found.totals["goes"]),
+            "answers": _capped([answer.wire() for answer in impact.answers], found.totals["answers"]),
+        },
+    }
+
+
+def _capped(items: list[dict[str, object]], total: int) -> dict[str, object]:
+    return {"items": items, "total": total}
 
 
 def published(found: Published) -> dict[str, Any]:

@@ -35,7 +35,8 @@ class Failed(Exception):
     """The machine did not let the command do its work."""
 
 
-_PROBLEMS = (errors.Invalid, errors.Conflicts, errors.NothingToPublish, errors.StaleDraft, errors.ApprovalRequired)
+_STALE = (errors.StaleDraft, errors.StaleItem)
+_PROBLEMS = (errors.Invalid, errors.Conflicts, errors.NothingToPublish, *_STALE, errors.ApprovalRequired)
 _WRONG_USE = (WrongUse, errors.NotFound, errors.AlreadyExists, errors.BadRequest, SettingRefused, click.UsageError)
 
 

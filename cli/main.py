@@ -24,6 +24,8 @@ COMMANDS = {
     "rollback": "rollback",
     "log": "log",
     "match": "match",
+    "diff": "diff",
+    "edit": "edit",
 }
 """The module of each command; loading all of them takes half a second, which a Git hook should not pay."""
 

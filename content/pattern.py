@@ -34,6 +34,11 @@ class Pattern:
             return None
         return tuple(None if caught is None else caught.decode() for caught in found.groups(None))
 
+    def occurrences(self, text: str) -> Iterator[tuple[int, int, tuple[str | None, ...]]]:
+        """Every match in any text, from the left: where it begins and ends, and what its groups caught."""
+        for found in self._regexp.finditer(text):
+            yield found.start(), found.end(), found.groups(None)
+
 
 def compile_pattern(source: str) -> Pattern:
     """The pattern for a source; raises PatternRefused with what is wrong and what to do."""

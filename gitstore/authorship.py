@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 from dulwich.objects import Blob
 
+from content.decision import Decisions
 from gitstore.ancestry import commits_between
 from gitstore.compiler import Compiler
+from gitstore.decisions import read_decisions
 from gitstore.drafts import DraftState, project_tree
 from gitstore.errors import Invalid
 from gitstore.layout import CommitId, TreeId
-from gitstore.merging import MergedFiles, merge_trees
+from gitstore.merging import MergedFiles, Trees, merge_trees
 from gitstore.repository import Author, CommitInfo
 
 
@@ -57,8 +59,9 @@ def _only_takes_in(compiler: Compiler, project: str, info: CommitInfo, commits: 
     trees = [project_tree(compiler.repository, commit, project) if commit else None for commit in (base, taken, draft)]
     if trees[1] is None:
         return False
+    settled = Decisions(read_decisions(compiler.repository, draft, base) if base else ())
     try:
-        merged = merge_trees(compiler, project, trees[0], trees[1], trees[2])
+        merged = merge_trees(compiler, project, Trees(trees[0], trees[1], trees[2]), settled)
     except Invalid:
         return False
     result = _files(compiler, project_tree(compiler.repository, info.id, project))

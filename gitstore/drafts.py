@@ -141,6 +141,12 @@ def end_draft(update: Update, state: DraftState) -> None:
         update.remove(state.name.ref, state.ref)
 
 
+def must_exist(state: DraftState) -> None:
+    """Raise NotFound where there is no draft."""
+    if state.head is None:
+        raise NotFound(f"The project {state.name.project} has no draft {state.name.draft}.")
+
+
 def must_stand_at(state: DraftState, head: str) -> None:
     """Raise StaleDraft where the caller named another head than the draft's."""
     if head and head != state.head:

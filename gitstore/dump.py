@@ -12,6 +12,7 @@ from content.record import Record, Redirect
 from content.vocabulary import Kind
 
 Layout = Literal["block", "flow"]
+LAYOUTS: tuple[Layout, ...] = ("block", "flow")
 INDENT = "  "
 
 # A plain scalar must mean the same text to every YAML reader, also to those that know numbers, dates and booleans:

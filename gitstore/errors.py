@@ -75,6 +75,12 @@ class ApprovalRequired(StoreError):
     code = "approval_required"
 
 
+class NotAllowed(StoreError):
+    """What was named turns out to be of a kind that the caller may not write."""
+
+    code = "forbidden"
+
+
 class Conflicts(StoreError):
     """The same field of the same rule was changed differently on the draft and on release."""
 

@@ -5,8 +5,9 @@ A file that only one side touched is taken whole; where rules of it were merged,
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+from content.decision import Decisions, digest
 from content.merge import Conflict, merge
 from content.problem import errors
 from content.record import Placed, Record
@@ -16,6 +17,7 @@ from gitstore.compiler import Compiler
 from gitstore.dump import new_file
 from gitstore.errors import Invalid
 from gitstore.layout import BlobId, Role, TreeId, role_of
+from gitstore.merged_bodies import merge_bodies
 from gitstore.rewrite import rewrite
 from gitstore.snapshot import Snapshot
 
@@ -30,20 +32,27 @@ class MergedFiles:
     conflicts: Sequence[dict[str, object]]
 
 
-def merge_trees(
-    compiler: Compiler, project: str, base: TreeId | None, ours: TreeId, theirs: TreeId | None
-) -> MergedFiles:
-    """Merge what release (`ours`) and the draft (`theirs`) made of `base`; None is a project that is not there.
+class Trees(NamedTuple):
+    """The three states of a project that are merged; None is a project that is not there."""
+
+    base: TreeId | None
+    release: TreeId
+    draft: TreeId | None
+
+
+def merge_trees(compiler: Compiler, project: str, trees: Trees, settled: Decisions) -> MergedFiles:
+    """Merge what release and the draft made of the base, with what was settled before.
 
     Raises Invalid where rules would be lost, because a file that differs cannot be read whole.
     """
-    return _Merging(compiler, project, (base, ours, theirs)).merge()
+    return _Merging(compiler, project, trees, settled).merge()
 
 
 class _Merging:
-    def __init__(self, compiler: Compiler, project: str, trees: Sequence[TreeId | None]) -> None:
+    def __init__(self, compiler: Compiler, project: str, trees: Trees, settled: Decisions) -> None:
         self._compiler = compiler
         self._project = project
+        self._settled = settled
         self._blobs = [_blobs(compiler, tree) for tree in trees]
         self._snapshots = [_snapshot(compiler, project, tree) for tree in trees]
 
@@ -62,15 +71,18 @@ class _Merging:
         base, ours, theirs = (blobs.get(path) for blobs in self._blobs)
         if theirs in (ours, base):
             return []
-        if base == ours:
+        if base == ours or self._is_settled(path, ours):
             files[path] = theirs
             return []
         return [] if role_of(path) is Role.CONTENT else [_file_conflict(self._project, path, (base, ours, theirs))]
 
+    def _is_settled(self, path: str, release: BlobId | None) -> bool:
+        return digest(release) in self._settled.of("file", f"{self._project}/{path}").get("", ())
+
     def _merge_rules(self, kind: Kind, files: dict[str, BlobId | bytes | None]) -> Sequence[Conflict]:
         self._must_be_readable(kind)
         base, ours, theirs = self._sides(kind)
-        merged = merge(base, ours, theirs)
+        merged = merge(base, ours, theirs, self._settled)
         wanted: dict[str, list[Record]] = {}
         for placed in merged.placed:
             wanted.setdefault(placed.file, []).append(placed.record)
@@ -81,6 +93,8 @@ class _Merging:
             content = self._file(kind, path, wanted.get(full))
             if content != self._blobs[1].get(path):
                 files[path] = content
+        if kind is Kind.PAGES:
+            merge_bodies(files, merged.placed, self._snapshots, self._project)
         return merged.conflicts
 
     def _must_be_readable(self, kind: Kind) -> None:

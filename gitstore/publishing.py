@@ -1,17 +1,19 @@
 """Publishing a draft: merge it into release by rule, under the policy that release has now."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from content.decision import Decisions
 from gitstore.advance import Published, Step, advance
 from gitstore.approval import Verdict, review_trailers
 from gitstore.compiler import Compiler
+from gitstore.decisions import read_decisions
 from gitstore.drafts import AFTER_THE_MOVE, DraftName, DraftState, commit_draft, end_draft, project_tree, read_draft
 from gitstore.errors import Conflicts, NotFound, NothingToPublish, StaleDraft, StoreError
 from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
-from gitstore.merging import MergedFiles, merge_trees
+from gitstore.merging import MergedFiles, Trees, merge_trees
 from gitstore.messages import OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM, load_message
 from gitstore.numbering import ensure_manifest, read_index
 from gitstore.repository import Author, Repository, Update
@@ -67,7 +69,8 @@ def _publish_selected(
 ) -> Published:
     """Publish some changes; the draft then takes the publish in, so that it holds only the rest."""
     chosen = replace(state, tree=selected_tree(compiler, update, state, order.ids))
-    step = _step(order, state, merged_tree(compiler, update, chosen), {**trailers, SELECTED_FROM: state.head or ""})
+    tree = merged_tree(compiler, update, chosen, order.ids)
+    step = _step(order, state, tree, {**trailers, SELECTED_FROM: state.head or ""})
     try:
         published = advance(compiler, update, step)
     except NothingToPublish:
@@ -112,16 +115,26 @@ def roll_back(
     return advance(compiler, update, Step(project, release, tree, publisher, text, {ROLLED_BACK_TO: version.commit}))
 
 
-def merge_draft(compiler: Compiler, state: DraftState) -> MergedFiles:
-    """What publishing the draft would change in release's files, and what stands in its way."""
-    return merge_trees(compiler, state.name.project, state.base_tree, state.release_tree, state.tree)
+def merge_draft(compiler: Compiler, state: DraftState, ids: Collection[str] = ()) -> MergedFiles:
+    """What publishing the draft would change in release's files, and what stands in its way.
+
+    What was settled holds; where only the changes with some `ids` are published, what was settled of these.
+    """
+    is_alone = state.base_tree == state.release_tree  # then there is nothing that could have been settled
+    found = () if is_alone else read_decisions(compiler.repository, state.head, state.base, ids)
+    return merge_trees(compiler, state.name.project, trees_of(state), Decisions(found))
 
 
-def merged_tree(compiler: Compiler, update: Update, state: DraftState) -> TreeId:
+def trees_of(state: DraftState) -> Trees:
+    """What a draft's merge is made of."""
+    return Trees(state.base_tree, state.release_tree, state.tree)
+
+
+def merged_tree(compiler: Compiler, update: Update, state: DraftState, ids: Collection[str] = ()) -> TreeId:
     """Write the tree that the project has once the draft is merged; Conflicts where that has to be settled first."""
     if state.base_tree == state.release_tree and state.tree:
         return state.tree
-    merged = merge_draft(compiler, state)
+    merged = merge_draft(compiler, state, ids)
     if merged.conflicts:
         raise Conflicts(_conflict_text(merged.conflicts), merged.conflicts)
     return write_merged(update, state, merged)

@@ -4,7 +4,7 @@ A store is cheap and holds no open repository; pickled, it arrives in another pr
 block, and raise `gitstore.errors` only (and OSError where the machine fails).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,7 +42,12 @@ from gitstore.publishing import PublishOrder
 from gitstore.recent import Recent
 from gitstore.refs import list_drafts
 from gitstore.release import Release
+from gitstore.replacement_plan import ReplaceOrder
+from gitstore.replacing import Preview, Replacing, preview_replacement, replace_all
 from gitstore.repository import Author, Update, update, view
+from gitstore.resolving import Resolved, ResolveOrder, resolve
+from gitstore.reverting import Reverted, RevertOrder, revert
+from gitstore.review_view import ReviewView, view_draft
 from gitstore.snapshot import Snapshot
 from gitstore.versions import Version
 
@@ -222,6 +227,33 @@ class Store:
         """Import rows into a draft as one commit, or say what is wrong with them."""
         with self._writing(namespace) as (compiler, opened):
             return import_rows(compiler, opened, read_draft(opened, name), rows, options, author)
+
+    def revert(self, namespace: str, order: RevertOrder) -> Reverted:
+        """Discard some changes of a draft, all or none, as one commit."""
+        with self._writing(namespace) as (compiler, opened):
+            return revert(compiler, opened, order)
+
+    def preview_replacement(self, namespace: str, order: ReplaceOrder, offset: int, limit: int) -> Preview:
+        """What a search-and-replace would do to a draft: a window of it, and totals."""
+        with self._reading(namespace) as compiler:
+            return preview_replacement(compiler, compiler.repository, order, offset, limit)
+
+    def replace_all(self, namespace: str, order: ReplaceOrder, author: Author) -> Replacing:
+        """Search and replace in a draft, all or nothing, as one commit."""
+        with self._writing(namespace) as (compiler, opened):
+            return replace_all(compiler, opened, order, author)
+
+    def resolve(self, namespace: str, order: ResolveOrder) -> Resolved:
+        """Settle conflicts of a draft with release; the last one merges release into the draft."""
+        with self._writing(namespace) as (compiler, opened):
+            return resolve(compiler, opened, order)
+
+    def view_draft(
+        self, namespace: str, name: DraftName, kinds: Collection[Kind], offset: int, limit: int
+    ) -> ReviewView:
+        """What a draft changes, rule by rule, in a window, and what that does."""
+        with self._reading(namespace) as compiler:
+            return view_draft(compiler, name, kinds, offset, limit)
 
     def discard(self, namespace: str, name: DraftName) -> None:
         """Throw a draft away."""

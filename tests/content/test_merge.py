@@ -1,10 +1,13 @@
 """Laws of the three-way merge, held against a naive model, and its documented decisions one by one."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from content.decision import Decision, Decisions, digest
 from content.merge import WHOLE_RULE, Conflict, Merge, merge
 from content.record import Page, Placed, Record, Redirect
 from content.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
@@ -279,3 +282,54 @@ def _facts(conflict: Conflict) -> str:
 def _undisputed(merged: Merge[Record], disputed: set[str]) -> dict[str, Placed[Record]]:
     kept = {placed.record.identity: Placed(placed.record, placed.file) for placed in merged.placed}
     return {key: placed for key, placed in kept.items() if key not in disputed}
+
+
+def settled_with(conflicts: Iterable[Conflict]) -> Decisions:
+    """Decisions for the draft's value of these conflicts."""
+    return Decisions(
+        Decision(str(each.wire()["kind"]), each.id, each.field, digest(each.release)) for each in conflicts
+    )
+
+
+@given(three_states(), st.integers(0, 1 << 16))
+def test_what_is_settled_is_no_conflict_and_has_the_drafts_value(
+    states: tuple[State, State, State], chosen: int
+) -> None:
+    """Whichever of the conflicts they are; the others stay, and nothing else of the merge changes."""
+    before = merge(*states)
+    picked = [each for number, each in enumerate(before.conflicts) if chosen >> number & 1]
+    after = merge(*states, settled_with(picked))
+    assert after.conflicts == tuple(each for each in before.conflicts if each not in picked)
+    expected, values = {key: naive_fields(placed) for key, placed in state(before).items()}, states[2]
+    for each in picked:
+        if each.field == WHOLE_RULE:
+            expected[each.identity] = naive_fields(values.get(each.identity))
+        else:
+            rule = {**(expected[each.identity] or {}), each.field: each.draft}
+            expected[each.identity] = {name: value for name, value in rule.items() if value is not None}
+    assert {key: naive_fields(placed) for key, placed in state(after).items()} == {
+        key: fields for key, fields in expected.items() if fields is not None
+    }
+
+
+@given(three_states(), three_states())
+def test_a_decision_on_a_value_that_release_has_no_more_says_nothing(
+    states: tuple[State, State, State], others: tuple[State, State, State]
+) -> None:
+    stale = [
+        each
+        for each in merge(*others).conflicts
+        if each.identity not in states[1] or each.release not in (naive_fields(states[1][each.identity]) or {}).values()
+    ]
+    stale = [each for each in stale if each.field != WHOLE_RULE and each.release is not None]
+    assert merge(*states, settled_with(stale)) == merge(*states)
+
+
+def test_a_settled_value_holds_also_where_it_is_that_of_the_base() -> None:
+    """A decision against release is not the same as having changed nothing."""
+    rule = Redirect(RedirectType.BASIC, "/a", "/base", RedirectStatus.FOUND)
+    base: State = {"/a": Placed(rule, FILE)}
+    ours: State = {"/a": Placed(replace(rule, target="/release"), FILE)}
+    settled = Decisions([Decision("redirect", rule.id, "target", digest("/release"))])
+    assert state_of(merge(base, ours, base, settled)) == rows(base)
+    assert state_of(merge(base, ours, base)) == rows(ours)

@@ -1,0 +1,40 @@
+"""Decisions on conflicts, kept in the trailers of a draft's own commits, so that they travel with its branch."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from itertools import islice
+
+from content.decision import Decision
+from gitstore.layout import CommitId
+from gitstore.repository import Repository
+
+_TRAILER = re.compile(r"Settled: (redirect|page|file) ([0-9a-f]{16}) ([A-Za-z]+|-) ([0-9a-f]{16})")
+_WHOLE = "-"
+_LONGEST = 10_000
+"""The commits of a draft that are looked through at most; a draft of more settles by merging."""
+
+
+def dump_decisions(text: str, decisions: Iterable[Decision]) -> str:
+    """A commit message with the decisions as trailers."""
+    lines = [f"Settled: {kind} {id_} {field or _WHOLE} {seen}" for kind, id_, field, seen in sorted(set(decisions))]
+    return "\n".join([text, "", *lines]) + "\n"
+
+
+def read_decisions(
+    repository: Repository, head: CommitId | None, base: CommitId, ids: Collection[str] = ()
+) -> list[Decision]:
+    """What was decided on a draft since it last took release in, or since it began; with `ids` only on these records."""
+    found = _decisions(repository, head, base) if head else iter(())
+    return [decision for decision in found if not ids or decision.id in ids]
+
+
+def _decisions(repository: Repository, head: CommitId, base: CommitId) -> Iterator[Decision]:
+    for info in islice(repository.first_parents(head), _LONGEST):
+        if info.id == base:
+            return
+        for line in info.message.splitlines():
+            if found := _TRAILER.fullmatch(line):
+                kind, id_, field, seen = found.groups()
+                yield Decision(kind, id_, "" if field == _WHOLE else field, seen)
+        if base in info.parents:
+            return
