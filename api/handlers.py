@@ -21,6 +21,8 @@ _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.StaleDraft: 409,
     store.LostRace: 409,
     store.NothingToPublish: 409,
+    store.NothingToChange: 409,
+    store.DraftExists: 409,
     store.Conflicts: 409,
     store.Invalid: 422,
     store.ApprovalRequired: 403,

@@ -17,6 +17,7 @@ from gitstore.changes import ChangesByKind
 from gitstore.history import Publish
 from gitstore.listing import Item
 from gitstore.live import LiveProject
+from gitstore.lives import Lived
 from gitstore.namespaces import Namespace
 from gitstore.review_view import ReviewView
 from gitstore.store import DraftReport
@@ -166,6 +167,11 @@ def publish_record(found: Publish) -> dict[str, Any]:
         "served": found.served,
         "changes": counts(found.counts),
     }
+
+
+def lived(found: Lived) -> dict[str, Any]:
+    """One publish in the life of a rule, and what it did to the rule."""
+    return {**publish_record(found.publish), "change": found.change["change"], "fields": found.change["fields"]}
 
 
 def changes(found: ChangesByKind) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench import listings, machine, matching, polling, publishing, reads, starting, validation
+from bench import histories, listings, machine, matching, polling, publishing, reads, starting, validation
 from bench.figure import Figure, print_figures, print_head
 from bench.workbench import Workbench, prepare_environment
 
@@ -21,6 +21,7 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "match": matching.measure,
     "list": listings.measure,
     "start": starting.measure,
+    "history": histories.measure,
 }
 
 

@@ -19,7 +19,8 @@ from gitstore.drafts import DraftName
 from gitstore.edits import Delete, Edit, Put
 from gitstore.importing import ImportOptions
 from gitstore.project_file import ProjectFile
-from gitstore.store import DRAFT, Store
+from gitstore.states import DRAFT
+from gitstore.store import Store
 from tests.service import Service
 
 _DRAFT = "listings"

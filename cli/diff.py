@@ -11,7 +11,7 @@ from content.diff import count
 from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind
 from gitstore.messages import count_text
-from gitstore.store import DRAFT, PUBLISHED
+from gitstore.states import DRAFT, PUBLISHED
 
 
 @click.command("diff")

@@ -32,7 +32,7 @@ from gitstore.drafts import DraftName
 from gitstore.edits import Delete
 from gitstore.messages import count_text
 from gitstore.reverting import RevertOrder
-from gitstore.store import DRAFT, PUBLISHED
+from gitstore.states import DRAFT, PUBLISHED
 
 
 @click.group("edit")

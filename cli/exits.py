@@ -35,8 +35,10 @@ class Failed(Exception):
     """The machine did not let the command do its work."""
 
 
-_STALE = (errors.StaleDraft, errors.StaleItem)
-_PROBLEMS = (errors.Invalid, errors.Conflicts, errors.NothingToPublish, *_STALE, errors.ApprovalRequired)
+_PROBLEMS = (
+    *(errors.Invalid, errors.Conflicts, errors.StaleDraft, errors.StaleItem, errors.ApprovalRequired),
+    *(errors.NothingToPublish, errors.NothingToChange, errors.DraftExists),
+)
 _WRONG_USE = (WrongUse, errors.NotFound, errors.AlreadyExists, errors.BadRequest, SettingRefused, click.UsageError)
 
 

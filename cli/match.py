@@ -10,7 +10,7 @@ from cli.output import print_json, print_lines
 from cli.setup import data_option, json_option, namespace_argument, open_store, project_argument
 from content.match import Answer, Chain, Match
 from content.request import parse_request
-from gitstore.store import PUBLISHED
+from gitstore.states import PUBLISHED
 
 
 @click.command("match")
@@ -22,7 +22,7 @@ from gitstore.store import PUBLISHED
     default=PUBLISHED,
     show_default=True,
     metavar="STATE",
-    help="published, draft, or a version: a publish number or SHA.",
+    help="published, draft, a version (publish number or SHA), or a branch.",
 )
 @click.option("--draft", default="main", show_default=True, metavar="NAME", help="The draft that --at draft means.")
 @json_option

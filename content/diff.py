@@ -47,7 +47,7 @@ class Change:
     @property
     def identity(self) -> str:
         """The source of the redirect, or the path of the page."""
-        return self._record.identity
+        return (self.new or self._record).identity  # every record is true; 100,000 ask
 
     @property
     def id(self) -> str:

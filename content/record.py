@@ -16,6 +16,11 @@ def identity_id(identity: str) -> str:
     return sha256(identity.encode()).hexdigest()[:16]
 
 
+def id_bytes(identity: str) -> bytes:
+    """The same as 8 bytes."""
+    return sha256(identity.encode()).digest()[:8]
+
+
 @dataclass(frozen=True, slots=True)
 class Redirect:
     """One redirect rule; `note` and `tags` are for people and never reach an agent."""

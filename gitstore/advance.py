@@ -19,7 +19,7 @@ from gitstore.drafts import project_tree
 from gitstore.errors import NothingToPublish
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.messages import PUBLISHED_BY, dump_message, publish_message, signature
-from gitstore.numbering import ensure_manifest
+from gitstore.numbering import Made, ensure_manifest
 from gitstore.repository import Author, Update
 from gitstore.snapshot import Snapshot
 
@@ -61,7 +61,7 @@ def advance(compiler: Compiler, update: Update, step: Step) -> Published:
         _compile(compiler, step, (old, new), changes)
     counts = {kind: count(of_kind) for kind, of_kind in changes.items()}
     commit = _commit(update, step, counts)
-    manifest = ensure_manifest(compiler, commit)
+    manifest = ensure_manifest(compiler, commit, Made(step.project, (before, step.tree), changes, counts))
     update.move(RELEASE_REF, step.release, commit)
     with suppress(OSError):  # the publish has happened; what could not be removed is removed after the next one
         clean_releases(compiler.paths, manifest)

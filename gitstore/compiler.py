@@ -43,6 +43,14 @@ class Compiler:
         files = [File(shown(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)]
         return take_snapshot(project, tree, files, self.repository, self._parts)
 
+    def forget(self) -> None:
+        """Let go of what was read: for a walk through a long history."""
+        self._snapshots.clear()
+
+    def excerpt(self, project: str, files: Sequence[File]) -> Snapshot:
+        """Some files of a project, as if there were no others."""
+        return take_snapshot(project, TreeId(""), files, self.repository, self._parts)
+
     def release(self, project: str, tree: TreeId) -> Release:
         """The release of a tree; compiled where the file is missing or damaged. Invalid where its content is wrong."""
         found = self._open(project, tree)

@@ -48,6 +48,11 @@ class NamespacePaths:
         """One index of published versions per project."""
         return self.compiled / "versions"
 
+    @property
+    def changes(self) -> Path:
+        """One log of changes per project."""
+        return self.compiled / "changes"
+
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory:

@@ -57,6 +57,18 @@ class StaleDraft(StoreError):
     code = "stale_draft"
 
 
+class DraftExists(StoreError):
+    """There is a draft of that name already, and it would be lost."""
+
+    code = "draft_exists"
+
+
+class NothingToChange(StoreError):
+    """What was asked for is so already."""
+
+    code = "nothing_to_change"
+
+
 class LostRace(StoreError):
     """Another writer moved the branch first; nothing was written, the caller may try again."""
 

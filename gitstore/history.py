@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from content.diff import Counts
 from content.vocabulary import Kind
-from gitstore.changes import ChangesByKind, changes_between, count_changes
+from gitstore.changes import ChangesByKind
 from gitstore.compiler import Compiler
-from gitstore.layout import CommitId, TreeId
+from gitstore.counting import counted
+from gitstore.layout import CommitId
 from gitstore.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, ROLLED_BACK_TO, WRITTEN_BY, load_message, signature
 from gitstore.numbering import ensure_manifest, read_index
 from gitstore.repository import Repository
-from gitstore.snapshot import Snapshot
+from gitstore.tree_changes import known_changes
 from gitstore.versions import Version, VersionIndex
 
 
@@ -44,7 +45,7 @@ def version_index(compiler: Compiler, project: str) -> VersionIndex:
 def list_publishes(compiler: Compiler, project: str, offset: int, limit: int) -> tuple[list[Publish], int]:
     """A window of the history, newest first, and how many publishes there are."""
     index = version_index(compiler, project)
-    versions = index.window(offset, limit)
+    versions = counted(compiler, project, index, index.window(offset, limit))
     return [read_publish(compiler, project, index, version) for version in versions], index.last
 
 
@@ -63,25 +64,14 @@ def read_publish(compiler: Compiler, project: str, index: VersionIndex, version:
         trailers.get(OVERRIDE, ""),
         trailers.get(ROLLED_BACK_TO, ""),
         text,
-        version.counts or count_changes(*_states(compiler, project, index, version)),
+        version.counts or counted(compiler, project, index, [version])[0].counts or {},
         not version.refused,
     )
 
 
 def publish_changes(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> ChangesByKind:
     """What a publish changed, rule by rule."""
-    return changes_between(*_states(compiler, project, index, version))
-
-
-def _states(
-    compiler: Compiler, project: str, index: VersionIndex, version: Version
-) -> tuple[Snapshot | None, Snapshot | None]:
-    before = index.get(version.number - 1).tree if version.number > 1 else None
-    return _snapshot(compiler, project, before), _snapshot(compiler, project, version.tree)
-
-
-def _snapshot(compiler: Compiler, project: str, tree: TreeId | None) -> Snapshot | None:
-    return compiler.snapshot(project, tree) if tree else None
+    return known_changes(compiler, project, index.tree_before(version), version.tree)
 
 
 def _second_parent_author(repository: Repository, parents: tuple[CommitId, ...]) -> str:

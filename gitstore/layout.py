@@ -10,6 +10,7 @@ TreeId = NewType("TreeId", str)
 BlobId = NewType("BlobId", str)
 """Ids are 40 lower-case hex digits as text; bytes end in the modules that speak to dulwich."""
 
+BRANCH_PREFIX = "refs/heads/"
 RELEASE_REF = "refs/heads/release"
 DRAFT_PREFIX = "refs/heads/draft/"
 PROJECT_FILE = "project.yaml"

@@ -4,33 +4,52 @@ Every first-parent commit that changed a project's folder is a version of that p
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
+from typing import NamedTuple
 
 from content.diff import Counts
+from content.diff import count as tally
 from content.names import is_name
 from content.vocabulary import Kind
-from gitstore.changes import count_changes
+from gitstore.change_log import append_blocks, dump_block
+from gitstore.changes import ChangesByKind
 from gitstore.compiler import Compiler, once_at_a_time
-from gitstore.errors import Invalid
+from gitstore.errors import Invalid, OutOfSpace
 from gitstore.layout import CommitId, TreeId
 from gitstore.manifest import Manifest, ProjectEntry, load_manifest, store_manifest
+from gitstore.refusals import note_refusals, read_refusals
 from gitstore.repository import CommitInfo, Repository
-from gitstore.versions import Version, VersionIndex, holds, write_versions
+from gitstore.tree_changes import known_changes
+from gitstore.versions import Version, VersionIndex, amend_versions, holds, write_versions
 
 Rows = dict[str, list[Version]]
+Logged = dict[str, list[bytes]]
 _COUNT_AT_MOST = 20
-"""Commits whose changes are counted while a manifest is made; those of a longer history when somebody asks."""
+"""Commits whose changes are looked at while a manifest is made; those of a longer history when somebody asks."""
 _NONE_YET = Manifest(CommitId(""))
 
 
-def ensure_manifest(compiler: Compiler, commit: CommitId) -> Manifest:
-    """The manifest of a release commit, made now where it is missing, with every release that it names compiled."""
+class Made(NamedTuple):
+    """What a publish that is under way changes, for whoever numbers it: it was looked at already."""
+
+    project: str
+    trees: tuple[TreeId | None, TreeId | None]
+    changes: ChangesByKind
+    counts: dict[Kind, Counts]
+
+
+def ensure_manifest(compiler: Compiler, commit: CommitId, made: Made | None = None) -> Manifest:
+    """The manifest of a release commit, made now where it is missing, with every release that it names compiled.
+
+    `made` is what the commit changed, where its maker knows.
+    """
     found = load_manifest(compiler.paths.manifests, commit)
     if found:
         return found
     with once_at_a_time(compiler.paths):
-        base, rows = _number(compiler, commit)
+        base, rows = _number(compiler, commit, made)
     entries = {name: _serve(compiler, name, base.projects.get(name), versions[-1]) for name, versions in rows.items()}
     manifest = base.with_projects(commit, entries)
     store_manifest(compiler.paths.manifests, manifest)
@@ -55,19 +74,30 @@ def read_index(compiler: Compiler, name: str, last: int, commit: CommitId) -> Ve
 def _renumber(compiler: Compiler, name: str, commit: CommitId) -> None:
     """Write a project's index from the history that leads to `commit`."""
     with once_at_a_time(compiler.paths):
-        rows = _walk(compiler, _NONE_YET, list(compiler.repository.first_parents(commit))[::-1])
-        write_versions(compiler.paths.versions / name, rows[name])
+        rows = _walk(compiler, _NONE_YET, list(compiler.repository.first_parents(commit))[::-1], {})
+        _write(compiler, name, rows[name])
 
 
-def _number(compiler: Compiler, commit: CommitId) -> tuple[Manifest, Rows]:
+def _write(compiler: Compiler, name: str, versions: list[Version]) -> None:
+    """Write versions to a project's index, those that were found wrong once marked as such."""
+    wrong = read_refusals(compiler.repository.path, name)
+    marked = [replace(version, refused=version.commit in wrong) for version in versions] if wrong else versions
+    write_versions(compiler.paths.versions / name, marked)
+
+
+def _number(compiler: Compiler, commit: CommitId, made: Made | None) -> tuple[Manifest, Rows]:
     """Number what came since the newest manifest on the way back, and write it to the indexes."""
     base, commits = _unknown(compiler, commit)
-    rows = _walk(compiler, base, commits)
+    logged: Logged = {}
+    rows = _walk(compiler, base, commits, logged, made)
     if not all(_continues(compiler, base, name) for name in rows):
-        base, commits = _NONE_YET, list(compiler.repository.first_parents(commit))[::-1]
-        rows = _walk(compiler, base, commits)
+        base, commits, logged = _NONE_YET, list(compiler.repository.first_parents(commit))[::-1], {}
+        rows = _walk(compiler, base, commits, logged)
     for name, versions in rows.items():
-        write_versions(compiler.paths.versions / name, versions)
+        _write(compiler, name, versions)
+    for name, blocks in logged.items():
+        with suppress(OutOfSpace, OSError):  # whoever asks for the life of a rule finds out, and reads it from Git
+            append_blocks(compiler.paths.changes / name, blocks)
     return base, rows
 
 
@@ -88,7 +118,10 @@ def _continues(compiler: Compiler, base: Manifest, name: str) -> bool:
     return holds(compiler.paths.versions / name, entry.newest, entry.newest_commit) if entry else True
 
 
-def _walk(compiler: Compiler, base: Manifest, commits: Sequence[CommitInfo]) -> Rows:
+def _walk(
+    compiler: Compiler, base: Manifest, commits: Sequence[CommitInfo], logged: Logged, made: Made | None = None
+) -> Rows:
+    """The versions that the commits make; while they are few, their changes are counted, and `logged` takes them."""
     repository = compiler.repository
     before = project_trees(repository, repository.commit(base.commit).tree) if base.commit else {}
     numbers = {name: count(entry.newest + 1) for name, entry in base.projects.items()}
@@ -99,17 +132,21 @@ def _walk(compiler: Compiler, base: Manifest, commits: Sequence[CommitInfo]) -> 
             old, new = before.get(name), after.get(name)
             if old != new:
                 number = next(numbers.setdefault(name, count(1)))
-                counts = _count(compiler, name, old, new) if len(commits) <= _COUNT_AT_MOST else None
+                known = _look(compiler, name, (old, new), made) if len(commits) <= _COUNT_AT_MOST else None
+                if known:
+                    logged.setdefault(name, []).append(dump_block(number, info.id, known.changes))
+                counts = known.counts if known else None
                 rows.setdefault(name, []).append(Version(number, info.id, new, info.time, counts))
         before = after
     return rows
 
 
-def _count(compiler: Compiler, name: str, *trees: TreeId | None) -> dict[Kind, Counts]:
-    try:
-        return count_changes(*(compiler.snapshot(name, tree) if tree else None for tree in trees))
-    except Invalid:  # a tree that cannot even be read as a project has no rules to count
-        return dict.fromkeys(Kind, Counts(0, 0, 0))
+def _look(compiler: Compiler, name: str, trees: tuple[TreeId | None, TreeId | None], made: Made | None) -> Made:
+    """What a commit changed in a project: known to its maker, or seen in its trees."""
+    if made and made.project == name and made.trees == trees:
+        return made
+    changes = known_changes(compiler, name, *trees)
+    return Made(name, trees, changes, {kind: tally(of_kind) for kind, of_kind in changes.items()})
 
 
 def _serve(compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version) -> ProjectEntry:
@@ -119,15 +156,26 @@ def _serve(compiler: Compiler, name: str, before: ProjectEntry | None, newest: V
     failed = _failure(compiler, name, newest)
     if not failed:
         return _entry(newest, newest)
+    wrong = [newest]
+    served = _last_right(compiler, name, before, newest, wrong)
+    note_refusals(compiler.repository.path, name, [version.commit for version in wrong])
     with once_at_a_time(compiler.paths):
-        write_versions(compiler.paths.versions / name, [replace(newest, refused=True)])
+        amend_versions(compiler.paths.versions / name, [replace(version, refused=True) for version in wrong])
+    return _entry(served or newest, newest, servable=served is not None, failed=failed)
+
+
+def _last_right(
+    compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version, wrong: list[Version]
+) -> Version | None:
+    """The newest version that is right, no older than what was served `before`; `wrong` takes those on the way."""
     for number in range(newest.number - 1, before.number - 1 if before else 0, -1):
         version = read_index(compiler, name, newest.number, newest.commit).get(number)
         if version.tree is None:
             break
         if not _failure(compiler, name, version):
-            return _entry(version, newest, failed=failed)
-    return _entry(newest, newest, servable=False, failed=failed)
+            return version
+        wrong.append(version)
+    return None
 
 
 def _failure(compiler: Compiler, name: str, version: Version) -> str:

@@ -11,15 +11,17 @@ from typing import NamedTuple
 from dulwich.errors import FileFormatException
 from dulwich.file import FileLocked
 from dulwich.objects import ZERO_SHA, ObjectID
-from dulwich.refs import DiskRefsContainer, Ref
+from dulwich.refs import DiskRefsContainer, Ref, check_ref_format
 
 from gitstore.durable import sync_directory, translated
 from gitstore.errors import AlreadyExists, Broken, Busy, LostRace
-from gitstore.layout import DRAFT_PREFIX, CommitId
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId
 from gitstore.lock import PACKED_REFS, RepositoryLock
 
 _HEX = re.compile(r"[0-9a-f]{40}")
 _GIT_LOCK_WAIT = 1.0
+_LONGEST_REF, _LONGEST_NAME = 1_000, 250
+"""Bytes: of a whole ref, and of each folder of it, with room for Git's `.lock`."""
 _POLL_SECONDS = 0.005
 
 
@@ -56,6 +58,16 @@ def read_ref(repository: Path, ref: str) -> CommitId | None:
     if not _HEX.fullmatch(text):
         raise Broken(f"The ref {ref} of {repository.name} is damaged: it does not name a commit.")
     return CommitId(text)
+
+
+def is_branch_ref(ref: str) -> bool:
+    """Tell whether the text may be the ref of a branch: what Git allows, and a file system can name."""
+    try:
+        name = ref.encode()
+    except UnicodeEncodeError:
+        return False
+    short = len(name) <= _LONGEST_REF and all(len(part) <= _LONGEST_NAME for part in name.split(b"/"))
+    return short and ref.startswith(BRANCH_PREFIX) and check_ref_format(Ref(name))
 
 
 def list_drafts(repository: Path, project: str) -> dict[str, CommitId]:

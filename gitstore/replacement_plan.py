@@ -13,11 +13,11 @@ from content.record import Placed, Record
 from content.record_rules import record_problems
 from content.replacement import FIELDS, Replacement, ReplacementRefused, with_fields
 from content.vocabulary import Kind
-from gitstore.changes import changes_between
 from gitstore.compiler import Compiler
+from gitstore.draft_changes import draft_changes
 from gitstore.drafts import DraftName, DraftState, must_stand_at, read_draft, snapshot_of
 from gitstore.errors import Invalid, NotFound
-from gitstore.listing import Query, list_items
+from gitstore.listing import Draft, Query, Span, list_items
 from gitstore.repository import Repository
 from gitstore.snapshot import Snapshot
 
@@ -76,8 +76,9 @@ def plan_replacement(
 
 
 def _replaced(kind: Kind, before: Snapshot | None, working: Snapshot, order: ReplaceOrder) -> Iterator[Replaced]:
-    changes = changes_between(before, working)[kind] if order.where.change else ()
-    items, _ = list_items(working, kind, changes, order.where, 0, working.count(kind) + len(changes))
+    changes = draft_changes(kind, before, working)
+    whole = Span(0, working.count(kind) + changes.removed)
+    items = list_items(Draft(kind, before, working, changes), order.where, whole).items
     fields = [name for name in FIELDS[item_kind(kind)] if name in order.fields]
     _must_be_there(working, order)
     for item in items:

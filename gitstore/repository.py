@@ -34,6 +34,7 @@ from gitstore import refs
 from gitstore.errors import BadRequest, Broken, Invalid
 from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId, is_safe_name
 from gitstore.objects import ObjectWriter
+from gitstore.plain_commit import PlainCommit, parse_plain, read_loose
 
 T = TypeVar("T")
 S = TypeVar("S", bound=ShaFile)
@@ -119,7 +120,18 @@ class Repository:
 
     def commit(self, commit_id: CommitId) -> CommitInfo:
         """Read a commit."""
-        return self._read(commit_id, Commit, _commit_info)
+        data = read_loose(self.path, commit_id) or self._packed(commit_id)
+        plain = parse_plain(commit_id, data)
+        return _plain_info(commit_id, plain) if plain else self._read(commit_id, Commit, _commit_info)
+
+    def _packed(self, commit_id: CommitId) -> bytes:
+        """The bytes of a commit, quickly; none where there is no such one, or reading it has to be tried again."""
+        try:
+            kind, data = self._repo.object_store.get_raw(ObjectID(commit_id.encode()))
+        except _DAMAGE as ex:
+            clear_frames(ex.__traceback__)
+            return b""
+        return data if kind == Commit.type_num else b""
 
     def entries(self, tree_id: TreeId) -> list[Entry]:
         """The entries of a folder, in Git's order; bytes of a name that are not UTF-8 are escaped as lone surrogates."""
@@ -234,6 +246,12 @@ def _commit_info(commit: Commit) -> CommitInfo:
         min(max(commit.commit_time or 0, 0), _LAST_SECOND),
         commit.message.decode(errors="replace"),
     )
+
+
+def _plain_info(commit_id: CommitId, found: PlainCommit) -> CommitInfo:
+    parents = tuple(map(CommitId, found.parents))
+    author, time_ = Author(found.name, found.email), min(found.time, _LAST_SECOND)
+    return CommitInfo(commit_id, TreeId(found.tree), parents, author, time_, found.message)
 
 
 def _entries(tree: Tree) -> list[Entry]:

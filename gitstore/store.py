@@ -32,9 +32,10 @@ from gitstore.errors import BadRequest, Invalid, NotFound, StoreError
 from gitstore.founding import Founding
 from gitstore.history import Publish
 from gitstore.importing import Imported, ImportOptions, import_rows
-from gitstore.layout import TreeId
+from gitstore.layout import CommitId, TreeId
 from gitstore.listing import Draft, Item, Listed, Query, Span, find_item, list_items
 from gitstore.live import Live, LiveNamespace, LiveProject
+from gitstore.lives import Lived, read_life
 from gitstore.namespaces import Namespace
 from gitstore.part_store import PartStore
 from gitstore.project_file import ProjectFile
@@ -42,6 +43,7 @@ from gitstore.publishing import PublishOrder
 from gitstore.recent import Recent
 from gitstore.refs import list_drafts
 from gitstore.release import Release
+from gitstore.reopening import reopen
 from gitstore.replacement_plan import ReplaceOrder
 from gitstore.replacing import Preview, Replacing, preview_replacement, replace_all
 from gitstore.repository import Author, Update, update, view
@@ -49,10 +51,9 @@ from gitstore.resolving import Resolved, ResolveOrder, resolve
 from gitstore.reverting import Reverted, RevertOrder, revert
 from gitstore.review_view import ReviewView, view_draft
 from gitstore.snapshot import Snapshot
+from gitstore.states import BASE, PUBLISHED, State, must_be_readable, read_base, read_state
 from gitstore.versions import Version
 
-PUBLISHED = "published"
-DRAFT = "draft"
 _DRAFTS_AT_HAND = 4
 """States of drafts whose changes are kept, for paging; one with 100,000 changes takes some 8 MB."""
 
@@ -255,6 +256,15 @@ class Store:
         with self._reading(namespace) as compiler:
             return view_draft(compiler, name, kinds, offset, limit)
 
+    def reopen(
+        self, namespace: str, name: DraftName, word: str, author: Author, message: str = "", head: str = ""
+    ) -> tuple[CommitId, dict[Kind, Counts]]:
+        """Make a draft of an old version's rules and pages; gives its head, and how much it changes against release."""
+        version = self.version(namespace, name.project, word)
+        with self._writing(namespace) as (compiler, opened):
+            commit, changes = reopen(compiler, opened, name, version, author, message, head)
+            return commit, {kind: count(of_kind) for kind, of_kind in changes.items()}
+
     def discard(self, namespace: str, name: DraftName) -> None:
         """Throw a draft away."""
         with self._writing(namespace) as (_, opened):
@@ -279,6 +289,17 @@ class Store:
         with self._reading(namespace) as compiler:
             return history.list_publishes(compiler, project, offset, limit)
 
+    def life(
+        self, namespace: str, project: str, kind: Kind, identity: str, window: slice, patience: float = float("inf")
+    ) -> tuple[list[Lived], int]:
+        """A window of what publishes did to one record, newest first, and how many they are.
+
+        Busy where a history that nobody read yet takes longer than the seconds of `patience`; what was read stays.
+        """
+        self.project(namespace, project)
+        with self._reading(namespace) as compiler:
+            return read_life(compiler, project, kind, identity, window, patience)
+
     def publish_detail(self, namespace: str, project: str, word: str) -> tuple[Publish, ChangesByKind]:
         """One publish with what it changed, rule by rule."""
         version = self.version(namespace, project, word)
@@ -287,15 +308,17 @@ class Store:
             changes = history.publish_changes(compiler, project, index, version)
             return history.read_publish(compiler, project, index, version), changes
 
-    # Any state: `published`, `draft` (or the name of one, by `draft`), or a version
+    # Any state: what a word stands for, as `gitstore.states` tells; `draft` is the name of the draft that is meant
 
     def matcher(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> Matcher:
         """Answers requests as a state of the project does."""
         if at == PUBLISHED:
             return self.project(namespace, project).release.matcher
-        if at == DRAFT:
-            return matcher_of(self.snapshot(namespace, project, at, draft))
-        return self.release(namespace, project, at)[1].matcher
+        with self._reading(namespace) as compiler:
+            state = self._state(compiler, project, at, draft)
+            if state.version:
+                return compiler.release(project, state.tree).matcher
+            return matcher_of(compiler.snapshot(project, state.tree))
 
     def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
         """Every error and warning of a state of the project."""
@@ -308,22 +331,22 @@ class Store:
         return [placed.record for placed in self.snapshot(namespace, project, at, draft).placed(kind)]
 
     def diff(self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT) -> ChangesByKind:
-        """What leads from one state of the project to another."""
-        return changes_between(*(self.snapshot(namespace, project, at, draft) for at in (old, new)))
+        """What leads from one state of the project to another; as `old`, `base` is where `new` left release."""
+        with self._reading(namespace) as compiler:
+            after = self._state(compiler, project, new, draft)
+            before = read_base(compiler, project, after) if old == BASE else self._state(compiler, project, old, draft)
+            snapshots = [compiler.snapshot(project, state.tree) for state in (before, after)]
+        must_be_readable(*snapshots)
+        return changes_between(*snapshots)
 
     def snapshot(self, namespace: str, project: str, at: str, draft: str = DEFAULT_DRAFT) -> Snapshot:
         """A state of the project, whole."""
-        if at == PUBLISHED:
-            tree = self.project(namespace, project).entry.tree
-        elif at == DRAFT:
-            with self._reading(namespace) as compiler:
-                tree = read_draft(compiler.repository, DraftName(project, draft)).tree
-        else:
-            tree = self.version(namespace, project, at).tree
-        if tree is None:
-            raise NotFound(f"The project {project} is not there in that state.")
         with self._reading(namespace) as compiler:
-            return compiler.snapshot(project, tree)
+            return compiler.snapshot(project, self._state(compiler, project, at, draft).tree)
+
+    def _state(self, compiler: Compiler, project: str, at: str, draft: str) -> State:
+        entry = self.project(compiler.paths.name, project).entry
+        return read_state(compiler, project, entry, at, draft)
 
     # For the parts of the service that are not about content
 

@@ -7,7 +7,7 @@ has a checksum of its own; an index that is damaged or gone is made anew by whoe
 
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
@@ -60,11 +60,33 @@ class VersionIndex:
             raise NotFound(f"There is no publish {number}; the newest is {self.last}.")
         return self._entries(number - 1, number)[0]
 
+    def pick(self, numbers: Sequence[int]) -> list[Version]:
+        """Versions by publish number, in the order asked."""
+        if not numbers:
+            return []
+        oldest = min(numbers)
+        try:
+            data = _read_bytes(self._path, oldest - 1, max(numbers))
+            return [_load(number, data[(at := (number - oldest) * _SIZE) : at + _SIZE]) for number in numbers]
+        except _Damaged:
+            return [self.get(number) for number in numbers]
+
+    def tree_before(self, version: Version) -> TreeId | None:
+        """What the project was before a version; None where it was not there."""
+        return self.get(version.number - 1).tree if version.number > 1 else None
+
     def window(self, offset: int, limit: int) -> list[Version]:
         """Versions newest first, `offset` skipped, at most `limit`."""
         newest = self.last - offset
         oldest = max(newest - limit, 0)
         return self._entries(oldest, newest)[::-1] if newest > 0 else []
+
+    def commits(self) -> list[bytes]:
+        """The commits of all versions, oldest first, 20 bytes each."""
+        try:
+            return _read_commits(self._path, self.last)
+        except _Damaged:
+            return [bytes.fromhex(version.commit) for version in self._entries(0, self.last)]
 
     def resolve(self, word: str) -> Version:
         """A version by publish number or by 7 to 40 hex digits of its SHA.
@@ -110,12 +132,27 @@ class VersionIndex:
             raise Broken("The index of versions cannot be read.") from ex
 
 
+def is_version_word(word: str) -> bool:
+    """Tell whether a word can name a version at all."""
+    return _NUMBER.fullmatch(word) is not None or _SHA.fullmatch(word.lower()) is not None
+
+
 def write_versions(path: Path, versions: list[Version]) -> None:
-    """Write entries at their numbers' places; the others stay."""
+    """Write entries at their numbers' places. Those before stay; those after belong to another history, and go."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("r+b" if path.exists() else "w+b") as file:
         file.seek((versions[0].number - 1) * _SIZE)
         file.write(b"".join(map(_dump, versions)))
+        file.truncate()
+
+
+def amend_versions(path: Path, versions: Iterable[Version]) -> None:
+    """Write what became known of versions, at each place where the index still has that commit."""
+    for version in versions:
+        if holds(path, version.number, version.commit):
+            with path.open("r+b") as file:
+                file.seek((version.number - 1) * _SIZE)
+                file.write(_dump(version))
 
 
 def holds(path: Path, number: int, commit: CommitId) -> bool:
@@ -126,13 +163,26 @@ def holds(path: Path, number: int, commit: CommitId) -> bool:
         return False
 
 
-def _read(path: Path, start: int, end: int) -> list[Version]:
+def _read_bytes(path: Path, start: int, end: int) -> bytes:
     try:
         with path.open("rb") as file:
             file.seek(start * _SIZE)
-            data = file.read((end - start) * _SIZE)
+            return file.read((end - start) * _SIZE)
     except FileNotFoundError as ex:
         raise _Damaged from ex
+
+
+def _read_commits(path: Path, last: int) -> list[bytes]:
+    """The commits alone: 10,000 in a few milliseconds."""
+    data = _read_bytes(path, 0, last)
+    for at in _starts(last):
+        if data[at + _ENTRY.size : at + _SIZE] != _CRC.pack(crc32(data[at : at + _ENTRY.size])):
+            raise _Damaged
+    return [data[at : at + 20] for at in _starts(last)]
+
+
+def _read(path: Path, start: int, end: int) -> list[Version]:
+    data = _read_bytes(path, start, end)
     return [
         _load(number, data[at : at + _SIZE])
         for number, at in zip(range(start + 1, end + 1), _starts(end - start), strict=True)

@@ -45,6 +45,17 @@ class DraftResource:
         resp.media = wire.draft(name.draft, report, review)
 
     @grants("redirect", "write")
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Open an old version again as a draft: 201. It may hold pages, so the caller needs page:write too."""
+        require(req, "page", "write", namespace, project)
+        body = await read_json(req, "reopen")
+        name, word = DraftName(project, read_draft(req)), str(body["version"])
+        texts = body.get("message", ""), body.get("head", "")
+        head, counts = await in_worker(self._store.reopen, namespace, name, word, author_of(req), *texts)
+        resp.status = 201
+        resp.media = {"head": head, "changes": wire.counts(counts)}
+
+    @grants("redirect", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Throw the draft away: 204. It may hold pages, so the caller needs page:write too."""
         require(req, "page", "write", namespace, project)

@@ -16,7 +16,8 @@ from content.matching import Matcher
 from content.problem import Problem
 from content.request import Request as Asked
 from content.request import parse_request
-from gitstore.store import DRAFT, PUBLISHED, Store
+from gitstore.states import DRAFT, PUBLISHED
+from gitstore.store import Store
 
 
 class Test:

@@ -18,7 +18,8 @@ from gitstore.drafts import DraftName
 from gitstore.dump import new_file
 from gitstore.importing import ImportOptions
 from gitstore.repository import Author
-from gitstore.store import PUBLISHED, Store
+from gitstore.states import PUBLISHED
+from gitstore.store import Store
 
 
 class Import:

@@ -43,6 +43,8 @@ def failing(ex: BaseException) -> Answer:
         (store.StaleDraft("No."), 409, "stale_draft"),
         (store.LostRace("No."), 409, "lost_race"),
         (store.NothingToPublish("No."), 409, "nothing_to_publish"),
+        (store.NothingToChange("No."), 409, "nothing_to_change"),
+        (store.DraftExists("No."), 409, "draft_exists"),
         (store.ApprovalRequired("No."), 403, "approval_required"),
         (store.Conflicts("No.", []), 409, "conflict"),
         (store.Invalid("No.", [PROBLEM]), 422, "invalid_content"),

@@ -226,3 +226,35 @@ def test_a_way_that_is_too_long_for_clients_is_called_so() -> None:
     must("import", "acme", "shop", "-", stdin=rows(*(f"BASIC|/{n}|/{n + 1}|301" for n in range(12))))
     lines = must("match", "acme", "shop", "/0", "--at", "draft").out.splitlines()
     assert (lines[-2].split("  ")[1], lines[-1]) == ("then 301 /10", "  and on, further than clients follow")
+
+
+@pytest.mark.usefixtures("shop")
+def test_the_life_of_a_rule_is_listed() -> None:
+    for target in ("/1", "/2"):
+        must("import", "acme", "shop", "-", "--publish", "--overwrite", stdin=rows(f"BASIC|/old|{target}|301"))
+    must("rollback", "acme", "shop", "1")
+    told = [(row[0], row[4], row[5]) for row in table(must("log", "acme", "shop", "--source", "/old").out)]
+    assert told == [
+        ("4", "removed", "type: BASIC, source: /old, target: /2, status: MOVED_PERMANENT"),
+        ("3", "changed", "target: /1 -> /2"),
+        ("2", "added", "type: BASIC, source: /old, target: /1, status: MOVED_PERMANENT"),
+    ]
+    found = must("log", "acme", "shop", "--source", "/old", "--json", "--limit", "1", "--offset", "1").json
+    assert [(each["publishNumber"], each["fields"]) for each in found] == [(3, {"target": {"old": "/1", "new": "/2"}})]
+    assert table(must("log", "acme", "shop", "--path", "/old").out) == []
+    assert call("log", "acme", "shop", "--path", "/old", "--source", "/old").code == 2
+    assert [row[0] for row in table(must("log", "acme", "shop", "-n", "2", "--offset", "1").out)] == ["3", "2"]
+
+
+@pytest.mark.usefixtures("shop")
+def test_an_old_version_is_looked_at_before_it_is_live_again() -> None:
+    must("import", "acme", "shop", "-", "--publish", stdin=rows("BASIC|/old|/new|301"))
+    made = must("rollback", "acme", "shop", "1", "--as-draft", "--draft", "back")
+    assert made.err == "The draft back against what is published: 1 redirect removed.\n"
+    assert call("match", "acme", "shop", "/old", "--at", "draft", "--draft", "back").code == 1
+    assert must("match", "acme", "shop", "/old").code == 0
+    assert call("rollback", "acme", "shop", "1", "--as-draft", "--draft", "back").code == 1
+    assert call("rollback", "acme", "shop", "1", "--head", "0" * 40).code == 2
+    must("publish", "acme", "shop", "--draft", "back", "--head", made.out.strip())
+    assert must("rollback", "acme", "shop", "2", "--as-draft", "--json").json["changes"]["redirects"]["added"] == 1
+    assert call("match", "acme", "shop", "/old").code == 1

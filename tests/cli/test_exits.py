@@ -25,6 +25,8 @@ STOPS = [
         "/a: target was changed on both sides (base: '/1', release: '/2', draft: '/3')\nwaypost: They conflict.\n",
     ),
     (errors.NothingToPublish("There is none."), 1, "waypost: There is none.\n"),
+    (errors.NothingToChange("It is so."), 1, "waypost: It is so.\n"),
+    (errors.DraftExists("There is one."), 1, "waypost: There is one.\n"),
     (errors.StaleDraft("It moved."), 1, "waypost: It moved.\n"),
     (errors.ApprovalRequired("Ask."), 1, "waypost: Ask.\n"),
     (errors.NotFound("There is none."), 2, "waypost: There is none.\n"),

@@ -22,6 +22,7 @@ EVERYTHING = {(resource, action) for resource, actions in ACTIONS.items() for ac
 PROJECT_WIDE = {pair for pair in EVERYTHING if pair[0] in {"redirect", "page", "agent", "project"}}
 ALSO_NEEDED = {
     "discardDraft": {("page", "write")},
+    "reopenVersion": {("page", "write")},
     "updateProject": {("project", "publish")},
     "deleteProject": {("project", "publish")},
 }

@@ -148,4 +148,5 @@ def test_lint_tells_errors_and_warnings_with_their_places(place: Place) -> None:
     assert {each["code"] for each in draft} - {each["code"] for each in published} == {"redirect_loop"}
     assert place.get("/lint", at="1")["problems"] == []
     place.refused("GET", "/lint?at=99", 404, "not_found")
-    place.refused("GET", "/lint?at=nonsense", 400, "bad_request")
+    place.refused("GET", "/lint?at=nonsense", 404, "not_found")
+    place.refused("GET", "/lint?at=a..b", 400, "bad_request")

@@ -64,6 +64,10 @@ def _answers(place: Place) -> list[object]:
         found += [bytes(live.release.listings[kind].items) for kind in Kind]
         found += [store.history(SPACE, project, 0, 10), store.lint(SPACE, project)]
         found += [store.version(SPACE, project, str(number)) for number in range(1, live.number + 1)]
+    found += [
+        store.life(SPACE, SHOP, Kind.REDIRECTS, "/a", slice(9)),
+        store.life(SPACE, SHOP, Kind.PAGES, "/1", slice(9)),
+    ]
     versions = (store.version(SPACE, SHOP, publish.version) for publish in store.history(SPACE, SHOP, 0, 10)[0])
     return [*found, *versions, store.failures()]
 
@@ -72,7 +76,7 @@ def _files(place: Place, group: str) -> list[Path]:
     return [path for path in (place.paths.compiled / group).rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize("group", ["parts", "releases", "manifests", "versions"])
+@pytest.mark.parametrize("group", ["parts", "releases", "manifests", "versions", "changes"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_made_anew_and_give_the_same_answers(full: Place, group: str, damage: str) -> None:
     """Guards: the checksums, and that a reader makes anew what does not hold. Never a wrong answer, never an error."""
@@ -87,7 +91,7 @@ def test_damaged_files_are_made_anew_and_give_the_same_answers(full: Place, grou
 def test_everything_compiled_may_go_at_once(full: Place) -> None:
     """Also while a process serves from it, and publishing goes on with the right numbers."""
     expected = _answers(full)
-    for group in ("parts", "releases", "manifests", "versions"):
+    for group in ("parts", "releases", "manifests", "versions", "changes"):
         for path in _files(full, group):
             path.unlink()
     assert full.items() == full.fresh().items()
@@ -179,7 +183,7 @@ def test_publish_costs_the_same_however_long_the_history(place: Place, monkeypat
 
     def reads() -> int:
         counted: list[str] = []
-        real = Update._read
+        real, commit = Update._read, Update.commit
 
         def read(opened: Update, object_id: str, kind: type[Commit], take: Callable[[Commit], object]) -> object:
             counted.append(object_id)
@@ -187,6 +191,7 @@ def test_publish_costs_the_same_however_long_the_history(place: Place, monkeypat
 
         with monkeypatch.context() as patch:
             patch.setattr(Update, "_read", read)
+            patch.setattr(Update, "commit", lambda opened, id_: counted.append(id_) or commit(opened, id_))  # type: ignore[func-returns-value] # None, then the commit
             place.publish(put(redirect(f"/{place.state()[1]}")))
         return len(counted)
 

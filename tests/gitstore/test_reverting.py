@@ -12,7 +12,7 @@ from content.vocabulary import Kind
 from gitstore.drafts import read_draft
 from gitstore.edits import Delete, Edit
 from gitstore.errors import NotAllowed, NotFound, StaleDraft
-from gitstore.listing import Query
+from gitstore.listing import Query, Span
 from gitstore.replacement_plan import ReplaceOrder
 from gitstore.repository import view
 from gitstore.reverting import Reverted, RevertOrder
@@ -93,7 +93,8 @@ def test_both_halves_of_a_new_source_are_reverted_singly(written: Place) -> None
     written.save(put(redirect("/o-nas", "/company"), replaces=redirect("/about").id))
     revert(written, redirect("/about").id)
     sources = [
-        item.placed.record.identity for item in written.store.items(SPACE, MAIN, Kind.REDIRECTS, Query(), 0, 9)[0]
+        item.placed.record.identity
+        for item in written.store.items(SPACE, MAIN, Kind.REDIRECTS, Query(), Span(0, 9)).items
     ]
     assert sources == ["/sale", "/about", "/o-nas", "/jobs"]
     assert revert(written, redirect("/o-nas").id).head is None

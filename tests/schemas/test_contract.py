@@ -24,7 +24,7 @@ ENDPOINTS = {
     f"{P}/agents": "GET POST",
     f"{P}/agents/{{name}}": "GET DELETE",
     f"{P}/agents/{{name}}/hit": "PATCH",
-    f"{P}/draft": "GET DELETE",
+    f"{P}/draft": "GET POST DELETE",
     f"{P}/draft/redirects": "GET POST",
     f"{P}/draft/redirects/{{id}}": "GET PUT PATCH DELETE",
     f"{P}/draft/pages": "GET POST",

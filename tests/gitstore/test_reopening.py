@@ -1,0 +1,97 @@
+"""An old version as a draft: its rules and pages, today's policy, one commit, and never over another's work."""
+
+import pytest
+
+from content.vocabulary import Kind
+from gitstore.drafts import DraftName
+from gitstore.errors import DraftExists, NotFound, NothingToChange, StaleDraft
+from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, page, put, redirect
+
+TESTS = "tests:\n  - {url: /a, status: 302}\n"
+
+
+@pytest.fixture
+def past(place: Place) -> Place:
+    """Publish 2 with a rule and a page, publish 3 with other ones, publish 4 with another policy."""
+    place.publish(put(redirect("/a", "/1")), put(page("/p")))
+    place.publish(put(redirect("/a", "/2")), put(redirect("/b")))
+    place.store.change_project(SPACE, SHOP, {"title": "Today"}, ADA)
+    return place
+
+
+def test_the_draft_holds_the_old_rules_on_top_of_todays_release(past: Place) -> None:
+    """One commit by the caller, whose message names the version; published, the old rules are live again."""
+    head, counts = past.store.reopen(SPACE, MAIN, "2", BOB)
+    assert past.git("rev-parse", f"{MAIN.ref}~1") == past.tip
+    assert past.git("log", "-1", "--format=%an %s", head) == f"Bob Reopen publish 2 ({past.chain(SHOP)[1][:12]})"
+    assert counts[Kind.REDIRECTS] == (0, 1, 1)
+    assert past.targets() == {"/a": "/2", "/b": "/new"}
+    past.publish(head=head)
+    assert past.targets() == {"/a": "/1"}
+    assert past.store.project(SPACE, SHOP).release.settings.title == "Today"
+    past.fsck()
+
+
+def test_todays_policy_stays(past: Place) -> None:
+    """project.yaml and tests.yaml are those of release: what they ask for is not content of a version."""
+    past.push({"shop/tests.yaml": TESTS})
+    past.store.reopen(SPACE, MAIN, "2", BOB, "Look at it again")
+    assert past.file("shop/project.yaml", MAIN.ref) == past.file("shop/project.yaml")
+    assert past.file("shop/tests.yaml", MAIN.ref) == TESTS
+    message = past.git("log", "-1", "--format=%B", MAIN.ref)
+    assert message == f"Look at it again\n\nReopens publish 2 ({past.chain(SHOP)[1][:12]})."
+    past.store.discard(SPACE, MAIN)
+    past.push({"shop/tests.yaml": None})
+    past.publish(put(redirect("/a", "/3")))
+    past.store.reopen(SPACE, MAIN, "5", BOB)
+    assert "tests.yaml" not in past.git("ls-tree", "--name-only", f"{MAIN.ref}:shop")
+
+
+def test_a_draft_that_is_there_is_not_written_over(past: Place) -> None:
+    """Unless its head is named: then one more commit replaces what it holds."""
+    mine = past.save(put(redirect("/mine")))
+    with pytest.raises(DraftExists, match=mine):
+        past.store.reopen(SPACE, MAIN, "2", BOB)
+    with pytest.raises(StaleDraft):
+        past.store.reopen(SPACE, MAIN, "2", BOB, head=past.tip)
+    past.store.reopen(SPACE, DraftName(SHOP, "second"), "2", BOB)
+    past.publish(put(redirect("/since")), draft=DraftName(SHOP, "third"))
+    head, counts = past.store.reopen(SPACE, MAIN, "2", BOB, head=mine)
+    assert past.git("rev-list", "--parents", "-1", head).split()[1:] == [mine, past.tip]
+    assert counts[Kind.REDIRECTS] == (0, 1, 2)
+    past.publish(head=head)
+    assert past.targets() == {"/a": "/1"}
+
+
+def test_a_head_without_a_draft_is_stale(past: Place) -> None:
+    """It was published or discarded meanwhile."""
+    with pytest.raises(StaleDraft):
+        past.store.reopen(SPACE, MAIN, "2", BOB, head=past.tip)
+
+
+def test_what_is_published_since_is_kept_when_both_are_merged(past: Place) -> None:
+    """A publish by rule: only what the reopened draft changes is changed."""
+    head, _ = past.store.reopen(SPACE, MAIN, "2", BOB)
+    past.publish(put(redirect("/since")), draft=DraftName(SHOP, "other"))
+    past.publish(head=head)
+    assert past.targets() == {"/a": "/1", "/since": "/new"}
+
+
+def test_nothing_to_change_makes_no_draft(past: Place) -> None:
+    """Publish 3 has the rules of today, though another title."""
+    with pytest.raises(NothingToChange):
+        past.store.reopen(SPACE, MAIN, "3", BOB)
+    assert past.store.drafts(SPACE, SHOP) == []
+    head, _ = past.store.reopen(SPACE, MAIN, "2", BOB)
+    with pytest.raises(NothingToChange):
+        past.store.reopen(SPACE, MAIN, "2", BOB, head=head)
+
+
+def test_a_version_that_is_not_there_is_not_found(past: Place) -> None:
+    """Nor is one that removed the project."""
+    past.store.delete_project(SPACE, SHOP, ADA)
+    past.begin(SHOP)
+    for word in ("5", "99"):
+        with pytest.raises(NotFound):
+            past.store.reopen(SPACE, MAIN, word, BOB)
+    past.store.reopen(SPACE, MAIN, "2", BOB)
