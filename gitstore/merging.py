@@ -114,7 +114,12 @@ class _Merging:
         """The files that pages name in files of release which are the same on all sides."""
         release, changed = self._snapshots[1], self._changed_paths(Kind.PAGES)
         files = (file for file in release.rule_files[Kind.PAGES] if file.path not in changed) if release else ()
-        return {body_path(file.path, extra["file"]) for file in files for extra in file.part.extras.values() if extra.get("file")}
+        return {
+            body_path(file.path, extra["file"])
+            for file in files
+            for extra in file.part.extras.values()
+            if extra.get("file")
+        }
 
     def _must_be_readable(self, kind: Kind) -> None:
         """Refuse to merge a file with errors: a rule that cannot be read would count as removed."""

@@ -172,7 +172,8 @@ class Workspace:
         original = self._original.get((kind, path))
         if original is None:
             return new_file(kind, file.records, self._layout)
-        return rewrite(self._read_blob(original.blob), self._snapshot.full_path(path), file.records, self._layout)
+        data, full = self._read_blob(original.blob), self._snapshot.full_path(path)
+        return rewrite(data, full, file.records, self._layout, file.renamed)
 
     def _before(self, kind: Kind) -> dict[str, Record]:
         files = ((self._original.get(key), file) for key, file in self._open.items() if key[0] is kind)
@@ -190,13 +191,19 @@ class _OpenFile:
         self.original = tuple(records)
         self.records = list(records)
         self.ids = [int(record.id, 16) for record in records]
+        self.renamed: dict[str, str] = {}
+        """The identity that a rule has in the file, by the one that it has got."""
 
     def put(self, at: int, record: Record) -> None:
+        for before in self.records[at : at + 1]:
+            if before.identity != record.identity:
+                self.renamed[record.identity] = self.renamed.pop(before.identity, before.identity)
         self.records[at : at + 1] = [record]
         self.ids[at : at + 1] = [int(record.id, 16)]
 
     def remove(self, at: int) -> Record:
         del self.ids[at]
+        self.renamed.pop(self.records[at].identity, None)
         return self.records.pop(at)
 
 

@@ -144,7 +144,9 @@ class Hand:
             return
         kind, path, at = found
         rule = side.rules[kind][path][at]
-        name = self._chance.choice(("target", "status", "type", "note", "tags") if kind == "redirects" else ("content", "contentType", "note"))
+        name = self._chance.choice(
+            ("target", "status", "type", "note", "tags") if kind == "redirects" else ("content", "contentType", "note")
+        )
         if name == "content":
             self._change_content(side, rule)
         elif name in {"note", "tags"} and name in rule and self._chance.random() < 0.5:
@@ -287,7 +289,7 @@ def merge_rules(base: Flat, ours: Flat, theirs: Flat) -> tuple[Flat, set[tuple[s
 
 
 def _merge_rule(base: Rule | None, ours: Rule | None, theirs: Rule | None) -> tuple[Rule | None, set[str]]:
-    if ours == theirs or theirs == base:
+    if theirs in (ours, base):
         return ours, set()
     if ours == base:
         return theirs, set()
@@ -309,7 +311,9 @@ def merge_value(base: object, ours: object, theirs: object) -> tuple[object, boo
     return (theirs, False) if ours == base else (ours, ours != theirs)
 
 
-def _shared_bodies(rules: Flat, sides: tuple[Side, Side, Side], known: set[tuple[str, str]]) -> set[tuple[str, str, str]]:
+def _shared_bodies(
+    rules: Flat, sides: tuple[Side, Side, Side], known: set[tuple[str, str]]
+) -> set[tuple[str, str, str]]:
     """A file is one value: pages that now name the same one with different texts take what the file itself merges to."""
     conflicts = set()
     for path in {rule["body"] for rule in rules.values() if "body" in rule}:
