@@ -33,7 +33,8 @@ def ensure_manifest(compiler: Compiler, commit: CommitId) -> Manifest:
         base, rows = _number(compiler, commit)
     entries = {name: _serve(compiler, name, base.projects.get(name), versions[-1]) for name, versions in rows.items()}
     manifest = base.with_projects(commit, entries)
-    store_manifest(compiler.paths.manifests, manifest)
+    with compiler.storing():
+        store_manifest(compiler.paths.manifests, manifest)
     return manifest
 
 
@@ -67,7 +68,8 @@ def _number(compiler: Compiler, commit: CommitId) -> tuple[Manifest, Rows]:
         base, commits = _NONE_YET, list(compiler.repository.first_parents(commit))[::-1]
         rows = _walk(compiler, base, commits)
     for name, versions in rows.items():
-        write_versions(compiler.paths.versions / name, versions)
+        with compiler.storing():
+            write_versions(compiler.paths.versions / name, versions)
     return base, rows
 
 

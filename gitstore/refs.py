@@ -16,6 +16,7 @@ from dulwich.refs import DiskRefsContainer, Ref
 from gitstore.durable import sync_directory, translated
 from gitstore.errors import AlreadyExists, Broken, Busy, LostRace
 from gitstore.layout import DRAFT_PREFIX, CommitId
+from gitstore.half_written import let_go
 from gitstore.lock import PACKED_REFS, RepositoryLock
 
 _HEX = re.compile(r"[0-9a-f]{40}")
@@ -139,5 +140,6 @@ def _change(repository: Path, lock: RepositoryLock, names: Sequence[str], change
     except FileFormatException as ex:
         raise Broken(f"The file {PACKED_REFS} of {repository.name} is damaged.") from ex
     except OSError as ex:
+        let_go(ex)
         (repository / f"{names[0]}.lock").unlink(missing_ok=True)
         raise translated(ex) from ex

@@ -175,17 +175,19 @@ class Client:
         tail: str | None = "/redirects?limit=40"
         found: list[str] = []
         versions = set()
+        body: Any = {}
         while tail:
             answer = self._ask("GET", project, tail)
             assert answer
             versions.add(answer.headers["X-Project-Version"])
             if not found:
                 self._saw(project, answer)
-            found += [item["source"] for item in answer.json()["items"]]
+            body = answer.json()
+            found += [item["source"] for item in body["items"]]
             following = answer.links.get("next")
             tail = following["url"].partition(self.places[project].path)[2] if following else None
         assert len(versions) == 1
-        assert len(found) == len(set(found)) == answer.json()["total"]
+        assert len(found) == len(set(found)) == body["total"]
 
     # What was said
 

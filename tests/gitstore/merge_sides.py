@@ -268,7 +268,7 @@ def expected(base: Side, ours: Side, theirs: Side) -> Expected:
     """The textbook: per rule, per field, what one side changed is taken, and what both changed apart is a conflict."""
     rules, conflicts = merge_rules(base.flat(), ours.flat(), theirs.flat())
     disputed = {key[:2] for key in conflicts}
-    beyond = {key for key, rule in rules.items() if not is_reachable(rule["place"], rule.get("body", rule["place"]))}
+    beyond = {key for key, rule in rules.items() if not is_reachable(rule["place"], rule.get("body") or rule["place"])}
     conflicts |= {(*key, WIRE["body"]) for key in beyond - disputed}
     conflicts |= _shared_bodies(rules, (base, ours, theirs), disputed | beyond)
     if len({base.settings, ours.settings, theirs.settings}) == 3:
