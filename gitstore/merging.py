@@ -4,18 +4,17 @@ A file that only one side touched is taken whole; where rules of it were merged,
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from content.merge import merge
-from content.problem import errors
 from content.record import Placed, Record
 from content.vocabulary import Kind
 from gitstore.changes import differing
 from gitstore.compiler import Compiler
 from gitstore.dump import new_file
-from gitstore.errors import Invalid
 from gitstore.layout import BlobId, Role, TreeId, role_of
+from gitstore.mergeable import must_be_mergeable
 from gitstore.page_bodies import Bodies, Side, as_written, located, merge_body, merge_value, out_of_reach
 from gitstore.rewrite import rewrite
 from gitstore.snapshot import Snapshot, body_path
@@ -69,7 +68,8 @@ class _Merging:
         return [_file_conflict(self._project, path, (base, ours, theirs))] if disputed and not is_named else []
 
     def _merge_rules(self, kind: Kind, files: _Changed) -> list[dict[str, object]]:
-        self._must_be_readable(kind)
+        for snapshot in filter(None, self._snapshots[1:]):
+            must_be_mergeable(snapshot, kind, self._changed_paths(kind))
         raw = self._sides(kind)
         sides = [{key: located(self._project, placed) for key, placed in side.items()} for side in raw]
         base, ours, theirs = sides
@@ -120,17 +120,6 @@ class _Merging:
             for extra in file.part.extras.values()
             if extra.get("file")
         }
-
-    def _must_be_readable(self, kind: Kind) -> None:
-        """Refuse to merge a file with errors: a rule that cannot be read would count as removed."""
-        changed = self._changed_paths(kind)
-        for snapshot in filter(None, self._snapshots[1:]):
-            for file in snapshot.rule_files[kind]:
-                found = errors(list(file.part.problems)) if file.path in changed else []
-                if found:
-                    path = snapshot.full_path(file.path)
-                    placed = [replace(problem, file=path) for problem in found]
-                    raise Invalid(f"{path} has to be mended before the draft can be merged.", placed)
 
     def _sides(self, kind: Kind) -> list[dict[str, Placed[Any]]]:
         """The rules of each side in files that are not the same on all three."""

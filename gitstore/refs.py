@@ -15,8 +15,8 @@ from dulwich.refs import DiskRefsContainer, Ref
 
 from gitstore.durable import sync_directory, translated
 from gitstore.errors import AlreadyExists, Broken, Busy, LostRace
-from gitstore.layout import DRAFT_PREFIX, CommitId
 from gitstore.half_written import let_go
+from gitstore.layout import DRAFT_PREFIX, CommitId
 from gitstore.lock import PACKED_REFS, RepositoryLock
 
 _HEX = re.compile(r"[0-9a-f]{40}")
