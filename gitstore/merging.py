@@ -107,7 +107,9 @@ class _Merging:
                 merged, disputed = None, False
             if disputed and not bodies.is_disputed(path):
                 conflicts.append(_file_conflict(self._project, path, blobs))
-            files[path] = merged
+            files.pop(path, None)
+            if merged != blobs[1]:
+                files[path] = merged
         return conflicts
 
     def _bodies_left_alone(self) -> set[str]:
