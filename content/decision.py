@@ -35,6 +35,10 @@ class Decisions:
         for decision in found:
             self._seen[decision.kind, decision.id][decision.field].add(decision.seen)
 
+    def holds(self, kind: str, identity: str, field: str, release: object) -> bool:
+        """Tell whether a conflict was settled while release had this value."""
+        return digest(release) in self.of(kind, identity).get(field, ())
+
     def of(self, kind: str, identity: str) -> Mapping[str, set[str]]:
         """By field, the digests of release's values that were decided on; the identity of a file is its path."""
         return self._seen.get((kind, identity_id(identity)), {}) if self._seen else {}

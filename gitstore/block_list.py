@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from gitstore.errors import Invalid
 from gitstore.field_edit import BLANKS, RuleText
-from gitstore.yaml_node import MappingNode, ScalarNode, SequenceNode, key_at, last_leaf
+from gitstore.yaml_node import MappingNode, Node, ScalarNode, SequenceNode, key_at, last_leaf
 from gitstore.yaml_reader import LINE_BREAK, Document
 
 _DASH = re.compile("- *")
@@ -23,6 +23,8 @@ class BlockRule:
     rule: RuleText
     dash: str
     """From the dash to the first field, such as `- `."""
+    is_open: bool
+    """True where it ends with a text that would take in blank lines below as its own (`|+`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,7 @@ def _has_dash(lines: _Lines, number: int, column: int) -> bool:
     return line[:column].strip(" ") == "" and line[column : column + 1] == "-"
 
 
-def _keeps_breaks(lines: _Lines, leaf: ScalarNode) -> bool:
+def _keeps_breaks(lines: _Lines, leaf: Node) -> bool:
     line = lines.number(leaf.start)
     return _KEEPS_BREAKS.match(lines.text(line, line + 1), lines.column(leaf.start)) is not None
 
@@ -128,7 +130,10 @@ def _rule(lines: _Lines, node: MappingNode, span: tuple[int, int], lead: str, eo
     dash = text[: max(node.start - start, 0)].lstrip(" ")
     column = len(text) - len(text.lstrip(" "))
     return BlockRule(
-        *_split_lead(lead, column), RuleText(text, start, node, eol), dash if _DASH.fullmatch(dash) else "- "
+        *_split_lead(lead, column),
+        RuleText(text, start, node, eol),
+        dash if _DASH.fullmatch(dash) else "- ",
+        _keeps_breaks(lines, last_leaf(node)),
     )
 
 

@@ -1,12 +1,12 @@
 """Rewrites a list of rules under one another: which text each rule gets, and what stands between them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from content.record import Record
 from content.vocabulary import Kind
 from gitstore.block_gaps import blank_lines_above, close_gaps
-from gitstore.block_list import BlockList, BlockRule, split_block_list
+from gitstore.block_list import BlockList, BlockRule, lines_of, split_block_list
 from gitstore.dump import Layout, dump_item
 from gitstore.empty_list import say_empty
 from gitstore.field_edit import edit_fields
@@ -16,49 +16,83 @@ from gitstore.yaml_node import SequenceNode, key_at
 from gitstore.yaml_reader import Document
 
 
-def rewrite_block(document: Document, kind: Kind, found: Sequence[Record], wanted: Sequence[Record]) -> Iterator[str]:
+def rewrite_block(
+    document: Document,
+    kind: Kind,
+    found: Sequence[Record],
+    wanted: Sequence[Record],
+    renamed: Mapping[str, str] | None = None,
+) -> Iterator[str]:
     """Texts of the document with the wanted rules: the first one that reads back as them is the one to take."""
     node = list_of(document.root, kind)
     assert isinstance(node, SequenceNode), "the caller has seen that there are rules"  # noqa: S101 - for the type checker
     block = split_block_list(document, kind.value, node)
     if not wanted:
         block = replace(block, head=say_empty(block.head, key_at(document.root, f"/{kind.value}")))
+    pairs = pair_rules(found, wanted, renamed)
     # The caller reads the whole again, so that looking at each changed rule is needed only where that fails: it takes
     # half of the time where all of them change.
-    yield _Rewriting(kind, block, found, wanted, is_careful=False).text(frozenset())
-    rewriting = _Rewriting(kind, block, found, wanted, is_careful=True)
-    yield rewriting.text(frozenset())
+    yield _Rewriting(kind, block, (found, wanted), pairs, is_careful=False).text()
+    rewriting = _Rewriting(kind, block, (found, wanted), pairs, is_careful=True)
+    yield rewriting.text()
+    # A comment that stands deep would be taken into a text that a changed rule ends with: on one line it has no such end.
+    yield rewriting.text(one_line=True)
     # Where the file has no line break at its end, a last rule that is a block scalar means something else with one.
     yield rewriting.text(frozenset({len(found) - 1}))
+    # The same comment, come below another rule's text because the one between them went.
+    yield rewriting.text(dedented=True)
 
 
 class _Rewriting:
     """One list and what it shall hold."""
 
     def __init__(
-        self, kind: Kind, block: BlockList, found: Sequence[Record], wanted: Sequence[Record], *, is_careful: bool
+        self,
+        kind: Kind,
+        block: BlockList,
+        states: tuple[Sequence[Record], Sequence[Record]],
+        pairs: list[int | None],
+        *,
+        is_careful: bool,
     ) -> None:
         self._kind = kind
         self._is_careful = is_careful
         self._block = block
-        self._found = found
-        self._wanted = wanted
-        self._pairs = pair_rules(found, wanted)
+        self._found, self._wanted = states
+        self._pairs = pairs
         self._gaps, self._tail = close_gaps(block, frozenset(each for each in self._pairs if each is not None))
 
-    def text(self, anew: frozenset[int]) -> str:
-        """The document; rules at the positions `anew` are dumped whole."""
-        return self._block.head + "".join(self._pieces(anew)) + self._tail
+    def text(self, anew: frozenset[int] = frozenset(), *, one_line: bool = False, dedented: bool = False) -> str:
+        """The document; rules at the positions `anew` are dumped whole.
 
-    def _pieces(self, anew: frozenset[int]) -> Iterator[str]:
+        With `one_line` so is every rule that changes or is new, on one line; with `dedented` comments between rules
+        stand no deeper than the dashes.
+        """
+        pieces, was_open = [self._block.head], False
+        for above, rule, is_open in [*self._pieces(anew, one_line=one_line), (self._tail, "", False)]:
+            gap = self._dedented(above) if dedented else above
+            pieces += (gap.removeprefix(blank_lines_above(gap)) if was_open else gap, rule)
+            was_open = is_open
+        return "".join(pieces)
+
+    def _dedented(self, gap: str) -> str:
+        lines, indent = [(line, line.lstrip(" \t")) for line in lines_of(gap)], self._block.indent
+        deep = [bare.startswith("#") and len(line) - len(bare) > len(indent) for line, bare in lines]
+        return "".join(indent + bare if is_deep else line for (line, bare), is_deep in zip(lines, deep, strict=True))
+
+    def _pieces(self, anew: frozenset[int], *, one_line: bool) -> Iterator[tuple[str, str, bool]]:
+        """What stands above each rule, the rule, and whether that would take in blank lines below as its own."""
         near = next((each for each in self._pairs if each is not None), 0)
         before: int | None = 0
         for at, (record, position) in enumerate(zip(self._wanted, self._pairs, strict=True)):
             if position is None:
-                yield (self._spacing(near) if at else "") + self._new(self._block.rules[near], record)
+                new = self._new(self._block.rules[near], record, one_line=one_line)
+                yield self._spacing(near) if at else "", new, False
             else:
-                yield self._gap(position, pushed=before is None)
-                yield self._changed(self._block.rules[position], self._found[position], record, whole=position in anew)
+                rule, old = self._block.rules[position], self._found[position]
+                whole = position in anew or (one_line and old != record)
+                text = self._new(rule, record, one_line=one_line) if whole else self._changed(rule, old, record)
+                yield self._gap(position, pushed=before is None), text, rule.is_open and not whole
                 near = position
             before = position
 
@@ -74,13 +108,11 @@ class _Rewriting:
         beside = near + 1 if near + 1 < len(rules) else near
         return blank_lines_above(rules[beside].gap) if beside else ""
 
-    def _new(self, beside: BlockRule, record: Record) -> str:
-        layout: Layout = "flow" if beside.rule.node.flow else "block"
+    def _new(self, beside: BlockRule, record: Record, *, one_line: bool = False) -> str:
+        layout: Layout = "flow" if one_line or beside.rule.node.flow else "block"
         return dump_item(record, layout, self._block.indent, beside.dash, self._block.eol)
 
-    def _changed(self, rule: BlockRule, old: Record, new: Record, *, whole: bool) -> str:
-        if whole:
-            return self._new(rule, new)
+    def _changed(self, rule: BlockRule, old: Record, new: Record) -> str:
         if old == new:
             return rule.rule.text
         edited = edit_fields(rule.rule, old, new)

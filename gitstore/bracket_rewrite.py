@@ -1,6 +1,6 @@
 """Rewrites a list of rules in brackets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from content.record import Record
 from content.vocabulary import Kind
@@ -14,13 +14,17 @@ from gitstore.yaml_reader import LINE_BREAK, Document
 
 
 def rewrite_brackets(
-    document: Document, kind: Kind, found: Sequence[Record], wanted: Sequence[Record]
+    document: Document,
+    kind: Kind,
+    found: Sequence[Record],
+    wanted: Sequence[Record],
+    renamed: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """The document with the wanted rules between its brackets."""
     node = list_of(document.root, kind)
     assert isinstance(node, SequenceNode), "the caller has seen that there are rules"  # noqa: S101 - for the type checker
     brackets = split_bracket_list(document, node)
-    pairs = pair_rules(found, wanted)
+    pairs = pair_rules(found, wanted, renamed)
     pieces = [
         _lead(brackets, at, position) + _text(brackets, kind, found, record, position)
         for at, (record, position) in enumerate(zip(wanted, pairs, strict=True))

@@ -11,6 +11,7 @@ from content.rule_order import put_back
 from content.vocabulary import Kind
 from gitstore.choice_values import field_value, refusal
 from gitstore.choices import Choice, Conflict
+from gitstore.page_bodies import as_written, located
 from gitstore.rule_lists import RuleLists, bodies_of
 from gitstore.snapshot import Snapshot
 
@@ -28,10 +29,10 @@ class Chosen:
         conflict = choices[0][2]
         identity = conflict.get("source") or conflict.get("path") or ""
         before = self._draft.find(kind, identity_id(identity))
-        fields = whole_rule(before)
+        fields = whole_rule(located(self._draft.project, before) if before else None)
         for place, choice, found in choices:
             fields = self._choose(kind, fields, (place, choice, found), identity)
-        after = rule_of(kind, fields) if fields is not None else None
+        after = self._as_written(rule_of(kind, fields), choices, before) if fields is not None else None
         self._check(choices, after)
         self._write(kind, identity, before, after)
 
@@ -49,6 +50,17 @@ class Chosen:
             side = conflict["release"] or conflict["draft"] or {}
             return None if value is None else {"file": side.get("file"), **value}
         return {**(fields or {}), choice.field: value}
+
+    def _as_written(
+        self, after: Placed[Record], choices: Iterable[tuple[int, Choice, Conflict]], before: Placed[Record] | None
+    ) -> Placed[Record]:
+        """The rule with its content's file named as the file of the rule names it; Invalid where that cannot be."""
+        written = as_written(self._draft.project, after, [{after.record.identity: before}] if before else [])
+        given = [place for place, choice, _ in choices if choice.field == "contentFile" and choice.take == "value"]
+        if given and isinstance(written.record, Page) and not written.record.content_file:
+            message = f"A page in {after.file} can name a file in its own folder, or below."
+            raise refusal([Problem("wrong_value", message, pointer=f"/choices/{given[0]}/value")])
+        return written
 
     def _check(self, choices: Iterable[tuple[int, Choice, Conflict]], after: Placed[Record] | None) -> None:
         """Refuse a value that is wrong in the rule that it becomes a part of; what both sides have may stand."""

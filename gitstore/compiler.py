@@ -9,7 +9,8 @@ from content.problem import Problem, Severity
 from content.vocabulary import Kind
 from gitstore.checks import check_change, check_snapshot, stopping
 from gitstore.directory import NamespacePaths
-from gitstore.errors import Busy, Invalid
+from gitstore.durable import is_full
+from gitstore.errors import Busy, Invalid, OutOfSpace
 from gitstore.layout import BlobId, TreeId
 from gitstore.lock import acquire
 from gitstore.part_store import PartStore
@@ -24,9 +25,15 @@ _FEW = 20
 
 
 class Compiler:
-    """Compiles the trees of one namespace; held for one operation, for it keeps the repository open."""
+    """Compiles the trees of one namespace; held for one operation, for it keeps the repository open.
 
-    def __init__(self, paths: NamespacePaths, repository: Repository, parts: PartStore) -> None:
+    One that `only_reads` does without what a full disk does not take: it holds what it made in memory.
+    """
+
+    def __init__(
+        self, paths: NamespacePaths, repository: Repository, parts: PartStore, *, only_reads: bool = False
+    ) -> None:
+        self._only_reads = only_reads
         self.paths = paths
         self.repository = repository
         self._parts = parts
@@ -75,6 +82,15 @@ class Compiler:
         refuse(snapshot, check_snapshot(snapshot))
         return self._store(snapshot.project, snapshot.tree, dump_release(snapshot))
 
+    @contextmanager
+    def storing(self) -> Iterator[None]:
+        """Write to the cache inside; where the disk is full a reader goes on without, and a writer stops."""
+        try:
+            yield
+        except (OutOfSpace, OSError) as ex:
+            if not self._only_reads or not is_full(ex):
+                raise
+
     def _open(self, project: str, tree: TreeId) -> Release | None:
         try:
             return Release.open(project, release_path(self.paths.releases, tree))
@@ -83,7 +99,8 @@ class Compiler:
 
     def _store(self, project: str, tree: TreeId, data: bytes) -> Release:
         path = release_path(self.paths.releases, tree)
-        store_release(path, data)
+        with self.storing():
+            store_release(path, data)
         return Release(project, memoryview(data), trusted=True)
 
 
@@ -99,12 +116,27 @@ def refuse(snapshot: Snapshot, problems: Sequence[Problem], *, strict: bool = Fa
 
 @contextmanager
 def once_at_a_time(paths: NamespacePaths) -> Iterator[None]:
-    """Let one process compile a namespace's files while the others wait for what it makes."""
-    paths.compiled.mkdir(parents=True, exist_ok=True)
-    handle = os.open(paths.compiled / "compile.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    """Let one process compile a namespace's files while the others wait for what it makes.
+
+    Where the disk is too full even for the lock they do not wait: nothing that they make can be kept.
+    """
+    handle = _lock_file(paths)
+    if handle is None:
+        yield
+        return
     try:
         if not acquire(handle, _WAIT_SECONDS):
             raise Busy("This namespace is still being compiled. Try again in a moment.")
         yield
     finally:
         os.close(handle)
+
+
+def _lock_file(paths: NamespacePaths) -> int | None:
+    try:
+        paths.compiled.mkdir(parents=True, exist_ok=True)
+        return os.open(paths.compiled / "compile.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as ex:
+        if is_full(ex):
+            return None
+        raise

@@ -103,6 +103,8 @@ def commit_workspace(update: Update, state: DraftState, workspace: Workspace, au
     if not files:
         return Edited(state.head or state.release, ())
     tree = write_project(update, state.tree, files)
+    if tree == state.tree:
+        return Edited(state.head or state.release, ())
     changes = workspace.changes
     return Edited(commit_draft(update, state, tree, author, text or edit_message(changes)), changes)
 

@@ -46,9 +46,14 @@ def replace_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o64
 
 def translated(ex: OSError) -> Exception:
     """OutOfSpace for the errors that mean a full disk, else the error itself."""
-    if ex.errno in _FULL:
+    if is_full(ex):
         return OutOfSpace("The disk is full; nothing was changed. Free some space and try again.")
     return ex
+
+
+def is_full(ex: Exception) -> bool:
+    """Tell whether an error means a full disk."""
+    return isinstance(ex, OutOfSpace) or (isinstance(ex, OSError) and ex.errno in _FULL)
 
 
 def _write_new(path: Path, data: bytes, *, sync: bool, mode: int) -> None:

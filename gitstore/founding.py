@@ -20,6 +20,7 @@ from content.names import is_name
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.durable import replace_file, sync_directory, translated
 from gitstore.errors import AlreadyExists, BadRequest, Broken, Busy
+from gitstore.half_written import let_go
 from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.lock import acquire
 from gitstore.messages import dump_message
@@ -81,6 +82,7 @@ def build_namespace(directory: DataDirectory, founding: Founding) -> Iterator[Na
             yield paths
             _put_in_place(paths, directory.namespace(founding.name))
         except OSError as ex:
+            let_go(ex)
             raise translated(ex) from ex
         finally:
             shutil.rmtree(aside, ignore_errors=True)

@@ -3,25 +3,25 @@
 A file that only one side touched is taken whole; where rules of it were merged, only their lines change.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from content.decision import Decisions, digest
-from content.merge import Conflict, merge
-from content.problem import errors
+from content.decision import Decisions
+from content.merge import Conflict, Merge, merge
 from content.record import Placed, Record
 from content.vocabulary import Kind
 from gitstore.changes import differing
 from gitstore.compiler import Compiler
 from gitstore.dump import new_file
-from gitstore.errors import Invalid
 from gitstore.layout import BlobId, Role, TreeId, role_of
-from gitstore.merged_bodies import merge_bodies
+from gitstore.mergeable import must_be_mergeable
+from gitstore.page_bodies import Bodies, Side, as_written, located, merge_body, merge_value, out_of_reach
 from gitstore.rewrite import rewrite
-from gitstore.snapshot import Snapshot
+from gitstore.snapshot import Snapshot, body_path
 
 Blobs = Mapping[str, BlobId]
+_Changed = dict[str, BlobId | bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,35 +57,45 @@ class _Merging:
         self._snapshots = [_snapshot(compiler, project, tree) for tree in trees]
 
     def merge(self) -> MergedFiles:
-        files: dict[str, BlobId | bytes | None] = {}
+        files: _Changed = {}
         conflicts: list[dict[str, object]] = []
         for path in sorted(set().union(*self._blobs)):
             if role_of(path) not in {Role.REDIRECTS, Role.PAGES}:
                 conflicts += self._merge_whole(path, files)
         for kind in Kind:
-            conflicts += [conflict.wire() for conflict in self._merge_rules(kind, files)]
+            conflicts += self._merge_rules(kind, files)
         return MergedFiles(files, conflicts)
 
-    def _merge_whole(self, path: str, files: dict[str, BlobId | bytes | None]) -> list[dict[str, object]]:
-        """Merge a file that is one value. The content of a page is also a field of its page, and conflicts there."""
+    def _merge_whole(self, path: str, files: _Changed) -> list[dict[str, object]]:
+        """Merge a file that is one value; for one that a page names, the page has the last word afterwards."""
         base, ours, theirs = (blobs.get(path) for blobs in self._blobs)
-        if theirs in (ours, base):
-            return []
-        if base == ours or self._is_settled(path, ours):
-            files[path] = theirs
-            return []
-        return [] if role_of(path) is Role.CONTENT else [_file_conflict(self._project, path, (base, ours, theirs))]
+        merged, disputed = merge_value(base, ours, theirs)
+        if disputed and self._is_settled(path, ours):
+            merged, disputed = theirs, False
+        if merged != ours:
+            files[path] = merged
+        is_named = any(snapshot and path in snapshot.bodies for snapshot in self._snapshots)
+        return [_file_conflict(self._project, path, (base, ours, theirs))] if disputed and not is_named else []
 
     def _is_settled(self, path: str, release: BlobId | None) -> bool:
-        return digest(release) in self._settled.of("file", f"{self._project}/{path}").get("", ())
+        return self._settled.holds("file", f"{self._project}/{path}", "", release)
 
-    def _merge_rules(self, kind: Kind, files: dict[str, BlobId | bytes | None]) -> Sequence[Conflict]:
-        self._must_be_readable(kind)
-        base, ours, theirs = self._sides(kind)
+    def _merge_rules(self, kind: Kind, files: _Changed) -> list[dict[str, object]]:
+        for snapshot in filter(None, self._snapshots[1:]):
+            must_be_mergeable(snapshot, kind, self._changed_paths(kind))
+        raw = self._sides(kind)
+        sides = [{key: located(self._project, placed) for key, placed in side.items()} for side in raw]
+        base, ours, theirs = sides
         merged = merge(base, ours, theirs, self._settled)
+        conflicts = [*merged.conflicts, *self._out_of_reach(merged, sides)]
+        told = [conflict.wire() for conflict in conflicts]
+        if kind is Kind.PAGES:
+            disputed = {conflict.identity for conflict in conflicts}
+            told += self._merge_bodies(Bodies(merged.placed, frozenset(disputed)), sides, files)
         wanted: dict[str, list[Record]] = {}
         for placed in merged.placed:
-            wanted.setdefault(placed.file, []).append(placed.record)
+            written = as_written(self._project, placed, (raw[1], raw[2]))
+            wanted.setdefault(placed.file, []).append(written.record)
         touched = {placed.file for side in (base, ours, theirs) for placed in side.values()} | set(wanted)
         touched |= {f"{self._project}/{path}" for path in self._changed_paths(kind)}
         for full in touched:
@@ -93,20 +103,45 @@ class _Merging:
             content = self._file(kind, path, wanted.get(full))
             if content != self._blobs[1].get(path):
                 files[path] = content
-        if kind is Kind.PAGES:
-            merge_bodies(files, merged.placed, self._snapshots, self._project)
-        return merged.conflicts
+        return told
 
-    def _must_be_readable(self, kind: Kind) -> None:
-        """Refuse to merge a file with errors: a rule that cannot be read would count as removed."""
-        changed = self._changed_paths(kind)
-        for snapshot in filter(None, self._snapshots[1:]):
-            for file in snapshot.rule_files[kind]:
-                found = errors(list(file.part.problems)) if file.path in changed else []
-                if found:
-                    path = snapshot.full_path(file.path)
-                    placed = [replace(problem, file=path) for problem in found]
-                    raise Invalid(f"{path} has to be mended before the draft can be merged.", placed)
+    def _out_of_reach(self, merged: Merge[Any], sides: Sequence[Side]) -> Iterator[Conflict]:
+        """The pages that cannot name their content where they come to stand, unless that was settled."""
+        disputed = {conflict.identity for conflict in merged.conflicts}
+        for placed in merged.placed:
+            found = None if placed.record.identity in disputed else out_of_reach(self._project, placed, sides)
+            if found and not self._settled.holds("page", found.identity, found.field, found.release):
+                yield found
+
+    def _merge_bodies(self, bodies: Bodies, sides: Sequence[Side], files: _Changed) -> list[dict[str, object]]:
+        """Make the files that pages name hold what the merged pages say, and let go those that none names any more."""
+        before = {placed.record.content_file for side in sides for placed in side.values()} - {""}
+        after = {placed.record.content_file for placed in bodies.pages} - {""} | self._bodies_left_alone()
+        conflicts = []
+        for path in sorted(before | after):
+            blobs = [of_side.get(path) for of_side in self._blobs]
+            merged, disputed = merge_body(bodies.texts(path), blobs, self._compiler.repository.blob)
+            if path not in after:
+                merged, disputed = None, False
+            elif disputed and self._is_settled(path, blobs[1]):
+                merged, disputed = blobs[2], False
+            if disputed and not bodies.is_disputed(path):
+                conflicts.append(_file_conflict(self._project, path, blobs))
+            files.pop(path, None)
+            if merged != blobs[1]:
+                files[path] = merged
+        return conflicts
+
+    def _bodies_left_alone(self) -> set[str]:
+        """The files that pages name in files of release which are the same on all sides."""
+        release, changed = self._snapshots[1], self._changed_paths(Kind.PAGES)
+        files = (file for file in release.rule_files[Kind.PAGES] if file.path not in changed) if release else ()
+        return {
+            body_path(file.path, extra["file"])
+            for file in files
+            for extra in file.part.extras.values()
+            if extra.get("file")
+        }
 
     def _sides(self, kind: Kind) -> list[dict[str, Placed[Any]]]:
         """The rules of each side in files that are not the same on all three."""

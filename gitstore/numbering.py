@@ -52,7 +52,8 @@ def ensure_manifest(compiler: Compiler, commit: CommitId, made: Made | None = No
         base, rows = _number(compiler, commit, made)
     entries = {name: _serve(compiler, name, base.projects.get(name), versions[-1]) for name, versions in rows.items()}
     manifest = base.with_projects(commit, entries)
-    store_manifest(compiler.paths.manifests, manifest)
+    with compiler.storing():
+        store_manifest(compiler.paths.manifests, manifest)
     return manifest
 
 
@@ -94,7 +95,8 @@ def _number(compiler: Compiler, commit: CommitId, made: Made | None) -> tuple[Ma
         base, commits, logged = _NONE_YET, list(compiler.repository.first_parents(commit))[::-1], {}
         rows = _walk(compiler, base, commits, logged)
     for name, versions in rows.items():
-        _write(compiler, name, versions)
+        with compiler.storing():
+            _write(compiler, name, versions)
     for name, blocks in logged.items():
         with suppress(OutOfSpace, OSError):  # whoever asks for the life of a rule finds out, and reads it from Git
             append_blocks(compiler.paths.changes / name, blocks)

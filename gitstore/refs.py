@@ -15,6 +15,7 @@ from dulwich.refs import DiskRefsContainer, Ref, check_ref_format
 
 from gitstore.durable import sync_directory, translated
 from gitstore.errors import AlreadyExists, Broken, Busy, LostRace
+from gitstore.half_written import let_go
 from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId
 from gitstore.lock import PACKED_REFS, RepositoryLock
 
@@ -151,5 +152,6 @@ def _change(repository: Path, lock: RepositoryLock, names: Sequence[str], change
     except FileFormatException as ex:
         raise Broken(f"The file {PACKED_REFS} of {repository.name} is damaged.") from ex
     except OSError as ex:
+        let_go(ex)
         (repository / f"{names[0]}.lock").unlink(missing_ok=True)
         raise translated(ex) from ex

@@ -5,7 +5,7 @@ with its own comments, and a new one is written as its neighbours are. Everythin
 """
 
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from content.record import Page, Record
@@ -25,8 +25,14 @@ class RewriteFailed(AssertionError):
     """A rewritten file does not read back as the rules that were wanted: a defect of ours. Nothing was written."""
 
 
-def rewrite(data: bytes, file: str, wanted: Sequence[Record], layout: Layout = "block") -> bytes:
-    """The bytes of the file holding exactly `wanted`, in that order.
+def rewrite(
+    data: bytes,
+    file: str,
+    wanted: Sequence[Record],
+    layout: Layout = "block",
+    renamed: Mapping[str, str] | None = None,
+) -> bytes:
+    """The bytes of the file holding exactly `wanted`, in that order; `renamed` gives the identity that one had before.
 
     Raises Invalid where the file has a rule that cannot be read (it would be lost), RewriteFailed as that says.
     `layout` is for a list without rules; elsewhere a new rule is written as its neighbours are. The content of a page
@@ -37,7 +43,7 @@ def rewrite(data: bytes, file: str, wanted: Sequence[Record], layout: Layout = "
     if found.records == stored:
         return data
     mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""
-    for candidate in _candidates(document, found, stored, layout):
+    for candidate in _candidates(document, found, stored, layout, renamed):
         for ending in _endings(candidate, document.text):
             rewritten = mark + ending.encode()
             if load(rewritten, file).records == stored:
@@ -56,7 +62,9 @@ def _endings(candidate: str, text: str) -> tuple[str, ...]:
     return (candidate,) if not text or LINE_BREAK.search(text[-1:]) else (bare, candidate)
 
 
-def _candidates(document: Document, found: RuleFile, wanted: Sequence[Record], layout: Layout) -> Iterator[str]:
+def _candidates(
+    document: Document, found: RuleFile, wanted: Sequence[Record], layout: Layout, renamed: Mapping[str, str] | None
+) -> Iterator[str]:
     """Texts that should do; each is worse to look at than the one before, and safer."""
     kind = found.kind or (Kind.PAGES if isinstance(wanted[0], Page) else Kind.REDIRECTS)
     node = list_of(document.root, kind)
@@ -64,7 +72,7 @@ def _candidates(document: Document, found: RuleFile, wanted: Sequence[Record], l
         raise Invalid(f"{document.file} has to be mended before it can be edited.", found.problems)
     if isinstance(node, SequenceNode) and node.items:
         rewrite_list = rewrite_brackets if node.flow else rewrite_block
-        yield from rewrite_list(document, kind, found.records, wanted)
+        yield from rewrite_list(document, kind, found.records, wanted, renamed)
     elif isinstance(node, SequenceNode) or (isinstance(node, ScalarNode) and is_null(node)):
         yield fill_list(document, kind, node, wanted, layout)
     elif isinstance(document.root, ScalarNode) and is_null(document.root):

@@ -1,23 +1,35 @@
 """Which rule of a file is which of the wanted ones."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from content.record import Page, Record
 
 
-def pair_rules(found: Sequence[Record], wanted: Sequence[Record]) -> list[int | None]:
+def pair_rules(
+    found: Sequence[Record], wanted: Sequence[Record], renamed: Mapping[str, str] | None = None
+) -> list[int | None]:
     """For each wanted record the position of the rule that it was; None where it is new.
 
-    Rules are paired by identity; a rule that leaves and another that comes in its place with the same target (a page:
-    the same content) are one whose source or path changed.
+    Rules are paired by identity, where it was `renamed` by the one before; a rule that leaves and another that comes
+    in its place with the same target (a page: the same content) are one whose source or path changed.
     """
     free: dict[str, deque[int]] = {}
     for position, record in enumerate(found):
         free.setdefault(record.identity, deque()).append(position)
-    pairs = [places.popleft() if (places := free.get(record.identity)) else None for record in wanted]
+    before = renamed or {}
+    first = [_take(free, before[key]) if (key := record.identity) in before else None for record in wanted]
+    pairs = [
+        _take(free, record.identity) if position is None and record.identity not in before else position
+        for position, record in zip(first, wanted, strict=True)
+    ]
     left = {position for places in free.values() for position in places}
     return _pair_renamed(found, wanted, pairs, left) if left else pairs
+
+
+def _take(free: Mapping[str, deque[int]], identity: str) -> int | None:
+    places = free.get(identity)
+    return places.popleft() if places else None
 
 
 def _pair_renamed(

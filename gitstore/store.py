@@ -390,7 +390,7 @@ class Store:
         paths = self.directory.namespace(namespace)
         self.live.must_exist(namespace)
         with view(paths.repository) as repository:
-            yield Compiler(paths, repository, self._part_store(namespace))
+            yield Compiler(paths, repository, self._part_store(namespace), only_reads=True)
 
     @contextmanager
     def _writing(self, namespace: str) -> Iterator[tuple[Compiler, Update]]:

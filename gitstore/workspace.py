@@ -13,6 +13,7 @@ from gitstore.dump import Layout, new_file
 from gitstore.edits import Delete, Edit, Put, etag_of
 from gitstore.errors import BadRequest, DuplicateIdentity, DuplicatePath, Invalid, NotFound, StaleItem
 from gitstore.layout import ROLE_OF_KIND, RULES_PER_FILE, BlobId, first_file, is_safe_name, numbered_file, role_of
+from gitstore.page_bodies import is_in_reach
 from gitstore.part import id_number
 from gitstore.rewrite import rewrite
 from gitstore.snapshot import RuleFile, Snapshot, body_path
@@ -75,9 +76,11 @@ class Workspace:
         at = file.ids.index(int(wanted, 16))
         before = file.records[at]
         _must_hold(edit.etag, before)
-        file.put(at, self._with_body(path, before, edit.record))
+        record = self._with_body(path, path, before, edit.record)
+        file.put(at, record)
         self._moved[edit.kind, int(wanted, 16)] = _GONE
         self._moved[edit.kind, file.ids[at]] = path
+        self._let_go(path, before)
 
     def _move(self, edit: Put, path: str, wanted: str) -> None:
         """Take a record out of its file and put it at the end of another; a page's content file stays where it is."""
@@ -85,16 +88,13 @@ class Workspace:
         before = file.remove(file.ids.index(int(wanted, 16)))
         _must_hold(edit.etag, before)
         self._moved[edit.kind, int(wanted, 16)] = _GONE
-        record = self._with_body(path, before, edit.record)
-        if isinstance(record, Page) and record.content_file:
-            named = relpath(body_path(path, record.content_file), dirname(edit.file) or ".")
-            record = replace(record, content_file=named)
-        self._append(edit, record)
+        self._append(edit, self._with_body(path, edit.file, before, edit.record))
+        self._let_go(path, before)
 
     def _append(self, edit: Put, record: Record) -> None:
         path = self._file_for_new(edit.kind, edit.file)
         file = self._opened(edit.kind, path)
-        file.put(len(file.ids), record)
+        file.put(len(file.ids), self._in_file(path, record, record.identity))
         self._moved[edit.kind, file.ids[-1]] = path
 
     def _delete(self, edit: Delete) -> None:
@@ -105,28 +105,49 @@ class Workspace:
         record = file.remove(file.ids.index(int(edit.id, 16)))
         _must_hold(edit.etag, record)
         self._moved[edit.kind, int(edit.id, 16)] = _GONE
-        if isinstance(record, Page) and record.content_file:
-            self._remove_body(body_path(path, record.content_file))
+        self._let_go(path, record)
 
-    def _remove_body(self, path: str) -> None:
-        """Remove the content of a page that went, unless another page has the same."""
-        rest = ((file.path, record) for file in self._snapshot.rule_files[Kind.PAGES] for record in self._pages(file))
-        if not any(record.content_file and body_path(at, record.content_file) == path for at, record in rest):
-            self._bodies[path] = None
+    def _let_go(self, path: str, before: Record) -> None:
+        """Remove the content of a page that went or has it elsewhere now, unless a page names it."""
+        if isinstance(before, Page) and before.content_file:
+            named = body_path(path, before.content_file)
+            if not self._is_named(named):
+                self._bodies[named] = None
 
-    def _pages(self, file: RuleFile) -> Iterable[Page]:
+    def _is_named(self, body: str, but: str = "") -> bool:
+        """Tell whether a page names a content, other than the page `but`."""
+        paths = {path for kind, path in (*self._original, *self._open) if kind is Kind.PAGES}
+        pages = ((path, page) for path in paths for page in self._pages(path) if page.content_file)
+        return any(page.identity != but and body_path(path, page.content_file) == body for path, page in pages)
+
+    def _pages(self, path: str) -> Iterable[Page]:
         """The pages of a file as they stand now."""
-        opened = self._open.get((Kind.PAGES, file.path))
-        records = opened.records if opened else file.part.records
+        opened = self._open.get((Kind.PAGES, path))
+        records = opened.records if opened else self._original[Kind.PAGES, path].part.records
         return (record for record in records if isinstance(record, Page))
 
-    def _with_body(self, path: str, before: Record, record: Record) -> Record:
-        """A page whose content stands in a file keeps it there."""
+    def _with_body(self, path: str, to: str, before: Record, record: Record) -> Record:
+        """A page whose content stands in a file keeps it there when it goes from `path` to `to`, if it can name it."""
         if not (isinstance(before, Page) and isinstance(record, Page) and before.content_file):
             return record
-        if record.content != before.content:
-            self._bodies[body_path(path, before.content_file)] = record.content.encode()
-        return replace(record, content_file=before.content_file)
+        body = body_path(path, before.content_file)
+        if not is_in_reach(to, body):
+            return record
+        named = before.content_file if path == to else relpath(body, dirname(to) or ".")
+        return self._in_file(to, replace(record, content_file=named), before.identity)
+
+    def _in_file(self, path: str, record: Record, identity: str) -> Record:
+        """A page that names a file, its content put there; where other pages have that file too, it goes into the page."""
+        if not (isinstance(record, Page) and record.content_file):
+            return record
+        body = body_path(path, record.content_file)
+        written = self._bodies.get(body)
+        if record.content == (self._snapshot.bodies.get(body) if written is None else written.decode()):
+            return record
+        if self._is_named(body, identity):
+            return replace(record, content_file="")
+        self._bodies[body] = record.content.encode()
+        return record
 
     def _locate(self, kind: Kind, record_id: str) -> str:
         """The path of the file that holds a record; empty where none does."""
@@ -172,7 +193,8 @@ class Workspace:
         original = self._original.get((kind, path))
         if original is None:
             return new_file(kind, file.records, self._layout)
-        return rewrite(self._read_blob(original.blob), self._snapshot.full_path(path), file.records, self._layout)
+        data, full = self._read_blob(original.blob), self._snapshot.full_path(path)
+        return rewrite(data, full, file.records, self._layout, file.renamed)
 
     def _before(self, kind: Kind) -> dict[str, Record]:
         files = ((self._original.get(key), file) for key, file in self._open.items() if key[0] is kind)
@@ -190,13 +212,19 @@ class _OpenFile:
         self.original = tuple(records)
         self.records = list(records)
         self.ids = [int(record.id, 16) for record in records]
+        self.renamed: dict[str, str] = {}
+        """The identity that a rule has in the file, by the one that it has got."""
 
     def put(self, at: int, record: Record) -> None:
+        for before in self.records[at : at + 1]:
+            if before.identity != record.identity:
+                self.renamed[record.identity] = self.renamed.pop(before.identity, before.identity)
         self.records[at : at + 1] = [record]
         self.ids[at : at + 1] = [int(record.id, 16)]
 
     def remove(self, at: int) -> Record:
         del self.ids[at]
+        self.renamed.pop(self.records[at].identity, None)
         return self.records.pop(at)
 
 

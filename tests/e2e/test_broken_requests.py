@@ -1,0 +1,182 @@
+"""What arrives half, or names a draft that cannot be, changes nothing: on every route of drafts and publishing there is.
+
+The routes are those of the contract, so that one that is added is held to the same.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import pytest
+
+import schemas
+from content.record import identity_id
+from schemas import Operation
+from tests.e2e.contract import told
+from tests.e2e.git import git
+from tests.e2e.wire import parse_answer
+from tests.e2e.world import Place, World, page, redirect
+
+PROJECT = "/api/namespace/{namespace}/project/{project}"
+PARTS = ("/draft", "/publish", "/rollback", "/import")
+ROUTES = [each for each in schemas.operations() if each.path.removeprefix(PROJECT).startswith(PARTS)]
+WRITES = [each for each in ROUTES if each.method in {"POST", "PUT", "PATCH"}]
+TSV = b"type\tsource\ttarget\tstatus\nBASIC\t/new\t/x\t301\n"
+BODIES: dict[str, Any] = {
+    "redirect-put": redirect("/new"),
+    "redirect-patch": {"target": "/changed"},
+    "page-put": page("/new"),
+    "page-patch": {"content": "changed"},
+    "draft-changes": [{"op": "put", "kind": "redirect", "item": redirect("/new")}],
+    "publish": {"message": "Half of it"},
+    "rollback": {"version": 1},
+}
+"""A whole body that the route would take, by its schema: what is cut off could be taken for all there is."""
+NO_NAMES = [
+    "",
+    "..",
+    ".",
+    "a/b",
+    "/",
+    "x" * 51,
+    "release.lock",
+    "é",
+    "a b",
+    "a\0",
+    "-\n",
+    "%2e%2e",
+    "a..b",
+    "@{0}",
+    "*",
+]
+
+
+@pytest.fixture(scope="module")
+def shop(world: World) -> Iterator[Place]:
+    """A project with a draft, which must be as it is in the end, with the same workers."""
+    workers, place = world.service.workers(), world.place()
+    place.add("/a")
+    place.add_page("/a.txt")
+    place.publish()
+    place.add("/b")
+    yield place
+    assert world.service.workers() == workers
+
+
+def state(place: Place) -> tuple[str, list[Any]]:
+    """Every branch, and what the draft and release hold."""
+    seen = [place.get(tail) for tail in ("/draft", "/draft/redirects", "/draft/pages", "/redirects", "/pages")]
+    return git(place.repository, "for-each-ref"), seen
+
+
+def path_of(operation: Operation, place: Place) -> str:
+    """The operation's path, for a record that is there."""
+    record = identity_id("/a.txt" if "/pages" in operation.path else "/a")
+    return operation.path.format(namespace=place.namespace, project=place.project, id=record)
+
+
+def body_of(operation: Operation) -> tuple[bytes, str]:
+    """A whole body that the operation would take, and its type."""
+    if operation.request is None:
+        return TSV, "text/tab-separated-values"
+    return orjson.dumps(BODIES.get(operation.request, {})), "application/json"
+
+
+def send_half(place: Place, operation: Operation, fields: dict[str, str], sent: bytes) -> None:
+    """Send a request whose body ends early, and say that nothing more will come; any answer must be a refusal."""
+    path = path_of(operation, place)
+    head = {"Host": "localhost", "Authorization": f"Bearer {place.root.token}", **fields}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+    with closing(socket.create_connection(("127.0.0.1", place.world.service.port), timeout=60)) as connection:
+        connection.sendall(f"{operation.method} {path} HTTP/1.1\r\n{lines}\r\n".encode() + sent)
+        connection.shutdown(socket.SHUT_WR)
+        data = b"".join(iter(lambda: connection.recv(65536), b""))
+    if data:
+        answer = parse_answer(operation.method, path.encode(), data)
+        assert 400 <= answer.status_code < 500, told(answer)
+
+
+@pytest.mark.parametrize("operation", WRITES, ids=lambda each: each.operation_id)
+def test_a_body_that_is_cut_off_changes_nothing(shop: Place, operation: Operation) -> None:
+    """Also where what has come is whole in itself: its sender had more to say."""
+    (body, kind), before = body_of(operation), state(shop)
+    typed = {"Content-Type": kind}
+    for announced in (len(body) + 1, len(body) + 100_000):
+        send_half(shop, operation, {**typed, "Content-Length": str(announced)}, body)
+    send_half(shop, operation, {**typed, "Content-Length": str(len(body))}, body[:-1])
+    send_half(shop, operation, {**typed, "Content-Length": str(len(body))}, b"")
+    chunk = f"{len(body):x}\r\n".encode() + body
+    for sent in (b"", chunk, chunk + b"\r\n", chunk + b"\r\n0", chunk + b"\r\n5\r\nab", b"zz\r\n" + body):
+        send_half(shop, operation, {**typed, "Transfer-Encoding": "chunked"}, sent)
+    assert state(shop) == before
+
+
+@pytest.mark.parametrize("operation", ROUTES, ids=lambda each: each.operation_id)
+def test_a_draft_whose_name_is_no_name_is_not_found(shop: Place, operation: Operation) -> None:
+    """No branch is made or looked for under such a name, and no other draft stands in for it."""
+    if "draft" not in parameters(operation):
+        assert operation.operation_id == "rollback", "every route of a draft says which"
+        return
+    (body, kind), before = body_of(operation), state(shop)
+    request: dict[str, Any] = {}
+    if operation in WRITES:
+        request = {"content": body, "headers": {"Content-Type": kind}}
+    for name in NO_NAMES:
+        path = f"{path_of(operation, shop)}?draft={quote(name, safe='')}"
+        answer = shop.root.send(operation.method, path, **request)
+        assert answer.status_code in {400, 404}, (name, told(answer))
+    assert state(shop) == before
+
+
+@pytest.mark.parametrize("operation", ROUTES, ids=lambda each: each.operation_id)
+def test_a_draft_that_is_not_there_is_never_made_by_a_failure(shop: Place, operation: Operation) -> None:
+    """Reading, discarding, publishing what is not there, and edits of records that are not there, make no branch."""
+    if "draft" not in parameters(operation) or (operation.method == "POST" and not operation.path.endswith("/publish")):
+        return
+    before = state(shop)
+    path = path_of(operation, shop).replace(identity_id("/a"), "0" * 16).replace(identity_id("/a.txt"), "0" * 16)
+    request: dict[str, Any] = {"json": BODIES[operation.request]} if operation.request else {}
+    answer = shop.root.send(operation.method, f"{path}?draft=absent", **request)
+    assert answer.status_code in {200, 404, 409}, told(answer)
+    assert answer.status_code != 200 or operation.method == "GET", told(answer)
+    assert state(shop) == before
+
+
+def test_a_head_that_is_gone_publishes_nothing(shop: Place) -> None:
+    """One that never was, one that the draft has left behind, and one that is no head at all."""
+    shop.add("/c")
+    gone = shop.get("/draft")["head"]
+    shop.ask("DELETE", f"/draft/redirects/{identity_id('/c')}", 204)
+    before = state(shop)
+    for head in (gone, "0" * 40, "f" * 40, "HEAD", "main", gone[:39], gone.upper(), "refs/heads/release"):
+        answer = shop.root.send("POST", f"{shop.path}/publish", json={"head": head})
+        assert answer.status_code in {409, 422}, told(answer)
+    assert state(shop) == before
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize(("kind", "key"), [("redirects", "/a"), ("pages", "/a.txt")])
+def test_an_item_that_is_not_as_it_was_read_is_left_alone(shop: Place, method: str, kind: str, key: str) -> None:
+    before, path = state(shop), f"/draft/{kind}/{identity_id(key)}"
+    bodies: dict[str, Any] = {
+        "PUT": redirect(key, "/x") if kind == "redirects" else page(key, "x"),
+        "PATCH": {"note": "x"},
+    }
+    request = {"json": bodies[method]} if method in bodies else {}
+    shop.refused(method, path, 412, "stale_item", headers={"If-Match": '"0123456789abcdef"'}, **request)
+    for bad in ("0123456789abcdef", '"a", "b"', 'W/"a"', '"'):
+        shop.refused(method, path, 400, "bad_header", headers={"If-Match": bad}, **request)
+    assert state(shop) == before
+
+
+def parameters(operation: Operation) -> set[str]:
+    """The names of an operation's query parameters."""
+    document = schemas.openapi()
+    described = document["paths"][operation.path]
+    found = [*described.get("parameters", ()), *described[operation.method.lower()].get("parameters", ())]
+    shared = document["components"]["parameters"]
+    whole = [shared[each["$ref"].rpartition("/")[2]] if "$ref" in each else each for each in found]
+    return {each["name"] for each in whole if each["in"] == "query"}

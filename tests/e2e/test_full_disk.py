@@ -1,0 +1,208 @@
+"""A disk that is full: writes say so and change nothing, reads go on, and with space again everything works by itself.
+
+The data directory is a small file system of its own in memory, for which the tests have to be allowed to mount: as
+root, or in a name space, `unshare -rm python -m pytest tests/e2e/test_full_disk.py`.
+"""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.e2e.caller import Caller
+from tests.e2e.git import check_repository
+from tests.e2e.world import PASSWORD, Place, World, redirect, world_of
+from tests.service import WAYPOST, running
+
+SIZE = "48m"
+PAGE = 4096
+FULL = {503, 507}
+READS = ("/version", "/redirects", "/pages", "", "/draft", "/draft/redirects", "/history", "/diff", "/lint", "/export")
+TSV = "type\tsource\ttarget\tstatus\nBASIC\t/imported\t/x\t301\n"
+AGENT = {"name": "edge", "type": "default", "version": 2, "status": "success"}
+
+
+@contextmanager
+def small_disk(at: Path) -> Iterator[Path]:
+    """A file system of `SIZE` at a path; fails with a sentence where nothing may be mounted."""
+    at.mkdir()
+    done = subprocess.run(("mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", at), capture_output=True, check=False)
+    if done.returncode:
+        pytest.fail(
+            f"This test mounts a small disk, which it may not here: run it as root, or under `unshare -rm`. {done.stderr!r}"
+        )
+    try:
+        yield at
+    finally:
+        subprocess.run(("umount", "--lazy", at), check=True)
+
+
+@pytest.fixture(scope="module")
+def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A service whose data directory is on a small disk; its log is elsewhere."""
+    with (
+        small_disk(tmp_path_factory.mktemp("cramped") / "disk") as data,
+        running(WAYPOST, data) as service,
+        world_of(service) as world,
+    ):
+        yield world
+
+
+@contextmanager
+def filled(data: Path, spare: int = 0) -> Iterator[None]:
+    """Fill the disk but for some pages, and free it again."""
+    filler = data / "filler"
+    try:
+        with filler.open("wb", buffering=0) as file:
+            for size in (1 << 20, PAGE):
+                _pour(file.write, bytes(size))
+            os.truncate(filler, max(file.tell() - spare * PAGE, 0))
+        yield
+    finally:
+        filler.unlink()
+
+
+def _pour(write: Any, block: bytes) -> None:
+    try:
+        while write(block) == len(block):
+            pass
+    except OSError:
+        return
+
+
+def contents(place: Place) -> dict[str, bytes]:
+    """What everybody sees of a project."""
+    return {tail: place.ask("GET", tail, 200).content for tail in READS}
+
+
+def check_refused(answer: httpx.Response) -> None:
+    """The answer to a write while the disk is full."""
+    assert answer.status_code in FULL, answer.text
+    found = answer.json()
+    assert found["error"] in {"out_of_space", "store_busy", "state_broken", "storage_error"}, found
+    assert "full" in found["message"], found
+
+
+@pytest.fixture
+def shop(cramped: World) -> Place:
+    """A project with two versions, an open draft, and an agent."""
+    place = cramped.place()
+    place.published("/a", "/b")
+    place.add("/c")
+    place.ask("POST", "/agents", 200, json=AGENT)
+    return place
+
+
+def test_every_write_of_content_says_so_and_changes_nothing(cramped: World, shop: Place) -> None:
+    before, record = contents(shop), shop.get("/draft/redirects")["items"][0]
+    one = f"/draft/redirects/{record['id']}"
+    writes: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "/draft/redirects", {"json": redirect("/x")}),
+        ("PUT", one, {"json": redirect(record["source"], "/y")}),
+        ("PATCH", one, {"json": {"target": "/y"}}),
+        ("DELETE", one, {}),
+        ("POST", "/draft/redirects?draft=new", {"json": redirect("/x")}),
+        ("POST", "/draft/pages", {"json": {"type": "BASIC", "path": "/p", "content": "x", "contentType": "XML"}}),
+        ("POST", "/draft/changes", {"json": [{"op": "put", "kind": "redirect", "item": redirect("/x")}]}),
+        ("POST", "/import", {"content": TSV, "headers": {"Content-Type": "text/tab-separated-values"}}),
+        ("POST", "/publish", {"json": {}}),
+        ("POST", "/publish", {"json": {"ids": [shop.get("/draft/redirects")["items"][-1]["id"]]}}),
+        ("POST", "/rollback", {"json": {"version": 1}}),
+        ("PATCH", "", {"json": {"description": "Another"}}),
+    ]
+    with filled(cramped.service.data):
+        for method, tail, request in writes:
+            check_refused(shop.root.send(method, shop.path + tail, **request))
+            assert contents(shop) == before, (method, tail)
+        check_refused(shop.root.send("POST", f"{shop.space}/projects", json={"name": "other"}))
+        check_refused(shop.root.send("POST", "/api/namespaces", json={"name": f"{shop.namespace}-2"}))
+        assert cramped.root.send("GET", f"/api/namespace/{shop.namespace}-2").status_code == 404
+    check_after(shop)
+    cramped.root.ask("POST", "/api/namespaces", 201, json={"name": f"{shop.namespace}-2"})
+
+
+def check_after(place: Place) -> None:
+    """With space again the next write works, and nothing is left behind."""
+    place.ask("POST", "/draft/redirects", 201, json=redirect("/after"))
+    number = place.publish()["publishNumber"]
+    assert place.get("/history")["items"][0]["publishNumber"] == number
+    assert place.sources()[-1] == "/after"
+    check_repository(place.repository)
+    data = place.world.service.data
+    assert [str(path) for path in data.rglob("tmp_waypost_*")] == []
+    assert [str(path) for path in place.repository.rglob("*.lock") if path.name != "waypost.lock"] == []
+
+
+def test_signing_in_tokens_and_agents_say_so_too(cramped: World, shop: Place) -> None:
+    """What stands in the database: no 500, and what was good before stays good."""
+    name = cramped.user("editor")
+    session = cramped.session(name)
+    token = cramped.holder(("redirect", "read"), namespace=shop.namespace)
+    agents = shop.get("/agents")["items"]
+    with filled(cramped.service.data):
+        check_refused(cramped.nobody.send("POST", "/auth/login", json={"username": name, "password": PASSWORD}))
+        check_refused(cramped.nobody.send("POST", "/auth/refresh", json={"refreshToken": session["refreshToken"]}))
+        check_refused(
+            cramped.root.send("POST", "/api/users", json={"username": f"{name}-2", "password": PASSWORD, "roles": []})
+        )
+        check_refused(shop.root.send("POST", shop.path + "/agents", json={**AGENT, "name": "another"}))
+        cramped.nobody.refused(
+            "POST", "/auth/login", 401, "invalid_credentials", json={"username": name, "password": "x"}
+        )
+        for _ in range(3):
+            assert shop.root.send("PATCH", f"{shop.path}/agents/edge/hit").status_code in {200, *FULL}
+        assert token.get(f"{shop.path}/redirects")["total"] == 2
+        assert [each["name"] for each in shop.get("/agents")["items"]] == [each["name"] for each in agents]
+        assert cramped.root.send("GET", "/health/ping").status_code == 204
+        cramped.root.get("/api/users")
+    fresh = cramped.nobody.ask("POST", "/auth/refresh", 200, json={"refreshToken": session["refreshToken"]}).json()
+    assert fresh["tokens"]["refreshToken"] != session["refreshToken"]
+    cramped.session(name)
+    shop.ask("POST", "/agents", 200, json={**AGENT, "name": "another"})
+    shop.ask("PATCH", "/agents/edge/hit", 200)
+
+
+def test_a_publish_that_finds_room_for_a_part_only_leaves_no_part_of_it(cramped: World, shop: Place) -> None:
+    """From no page left to enough: each time all or nothing."""
+    published = 0
+    for spare in range(0, 48, 3):
+        before = contents(shop)
+        with filled(cramped.service.data, spare):
+            answer = shop.root.send("POST", f"{shop.path}/publish", json={})
+            if answer.status_code == 200:
+                assert shop.get("/version") == answer.json()["version"]
+            else:
+                check_refused(answer)
+                assert contents(shop) == before
+        if answer.status_code == 200:
+            published += 1
+            assert shop.get("/draft")["head"] is None
+            shop.add(f"/{spare}")
+        check_repository(shop.repository)
+    assert published
+    check_after(shop)
+
+
+def test_a_start_with_a_full_disk_and_no_compiled_files_serves_what_was_published(tmp_path: Path) -> None:
+    """They are a cache: what cannot be written again is held in memory, and is written once there is room."""
+    tails = ("/version", "/redirects", "/pages")
+    with small_disk(tmp_path / "disk") as data:
+        with running(WAYPOST, data) as service, world_of(service) as world:
+            place = world.place()
+            place.published("/a", "/b")
+            before = {tail: place.ask("GET", tail, 200).content for tail in tails}
+            token = world.root.token
+        shutil.rmtree(data / "compiled")
+        with filled(data), running(WAYPOST, data) as service, world_of(service) as world:
+            again = Place(world, place.namespace, place.project, Caller(world.http, token))
+            for _ in range(6):
+                assert {tail: again.ask("GET", tail, 200).content for tail in tails} == before
+            check_refused(again.root.send("POST", f"{again.path}/draft/redirects", json=redirect("/x")))
+            (data / "filler").write_bytes(b"")
+            check_after(again)

@@ -1,0 +1,109 @@
+"""An edit of one page changes that page alone, whichever file its content stands in."""
+
+import pytest
+
+from content.record import Page
+from content.vocabulary import Kind
+from gitstore.edits import Delete, Edit
+from gitstore.errors import Conflicts, Invalid
+from tests.gitstore.places import SHOP, SPACE, Place, page, put
+from tests.gitstore.test_merging import OTHER
+
+FILED = "  - {{type: BASIC, path: /{0}, contentType: TEXT_PLAIN, file: {1}}}\n"
+
+
+@pytest.fixture
+def shared(place: Place) -> Place:
+    """Two pages of one content, and one with its own below another folder."""
+    own = "pages:\n" + FILED.format("c", "c.txt")
+    files = {"shop/pages.yaml": "pages:\n" + FILED.format("a", "same.txt") + FILED.format("b", "same.txt")}
+    place.push({**files, "shop/same.txt": "one", "shop/pages/deep/more.yaml": own, "shop/pages/deep/c.txt": "two"})
+    return place
+
+
+def contents(place: Place) -> dict[str, str]:
+    """Content by path of what agents get; nothing may be wrong with it."""
+    assert place.store.lint(SPACE, SHOP) == []
+    return {item["path"]: item["content"] for item in place.items(kind=Kind.PAGES)}
+
+
+def files(place: Place) -> set[str]:
+    """The files of contents that there are."""
+    return {name for name in place.git("ls-tree", "-r", "--name-only", "release").split() if name.endswith(".txt")}
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected", "left"),
+    [
+        ([put(page("/a", "new"))], {"/a": "new", "/b": "one"}, {"shop/same.txt"}),
+        ([put(page("/a", "new")), put(page("/b", "newer"))], {"/a": "new", "/b": "newer"}, {"shop/same.txt"}),
+        ([put(page("/a2", "new"), replaces=page("/a").id)], {"/a2": "new", "/b": "one"}, {"shop/same.txt"}),
+        ([put(page("/a", "one"), file="pages/deep/more.yaml")], {"/a": "one", "/b": "one"}, {"shop/same.txt"}),
+        (
+            [put(page(f"/{name}", "one"), file="pages/deep/new.yaml") for name in "ab"],
+            {"/a": "one", "/b": "one"},
+            set(),
+        ),
+        (
+            [put(page("/c", "two"), file="pages.yaml"), Delete(Kind.PAGES, page("/a").id)],
+            {"/b": "one"},
+            {"shop/same.txt"},
+        ),
+        ([Delete(Kind.PAGES, page(f"/{name}").id) for name in "ab"], {}, set()),
+    ],
+    ids=["changed", "both changed", "renamed", "moved away", "both moved away", "moved up", "both removed"],
+)
+def test_pages_of_one_content_are_edited_apart(
+    shared: Place, edits: list[Edit], expected: dict[str, str], left: set[str]
+) -> None:
+    """The other page keeps its text, and a file that nobody names any more goes."""
+    shared.publish(*edits)
+    assert contents(shared) == {**expected, "/c": "two"}
+    assert files(shared) == {*left, "shop/pages/deep/c.txt"}
+
+
+def test_a_page_with_a_file_of_its_own_can_be_published_alone(shared: Place) -> None:
+    """Guard: the selection takes the file along with the page."""
+    more = "pages:\n" + FILED.format("c", "c.txt") + FILED.format("d", "d.txt")
+    shared.push({"shop/pages/deep/more.yaml": more, "shop/pages/deep/d.txt": "three"}, to="draft/shop/main")
+    shared.publish(ids=frozenset({page("/d").id}))
+    assert contents(shared)["/d"] == "three"
+
+
+def test_two_sides_that_put_two_texts_into_one_new_file_conflict(shared: Place) -> None:
+    """Neither is lost in silence: the file itself is in dispute."""
+    for name, to in (("x", "draft/shop/main"), ("y", "draft/shop/other")):
+        more = {"shop/pages/" + name + ".yaml": "pages:\n" + FILED.format(name, "new.txt")}
+        shared.push({**more, "shop/pages/new.txt": name}, to=to)
+        shared.clone()
+    shared.publish(draft=OTHER)
+    with pytest.raises(Conflicts) as caught:
+        shared.publish()
+    assert [(each["kind"], each["file"]) for each in caught.value.conflicts] == [("file", "shop/pages/new.txt")]
+
+
+def test_a_content_that_is_no_text_is_never_merged_as_an_empty_one(shared: Place) -> None:
+    """The bytes that somebody pushed are told of, and not replaced."""
+    shared.push({"shop/same.txt": b"\xff\xfe"}, to="draft/shop/main")
+    shared.publish(put(page("/z", "new")), draft=OTHER)
+    with pytest.raises(Invalid) as caught:
+        shared.publish()
+    assert "bad_encoding" in {problem.code for problem in caught.value.problems}
+
+
+def test_a_rule_that_a_draft_holds_twice_is_told_of_and_not_merged_into_one(shared: Place) -> None:
+    """Pushed by hand into two files: which of them is meant is for a person to say."""
+    twice = {"shop/pages/a.yaml": "pages:\n  - {type: BASIC, path: /d, contentType: XML, content: x}\n"}
+    twice["shop/pages/b.yaml"] = twice["shop/pages/a.yaml"].replace("content: x", "content: y")
+    shared.push(twice, to="draft/shop/main")
+    shared.publish(put(page("/z", "new")), draft=OTHER)
+    with pytest.raises(Invalid) as caught:
+        shared.publish()
+    assert {problem.code for problem in caught.value.problems} == {"duplicate_path"}
+
+
+def test_a_page_that_is_written_again_as_it_is_changes_nothing(shared: Place) -> None:
+    """Not even where its content stands."""
+    found = [placed.record for placed in shared.store.snapshot(SPACE, SHOP, "published").pages()]
+    head = shared.save(*(put(Page(each.type, each.path, each.content, each.content_type)) for each in found))
+    assert head == shared.tip
