@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from content.canonical import exact_key
 from content.diff import Change
@@ -29,7 +30,7 @@ def check_snapshot(snapshot: Snapshot) -> list[Problem]:
     """Every error and warning of a project, those of single rules, of the set, and of its tests."""
     redirects, pages = snapshot.redirects(), snapshot.pages()
     matcher = Matcher(RuleBook(redirects, pages))
-    in_set = [*_duplicates(snapshot), *set_problems(matcher, redirects, pages)]
+    in_set = [*_all_duplicates(redirects, pages), *set_problems(matcher, redirects, pages)]
     found = [*snapshot.problems, *_placed_only(in_set)]
     return sorted([*found, *_failed_tests(snapshot, matcher, found)], key=_by_place)
 
@@ -95,6 +96,12 @@ def _with_path_alone(source: str) -> set[str]:
 
 def _redirects(changes: Sequence[Change]) -> list[Redirect]:
     return [record for change in changes for record in (change.old, change.new) if isinstance(record, Redirect)]
+
+
+def _all_duplicates(*lists: Sequence[Placed[Any]]) -> Iterator[Problem]:
+    for placed in lists:
+        if len({item.record.identity for item in placed}) != len(placed):
+            yield from duplicate_problems(placed)
 
 
 def _duplicates(snapshot: Snapshot) -> list[Problem]:

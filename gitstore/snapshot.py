@@ -71,9 +71,11 @@ class Snapshot:
         """The records of a kind from `offset`, at most `limit`; only the files that they stand in are read."""
         start = 0
         for file in self.rule_files[kind]:
-            for index in range(max(offset - start, 0), min(offset + limit - start, len(file.part))):
-                record, line = self.whole(file, file.part.records[index]), file.part.lines[index]
-                yield Placed(record, self.full_path(file.path), line, start + index)
+            first, end = max(offset - start, 0), min(offset + limit - start, len(file.part))
+            if first < end:
+                path, records, lines = self.full_path(file.path), file.part.records, file.part.lines
+                for index in range(first, end):
+                    yield Placed(self.whole(file, records[index]), path, lines[index], start + index)
             start += len(file.part)
 
     @cached_property
