@@ -17,7 +17,7 @@ from content.record import Page, Record, page_of, redirect_of
 from content.vocabulary import Kind
 from gitstore import rule_file
 from gitstore.part_tables import Tables, tables_of
-from gitstore.sections import dump_sections, load_sections
+from gitstore.sections import Run, dump_sections, load_sections, run_of
 
 _ID = re.compile(r"[0-9a-f]{16}")
 
@@ -43,6 +43,11 @@ class Part:
     def items(self) -> memoryview:
         """See `Tables`, as for those that follow."""
         return self.tables.items
+
+    @cached_property
+    def run(self) -> Run:
+        """The items with their checksum."""
+        return run_of(self.items)
 
     @property
     def offsets(self) -> Sequence[int]:
