@@ -9,7 +9,7 @@ from functools import cached_property
 
 from content.canonical import canonical_host
 from content.match import Answer, Candidate, Chain, Hop, Match
-from content.pattern import Pattern, PatternRefused, PatternSet, compile_pattern
+from content.pattern import Pattern, PatternRefused, compile_pattern, pattern_set
 from content.record import Redirect
 from content.request import Request, request_for
 from content.rule_book import RuleBook, RuleSource
@@ -88,12 +88,17 @@ class Matcher:
                 placed = self.source.redirect(position)
                 yield Match(placed, None, location_of(placed.record.target))
         if request.host is not None:
-            yield from self._regex_matches(self._host_patterns, request.host + request.path)
+            yield from self._regex_matches(self._patterns[0], request.host + request.path)
         if paths:
-            yield from self._regex_matches(self._path_patterns, request.path)
+            yield from self._regex_matches(self._patterns[1], request.path)
         for key in keys:
             for position in self.source.pages_at(key):
                 yield Match(None, self.source.page(position))
+
+    def may_answer(self, host: str | None, path: str, *, paths: bool) -> bool:
+        """Tell whether a regex redirect may answer a canonical path; those without a host only where `paths` is true."""
+        for_hosts, for_paths = self._patterns
+        return (host is not None and for_hosts.has(host + path)) or (paths and for_paths.has(path))
 
     def _regex_matches(self, patterns: "_RankedPatterns", text: str) -> Iterator[Match]:
         for position in patterns.positions(text):
@@ -112,12 +117,10 @@ class Matcher:
         return self._compiled[position]
 
     @cached_property
-    def _host_patterns(self) -> "_RankedPatterns":
-        return _RankedPatterns(self.source.patterns(), RedirectType.REGEX_HOST)
-
-    @cached_property
-    def _path_patterns(self) -> "_RankedPatterns":
-        return _RankedPatterns(self.source.patterns(), RedirectType.REGEX)
+    def _patterns(self) -> tuple["_RankedPatterns", "_RankedPatterns"]:
+        """Those for host and path, and those for the path alone."""
+        rows = self.source.patterns()
+        return _RankedPatterns(rows, RedirectType.REGEX_HOST), _RankedPatterns(rows, RedirectType.REGEX)
 
     @cached_property
     def _hosts(self) -> frozenset[str]:
@@ -133,7 +136,11 @@ class _RankedPatterns:
             key=lambda item: (-len(item[1]), item[0]),
         )
         self._positions = [position for position, _ in ranked]
-        self._set = PatternSet([source for _, source in ranked])
+        self._set = pattern_set(tuple(source for _, source in ranked))
+
+    def has(self, text: str) -> bool:
+        """Tell whether a pattern may match the text."""
+        return bool(self._positions and self._set.candidates(text))
 
     def positions(self, text: str) -> Iterator[int]:
         """The positions of the rules whose pattern matches the text, best first."""

@@ -9,6 +9,7 @@ from content.canonical import exact_key
 from content.diff import Change
 from content.expectations import failed_expectations
 from content.matching import Matcher
+from content.onward import ANY_HOST
 from content.problem import Problem, Severity
 from content.record import Placed, Redirect
 from content.request import Request, parse_key
@@ -43,9 +44,7 @@ def check_change(before: Snapshot, snapshot: Snapshot, matcher: Matcher, changes
     files = [problem for problem in snapshot.problems if problem.severity is Severity.ERROR]
     found = [*files, *_placed_only(_new_duplicates(before, snapshot))]
     if not found:
-        is_same_site = before.hosts == snapshot.hosts
-        redirects = _touched(snapshot, matcher, changes) if is_same_site else snapshot.redirects()
-        found = _placed_only(set_problems(matcher, redirects, snapshot.pages()))
+        found = _placed_only(_changed_set_problems(before, snapshot, matcher, changes))
     return [*found, *_failed_tests(snapshot, matcher, found)]
 
 
@@ -54,17 +53,27 @@ def stopping(snapshot: Snapshot, problems: Iterable[Problem]) -> list[Problem]:
     return [problem for problem in problems if snapshot.settings.strict or problem.severity is Severity.ERROR]
 
 
-def _touched(snapshot: Snapshot, matcher: Matcher, changes: Sequence[Change]) -> Sequence[Placed[Redirect]]:
+def _changed_set_problems(
+    before: Snapshot, snapshot: Snapshot, matcher: Matcher, changes: Sequence[Change]
+) -> list[Problem]:
+    touched = _touched(snapshot, matcher, changes) if before.hosts == snapshot.hosts else None
+    if touched is not None:
+        return set_problems(matcher, touched, snapshot.pages())
+    redirects, pages = snapshot.redirects(), snapshot.pages()
+    return set_problems(Matcher(RuleBook(redirects, pages)), redirects, pages)  # in memory all are walked sooner
+
+
+def _touched(snapshot: Snapshot, matcher: Matcher, changes: Sequence[Change]) -> Sequence[Placed[Redirect]] | None:
     """The rules that the changes can have made wrong: those that answer where they were made, and new loops whole.
 
-    An exact rule changes the answers to requests for its own source alone, on each host that the project serves; so
+    An exact rule changes the answers to requests for its own source alone, on each host where the project answers; so
     every new loop leads through one of these, and is found from there. A pattern may answer anywhere, and a host that
-    comes to be served lets rules without a host answer there: then all rules are looked at.
+    comes to be served lets rules without a host answer there: then it is None, for all rules have to be looked at.
     """
-    hosts = (None, *matcher.source.hosts())
-    exact = _redirects(changes)
-    if not _is_confined(matcher, exact) or len(exact) * len(hosts) > _MOST_REQUESTS:
-        return snapshot.redirects()
+    exact, hosts = _redirects(changes), _reached_hosts(snapshot)
+    is_confined = ANY_HOST not in hosts and all(record.type.is_exact for record in exact)
+    if not is_confined or len(exact) * len(hosts) > _MOST_REQUESTS:
+        return None
     requests = {request for record in exact for request in _requests(record, hosts)}
     keys = {exact_key(record.type.has_host, source) for record in exact for source in _with_path_alone(record.source)}
     at = set(chain.from_iterable(matcher.source.redirects_at(key) for key in keys))
@@ -74,10 +83,14 @@ def _touched(snapshot: Snapshot, matcher: Matcher, changes: Sequence[Change]) ->
     return [matcher.source.redirect(position) for position in sorted(at)]
 
 
-def _is_confined(matcher: Matcher, changed: Iterable[Redirect]) -> bool:
-    """Tell whether the requests whose answers changed can be listed: not those of a pattern, nor of unknown hosts."""
-    has_host_patterns = any(type_.has_host for _, type_, _ in matcher.source.patterns())
-    return not has_host_patterns and all(record.type.is_exact for record in changed)
+def _reached_hosts(snapshot: Snapshot) -> set[str | None]:
+    """The hosts on which rules without a host can come to answer while a chain is followed; None is an unknown one.
+
+    Those are the hosts that exact rules name; and, since a pattern may answer on a host that only it knows, all that
+    targets lead to.
+    """
+    led_to = snapshot.target_hosts - {""} if snapshot.has_host_patterns else frozenset()
+    return {None, *snapshot.hosts, *led_to}
 
 
 def _requests(record: Redirect, hosts: Iterable[str | None]) -> Iterator[Request]:

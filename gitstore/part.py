@@ -75,6 +75,11 @@ class Part:
         return self.tables.hosts
 
     @property
+    def target_hosts(self) -> frozenset[str]:
+        """The hosts that targets name."""
+        return self.tables.target_hosts
+
+    @property
     def extras(self) -> dict[int, dict[str, Any]]:
         """What an agent does not get, by position."""
         return self.tables.extras
@@ -129,6 +134,7 @@ def dump_part(part: Part) -> bytes:
         "kind": part.kind,
         "patterns": part.patterns,
         "hosts": sorted(part.hosts),
+        "target_hosts": sorted(part.target_hosts),
         "extras": [[position, extra] for position, extra in part.extras.items()],
         "problems": [_dump_problem(problem) for problem in part.problems],
     }
@@ -155,6 +161,7 @@ def load_part(data: bytes) -> Part:
         found["keys"].cast("Q"),
         [tuple(row) for row in meta["patterns"]],
         frozenset(meta["hosts"]),
+        frozenset(meta["target_hosts"]),
         dict(meta["extras"]),
     )
     problems = tuple(_load_problem(fields) for fields in meta["problems"])

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from content.canonical import exact_key, split_host
+from content.onward import target_host
 from content.record import Page, Record, Redirect
 from gitstore.key_table import key_base
 
@@ -17,7 +18,7 @@ class Tables(NamedTuple):
     `items` holds the JSON of every record (exactly the contract's fields), a comma after each; item `i` is
     `items[offsets[i]:offsets[i + 1] - 1]`. `ids` are the API's ids as numbers, `keys` the key-table entries
     of exact records, sorted, `hosts` those that exact records name, `patterns` position, type and source of the
-    others. A page that names a file has no content here: `extras[i]["file"]` tells the name. Other extras are `note`
+    others, `target_hosts` what `target_host` gives of the redirects. A page that names a file has no content here: `extras[i]["file"]` tells the name. Other extras are `note`
     and `tags`.
     """
 
@@ -27,6 +28,7 @@ class Tables(NamedTuple):
     keys: Sequence[int]
     patterns: list[tuple[int, str, str]]
     hosts: frozenset[str]
+    target_hosts: frozenset[str]
     extras: dict[int, dict[str, Any]]
 
 
@@ -40,7 +42,8 @@ def tables_of(records: Sequence[Record]) -> Tables:
         [int(record.id, 16) for record in records],
         sorted(key_base(key) + position for position, key in enumerate(keys) if key),
         _patterns(records),
-        frozenset(split_host(key)[0] for key in keys),
+        frozenset(split_host(key)[0] for key in keys if key and not key.startswith("/")),
+        frozenset(target_host(record) for record in records if isinstance(record, Redirect)),
         {position: extra for position, record in enumerate(records) if (extra := _extra(record))},
     )
 

@@ -14,12 +14,17 @@ from tests.gitstore.places import page, redirect
 
 _SOURCES = ["/a", "/b", "/c", "/a?q", "h.example/a", "h.example/b"]
 _TARGETS = ["/a", "/b", "/c", "/end", "/a?q", "https://h.example/a", "https://h.example/b", "https://x.example/a"]
+_HOST_PATTERNS = [r"^x\.example/a", r"^[hx]\.example/b$", r"^([a-z])\.example/c$"]
 _PATTERNS = ["^/a$", "^/b", "^/[abc]$"]
 exact = st.builds(redirect, st.sampled_from(_SOURCES), st.sampled_from(_TARGETS))
 patterns = st.builds(
     lambda source, target: redirect(source, target, type=RedirectType.REGEX),
     st.sampled_from(_PATTERNS),
-    st.sampled_from(_TARGETS),
+    st.sampled_from([*_TARGETS, "/$1", "https://$1.example/a"]),
+) | st.builds(
+    lambda source, target: redirect(source, target, type=RedirectType.REGEX_HOST),
+    st.sampled_from(_HOST_PATTERNS),
+    st.sampled_from([*_TARGETS, "https://x.example/$1", "https://$1.example/a"]),
 )
 pages = st.sampled_from(["/a", "/c", "/p", "h.example/a"]).map(page)
 records = st.lists(
@@ -45,6 +50,13 @@ def _shielded_loop(*, after: bool) -> list[Record]:
     return rules if after else [*rules, redirect("/a", "/end")]
 
 
+def _unserved_loop(*, after: bool) -> list[Record]:
+    """Rules that lead in a circle on a host that only a pattern knows, once a rule without a host stands in it."""
+    pattern = redirect(r"^x\.example/a", "/b", type=RedirectType.REGEX_HOST)
+    rules: list[Record] = [pattern, redirect("/c", "https://x.example/a")]
+    return [*rules, redirect("/b", "/a")] if after else rules
+
+
 @settings(max_examples=300, deadline=None)
 @given(records, st.lists(st.one_of(exact, exact, patterns, pages), max_size=2), st.sets(st.integers(0, 5), max_size=2))
 @example(
@@ -54,6 +66,7 @@ def _shielded_loop(*, after: bool) -> list[Record]:
 )
 @example(_host_loop(after=False), [redirect("h.example/c")], set())
 @example(_shielded_loop(after=False), [], {2})
+@example(_unserved_loop(after=False), _unserved_loop(after=True)[-1:], set())
 def test_verdict_on_a_change_is_the_verdict_on_the_whole(
     before: list[Record], put: list[Record], removed: set[int]
 ) -> None:
