@@ -37,7 +37,6 @@ class Onward:
         self._matcher = matcher
         self._redirects_at = matcher.source.redirects_at
         self._hosts = frozenset(matcher.source.hosts())
-        self._has_patterns = bool(matcher.source.patterns())
 
     def ends(self, host: str, target: str) -> bool:
         """True where certainly no redirect answers the target; false where that has to be walked.
@@ -52,7 +51,7 @@ class Onward:
             return path != "" and self._is_free(host, path, query)
         if named in self._hosts:
             return self._is_free(named, path or "/", query)
-        return not self._has_patterns or not self._matcher.may_answer(named, path or "/", paths=False)
+        return not self._matcher.may_answer(named, path or "/", paths=False)
 
     def _is_free(self, host: str, path: str, query: str) -> bool:
         """Tell whether no redirect has the path, with or without the query, on the host or on any."""
@@ -61,4 +60,4 @@ class Onward:
             return False
         if host and (at(host + path) or (query and at(host + path + query))):
             return False
-        return not self._has_patterns or not self._matcher.may_answer(host or None, path, paths=True)
+        return not self._matcher.may_answer(host or None, path, paths=True)

@@ -5,8 +5,8 @@ from itertools import chain
 from typing import Protocol
 
 from content.canonical import exact_key, split_host
+from content.patterns import Patterns
 from content.record import Page, Placed, Redirect
-from content.vocabulary import RedirectType
 
 
 class RuleSource(Protocol):
@@ -28,8 +28,8 @@ class RuleSource(Protocol):
         """The page at a position."""
         ...
 
-    def patterns(self) -> Sequence[tuple[int, RedirectType, str]]:
-        """Position, type and source of every regex redirect, in file order."""
+    def patterns(self) -> Patterns:
+        """The regex redirects."""
         ...
 
     def hosts(self) -> Collection[str]:
@@ -53,7 +53,7 @@ class RuleBook:
             (position, exact_key(placed.record.type.has_host, placed.record.path))
             for position, placed in enumerate(self._pages)
         )
-        self._patterns = tuple(
+        self._patterns = Patterns(
             (position, record.type, record.source)
             for position, record in enumerate(records)
             if not record.type.is_exact
@@ -77,7 +77,7 @@ class RuleBook:
         """See `RuleSource`."""
         return self._pages[position]
 
-    def patterns(self) -> Sequence[tuple[int, RedirectType, str]]:
+    def patterns(self) -> Patterns:
         """See `RuleSource`."""
         return self._patterns
 

@@ -7,7 +7,7 @@ project's tree, so the same content is compiled once, whichever commits or proje
 import mmap
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
@@ -17,6 +17,7 @@ import orjson
 
 from content.canonical import exact_key
 from content.matching import Matcher
+from content.patterns import Patterns
 from content.record import Page, Placed, Redirect, page_of, redirect_of
 from content.vocabulary import Kind, RedirectType
 from gitstore.key_table import find_positions
@@ -26,6 +27,7 @@ from gitstore.sections import load_sections
 
 FORMAT = "2"
 """Part of every file name: raise it when the file's content or its meaning changes."""
+_KEPT_PATTERNS = 2
 
 
 def release_path(folder: Path, tree: TreeId) -> Path:
@@ -127,14 +129,18 @@ class Release:
         listing = self.listings[Kind.PAGES]
         return Placed(page_of(listing.item(position)), *listing.place(position), position)
 
-    def patterns(self) -> Sequence[tuple[int, RedirectType, str]]:
-        """All regex redirects as (position, type, source), in file order."""
-        rows = orjson.loads(self._patterns)
-        return [(position, RedirectType(type_), source) for position, type_, source in rows]
+    def patterns(self) -> Patterns:
+        """The regex redirects; the same object for releases that have the same ones in the same places."""
+        return _patterns(bytes(self._patterns))
 
     def hosts(self) -> Collection[str]:
         """The hosts that exact redirects and pages name."""
         return self._hosts
+
+
+@lru_cache(_KEPT_PATTERNS)
+def _patterns(rows: bytes) -> Patterns:
+    return Patterns((position, RedirectType[type_], source) for position, type_, source in orjson.loads(rows))
 
 
 def _exact_key(item: dict[str, Any], name: str) -> str:
