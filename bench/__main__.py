@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench import machine, matching, polling, publishing, reads, starting, validation
+from bench import keeping, machine, matching, polling, publishing, reads, starting, validation, waiting
 from bench.figure import Figure, print_figures, print_head
 from bench.workbench import Workbench, prepare_environment
 
@@ -20,6 +20,8 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "polls": polling.measure,
     "match": matching.measure,
     "start": starting.measure,
+    "waits": waiting.measure,
+    "disk": keeping.measure,
 }
 
 
