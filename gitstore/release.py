@@ -104,6 +104,15 @@ class Release:
         """Answers requests by these rules; its patterns are compiled at the first question."""
         return Matcher(self)
 
+    @property
+    def is_digested(self) -> bool:
+        """Tell whether the lists' digests are at hand."""
+        return all("sha256" in vars(listing) for listing in self.listings.values())
+
+    def digest(self) -> None:
+        """Compute the lists' digests now."""
+        _ = [listing.sha256 for listing in self.listings.values()]
+
     @classmethod
     def open(cls, project: str, path: Path) -> "Release":
         """Map a compiled release; FileNotFoundError, Damaged or ValueError where it has to be compiled again."""
