@@ -9,7 +9,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench import histories, listings, machine, matching, polling, publishing, reads, starting, validation
+from bench import (
+    histories,
+    keeping,
+    listings,
+    machine,
+    matching,
+    polling,
+    publishing,
+    reads,
+    starting,
+    validation,
+    waiting,
+)
 from bench.figure import Figure, print_figures, print_head
 from bench.workbench import Workbench, prepare_environment
 
@@ -22,6 +34,8 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "list": listings.measure,
     "start": starting.measure,
     "history": histories.measure,
+    "waits": waiting.measure,
+    "disk": keeping.measure,
 }
 
 

@@ -1,8 +1,10 @@
 """The yardstick *bare*: a function that gives one constant answer, under the same gunicorn and options as the service.
 
-python -m bench.bare FILE, where FILE is what `dump_answer` wrote; settings by WAYPOST_… variables as for the service.
+python -m bench.bare FILE [--hold], where FILE is what `dump_answer` wrote; settings by WAYPOST_… variables as for the
+service. With --hold the answer is held back until somebody asks for /go.
 """
 
+import asyncio
 import json
 import os
 import sys
@@ -55,6 +57,22 @@ class Bare:
         await send(self._body)
 
 
+class Holding(Bare):
+    """The same, but everybody waits until /go was asked for."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer)
+        self._go = asyncio.Event()
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        """Wait, and give the answer."""
+        if scope["type"] == "http":
+            if scope["path"] == "/go":
+                self._go.set()
+            await self._go.wait()
+        await super().__call__(scope, receive, send)
+
+
 async def _live(receive: Any, send: Any) -> None:
     for moment in ("startup", "shutdown"):
         await receive()
@@ -63,4 +81,5 @@ async def _live(receive: Any, send: Any) -> None:
 
 if __name__ == "__main__":
     given = load_answer(Path(sys.argv[1]))
-    serve(Settings.read({}, os.environ), lambda: cast("Service", Bare(given)))
+    kind = Holding if "--hold" in sys.argv[2:] else Bare
+    serve(Settings.read({}, os.environ), lambda: cast("Service", kind(given)))

@@ -1,16 +1,15 @@
 """What agents ask all day, against a bare function and nginx: version, 304, windows of a list, the whole list."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from http import HTTPStatus
-from pathlib import Path
 from typing import NamedTuple
 
 import httpx
 
 from bench.figure import Figure, at_least, at_most
 from bench.load import Load, press
+from bench.processes import processor_seconds
 from bench.rules import MANY
 from bench.workbench import BIG, Workbench, bearer, scope
 from bench.yardsticks import Origin, bare, nginx, take_answer
@@ -23,7 +22,6 @@ _VERSION = scope(BIG) + "/version"
 _LIST = scope(BIG) + "/redirects"
 _FIRST = f"{_LIST}?limit=500&offset=0"
 _LAST = f"{_LIST}?limit=500&offset=99500"
-_TICKS = os.sysconf("SC_CLK_TCK")
 _SAME = 0.02
 """How much two answers to the same question may differ in size, by what a server adds to the headers."""
 
@@ -85,15 +83,9 @@ def _own_headers(origin: Origin, path: str, headers: Mapping[str, str], status: 
 
 
 def _press(origin: Origin, url: str, headers: Mapping[str, str]) -> Pressed:
-    before = _processor(origin.worker)
+    before = processor_seconds(origin.worker)
     load = press(origin.url + url, headers, _SECONDS, _CONNECTIONS)
-    return Pressed(load, (_processor(origin.worker) - before) / load.requests * 1e6)
-
-
-def _processor(pid: int) -> float:
-    """Seconds of processor that a process has used, with all its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+    return Pressed(load, (processor_seconds(origin.worker) - before) / load.requests * 1e6)
 
 
 def _best(turns: Sequence[Pressed]) -> Pressed:

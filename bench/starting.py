@@ -6,17 +6,16 @@ import sys
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException
-from pathlib import Path
 
 from bench.connections import ask, connect_all
 from bench.figure import Figure, at_most
+from bench.processes import private_megabytes
 from bench.workbench import BIG, Site, Workbench, bearer, scope
 from bench.yardsticks import free_port
 from tests.service import ROOT, WAYPOST, stop
 
 _LATEST = 30.0
 _STEP = 0.002
-_KIB = 1024
 
 
 def measure(bench: Workbench) -> Iterator[Figure]:
@@ -70,10 +69,10 @@ def _memory(site: Site) -> Figure:
     """Private memory of the larger of two workers after both served the lists: windows, and the whole."""
     with site.serving(2) as service:
         connections = connect_all(service)
-        before = {worker: _private(worker) for worker in connections}
+        before = {worker: private_megabytes(worker) for worker in connections}
         for connection in connections.values():
             _read_lists(connection, bearer(site.agent))
-        after = {worker: _private(worker) for worker in service.workers()}
+        after = {worker: private_megabytes(worker) for worker in service.workers()}
     most = max(after, key=lambda worker: after[worker])
     detail = f"the larger of two; {before[most]:.0f} MB before it served; the other {min(after.values()):.1f} MB"
     return Figure("a second worker's private memory", after[most], "MB", at_most(60), detail)
@@ -84,10 +83,3 @@ def _read_lists(connection: HTTPConnection, headers: dict[str, str]) -> None:
         ask(connection, f"{scope(BIG)}/redirects?limit=500&offset={offset}", headers)
     ask(connection, f"{scope(BIG)}/redirects?limit=110000", headers)
     ask(connection, f"{scope(BIG)}/pages", headers)
-
-
-def _private(pid: int) -> float:
-    """Megabytes that only this process has in memory."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    kibibytes = (int(line.split()[1]) for line in lines if line.startswith(("Private_Clean:", "Private_Dirty:")))
-    return sum(kibibytes) * _KIB / 1e6

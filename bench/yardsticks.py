@@ -61,13 +61,13 @@ class Origin(NamedTuple):
 
 
 @contextmanager
-def bare(answer: Answer, folder: Path) -> Iterator[Origin]:
-    """One worker that gives this answer to everything, with the options of the service."""
+def bare(answer: Answer, folder: Path, *options: str) -> Iterator[Origin]:
+    """One worker that gives this answer to everything, with the options of the service; see `bench.bare`."""
     folder.mkdir(parents=True)
     dump_answer(answer, folder / "answer")
     port = free_port()
     settings = {"WAYPOST_DATA": str(folder), "WAYPOST_BIND": f"127.0.0.1:{port}", "WAYPOST_WORKERS": "1"}
-    command = [sys.executable, "-m", "bench.bare", str(folder / "answer")]
+    command = [sys.executable, "-m", "bench.bare", str(folder / "answer"), *options]
     with _started(command, port, {**settings, "WAYPOST_LOG_LEVEL": "warning"}) as origin:
         yield origin
 

@@ -17,6 +17,8 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+PLAIN_HOST = rf"(?=[^/?#]{{1,253}}(?:[/?#]|\Z)){_HOST.pattern}(?=[/?#]|\Z)"
+"""A pattern for the host of a URL, where it stands in its canonical form and without a port."""
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:@\[\]]*)(?::([0-9]+))?")
 _HOST_LIMIT = 253
 _PORT_LIMIT = 65535

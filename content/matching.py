@@ -4,18 +4,18 @@ Order: BASIC_HOST, BASIC, REGEX_HOST, REGEX, then pages (BASIC_HOST, BASIC). Amo
 source has the request's query comes first, among regexes the longer source, then the order in the files.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from content.canonical import canonical_host
 from content.match import Answer, Candidate, Chain, Hop, Match
-from content.pattern import Pattern, PatternRefused, PatternSet, compile_pattern
+from content.pattern import Pattern, PatternRefused, compile_pattern
+from content.patterns import Patterns, Ranked
 from content.record import Redirect
 from content.request import Request, request_for
 from content.rule_book import RuleBook, RuleSource
 from content.template import Template, location_of
 from content.url import WEB_SCHEMES, split_url
-from content.vocabulary import RedirectType
 
 __all__ = ["Matcher", "RuleBook", "RuleSource"]
 
@@ -88,14 +88,19 @@ class Matcher:
                 placed = self.source.redirect(position)
                 yield Match(placed, None, location_of(placed.record.target))
         if request.host is not None:
-            yield from self._regex_matches(self._host_patterns, request.host + request.path)
+            yield from self._regex_matches(self._patterns.with_host, request.host + request.path)
         if paths:
-            yield from self._regex_matches(self._path_patterns, request.path)
+            yield from self._regex_matches(self._patterns.without_host, request.path)
         for key in keys:
             for position in self.source.pages_at(key):
                 yield Match(None, self.source.page(position))
 
-    def _regex_matches(self, patterns: "_RankedPatterns", text: str) -> Iterator[Match]:
+    def may_answer(self, host: str | None, path: str, *, paths: bool) -> bool:
+        """Tell whether a regex redirect may answer a canonical path; those without a host only where `paths` is true."""
+        patterns = self._patterns
+        return (host is not None and patterns.with_host.has(host + path)) or (paths and patterns.without_host.has(path))
+
+    def _regex_matches(self, patterns: Ranked, text: str) -> Iterator[Match]:
         for position in patterns.positions(text):
             compiled = self._compile(position)
             captures = compiled[0].captures(text) if compiled else None
@@ -112,32 +117,12 @@ class Matcher:
         return self._compiled[position]
 
     @cached_property
-    def _host_patterns(self) -> "_RankedPatterns":
-        return _RankedPatterns(self.source.patterns(), RedirectType.REGEX_HOST)
-
-    @cached_property
-    def _path_patterns(self) -> "_RankedPatterns":
-        return _RankedPatterns(self.source.patterns(), RedirectType.REGEX)
+    def _patterns(self) -> Patterns:
+        return self.source.patterns()
 
     @cached_property
     def _hosts(self) -> frozenset[str]:
         return frozenset(self.source.hosts())
-
-
-class _RankedPatterns:
-    """The patterns of one type in the order in which they are asked: longer source first, then file order."""
-
-    def __init__(self, patterns: Iterable[tuple[int, RedirectType, str]], kind: RedirectType) -> None:
-        ranked = sorted(
-            ((position, source) for position, its_kind, source in patterns if its_kind is kind),
-            key=lambda item: (-len(item[1]), item[0]),
-        )
-        self._positions = [position for position, _ in ranked]
-        self._set = PatternSet([source for _, source in ranked])
-
-    def positions(self, text: str) -> Iterator[int]:
-        """The positions of the rules whose pattern matches the text, best first."""
-        return (self._positions[number] for number in self._set.candidates(text)) if self._positions else iter(())
 
 
 def _keys(request: Request, *, paths: bool) -> Sequence[str]:

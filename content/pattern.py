@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import cast
 
 import re2
@@ -9,6 +10,7 @@ import re2
 SOURCE_LIMIT = 2048
 _PATTERN_MEMORY = 1 << 20
 SET_MEMORY = 256 << 20  # with RE2's default of 8 MiB a set of 10,000 patterns does not compile
+_KEPT_SETS = 4
 _HALF_CHARACTER = re.compile(r"(?<!\\)(?:\\\\)*\\C")
 
 
@@ -103,6 +105,12 @@ class PatternSet:
         encoded = text.encode()
         found = [numbers[index] for numbers, part in self._parts for index in _matches(part, encoded)]
         return sorted(found)
+
+
+@lru_cache(_KEPT_SETS)
+def pattern_set(sources: tuple[str, ...]) -> PatternSet:
+    """The set of these sources; most publishes change no pattern, and compiling 10,000 takes 80 ms."""
+    return PatternSet(sources)
 
 
 def _matches(part: re2.Set, text: bytes) -> list[int]:

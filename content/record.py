@@ -102,7 +102,7 @@ def _notes(note: str, tags: tuple[str, ...]) -> dict[str, object]:
 def redirect_of(fields: Mapping[str, Any]) -> Redirect:
     """A redirect from wire names; the fields have passed the schema (status: a name, or a code as int or text)."""
     return Redirect(
-        RedirectType(fields["type"]),
+        RedirectType[fields["type"]],
         fields["source"],
         fields["target"],
         STATUS_BY_WORD[str(fields["status"])],

@@ -2,6 +2,7 @@
 
 import re
 
+from content.canonical import PLAIN_HOST
 from content.problem import Problem
 from content.problem_codes import problem
 from content.record import Page, Record, Redirect
@@ -11,21 +12,29 @@ from content.target_rules import target_problems
 from content.vocabulary import PageType, RedirectType
 
 # What nearly every record is: it takes one look (about a microsecond) to see that nothing is wrong with it.
-_PLAIN_SOURCE = re.compile(r"/[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*")
-_PLAIN_TARGET = re.compile(r"/(?!/)[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%?#]*")
+_PATH = r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*"
+_REST = r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%?#]*"
+_PLAIN_SOURCE = re.compile(rf"/{_PATH}")
+_PLAIN_TARGET = re.compile(rf"(?:/(?!/)|https?://{PLAIN_HOST}){_REST}")
+_PLAIN_HOST_SOURCE = re.compile(rf"{PLAIN_HOST}/{_PATH}")
+_PLAIN_HOST_TARGET = re.compile(rf"https?://{PLAIN_HOST}{_REST}")
 
 
 def record_problems(record: Record) -> list[Problem]:
     """Errors and warnings of a record that has passed the schema; pointers are below the record (`/source`)."""
     if isinstance(record, Page):
         return _page_problems(record)
-    if (
-        record.type is RedirectType.BASIC
-        and _PLAIN_SOURCE.fullmatch(record.source)
-        and _PLAIN_TARGET.fullmatch(record.target)
-    ):
-        return []
-    return _redirect_problems(record)
+    return [] if _is_plain(record) else _redirect_problems(record)
+
+
+def _is_plain(record: Redirect) -> bool:
+    if record.type is RedirectType.BASIC:
+        source, target = _PLAIN_SOURCE, _PLAIN_TARGET
+    elif record.type is RedirectType.BASIC_HOST:
+        source, target = _PLAIN_HOST_SOURCE, _PLAIN_HOST_TARGET
+    else:
+        return False
+    return source.fullmatch(record.source) is not None and target.fullmatch(record.target) is not None
 
 
 def _page_problems(page: Page) -> list[Problem]:

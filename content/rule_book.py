@@ -1,11 +1,12 @@
 """What a matcher looks rules up in: the protocol, and the rules of a project in memory."""
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Protocol
 
 from content.canonical import exact_key, split_host
+from content.patterns import Patterns
 from content.record import Page, Placed, Redirect
-from content.vocabulary import RedirectType
 
 
 class RuleSource(Protocol):
@@ -27,8 +28,8 @@ class RuleSource(Protocol):
         """The page at a position."""
         ...
 
-    def patterns(self) -> Sequence[tuple[int, RedirectType, str]]:
-        """Position, type and source of every regex redirect, in file order."""
+    def patterns(self) -> Patterns:
+        """The regex redirects."""
         ...
 
     def hosts(self) -> Collection[str]:
@@ -42,22 +43,23 @@ class RuleBook:
     def __init__(self, redirects: Iterable[Placed[Redirect]], pages: Iterable[Placed[Page]]) -> None:
         self._redirects = tuple(redirects)
         self._pages = tuple(pages)
-        types = [placed.record.type for placed in self._redirects]
+        records = [placed.record for placed in self._redirects]
         self._redirects_at = _index(
-            (position, exact_key(kind.has_host, self._redirects[position].record.source))
-            for position, kind in enumerate(types)
-            if kind.is_exact
+            (position, exact_key(record.type.has_host, record.source))
+            for position, record in enumerate(records)
+            if record.type.is_exact
         )
         self._pages_at = _index(
             (position, exact_key(placed.record.type.has_host, placed.record.path))
             for position, placed in enumerate(self._pages)
         )
-        self._patterns = tuple(
-            (position, kind, self._redirects[position].record.source)
-            for position, kind in enumerate(types)
-            if not kind.is_exact
+        self._patterns = Patterns(
+            (position, record.type, record.source)
+            for position, record in enumerate(records)
+            if not record.type.is_exact
         )
-        self._hosts = frozenset(split_host(key)[0] for index in (self._redirects_at, self._pages_at) for key in index)
+        keys = chain(self._redirects_at, self._pages_at)
+        self._hosts = frozenset(split_host(key)[0] for key in keys if not key.startswith("/"))
 
     def redirects_at(self, key: str) -> Sequence[int]:
         """See `RuleSource`."""
@@ -75,13 +77,13 @@ class RuleBook:
         """See `RuleSource`."""
         return self._pages[position]
 
-    def patterns(self) -> Sequence[tuple[int, RedirectType, str]]:
+    def patterns(self) -> Patterns:
         """See `RuleSource`."""
         return self._patterns
 
     def hosts(self) -> Collection[str]:
         """See `RuleSource`."""
-        return self._hosts - {""}
+        return self._hosts
 
 
 def _index(keys: Iterable[tuple[int, str]]) -> dict[str, tuple[int, ...]]:
@@ -89,5 +91,8 @@ def _index(keys: Iterable[tuple[int, str]]) -> dict[str, tuple[int, ...]]:
     index: dict[str, tuple[int, ...]] = {}
     for position, key in keys:
         if key:
-            index[key] = (*index.get(key, ()), position)
+            alone = (position,)
+            others = index.setdefault(key, alone)
+            if others is not alone:
+                index[key] = (*others, position)
     return index

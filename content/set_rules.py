@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from content.canonical import exact_key
+from content.canonical import exact_key, split_host
 from content.match import Chain, Match
 from content.matching import Matcher
+from content.onward import Onward
 from content.problem import Problem
 from content.problem_codes import problem
 from content.reach_rules import Reach
@@ -45,27 +46,32 @@ def set_problems(
     matcher: Matcher, redirects: Iterable[Placed[Redirect]], pages: Iterable[Placed[Page]]
 ) -> list[Problem]:
     """What is wrong with these rules among all rules of the matcher; a caller may pass only those that changed."""
-    reach = Reach(matcher)
+    reach, onward = Reach(matcher), Onward(matcher)
     found = []
     for redirect in redirects:
-        problems = _exact(matcher, redirect) if redirect.record.type.is_exact else _regex(matcher, redirect, reach)
+        if redirect.record.type.is_exact:
+            problems = _exact(matcher, redirect, onward)
+        else:
+            problems = _regex(matcher, redirect, reach)
         found += [item.at(redirect.file, redirect.line) for item in problems]
     for page in pages:
         found += [item.at(page.file, page.line) for item in _page(matcher, page)]
     return found
 
 
-def _exact(matcher: Matcher, placed: Placed[Redirect]) -> Iterator[Problem]:
+def _exact(matcher: Matcher, placed: Placed[Redirect], onward: Onward) -> Iterable[Problem]:
     record = placed.record
-    key = exact_key(record.type.has_host, record.source)
+    has_host = record.type.has_host
+    key = exact_key(has_host, record.source)
     if not key:
-        return
+        return ()
     first = matcher.source.redirect(matcher.source.redirects_at(key)[0])
     if first.record.source != record.source:
-        yield problem("shadowed", f"never used: {_place(first)} stands a rule with an equal source", "/source")
-        return
+        return [problem("shadowed", f"never used: {_place(first)} stands a rule with an equal source", "/source")]
+    if onward.ends(split_host(key)[0] if has_host else "", record.target):
+        return ()
     match = Match(placed, None, location_of(record.target))
-    yield from _chain(matcher.follow_from(parse_key(key), match, HOPS))
+    return _chain(matcher.follow_from(parse_key(key), match, HOPS))
 
 
 def _regex(matcher: Matcher, placed: Placed[Redirect], reach: Reach) -> Iterator[Problem]:

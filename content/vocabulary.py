@@ -11,15 +11,12 @@ class RedirectType(StrEnum):
     REGEX = "REGEX"
     REGEX_HOST = "REGEX_HOST"
 
-    @property
-    def is_exact(self) -> bool:
+    def __init__(self, word: str) -> None:
+        # attributes, not properties: they are asked several times for each of 100,000 rules
+        self.is_exact = word.startswith("BASIC")
         """True where the source is compared as it stands, false where it is a pattern."""
-        return self in {RedirectType.BASIC, RedirectType.BASIC_HOST}
-
-    @property
-    def has_host(self) -> bool:
+        self.has_host = word.endswith("_HOST")
         """True where the source begins with a host."""
-        return self in {RedirectType.BASIC_HOST, RedirectType.REGEX_HOST}
 
 
 class RedirectStatus(StrEnum):

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from content.diff import Change
 from content.problem import Problem, Severity
@@ -14,7 +14,8 @@ from gitstore.errors import Busy, Invalid, OutOfSpace
 from gitstore.layout import BlobId, TreeId
 from gitstore.lock import acquire
 from gitstore.part_store import PartStore
-from gitstore.release import Release, dump_release, release_path, store_release
+from gitstore.release import Release, map_release, release_path
+from gitstore.release_dump import Before, dump_release, store_release
 from gitstore.repository import Repository
 from gitstore.sections import Damaged
 from gitstore.snapshot import File, Snapshot, shown, take_snapshot
@@ -38,6 +39,7 @@ class Compiler:
         self.repository = repository
         self._parts = parts
         self._snapshots: dict[tuple[str, TreeId], Snapshot] = {}
+        self._made: dict[tuple[str, TreeId], Release] = {}
 
     def snapshot(self, project: str, tree: TreeId) -> Snapshot:
         """A project's tree, read once an operation."""
@@ -60,7 +62,7 @@ class Compiler:
 
     def release(self, project: str, tree: TreeId) -> Release:
         """The release of a tree; compiled where the file is missing or damaged. Invalid where its content is wrong."""
-        found = self._open(project, tree)
+        found = self._made.get((project, tree)) or self._open(project, tree)
         if found is None:
             with once_at_a_time(self.paths):
                 found = self._open(project, tree) or self._compile(self.snapshot(project, tree))
@@ -73,7 +75,7 @@ class Compiler:
             return found
         if snapshot.settings.strict or len(changes) * _FEW > snapshot.count(Kind.REDIRECTS):
             return self._compile(snapshot)
-        data = dump_release(snapshot)
+        data = dump_release(snapshot, self._before(before))
         matcher = Release(snapshot.project, memoryview(data), trusted=True).matcher
         refuse(snapshot, check_change(before, snapshot, matcher, changes))
         return self._store(snapshot.project, snapshot.tree, data)
@@ -91,6 +93,12 @@ class Compiler:
             if not self._only_reads or not is_full(ex):
                 raise
 
+    def _before(self, snapshot: Snapshot) -> Before | None:
+        """What can be taken over from a state before; None where its release is not there."""
+        with suppress(OSError, ValueError):
+            return Before(snapshot, map_release(release_path(self.paths.releases, snapshot.tree)))
+        return None
+
     def _open(self, project: str, tree: TreeId) -> Release | None:
         try:
             return Release.open(project, release_path(self.paths.releases, tree))
@@ -101,7 +109,8 @@ class Compiler:
         path = release_path(self.paths.releases, tree)
         with self.storing():
             store_release(path, data)
-        return Release(project, memoryview(data), trusted=True)
+        made = self._made[project, tree] = Release(project, memoryview(data), trusted=True)
+        return made
 
 
 def refuse(snapshot: Snapshot, problems: Sequence[Problem], *, strict: bool = False) -> None:

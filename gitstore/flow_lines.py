@@ -5,6 +5,7 @@ reader. Both give the same result (a law in the tests); this one is several time
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -16,6 +17,14 @@ _HEADS = {f"{kind.value}:": kind for kind in Kind}
 _LEAD = re.compile(r" *- (?={)")
 _NOTHING = re.compile(r" *(?:#.*)?")
 _FIELDS = frozenset({"type", "source", "target", "status", "note", "tags", "path", "contentType", "content", "file"})
+# What nearly every line is: our own dump of a redirect whose texts hold nothing that JSON escapes.
+_PLAIN_RULE = re.compile(
+    r'^  - \{"type": "([!#-\[\]-~]*+)", "source": "([ !#-\[\]-~]*+)",'
+    r' "target": "([ !#-\[\]-~]*+)", "status": "([!#-\[\]-~]*+)"\}\n',
+    re.MULTILINE,
+)
+_PLAIN_HEAD = f"{Kind.REDIRECTS}:\n"
+_PLAIN_COLUMN = len("  - {")
 # What else YAML takes for a line break, or drops: with these in it a line is not what it seems.
 _ODD = re.compile("[\x85\u2028\u2029\ufeff]")
 
@@ -25,7 +34,7 @@ class FlowLines(NamedTuple):
 
     kind: Kind
     items: list[dict[str, Any]]
-    lines: list[int]
+    lines: Sequence[int]
     column: int
 
 
@@ -33,6 +42,23 @@ def read_flow_lines(text: str) -> FlowLines | None:
     """The rules, where each line is one in canonical flow, a comment or blank; None where the strict reader must look."""
     if "\r" in text or not (text.isascii() or _ODD.search(text) is None):
         return None
+    return _read_plain(text) or _read_each(text)
+
+
+def _read_plain(text: str) -> FlowLines | None:
+    """The rules of a file that holds nothing but plain ones: all lines at once, four times faster than each alone."""
+    if not text.startswith(_PLAIN_HEAD):
+        return None
+    rows = _PLAIN_RULE.findall(text)
+    if not rows or len(rows) + 1 != text.count("\n") or not text.endswith("\n"):
+        return None
+    items = [
+        {"type": type_, "source": source, "target": target, "status": status} for type_, source, target, status in rows
+    ]
+    return FlowLines(Kind.REDIRECTS, items, range(2, len(rows) + 2), _PLAIN_COLUMN)
+
+
+def _read_each(text: str) -> FlowLines | None:
     kind: Kind | None = None
     lead, items, lines = "", [], []
     for number, line in enumerate(text.split("\n"), 1):

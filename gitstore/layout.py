@@ -1,6 +1,7 @@
 """Where things stand in a namespace's repository: branch names and file paths, in one place."""
 
 from enum import Enum, auto
+from functools import lru_cache
 from typing import NewType
 
 from content.vocabulary import Kind
@@ -17,6 +18,8 @@ PROJECT_FILE = "project.yaml"
 TESTS_FILE = "tests.yaml"
 YAML_SUFFIX = ".yaml"
 RULES_PER_FILE = 500
+_REMEMBERED = 4096
+"""Names about which the answers are kept: a project's files are asked about several times for each publish."""
 _LONGEST = 255
 """Bytes of a file's name that every file system takes."""
 
@@ -45,6 +48,7 @@ def draft_ref(project: str, draft: str) -> str:
     return f"{DRAFT_PREFIX}{project}/{draft}"
 
 
+@lru_cache(_REMEMBERED)
 def is_safe_name(name: str) -> bool:
     """Tell whether a file or folder of this name does no harm in any checkout: no dots alone, nothing of Git's own."""
     plain = name.isprintable() and "\\" not in name
@@ -56,6 +60,7 @@ def may_stand_beside_projects(name: str) -> bool:
     return name in _BESIDE_PROJECTS
 
 
+@lru_cache(_REMEMBERED)
 def role_of(path: str) -> Role:
     """What the file at `path` (relative to the project's folder) is for."""
     if path == PROJECT_FILE:

@@ -5,48 +5,85 @@ Positions in a part count from 0; problems and places carry no path, for the sam
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import orjson
 
-from content.canonical import exact_key, split_host
 from content.problem import Problem, Severity
-from content.record import Page, Record, Redirect, page_of, redirect_of
+from content.record import Page, Record, page_of, redirect_of
 from content.vocabulary import Kind
 from gitstore import rule_file
 from gitstore.columns import Columns, columns_of
-from gitstore.key_table import key_base
-from gitstore.sections import dump_sections, load_sections
+from gitstore.part_tables import Tables, tables_of
+from gitstore.sections import Run, dump_sections, load_sections, run_of
 
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True)
 class Part:
-    """One file, compiled.
-
-    `items` holds the JSON of every record (exactly the contract's fields), a comma after each; item `i` is
-    `items[offsets[i]:offsets[i + 1] - 1]`. `ids` are the API's ids as numbers, `keys` the key-table entries
-    of exact records, sorted, `hosts` those that exact records name, `lines` where each record begins. A page that names a file has no content here:
-    `extras[i]["file"]` tells the name. Other extras are `note` and `tags`.
-    """
+    """One file, compiled. `lines` tells where each record begins; the tables are made when they are first needed."""
 
     kind: Kind | None
-    items: memoryview
-    offsets: Sequence[int]
-    ids: Sequence[int]
-    keys: Sequence[int]
     lines: Sequence[int]
-    patterns: list[tuple[int, str, str]]
-    hosts: frozenset[str]
-    extras: dict[int, dict[str, Any]]
     problems: tuple[Problem, ...]
+    make_tables: Callable[[], Tables]
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return len(self.lines)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """What a release is made of; who only checks files never needs it."""
+        return self.make_tables()
+
+    @property
+    def items(self) -> memoryview:
+        """See `Tables`, as for those that follow."""
+        return self.tables.items
+
+    @cached_property
+    def run(self) -> Run:
+        """The items with their checksum."""
+        return run_of(self.items)
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        """Where each item begins, and where the last one ends."""
+        return self.tables.offsets
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """The API's ids, as numbers."""
+        return self.tables.ids
+
+    @property
+    def keys(self) -> Sequence[int]:
+        """The key-table entries of exact records."""
+        return self.tables.keys
+
+    @property
+    def patterns(self) -> list[tuple[int, str, str]]:
+        """Position, type and source of regex redirects."""
+        return self.tables.patterns
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that exact records name."""
+        return self.tables.hosts
+
+    @property
+    def target_hosts(self) -> frozenset[str]:
+        """The hosts that targets name."""
+        return self.tables.target_hosts
+
+    @property
+    def extras(self) -> dict[int, dict[str, Any]]:
+        """What an agent does not get, by position."""
+        return self.tables.extras
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
@@ -106,24 +143,9 @@ def id_number(record_id: str) -> int | None:
 def compile_part(data: bytes) -> Part:
     """Read a YAML file's bytes into a part; what is wrong with them is in its problems."""
     read = rule_file.load(data, "")
-    keys = [_exact_key(record) for record in read.records]
-    items = [orjson.dumps(record.wire()) + b"," for record in read.records]
-    offsets = [0]
-    for item in items:
-        offsets.append(offsets[-1] + len(item))
-    part = Part(
-        read.kind,
-        memoryview(b"".join(items)),
-        offsets,
-        [int(record.id, 16) for record in read.records],
-        sorted(key_base(key) + position for position, key in enumerate(keys) if key),
-        list(read.lines),
-        _patterns(read.records),
-        frozenset(host for key in keys if (host := split_host(key)[0])),
-        {position: extra for position, record in enumerate(read.records) if (extra := _extra(record))},
-        tuple(read.problems),
-    )
-    part.__dict__["records"] = tuple(read.records)  # at hand already; the cached property would read them again
+    records = tuple(read.records)
+    part = Part(read.kind, read.lines, tuple(read.problems), lambda: tables_of(records))
+    part.__dict__["records"] = records  # at hand already; the cached property would read them from the items
     return part
 
 
@@ -133,6 +155,7 @@ def dump_part(part: Part) -> bytes:
         "kind": part.kind,
         "patterns": part.patterns,
         "hosts": sorted(part.hosts),
+        "target_hosts": sorted(part.target_hosts),
         "extras": [[position, extra] for position, extra in part.extras.items()],
         "problems": [_dump_problem(problem) for problem in part.problems],
     }
@@ -152,39 +175,18 @@ def load_part(data: bytes) -> Part:
     """Read what `dump_part` wrote; Damaged where it is something else."""
     found = load_sections(memoryview(data))
     meta = orjson.loads(found["meta"])
-    return Part(
-        Kind(meta["kind"]) if meta["kind"] else None,
+    tables = Tables(
         found["items"],
         found["offsets"].cast("Q"),
         found["ids"].cast("Q"),
         found["keys"].cast("Q"),
-        found["lines"].cast("I"),
         [tuple(row) for row in meta["patterns"]],
         frozenset(meta["hosts"]),
+        frozenset(meta["target_hosts"]),
         dict(meta["extras"]),
-        tuple(_load_problem(fields) for fields in meta["problems"]),
     )
-
-
-def _exact_key(record: Record) -> str:
-    """What an exact look-up finds the record by; empty for a pattern, and for what no request can equal."""
-    if isinstance(record, Page):
-        return exact_key(record.type.has_host, record.path)
-    return exact_key(record.type.has_host, record.source) if record.type.is_exact else ""
-
-
-def _patterns(records: Sequence[Record]) -> list[tuple[int, str, str]]:
-    return [
-        (position, record.type.value, record.source)
-        for position, record in enumerate(records)
-        if isinstance(record, Redirect) and not record.type.is_exact
-    ]
-
-
-def _extra(record: Record) -> dict[str, Any]:
-    file = record.content_file if isinstance(record, Page) else ""
-    found = {"note": record.note, "tags": list(record.tags), "file": file}
-    return {name: value for name, value in found.items() if value}
+    problems = tuple(_load_problem(fields) for fields in meta["problems"])
+    return Part(Kind(meta["kind"]) if meta["kind"] else None, found["lines"].cast("I"), problems, lambda: tables)
 
 
 def _dump_problem(problem: Problem) -> dict[str, Any]:

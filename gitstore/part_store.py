@@ -12,7 +12,7 @@ from gitstore.layout import BlobId
 from gitstore.part import Part, compile_part, dump_part, load_part
 from gitstore.sections import Damaged
 
-_FORMAT = "2"
+_FORMAT = "3"
 """Part of every name: raise it when what a part holds, or how a rule is judged, changes."""
 _KEEP = 1000
 _TOUCH_AFTER = 86_400

@@ -139,8 +139,8 @@ def _judge(entries: _Entries, kind: Kind | None, file: str) -> RuleFile:
             record = record_from(kind, fields)
             records.append(record)
             lines.append(entries.line(index))
-            found = record_problems(record)
-            problems += [_placed(problem.under(f"/{kind.value}/{index}"), entries, file) for problem in found]
+            if found := record_problems(record):
+                problems += [_placed(problem.under(f"/{kind.value}/{index}"), entries, file) for problem in found]
     return RuleFile(kind, tuple(records), tuple(lines), tuple(sorted(problems, key=_by_place)))
 
 

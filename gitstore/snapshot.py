@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, cast
 from content.expectations import Expectation
 from content.problem import Problem
 from content.record import Page, Placed, Record, Redirect
-from content.vocabulary import Kind
+from content.vocabulary import Kind, RedirectType
 from gitstore import project_file
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, TESTS_FILE, BlobId, Role, TreeId, is_safe_name, role_of
 from gitstore.part import Part
@@ -71,15 +71,28 @@ class Snapshot:
         """The records of a kind from `offset`, at most `limit`; only the files that they stand in are read."""
         start = 0
         for file in self.rule_files[kind]:
-            for index in range(max(offset - start, 0), min(offset + limit - start, len(file.part))):
-                record, line = self.whole(file, file.part.records[index]), file.part.lines[index]
-                yield Placed(record, self.full_path(file.path), line, start + index)
+            first, end = max(offset - start, 0), min(offset + limit - start, len(file.part))
+            if first < end:
+                path, records, lines = self.full_path(file.path), file.part.records, file.part.lines
+                for index in range(first, end):
+                    yield Placed(self.whole(file, records[index]), path, lines[index], start + index)
             start += len(file.part)
 
     @cached_property
     def hosts(self) -> frozenset[str]:
         """The hosts that exact redirects and pages name."""
         return frozenset().union(*(file.part.hosts for kind in Kind for file in self.rule_files[kind]))
+
+    @property
+    def target_hosts(self) -> frozenset[str]:
+        """The hosts that targets of redirects name, as `target_host` tells them."""
+        return frozenset().union(*(file.part.target_hosts for file in self.rule_files[Kind.REDIRECTS]))
+
+    @property
+    def has_host_patterns(self) -> bool:
+        """Tell whether any regex names hosts."""
+        rows = (row for file in self.rule_files[Kind.REDIRECTS] for row in file.part.patterns)
+        return any(type_ == RedirectType.REGEX_HOST for _, type_, _ in rows)
 
     def redirects(self) -> list[Placed[Redirect]]:
         """All redirects."""

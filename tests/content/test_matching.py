@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from content.canonical import exact_key
 from content.match import Match
 from content.matching import Matcher, RuleBook
+from content.patterns import Patterns
 from content.record import Page, Placed, Redirect
 from content.request import Request, parse_request
-from content.vocabulary import RedirectType
 from tests.content.oracle import naive_matches
 from tests.content.rules import (
     HOSTS,
@@ -195,10 +195,10 @@ class CountedSource(RuleBook):
 
     asked = 0
 
-    def patterns(self) -> tuple[tuple[int, RedirectType, str], ...]:
+    def patterns(self) -> Patterns:
         """As the book's, and counted."""
         self.asked += 1
-        return tuple(super().patterns())
+        return super().patterns()
 
 
 def test_patterns_are_read_once_and_only_when_no_exact_rule_answers() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from content.problem import Severity, errors
@@ -189,6 +189,27 @@ def test_the_quick_look_at_plain_records_agrees_with_the_full_one(source: str, t
     quick = record_problems(redirect("BASIC", source, target))
     slow = record_problems(redirect("BASIC", source + "\u00e9", target))
     assert codes(quick) == codes(slow) or (not source and codes(slow) != [])
+
+
+@given(
+    st.sampled_from(["BASIC", "BASIC_HOST"]),
+    st.text("ab1.-_A:@[é", max_size=6),
+    st.text("/ab.%~?#", max_size=4),
+    st.sampled_from(["", "/", "http://", "https://", "ftp://"]),
+    st.text("ab1.-_A:/?#@[%$ \\", max_size=8),
+)
+@example("BASIC_HOST", "a.b", "/", "https://", "a/")
+@example("BASIC_HOST", "a.b", "/", "https://", "a" * 254)
+@example("BASIC_HOST", "a." * 126 + "aa", "/", "https://", "a")
+@example("BASIC", "", "/", "https://", "a..b")
+@example("BASIC", "", "/", "https://", "a/\n")
+def test_the_quick_look_sees_hosts_as_the_full_one_does(
+    kind: str, host: str, path: str, scheme: str, rest: str
+) -> None:
+    """What is added here to the source is no problem, but nothing that the quick look takes for plain."""
+    source = f"{host}/{path}" if kind == "BASIC_HOST" else f"/{path}"
+    quick = record_problems(redirect(kind, source, scheme + rest))
+    assert codes(quick) == codes(record_problems(redirect(kind, source + "\u00e9", scheme + rest)))
 
 
 def test_warnings_and_errors_are_as_the_table_says() -> None:

@@ -7,11 +7,15 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.crowd import crowd
 from tests.e2e.git import Clone, rules
 from tests.e2e.world import Place
+from tests.metering import read_metrics, total
+from tests.service import wait_until
 
 POLLS = 8
 """Enough connections that both workers have some."""
+MANY = 400
 
 
 def poll(place: Place, seconds: int, version: str) -> httpx.Response:
@@ -33,6 +37,25 @@ def test_a_publish_ends_the_wait_on_every_worker(place: Place) -> None:
         answers = [each.result(30) for each in polls]
     assert {answer.json() for answer in answers} == {version}
     assert {answer.headers["Preference-Applied"] for answer in answers} == {"wait=60"}
+
+
+def test_hundreds_who_wait_all_hear_of_one_publish(place: Place) -> None:
+    version = place.get("/version")
+    token = place.root.token
+    before = _count_waiting(place)
+    headers = {"Authorization": f"Bearer {token}", "If-None-Match": f'"{version}"', "Prefer": "wait=300"}
+    with crowd(place.world.service.port, f"{place.path}/version", headers, MANY) as held:
+        wait_until(lambda: _count_waiting(place) - before == MANY, 60, "all to wait")
+        new = place.published("/a")["version"]
+        answers = held.answers(60)
+    assert {answer.split(b" ", 2)[1] for answer in answers} == {b"200"}
+    assert {answer.partition(b"\r\n\r\n")[2] for answer in answers} == {b'"%b"' % new.encode()}
+    assert len(answers) == MANY
+    wait_until(lambda: _count_waiting(place) == before, 60, "nobody to be left waiting")
+
+
+def _count_waiting(place: Place) -> float:
+    return total(read_metrics(place.world.http, place.root.token), "waypost_waiting_polls")
 
 
 def test_a_push_by_plain_git_ends_the_wait(place: Place, tmp_path: Path) -> None:

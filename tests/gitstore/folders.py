@@ -9,7 +9,8 @@ from content.vocabulary import Kind
 from gitstore.dump import new_file
 from gitstore.layout import BlobId, TreeId
 from gitstore.part_store import PartStore
-from gitstore.release import Release, dump_release
+from gitstore.release import Release
+from gitstore.release_dump import dump_release
 from gitstore.repository import FILE_MODE
 from gitstore.snapshot import File, Snapshot, take_snapshot
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from content.vocabulary import Kind
 from gitstore.cleaning import KEPT_MANIFESTS, KEPT_RELEASES, clean_daily
 from gitstore.durable import TEMPORARY_PREFIX
+from gitstore.release import release_path
 from gitstore.store import Store
 from tests.gitstore.places import ADA, SHOP, SPACE, Place, put, redirect
 
@@ -36,7 +37,8 @@ def test_what_is_served_is_never_removed(place: Place) -> None:
     place.begin("quiet")
     publish_many(place)
     quiet = Store(place.root).project(SPACE, "quiet")
-    assert (place.paths.releases / f"{quiet.entry.tree}.1").exists()
+    assert quiet.entry.tree
+    assert release_path(place.paths.releases, quiet.entry.tree).exists()
 
 
 def test_a_version_whose_file_was_removed_is_served_again(place: Place) -> None:

@@ -36,6 +36,10 @@ def nearly_flow(draw: st.DrawFn) -> str:
 @example(f"redirects:\n{RULE}   - {RULE.strip()}\n")
 @example(f"redirects:\n{RULE}{RULE[1:]}")
 @example(f"redirects:\n{RULE[2:]} {RULE[2:]}")
+@example(f"redirects:\n{RULE}{RULE}a")
+@example(f"redirects:\n{RULE}a{RULE}")
+@example(f"redirects:\n{RULE}\n{RULE}")
+@example(f"redirects:\n{RULE.replace('/b', 'a  - {b')}{RULE}")
 @example(f"redirects: \n{RULE}")
 def test_the_fast_path_gives_what_the_strict_reader_gives(text: str) -> None:
     try:

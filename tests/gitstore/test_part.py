@@ -14,7 +14,16 @@ from tests.gitstore import written
 
 def _tuple(part: Part) -> tuple[object, ...]:
     numbers = (part.offsets, part.ids, part.keys, part.lines)
-    return (part.kind, bytes(part.items), *map(list, numbers), part.patterns, part.hosts, part.extras, part.problems)
+    return (
+        part.kind,
+        bytes(part.items),
+        *map(list, numbers),
+        part.patterns,
+        part.hosts,
+        part.target_hosts,
+        part.extras,
+        part.problems,
+    )
 
 
 @given(

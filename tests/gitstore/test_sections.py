@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitstore.sections import Damaged, dump_sections, load_sections
+from gitstore.sections import Damaged, Run, dump_sections, load_section, load_sections, run_of
 
 sections = st.dictionaries(st.text(max_size=5), st.lists(st.binary(max_size=20), max_size=3), max_size=4)
 
@@ -42,3 +42,26 @@ def test_sections_can_be_read_as_numbers_in_place() -> None:
     """No copy: a view of the buffer itself."""
     data = memoryview(dump_sections({"a": [b"x"], "numbers": [(7).to_bytes(8, "little")]}))
     assert list(load_sections(data)["numbers"].cast("Q")) == [7]
+
+
+@given(sections, st.data())
+def test_one_section_is_read_by_itself_or_damaged(written: dict[str, list[bytes]], choose: st.DataObject) -> None:
+    """Where a bit of it is another it is Damaged; a bit of another section does not matter."""
+    data = bytearray(dump_sections(written))
+    for name, chunks in written.items():
+        found = load_section(memoryview(data), name)
+        assert bytes(found) == b"".join(chunks)
+        if len(found):
+            found[choose.draw(st.integers(0, len(found) - 1))] ^= 1 << choose.draw(st.integers(0, 7))
+            with pytest.raises(Damaged):
+                load_section(memoryview(data), name)
+    with pytest.raises(Damaged):
+        load_section(memoryview(data), "longer than any")
+
+
+def test_runs_bring_their_checksums_along() -> None:
+    """A checksum that is given is not computed again; so a wrong one is damage, and a right one makes the same file."""
+    right = dump_sections({"a": [b"xyz", b"w"]})
+    assert dump_sections({"a": [run_of(b"xyz"), run_of(b"w")]}) == right
+    with pytest.raises(Damaged):
+        load_sections(memoryview(dump_sections({"a": [Run(b"xyz", 1), b"w"]})))
