@@ -176,7 +176,7 @@ class Settings:
         default=5 * 60, metadata=_seconds(2, DAY, "how long an agent may be unheard of before that is told")
     )
     event_lifetime: int = field(
-        default=30 * DAY, metadata=_seconds(HOUR, 3650 * DAY, "how long events and deliveries to webhooks are kept")
+        default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "how long events and deliveries to webhooks are kept")
     )
     webhook_networks: tuple[str, ...] = field(default=(), metadata=_WEBHOOK_NETWORKS)
     webhook_retries: tuple[int, ...] = field(

@@ -37,9 +37,13 @@ _log = logs.logger("courier")
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """The deliveries of the database as one worker works on them; all of it blocks."""
+    """The deliveries of the database as one worker works on them; all of it blocks.
+
+    `reader` is the same database, with less patience: looking must not hold threads while it is locked.
+    """
 
     database: Database
+    reader: Database
     clock: Clock
     retries: Sequence[int]
     lease: timedelta
@@ -47,7 +51,7 @@ class Outbox:
     def take(self, most: int, busy: Sequence[int]) -> list[Claimed]:
         """Claim what is due; without a write where nothing is."""
         now = self.clock()
-        with self.database.reading() as connection:
+        with self.reader.reading() as connection:
             if not deliveries.is_any_due(connection, now, busy):
                 return []
         with self.database.writing() as connection:
@@ -120,6 +124,9 @@ class Courier:
             taken = await in_thread(self._outbox.take, free, self._busy())
         except (StoreError, OSError) as ex:
             _log.warning("deliveries_not_claimed", error=str(ex))
+            return
+        except Exception:  # noqa: BLE001 - nothing would be delivered any more, and nobody would notice
+            _log.exception("deliveries_not_claimed")
             return
         for claimed in taken:
             task = asyncio.create_task(self._deliver(claimed))

@@ -76,6 +76,8 @@ class Herald:
             await work()  # type: ignore[misc]  # every `work` here is a coroutine function
         except (StoreError, OSError) as ex:
             _log.warning("not_told", error=str(ex))
+        except Exception:  # noqa: BLE001 - nobody would be told of anything any more, and nobody would notice
+            _log.exception("not_told")
 
     async def _look_at_all(self) -> None:
         names = await in_thread(self._teller.store.namespaces)

@@ -13,7 +13,11 @@ from api.notice.teller import Teller
 from api.notice.webhooks import Webhooks
 from api.served import Served
 from api.settings import Settings
+from api.state.database import Database, default_url
 from gitstore.store import Store
+
+LOOK_PATIENCE = 1.0
+"""Seconds that a look waits for a locked database; it comes again soon anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +35,15 @@ def open_notice(settings: Settings, store: Store, served: Served, services: Serv
     """The parts of one worker."""
     database, clock = services.state.database, services.clock
     reach = Reach(settings.webhook_networks)
-    teller = Teller(store, database, clock)
+    reader = Database(settings.database or default_url(settings.data), LOOK_PATIENCE)
+    teller = Teller(store, database, reader, clock)
     # Longer than an attempt and its record can take: what another worker still works on is not taken from it.
     lease = timedelta(seconds=3 + 3 * settings.webhook_timeout)
+    outbox = Outbox(database, reader, clock, settings.webhook_retries, lease)
     return Notice(
         teller,
         Herald(teller, served, services.fleet, settings.agent_silent, settings.event_lifetime),
-        Streams(database, services.directory),
-        Courier(Outbox(database, clock, settings.webhook_retries, lease), Sender(reach, settings.webhook_timeout)),
+        Streams(reader, database.told, services.directory),
+        Courier(outbox, Sender(reach, settings.webhook_timeout)),
         Webhooks(services.state, reach, clock),
     )

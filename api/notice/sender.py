@@ -55,7 +55,7 @@ class Sender:
             target = read_target(url)
             async with asyncio.timeout(self._seconds):
                 return await self._post(target, headers, body)
-        except (OSError, ValueError, AddressRefused, Unresolved, *_HTTP_ERRORS) as ex:
+        except Exception as ex:  # noqa: BLE001 - whatever a receiver or the network does, it was an attempt
             return Answer(None, _error_class(ex), "")
 
     async def _post(self, target: Target, headers: Mapping[str, str], body: bytes) -> Answer:
@@ -76,13 +76,6 @@ class Sender:
     def _limits(self) -> dict[str, dict[str, float]]:
         connect = min(_CONNECT_SECONDS, self._seconds)
         return {"timeout": {"connect": connect, "read": self._seconds, "write": self._seconds}}
-
-
-_HTTP_ERRORS = (
-    httpcore.TimeoutException,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-)
 
 
 class _Checked(httpcore.AsyncNetworkBackend):

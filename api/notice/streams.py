@@ -13,6 +13,7 @@ from api import logs
 from api.background import in_thread
 from api.collaborators import Directory, Principal
 from api.errors import Unauthenticated
+from api.state.bell import Bell
 from api.state.database import Database
 from api.state.events import Event, list_events, newest_id
 from gitstore.errors import StoreError
@@ -45,8 +46,10 @@ Piece = Event | Position | Silence
 class Streams:
     """A companion of the service."""
 
-    def __init__(self, database: Database, directory: Directory) -> None:
-        self._database = database
+    def __init__(self, reader: Database, told: Bell, directory: Directory) -> None:
+        """Follow the events of a database; `told` rings where this worker wrote some."""
+        self._reader = reader
+        self._told = told
         self._directory = directory
         self._followers: set[asyncio.Event] = set()
         self._recent: deque[Event] = deque()
@@ -58,7 +61,7 @@ class Streams:
     async def start(self) -> None:
         """Be woken by this worker's own writes; nothing else goes on until somebody follows."""
         loop = asyncio.get_running_loop()
-        self._database.told.listen(lambda: loop.call_soon_threadsafe(self._wake.set))
+        self._told.listen(lambda: loop.call_soon_threadsafe(self._wake.set))
 
     async def stop(self) -> None:
         """End."""
@@ -168,11 +171,11 @@ class Streams:
             follower.set()
 
     def _newest(self) -> int:
-        with self._database.reading() as connection:
+        with self._reader.reading() as connection:
             return newest_id(connection)
 
     def _read(self, after: int, limit: int, namespace: str | None = None) -> list[Event]:
-        with self._database.reading() as connection:
+        with self._reader.reading() as connection:
             return list_events(connection, after, limit, namespace)
 
 

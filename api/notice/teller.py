@@ -29,15 +29,16 @@ _NOTHING = Telling(0, "")
 
 @dataclass(frozen=True, slots=True)
 class Teller:
-    """Tells of the publishes of all namespaces."""
+    """Tells of the publishes of all namespaces; `reader` is the same database, with less patience."""
 
     store: Store
     database: Database
+    reader: Database
     clock: Clock
 
     def begin(self, manifests: Mapping[str, Manifest]) -> None:
         """At the very first start, take everything that is there as told; later do nothing."""
-        with self.database.reading() as connection:
+        with self.reader.reading() as connection:
             if tellings.begun_at(connection) is not None:
                 return
         with self.database.writing() as connection:
@@ -53,7 +54,7 @@ class Teller:
 
         The cursors are read before the history, which is then never behind them, unless it was put back.
         """
-        with self.database.reading() as connection:
+        with self.reader.reading() as connection:
             begun = tellings.begun_at(connection)
             known = tellings.list_tellings(connection, namespace)
         if begun is None:
@@ -68,7 +69,7 @@ class Teller:
 
     def forget_gone(self, present: Iterable[str]) -> None:
         """Forget all about namespaces that were deleted: the next one of such a name may belong to others."""
-        with self.database.reading() as connection:
+        with self.reader.reading() as connection:
             told = tellings.told_namespaces(connection)
         for namespace in told - set(present):
             if self._is_gone(namespace):

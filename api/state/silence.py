@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, delete, exists, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, or_, select
 
 from api.state.agent_events import agent_body
 from api.state.agents import Agent, AgentKey
@@ -40,7 +40,7 @@ class Swept(NamedTuple):
 def is_due(connection: Connection, cutoff: datetime) -> bool:
     """Tell whether a sweep would find anything; reads only."""
     silent = and_(agents.c.last_seen_at < cutoff, ~exists().where(_same))
-    back = and_(agents.c.last_seen_at >= cutoff, exists().where(_same))
+    back = exists().where(_same, _heard(cutoff))
     return connection.execute(select(agents.c.name).where(or_(silent, back)).limit(1)).first() is not None
 
 
@@ -53,7 +53,7 @@ def sweep(connection: Connection, cutoff: datetime, now: datetime) -> Swept:
         key = AgentKey(agent.namespace, agent.project, agent.name)
         connection.execute(insert(silent_agents).values(at=now, **key._asdict()))
         _tell(connection, EventType.AGENT_SILENT, agent, now)
-    heard = select(*_COLUMNS).where(agents.c.last_seen_at >= cutoff, exists().where(_same))
+    heard = select(*_COLUMNS).where(exists().where(_same, _heard(cutoff)))
     back = [Agent(**row) for row in connection.execute(heard.limit(MOST_AT_ONCE)).mappings()]
     for agent in back:
         forget_silence(connection, AgentKey(agent.namespace, agent.project, agent.name))
@@ -69,6 +69,11 @@ def forget_silence(connection: Connection, key: AgentKey) -> None:
         silent_agents.c.name == key.name,
     )
     connection.execute(delete(silent_agents).where(*known))
+
+
+def _heard(cutoff: datetime) -> ColumnElement[bool]:
+    """Heard of lately, or at least after it was told of: it may have fallen silent again before anybody looked."""
+    return or_(agents.c.last_seen_at >= cutoff, agents.c.last_seen_at > silent_agents.c.at)
 
 
 def _tell(connection: Connection, kind: EventType, agent: Agent, now: datetime, **further: str) -> None:

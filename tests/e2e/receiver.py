@@ -55,7 +55,10 @@ class Receiver:
 
     def wait(self, count: int, kind: str = "") -> list[Message]:
         """The messages, once there are so many."""
-        found = (lambda: self.of(kind)) if kind else (lambda: list(self.messages))
+
+        def found() -> list[Message]:
+            return self.of(kind) if kind else list(self.messages)
+
         wait_until(lambda: len(found()) >= count, PATIENCE, f"{count} messages {kind}")
         return found()
 
