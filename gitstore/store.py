@@ -121,6 +121,10 @@ class Store:
         self.served(name)
         return namespaces.delete_namespace(self.directory, self.directory.namespace(name))
 
+    def was_deleted(self, name: str) -> bool:
+        """Tell whether a namespace was set aside, and none has its name now; not so one whose repository was lost."""
+        return name not in self.namespaces() and any(self.directory.trash.glob(f"{name}-*/{name}.git"))
+
     # What is served
 
     def served(self, namespace: str) -> LiveNamespace:

@@ -15,7 +15,6 @@ from api.state.database import Connection, Database
 from api.state.events import Event, EventType
 from api.state.moment import Clock
 from api.state.tellings import Telling
-from gitstore.errors import NotFound
 from gitstore.history import Publish
 from gitstore.manifest import Manifest, ProjectEntry
 from gitstore.store import Store
@@ -72,7 +71,7 @@ class Teller:
         with self.reader.reading() as connection:
             told = tellings.told_namespaces(connection)
         for namespace in told - set(present):
-            if self._is_gone(namespace):
+            if self.store.was_deleted(namespace):
                 self.forget(namespace)
 
     def forget(self, namespace: str) -> None:
@@ -81,13 +80,6 @@ class Teller:
             tellings.remove_tellings(connection, namespace)
             events.remove_events_of(connection, namespace)
             webhooks.remove_webhooks_of(connection, namespace)
-
-    def _is_gone(self, namespace: str) -> bool:
-        try:
-            self.store.live.must_exist(namespace)
-        except NotFound:
-            return True
-        return False
 
     def _meet(self, namespace: str, manifest: Manifest, begun: datetime) -> dict[str, Telling]:
         """The cursors of a namespace that is seen for the first time.
