@@ -61,8 +61,8 @@ class WebhookResource:
     @grants("namespace", "write")
     async def on_patch(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Change the fields that are sent."""
-        number, body = _id(id), await read_json(req, "webhook-update")
-        found = await in_thread(self._webhooks.change, caller(principal_of(req)), namespace, number, body)
+        body = await read_json(req, "webhook-update")
+        found = await in_thread(self._webhooks.change, caller(principal_of(req)), namespace, _id(id), body)
         resp.media = _show(found, principal_of(req))
 
     @grants("namespace", "write")

@@ -135,8 +135,8 @@ def test_the_connection_goes_to_the_address_that_was_checked_without_a_second_lo
 
     with receiving() as victim:
         sender = Sender(Reach(("127.0.0.2",)), 5, rebind)
-        answer = asyncio.run(sender.send(f"http://hooks.example:{victim.port}/", {}, b"{}"))
-        assert (answer.error, victim.messages, looks) == ("connection_failed", [], ["hooks.example"])
+        answer = asyncio.run(sender.send(f"http://localhost:{victim.port}/", {}, b"{}"))
+        assert (answer.error, victim.messages, looks) == ("connection_failed", [], ["localhost"])
 
 
 def test_proxies_of_the_environment_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
