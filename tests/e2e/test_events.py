@@ -173,6 +173,22 @@ def test_an_agent_that_fails_falls_silent_or_comes_back_is_told_of_once_each(wor
     assert {was for kind, was in bodies if kind == "agent.recovered"} == {"failing", "silent"}
 
 
+def test_the_steps_of_a_review_are_told_and_a_comment_is_not(world: World) -> None:
+    place = world.place(review="required")
+    author, other = place.as_(world.person("editor")), place.as_(world.person("publisher"))
+    author.add("/new-page")
+    head = place.get("/draft")["head"]
+    with following(place) as follower:
+        for who, action in ((author, "request"), (other, "comment"), (other, "reject"), (other, "approve")):
+            body = {"action": action, "head": head, "note": f"I {action}"}
+            who.ask("POST", "/draft/review", 200, json=body)
+        follower.wait(3)
+    assert kinds(follower) == ["review.requested", "review.rejected", "review.approved"]
+    (_, _, told), *_ = follower.seen
+    data = told["data"]
+    assert (data["draft"], data["head"], data["by"], data["note"]) == ("main", head, "Ada Lovelace", "I request")
+
+
 def test_a_locked_database_stops_no_publish_and_what_was_published_is_told_afterwards(world: World) -> None:
     place = world.place()
     place.add("/locked")

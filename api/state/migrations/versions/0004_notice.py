@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0004"
-down_revision = "0002"
+down_revision = "0003"
 
 MOMENT = sa.DateTime(timezone=True)
 _LONG_GONE = timedelta(hours=1)
