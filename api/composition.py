@@ -6,10 +6,12 @@ from api.compat_routes import compat_routes
 from api.compression import Compressed
 from api.content_routes import content_routes
 from api.convergence import Convergence
-from api.exposition import HEARTBEATS, WAITING
+from api.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
 from api.express import Express
 from api.identity.service import open_services
 from api.identity_routes import identity_routes
+from api.notice.parts import open_notice
+from api.notice_routes import notice_routes
 from api.served import Served
 from api.settings import Settings
 from api.waiting import Waiting
@@ -24,25 +26,40 @@ def make_service(settings: Settings) -> Service:
     waiting = Waiting(served)
     services = open_services(settings)
     convergence = Convergence(services.fleet)
+    notice = open_notice(settings, store, served, services)
     collaborators = Collaborators(
         settings,
         services.directory,
         store,
         services,
         ready_checks=(services.ready_check(), ReadyCheck("content", lambda: "; ".join(store.failures()) or None)),
-        companions=(services.upkeep(), Watcher(store, served), waiting, convergence),
+        companions=(
+            services.upkeep(),
+            Watcher(store, served),
+            waiting,
+            convergence,
+            notice.herald,
+            notice.streams,
+            notice.courier,
+        ),
     )
     compressed = Compressed()
     app = create_app(
         collaborators,
         [
-            *content_routes(store, served, settings, compressed, waiting, convergence, services.reviews()),
+            *content_routes(
+                store, served, settings, compressed, waiting, convergence, services.reviews(), notice.teller.forget
+            ),
             *identity_routes(services, served, store),
+            *notice_routes(served, notice.streams, notice.webhooks),
             *compat_routes(store, served, services, compressed),
         ],
     )
     app.express = Express(services.directory, store.live, compressed, app.meter.tally)
-    app.leaving = (waiting.release, convergence.release)
+    app.leaving = (waiting.release, convergence.release, notice.streams.release, notice.courier.release)
     app.meter.show(WAITING, lambda: waiting.count)
     app.meter.show(HEARTBEATS, lambda: services.fleet.heartbeats.pending)
+    app.meter.show(STREAMS, lambda: notice.streams.count)
+    app.meter.show(DELIVERING, lambda: notice.courier.under_way)
+    notice.courier.count = app.meter.tally.add_webhook_attempt
     return app

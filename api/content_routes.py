@@ -1,5 +1,7 @@
 """The routes of content: what agents read, and how people change it."""
 
+from collections.abc import Callable
+
 from api.compression import Compressed
 from api.convergence import Convergence
 from api.resources.conflicts import DraftResolve
@@ -26,7 +28,7 @@ _NAMESPACE = "/api/namespace/{namespace}"
 _PROJECT = _NAMESPACE + "/project/{project}"
 
 
-def content_routes(
+def content_routes(  # noqa: PLR0913 - every part that content is answered from, each by its name
     store: Store,
     served: Served,
     settings: Settings,
@@ -34,11 +36,12 @@ def content_routes(
     waiting: Waiting,
     convergence: Convergence,
     reviews: Reviews,
+    forget: Callable[[str], None],
 ) -> list[Route]:
-    """Every route that answers from the content store."""
+    """Every route that answers from the content store; `forget` is told of a namespace that was set aside."""
     single = [
         Route("/api/namespaces", Namespaces(store)),
-        Route(_NAMESPACE, NamespaceResource(store)),
+        Route(_NAMESPACE, NamespaceResource(store, forget)),
         Route(_NAMESPACE + "/projects", Projects(served, store)),
         Route(_PROJECT, ProjectResource(store)),
         Route(_PROJECT + "/version", VersionResource(served, waiting)),

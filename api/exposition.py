@@ -10,11 +10,13 @@ from prometheus_client.registry import Collector
 
 from api.ledger import Totals
 from api.meter import JOB_SECONDS, JOBS, OPEN_JOBS
-from api.tally import BOUNDS, PUBLISHES, REQUESTS, SECONDS, SECONDS_SUM, UNREAD, Counts, Key
+from api.tally import BOUNDS, PUBLISHES, REQUESTS, SECONDS, SECONDS_SUM, UNREAD, WEBHOOK_ATTEMPTS, Counts, Key
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 WAITING = "waypost_waiting_polls"
 HEARTBEATS = "waypost_heartbeats_pending"
+STREAMS = "waypost_event_streams"
+DELIVERING = "waypost_webhook_attempts"
 _WORKERS = "waypost_workers"
 
 
@@ -28,12 +30,15 @@ _COUNTERS = (
     _Family(REQUESTS, "Requests that were answered, by route, method and status.", ("route", "method", "status")),
     _Family(UNREAD, "Requests refused because they were no HTTP, too large or too many, by status.", ("status",)),
     _Family(PUBLISHES, "Publishes and rollbacks that were asked for over HTTP and succeeded, by kind.", ("kind",)),
+    _Family(WEBHOOK_ATTEMPTS, "Attempts to deliver a message to a webhook, by how they ended.", ("outcome",)),
     _Family(JOBS, "Work that was given to processes of their own, by how it ended.", ("outcome",)),
     _Family(JOB_SECONDS, "Seconds that such work took, with the time that it waited."),
 )
 _LEVELS = (
     _Family(WAITING, "Polls that wait for a publish."),
     _Family(HEARTBEATS, "Agents whose last heartbeat is not in the database yet."),
+    _Family(STREAMS, "Clients that follow events."),
+    _Family(DELIVERING, "Attempts to deliver to webhooks that go on."),
     _Family(OPEN_JOBS, "Work for processes of their own that waits or goes on."),
 )
 _SECONDS = _Family(

@@ -24,9 +24,10 @@ _SECRET_KEYS = frozenset(
         "token",
     }
 )
-# An API token, a JWT (also one that was cut short), and the credentials of a Basic or Bearer header.
+# An API token, a webhook's secret, a JWT (also one that was cut short), and the credentials of a Basic or Bearer header.
 _SECRET_TEXT = re.compile(
-    r"svc_[0-9A-Za-z]{20,}|eyJ[0-9A-Za-z_-]{5,}(?:\.[0-9A-Za-z_=-]*){0,4}|(?<=[Bb]earer )\S+|(?<=[Bb]asic )\S+"
+    r"svc_[0-9A-Za-z]{20,}|whsec_[0-9A-Za-z+/=]{20,}|eyJ[0-9A-Za-z_-]{5,}(?:\.[0-9A-Za-z_=-]*){0,4}"
+    r"|(?<=[Bb]earer )\S+|(?<=[Bb]asic )\S+"
 )
 
 

@@ -19,8 +19,11 @@ class Served:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._locks: dict[str, asyncio.Lock] = {}
-        self.on_refresh: Callable[[str, LiveNamespace | None, LiveNamespace], None] | None = None
-        """Told of every state that was read anew, with the one before it."""
+        self._listeners: tuple[Callable[[str, LiveNamespace | None, LiveNamespace], None], ...] = ()
+
+    def listen(self, listener: Callable[[str, LiveNamespace | None, LiveNamespace], None]) -> None:
+        """Have somebody told of every state that is read anew, with the one before it."""
+        self._listeners = (*self._listeners, listener)
 
     async def project(self, namespace: str, project: str) -> LiveProject:
         """What is served of a project; raises NotFound or Broken."""
@@ -50,6 +53,6 @@ class Served:
         for failure in found.failures:
             if before is None or failure not in before.failures:
                 _log.warning("not_served", namespace=namespace, reason=failure)
-        if self.on_refresh:
-            self.on_refresh(namespace, before, found)
+        for listener in self._listeners:
+            listener(namespace, before, found)
         return found

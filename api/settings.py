@@ -82,6 +82,14 @@ def addresses(text: str) -> tuple[str, ...]:
     return found
 
 
+def delays(text: str) -> tuple[int, ...]:
+    """Up to 20 whole numbers of seconds, separated by commas."""
+    found = tuple(whole(0, DAY)(part.strip()) for part in text.split(","))
+    if len(found) > MOST_DELAYS:
+        raise ValueError(text)
+    return found
+
+
 def _form(parse: Callable[[str], object], allowed: str, about: str) -> dict[str, Form]:
     return {"form": Form(parse, allowed, about)}
 
@@ -97,6 +105,7 @@ def _bytes(about: str) -> dict[str, Form]:
 HOUR = 60 * 60
 DAY = 24 * HOUR
 MIB = 1024 * 1024
+MOST_DELAYS = 20
 
 _DATA = _form(directory, "a directory", "where repositories, the database and keys are")
 _BIND = _form(address, "host:port, [address]:port or unix:/path", "the address that is served")
@@ -110,6 +119,14 @@ _LOGIN_ATTEMPTS_TOTAL = _form(*_ATTEMPTS, "logins that may fail in five minutes 
 _CONNECTIONS = _form(whole(10, 1_000_000), "a number from 10 to 1,000,000", "connections that one worker holds")
 _PROXIES = _form(
     addresses, "addresses or networks, separated by commas", "proxies whose X-Forwarded-… headers are believed"
+)
+_WEBHOOK_NETWORKS = _form(
+    addresses, "addresses or networks, separated by commas", "private networks that webhooks may be sent to"
+)
+_WEBHOOK_RETRIES = _form(
+    delays,
+    "up to 20 whole numbers of seconds, separated by commas",
+    "how long to wait before each further try of a webhook",
 )
 _LOG_LEVEL = _form(
     word("debug", "info", "warning", "error"),
@@ -155,6 +172,19 @@ class Settings:
     )
     connections: int = field(default=20_000, metadata=_CONNECTIONS)
     trusted_proxies: tuple[str, ...] = field(default=(), metadata=_PROXIES)
+    agent_silent: int = field(
+        default=5 * 60, metadata=_seconds(2, DAY, "how long an agent may be unheard of before that is told")
+    )
+    event_lifetime: int = field(
+        default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "how long events and deliveries to webhooks are kept")
+    )
+    webhook_networks: tuple[str, ...] = field(default=(), metadata=_WEBHOOK_NETWORKS)
+    webhook_retries: tuple[int, ...] = field(
+        default=(5, 60, 300, 1800, 2 * HOUR, 5 * HOUR, 8 * HOUR, 8 * HOUR), metadata=_WEBHOOK_RETRIES
+    )
+    webhook_timeout: int = field(
+        default=15, metadata=_seconds(1, 120, "how long a webhook's receiver may take to answer")
+    )
     log_level: str = field(default="info", metadata=_LOG_LEVEL)
 
     @classmethod

@@ -14,6 +14,7 @@ SECONDS = "waypost_request_seconds"
 SECONDS_SUM = "waypost_request_seconds_sum"
 UNREAD = "waypost_unread_requests_total"
 PUBLISHES = "waypost_publishes_total"
+WEBHOOK_ATTEMPTS = "waypost_webhook_attempts_total"
 
 UNKNOWN_ROUTE = "unknown"
 """The route of every path that is none: a label per path would let anybody fill the memory."""
@@ -29,13 +30,14 @@ _SUM = len(BOUNDS) + 1
 class Tally:
     """The counts of one worker since it started."""
 
-    __slots__ = ("_publishes", "_requests", "_seconds", "_unread")
+    __slots__ = ("_attempts", "_publishes", "_requests", "_seconds", "_unread")
 
     def __init__(self) -> None:
         self._requests: defaultdict[tuple[str, str, int], int] = defaultdict(int)
         self._seconds: defaultdict[str, list[float]] = defaultdict(lambda: [0] * (_SUM + 1))
         self._unread: defaultdict[int, int] = defaultdict(int)
         self._publishes: defaultdict[str, int] = defaultdict(int)
+        self._attempts: defaultdict[str, int] = defaultdict(int)
 
     def add_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count an answer; `route` is a template of the route table, never a path."""
@@ -52,6 +54,10 @@ class Tally:
         """Count a `publish` or a `rollback` that was asked of this worker and succeeded."""
         self._publishes[kind] += 1
 
+    def add_webhook_attempt(self, outcome: str) -> None:
+        """Count an attempt to deliver a message to a webhook: `delivered`, `again` or `failed`."""
+        self._attempts[outcome] += 1
+
     def counts(self) -> Counts:
         """Everything counted so far, by series."""
         return dict(self._series())
@@ -67,6 +73,8 @@ class Tally:
             yield (UNREAD, str(status)), count
         for kind, count in self._publishes.items():
             yield (PUBLISHES, kind), count
+        for outcome, count in self._attempts.items():
+            yield (WEBHOOK_ATTEMPTS, outcome), count
 
 
 def method_label(method: str) -> str:

@@ -27,7 +27,7 @@ class Waiting:
         self._waiters: dict[str, dict[str, set[asyncio.Future[None]]]] = defaultdict(dict)
         self._task: asyncio.Task[None] | None = None
         self._ending = False
-        served.on_refresh = self.tell
+        served.listen(self.tell)
 
     async def start(self) -> None:
         """Begin to look at the refs that are waited for."""

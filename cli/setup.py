@@ -119,7 +119,13 @@ def _word(name: str) -> str:
 
 def _help(name: str) -> str:
     default = getattr(Settings(), name)
-    shown = ",".join(default) if isinstance(default, tuple) else str(default).lower() if default is not None else ""
+    shown = (
+        ",".join(map(str, default))
+        if isinstance(default, tuple)
+        else str(default).lower()
+        if default is not None
+        else ""
+    )
     about = f"{FORMS[name].about[:1].upper()}{FORMS[name].about[1:]}: {FORMS[name].allowed}."
     return f"{about} [{environment_name(name)}{f'; default: {shown}' if shown else ''}]"
 

@@ -49,8 +49,21 @@ def list_publishes(compiler: Compiler, project: str, offset: int, limit: int) ->
     return [read_publish(compiler, project, index, version) for version in versions], index.last
 
 
+def publishes_after(compiler: Compiler, project: str, number: int, limit: int) -> list[tuple[Publish, Version]]:
+    """What followed a publish, oldest first, at most `limit`; without the counts of what nobody has counted yet."""
+    index = version_index(compiler, project)
+    missing = index.last - number
+    versions = index.window(max(missing - limit, 0), min(limit, missing))[::-1] if missing > 0 else []
+    return [(_publish(compiler, version, version.counts or {}), version) for version in versions]
+
+
 def read_publish(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> Publish:
     """One publish, with who made it and what it says."""
+    counts = version.counts or counted(compiler, project, index, [version])[0].counts or {}
+    return _publish(compiler, version, counts)
+
+
+def _publish(compiler: Compiler, version: Version, counts: Mapping[Kind, Counts]) -> Publish:
     info = compiler.repository.commit(version.commit)
     text, trailers = load_message(info.message)
     written_by = trailers.get(WRITTEN_BY) or _second_parent_author(compiler.repository, info.parents)
@@ -64,7 +77,7 @@ def read_publish(compiler: Compiler, project: str, index: VersionIndex, version:
         trailers.get(OVERRIDE, ""),
         trailers.get(ROLLED_BACK_TO, ""),
         text,
-        version.counts or counted(compiler, project, index, [version])[0].counts or {},
+        counts,
         not version.refused,
     )
 

@@ -36,7 +36,9 @@ from gitstore.layout import CommitId, TreeId
 from gitstore.listing import Draft, Item, Listed, Query, Span, find_item, list_items
 from gitstore.live import Live, LiveNamespace, LiveProject
 from gitstore.lives import Lived, read_life
+from gitstore.manifest import Manifest
 from gitstore.namespaces import Namespace
+from gitstore.numbering import ensure_manifest
 from gitstore.part_store import PartStore
 from gitstore.project_file import ProjectFile
 from gitstore.publishing import PublishOrder
@@ -119,6 +121,10 @@ class Store:
         self.served(name)
         return namespaces.delete_namespace(self.directory, self.directory.namespace(name))
 
+    def was_deleted(self, name: str) -> bool:
+        """Tell whether a namespace was set aside, and none has its name now; not so one whose repository was lost."""
+        return name not in self.namespaces() and any(self.directory.trash.glob(f"{name}-*/{name}.git"))
+
     # What is served
 
     def served(self, namespace: str) -> LiveNamespace:
@@ -128,6 +134,11 @@ class Store:
     def project(self, namespace: str, project: str) -> LiveProject:
         """What is served of a project now."""
         return self.served(namespace).project(project)
+
+    def manifest(self, namespace: str) -> Manifest:
+        """What release names now, read from disk: never older than anything that was read before."""
+        with self._reading(namespace) as compiler:
+            return ensure_manifest(compiler, compiler.repository.release())
 
     def warm(self, namespace: str) -> None:
         """Compile whatever is missing to serve a namespace, for every process of the machine."""
@@ -299,6 +310,11 @@ class Store:
         self.project(namespace, project)
         with self._reading(namespace) as compiler:
             return read_life(compiler, project, kind, identity, window, patience)
+
+    def publishes_after(self, namespace: str, project: str, number: int, limit: int) -> list[tuple[Publish, Version]]:
+        """What followed a publish, oldest first; also of a project that was deleted. Quick: nothing is counted for it."""
+        with self._reading(namespace) as compiler:
+            return history.publishes_after(compiler, project, number, limit)
 
     def publish_detail(self, namespace: str, project: str, word: str) -> tuple[Publish, ChangesByKind]:
         """One publish with what it changed, rule by rule."""

@@ -1,8 +1,10 @@
 """Namespaces."""
 
+from collections.abc import Callable
+
 from falcon.asgi import Request, Response
 
-from api import wire
+from api import logs, wire
 from api.access import any_principal, grants, principal_of
 from api.authors import author_of
 from api.background import in_thread
@@ -10,10 +12,12 @@ from api.body import read_json
 from api.errors import bad_request
 from api.paging import write_list
 from api.parameters import read_text
-from gitstore.errors import Broken
+from gitstore.errors import Broken, StoreError
 from gitstore.live import LiveNamespace
 from gitstore.namespaces import Namespace
 from gitstore.store import Store
+
+_log = logs.logger("namespaces")
 
 
 class Namespaces:
@@ -42,8 +46,9 @@ class Namespaces:
 class NamespaceResource:
     """One namespace."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, forget: Callable[[str], None]) -> None:
         self._store = store
+        self._forget = forget
 
     @grants("namespace", "read")
     async def on_get(self, _req: Request, resp: Response, namespace: str) -> None:
@@ -64,6 +69,10 @@ class NamespaceResource:
             message = f"This takes {namespace} and all its projects offline. Repeat it with ?confirm={namespace}."
             raise bad_request(message, "confirmation_required")
         await in_thread(self._store.delete_namespace, namespace)
+        try:
+            await in_thread(self._forget, namespace)
+        except (StoreError, OSError) as ex:  # it is gone all the same; who tells of publishes tries again
+            _log.warning("namespace_not_forgotten", namespace=namespace, error=str(ex))
         resp.status = 204
 
 

@@ -29,6 +29,10 @@ class Event(StrEnum):
     DRAFT_REJECTED = "draft_rejected"
     OVERRIDE_ASKED = "approval_override_asked"
     APPROVAL_OVERRIDDEN = "approval_overridden"
+    WEBHOOK_CREATED = "webhook_created"
+    WEBHOOK_CHANGED = "webhook_changed"
+    WEBHOOK_DELETED = "webhook_deleted"
+    WEBHOOK_SECRET_ROTATED = "webhook_secret_rotated"  # noqa: S105 - the name of an event, no secret
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,16 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from api.state.bell import Bell
 from api.state.errors import StateBroken, StateBusy, StateFull
 
 __all__ = ["PATIENCE", "Connection", "Database", "default_url", "journal_mode"]
 
 PATIENCE = 5.0
 """Seconds that a transaction waits for another one before it gives up."""
+
+TELLS = "waypost_tells"
+"""The execution option of a transaction that recorded an event."""
 
 _WRITES = "waypost_writes"
 _WAL_IS_SAFE_FROM = (3, 51, 3)
@@ -54,6 +58,7 @@ class Database:
         self._process = os.getpid()
         self._file = _file_of(self._engine.url)
         self._opened = _identity(self._file)
+        self.told = Bell()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -64,10 +69,15 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that takes the write lock at its start, and commits unless the body raises."""
+        """A transaction that takes the write lock at its start, and commits unless the body raises.
+
+        `told` is rung after one that recorded an event.
+        """
         self._leave_stale()
         with self._mended(), _translated(), self._writer.begin() as connection:
             yield connection
+        if connection.get_execution_options().get(TELLS, False):
+            self.told.ring()
 
     def close(self) -> None:
         """Close the pooled connections; the next transaction opens new ones."""

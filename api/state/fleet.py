@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from api.state import agents
+from api.state import agents, silence
+from api.state.agent_events import is_failing, tell_report
 from api.state.agents import Agent, AgentKey, Standing
 from api.state.database import Database
 from api.state.heartbeats import Heartbeats
@@ -22,9 +23,12 @@ class Fleet:
     clock: Clock = utc_now
 
     def register(self, agent: Agent) -> None:
-        """Write at once what an agent says of itself."""
+        """Write at once what an agent says of itself, and tell of it where it now fails, or no longer does."""
+        key = AgentKey(agent.namespace, agent.project, agent.name)
         with self.database.writing() as connection:
+            was_failing = is_failing(connection, key)
             agents.register(connection, agent)
+            tell_report(connection, agent, was_failing=was_failing)
 
     def find(self, key: AgentKey) -> Agent:
         """One agent; NotFound where there is none."""
@@ -46,6 +50,17 @@ class Fleet:
         self.heartbeats.drop(key)
         with self.database.writing() as connection:
             agents.remove_agent(connection, key)
+            silence.forget_silence(connection, key)
+
+    def tell_silence(self, after: timedelta) -> None:
+        """Tell of agents that were not heard of for so long, and of those that came back; one worker tells of each."""
+        now = self.clock()
+        with self.database.reading() as connection:
+            due = silence.is_due(connection, now - after)
+        while due:
+            with self.database.writing() as connection:
+                swept = silence.sweep(connection, now - after, now)
+            due = max(swept) == silence.MOST_AT_ONCE
 
 
 def is_online(agent: Agent, now: datetime) -> bool:

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, insert, select
 
-from api.state import audit
+from api.state import audit, events
 from api.state.audit import Actor, Entry, Event
+from api.state.events import EventType
 from api.state.tables import reviews
 
 _AT_ONCE = 500
@@ -30,6 +31,13 @@ _AUDITED = {
     Action.APPROVE: Event.DRAFT_APPROVED,
     Action.REJECT: Event.DRAFT_REJECTED,
 }
+
+_TOLD = {
+    Action.REQUEST: EventType.REVIEW_REQUESTED,
+    Action.APPROVE: EventType.REVIEW_APPROVED,
+    Action.REJECT: EventType.REVIEW_REJECTED,
+}
+_LONGEST_NOTE = 1000
 
 
 class DraftKey(NamedTuple):
@@ -104,7 +112,18 @@ def add_remark(connection: Connection, remark: Remark, origin: Origin = _NOWHERE
         namespace, project, draft = remark.draft
         event = _AUDITED[remark.action]
         audit.record(connection, Entry(remark.at, event, actor, draft, detail, namespace, project, origin.address))
+    _tell(connection, remark)
     return int(connection.execute(insert(reviews).values(row).returning(reviews.c.id)).scalar_one())
+
+
+def _tell(connection: Connection, remark: Remark) -> None:
+    """Record the event of a step of the review; a comment is none."""
+    kind = _TOLD.get(remark.action)
+    if kind is None:
+        return
+    namespace, project, draft = remark.draft
+    body = {"draft": draft, "head": remark.head, "by": remark.person.display_name, "note": remark.note[:_LONGEST_NOTE]}
+    events.record_event(connection, events.Event(remark.at, namespace, project, kind, body))
 
 
 def find_remarks(connection: Connection, draft: DraftKey, heads: Collection[str]) -> list[Remark]:

@@ -15,6 +15,8 @@ from api.identity.principal import Principal, PrincipalKind
 from api.identity.service import open_services
 from api.identity_routes import identity_routes
 from api.ledger import DIRECTORY, Ledger
+from api.notice.parts import open_notice
+from api.notice_routes import notice_routes
 from api.served import Served
 from api.settings import Settings
 from api.waiting import Waiting
@@ -49,9 +51,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     served = Served(store)
     Ledger(settings.data / DIRECTORY).clear()  # as the server does at its start
     compressed, convergence = Compressed(), Convergence(services.fleet)
+    notice = open_notice(settings, store, served, services)
     further = [
-        *content_routes(store, served, settings, compressed, Waiting(served), convergence, services.reviews()),
+        *content_routes(
+            store, served, settings, compressed, Waiting(served), convergence, services.reviews(), notice.teller.forget
+        ),
         *identity_routes(services, served, store),
+        *notice_routes(served, notice.streams, notice.webhooks),
         *compat_routes(store, served, services, compressed),
     ]
     yield create_app(collaborators(settings, FakeDirectory(dict(TOKENS))), further)
@@ -60,7 +66,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 def ask(app: Service, operation: Operation, authorization: str | None, project: str = "shop") -> Answer:
     """The answer to an operation in acme, without a body."""
-    path = operation.path.format(namespace="acme", project=project, id="0" * 16, name="edge", version="1")
+    path = operation.path.format(namespace="acme", project=project, id="0" * 16, name="edge", version="1", delivery="1")
     return call(app, operation.method, path, {"Authorization": authorization} if authorization else {})
 
 

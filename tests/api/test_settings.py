@@ -29,7 +29,7 @@ def test_without_sources_the_defaults_hold() -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_every_setting_takes_its_default_in_writing(name: str) -> None:
     value = getattr(Settings(), name)
-    text = ",".join(value) if isinstance(value, tuple) else str(value)
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     assert (
         getattr(Settings.read({}, {environment_name(name): text.lower() if text == "False" else text}), name) == value
     )

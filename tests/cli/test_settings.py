@@ -46,6 +46,8 @@ def other_value(name: str) -> str:
         "hide_unknown_users": "true",
         "trusted_proxies": "192.0.2.1",
         "log_level": "debug",
+        "webhook_networks": "192.0.2.1",
+        "webhook_timeout": "7",
         "workers": "3",
     }
     return known.get(name, "1234")

@@ -18,7 +18,9 @@ def test_every_setting_is_listed_with_its_variable_and_default() -> None:
 
 def default_of(name: str) -> str:
     value = getattr(Settings(), name)
-    return "" if value in ((), "") else str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return "" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def test_every_environment_variable_of_the_program_is_documented() -> None:

@@ -1,0 +1,92 @@
+"""A client of the event stream, as browsers have it: it keeps what it saw, and the id to come again with."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from tests.e2e.world import Place
+from tests.service import wait_until
+
+PATIENCE = 60.0
+
+
+@dataclass
+class Follower:
+    """What a stream has told so far: events in order, the last id, and how often a connection ended."""
+
+    seen: list[tuple[int, str, Any]] = field(default_factory=list)
+    last_id: str = ""
+    connections: int = 0
+    ends: int = 0
+    refused: int = 0
+
+    def numbers(self, kind: str = "published") -> list[int]:
+        """The publish numbers that were told."""
+        return [data["data"]["publishNumber"] for _, event, data in list(self.seen) if event == kind]
+
+    def wait(self, count: int) -> list[tuple[int, str, Any]]:
+        """What was seen, once there is so much."""
+        wait_until(lambda: len(self.seen) >= count, PATIENCE, f"{count} events")
+        return list(self.seen)
+
+
+@contextmanager
+def following(place: Place, *, again: bool = True, after: str = "", token: str = "") -> Iterator[Follower]:
+    """Follow the events of a place's namespace in a thread; where a connection ends, come again with the last id."""
+    follower, ended, client = Follower(last_id=after), threading.Event(), httpx.Client(timeout=60)
+
+    def run() -> None:
+        while not ended.is_set() and (again or not follower.connections):
+            try:
+                _follow(client, place, follower, token or place.root.token)
+            except httpx.HTTPError:
+                if not ended.is_set():
+                    follower.ends += 1
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: follower.connections or follower.refused, PATIENCE, "the stream to begin")
+        yield follower
+    finally:
+        ended.set()
+        client.close()
+
+
+def _follow(client: httpx.Client, place: Place, follower: Follower, token: str) -> None:
+    headers = {"Authorization": f"Bearer {token}"}
+    if follower.last_id:
+        headers["Last-Event-ID"] = follower.last_id
+    url = f"{place.world.service.url}{place.space}/events"
+    with client.stream("GET", url, headers=headers) as answer:
+        if answer.status_code != httpx.codes.OK:
+            follower.refused = answer.status_code
+            raise httpx.HTTPError("refused")
+        for block in _blocks(answer):
+            _take(follower, block)
+    follower.ends += 1
+
+
+def _take(follower: Follower, block: dict[str, str]) -> None:
+    if "id" in block:
+        follower.last_id = block["id"]
+    if "retry" in block:
+        follower.connections += 1
+    if "data" in block:
+        follower.seen.append((int(block["id"]), block["event"], json.loads(block["data"])))
+
+
+def _blocks(answer: httpx.Response) -> Iterator[dict[str, str]]:
+    block: dict[str, str] = {}
+    for line in answer.iter_lines():
+        if line:
+            name, _, value = line.partition(": ")
+            block[name] = value
+        else:
+            yield block
+            block = {}

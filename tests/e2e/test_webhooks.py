@@ -1,0 +1,311 @@
+"""Webhooks on the running service, two workers, with a real receiver on loopback."""
+
+import base64
+import hashlib
+import hmac
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.git import Clone, rules
+from tests.e2e.receiver import Message, Receiver, always, in_turn, receiving
+from tests.e2e.stream import following
+from tests.e2e.world import Place, World, world_of
+from tests.service import WAYPOST, running, wait_until
+
+PATIENCE = 60.0
+SETTINGS = {
+    "WAYPOST_WEBHOOK_NETWORKS": "127.0.0.0/8",
+    "WAYPOST_WEBHOOK_RETRIES": "0,0,0",
+    "WAYPOST_WEBHOOK_TIMEOUT": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def hooked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A service that may send to loopback, and tries again at once."""
+    data = tmp_path_factory.mktemp("hooked") / "data"
+    with running(WAYPOST, data, SETTINGS) as service, world_of(service) as world:
+        yield world
+
+
+@pytest.fixture
+def shop(hooked: World) -> Place:
+    return told(hooked.place())
+
+
+def told(place: Place) -> Place:
+    """A place whose first publish was told already, so that a webhook of afterwards never hears of it."""
+    with following(place, after="0") as follower:
+        follower.wait(1)
+    return place
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as found:
+        yield found
+
+
+def hook(place: Place, url: str, **fields: Any) -> Any:
+    """A new webhook, with its secret."""
+    body = {"url": url, "events": ["published", "rolled_back"], **fields}
+    return place.root.ask("POST", f"{place.space}/webhooks", 201, json=body).json()
+
+
+def path(place: Place, made: Any) -> str:
+    return f"{place.space}/webhook/{made['id']}"
+
+
+def deliveries(place: Place, made: Any, **params: Any) -> list[Any]:
+    found: list[Any] = place.root.get(f"{path(place, made)}/deliveries", **params)["items"]
+    return found
+
+
+def settled(place: Place, made: Any, status: str, count: int = 1) -> list[Any]:
+    """The deliveries of a status, newest first, once there are so many."""
+    return wait_until(
+        lambda: found if len(found := deliveries(place, made, status=status)) >= count else None,
+        PATIENCE,
+        f"{count} deliveries {status}",
+    )
+
+
+def detail(place: Place, made: Any, delivery: Any) -> Any:
+    return place.root.get(f"{path(place, made)}/delivery/{delivery['id']}")
+
+
+def is_signed(message: Message, secret: str) -> bool:
+    """Tell, as a receiver would, whether one of the signatures is by this secret."""
+    content = f"{message.id}.{message.headers['webhook-timestamp']}.".encode() + message.raw
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    expected = "v1," + base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
+    return expected in message.headers["webhook-signature"].split(" ")
+
+
+def test_a_publish_is_delivered_once_and_signed(shop: Place, receiver: Receiver) -> None:
+    made = hook(shop, receiver.url)
+    published = shop.published("/a")
+    found = settled(shop, made, "delivered")
+    message = receiver.of("published")[-1]
+    assert is_signed(message, made["secret"])
+    assert not is_signed(message, "whsec_" + base64.b64encode(b"x" * 32).decode())
+    assert abs(int(message.headers["webhook-timestamp"]) - time.time()) < PATIENCE
+    data = message.body["data"]
+    assert (data["version"], data["publishNumber"]) == (published["version"], published["publishNumber"])
+    assert (data["namespace"], data["project"], data["served"]) == (shop.namespace, shop.project, True)
+    assert found[0]["webhookId"] == message.id
+    assert len({each.id for each in receiver.messages}) == len(receiver.messages)
+
+
+def test_a_rollback_and_a_push_by_plain_git_are_told_too(shop: Place, receiver: Receiver, tmp_path: Path) -> None:
+    with following(shop) as follower:
+        shop.published("/a")
+        follower.wait(1)
+    hook(shop, receiver.url, projects=[shop.project])
+    Clone.of(shop.repository, tmp_path / "clone").publish(f"{shop.project}/redirects.yaml", rules("/pushed"))
+    wait_until(lambda: shop.sources() == ["/pushed"], PATIENCE, "the push to be served")
+    shop.ask("POST", "/rollback", 200, json={"version": "2"})
+    receiver.wait(1, "rolled_back")
+    wait_until(lambda: len(receiver.messages) >= 2, PATIENCE, "the push to be told")
+    assert sorted(m.body["data"]["publishNumber"] for m in receiver.messages) == [3, 4]
+
+
+def test_two_workers_deliver_each_message_once(hooked: World, receiver: Receiver) -> None:
+    """Publishes in a burst, and a receiver slow enough for the workers to overlap."""
+    place = told(hooked.place())
+    receiver.reply = lambda _message, _number: (time.sleep(0.02), (200, {}, b""))[1]  # type: ignore[func-returns-value]  # a receiver that works
+    made = hook(place, receiver.url)
+    numbers = [place.published(f"/{number}")["publishNumber"] for number in range(12)]
+    settled(place, made, "delivered", len(numbers))
+    assert sorted(message.body["data"]["publishNumber"] for message in receiver.messages) == numbers
+
+
+def test_failures_are_tried_again_with_the_same_id_until_one_is_taken(shop: Place, receiver: Receiver) -> None:
+    receiver.reply = in_turn(500, 302, 200)
+    made = hook(shop, receiver.url, projects=["elsewhere"])
+    shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
+    (delivery,) = settled(shop, made, "delivered")
+    assert len({message.id for message in receiver.messages}) == 1
+    found = detail(shop, made, delivery)
+    assert [attempt["status"] for attempt in found["attempts"]] == [500, 302, 200]
+    assert found["body"].encode() == receiver.messages[0].raw
+    assert receiver.messages[0].body["type"] == "ping"
+
+
+def test_a_redirect_is_not_followed(shop: Place, receiver: Receiver) -> None:
+    with receiving() as other:
+        receiver.reply = always(307, Location=other.url)
+        made = hook(shop, receiver.url, projects=["elsewhere"])
+        shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
+        (delivery,) = settled(shop, made, "failed")
+        assert other.messages == []
+    assert [attempt["status"] for attempt in detail(shop, made, delivery)["attempts"]] == [307] * 4
+
+
+def test_a_receiver_that_is_slow_or_away_fails_with_its_reason(shop: Place, receiver: Receiver) -> None:
+    gate = threading.Event()
+    receiver.reply = lambda _message, _number: (gate.wait(PATIENCE), (200, {}, b""))[1]
+    slow = hook(shop, receiver.url, projects=["elsewhere"])
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        away = hook(shop, f"http://127.0.0.1:{taken.getsockname()[1]}/", projects=["elsewhere"])
+        for made in (slow, away):
+            shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
+        reasons = {attempt["error"] for attempt in detail(shop, away, settled(shop, away, "failed")[0])["attempts"]}
+    assert reasons == {"connection_failed"}
+    failed = detail(shop, slow, settled(shop, slow, "failed")[0])["attempts"]
+    gate.set()
+    assert [attempt["error"] for attempt in failed] == ["timeout"] * 4
+
+
+def test_an_answer_of_any_length_is_kept_to_a_kilobyte(shop: Place, receiver: Receiver) -> None:
+    receiver.reply = always(200, b"\x00" + b"x" * 1_000_000)
+    made = hook(shop, receiver.url, projects=["elsewhere"])
+    shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
+    (attempt,) = detail(shop, made, settled(shop, made, "delivered")[0])["attempts"]
+    assert attempt["answer"] == "\N{REPLACEMENT CHARACTER}" + "x" * 1023
+
+
+def test_410_switches_the_webhook_off_and_a_person_switches_it_on_again(shop: Place, receiver: Receiver) -> None:
+    receiver.reply = always(410)
+    made = hook(shop, receiver.url, projects=["elsewhere"])
+    shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
+    (delivery,) = settled(shop, made, "failed")
+    found = shop.root.get(path(shop, made))
+    assert (found["active"], found["stoppedBecause"]) == (False, "gone")
+    for tail in ("ping", f"delivery/{delivery['id']}/redeliver"):
+        shop.root.refused("POST", f"{path(shop, made)}/{tail}", 409, "webhook_inactive")
+    receiver.reply = always(200)
+    back = shop.root.ask("PATCH", path(shop, made), 200, json={"active": True}).json()
+    assert (back["active"], back["stoppedBecause"]) == (True, None)
+    shop.root.ask("POST", f"{path(shop, made)}/delivery/{delivery['id']}/redeliver", 202)
+    settled(shop, made, "delivered")
+    assert len({message.id for message in receiver.messages}) == 1
+
+
+def test_for_a_day_after_a_rotation_both_secrets_sign(shop: Place, receiver: Receiver) -> None:
+    made = hook(shop, receiver.url, projects=["elsewhere"])
+    rotated = shop.root.ask("POST", f"{path(shop, made)}/rotate", 200).json()
+    assert rotated["secret"] != made["secret"]
+    shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
+    (message,) = receiver.wait(1)
+    assert is_signed(message, made["secret"])
+    assert is_signed(message, rotated["secret"])
+
+
+def test_a_secret_is_shown_once_and_stands_in_no_log(shop: Place, receiver: Receiver) -> None:
+    made = hook(shop, f"{receiver.url}?key=sesame-{shop.namespace}", projects=["elsewhere"])
+    rotated = shop.root.ask("POST", f"{path(shop, made)}/rotate", 200).json()
+    shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
+    (delivery,) = settled(shop, made, "delivered")
+    shown = [
+        shop.root.get(path(shop, made)),
+        shop.root.get(f"{shop.space}/webhooks"),
+        detail(shop, made, delivery),
+        shop.world.service.log.read_text("utf-8"),
+    ]
+    for text in map(str, shown):
+        assert made["secret"] not in text
+        assert rotated["secret"] not in text
+    assert "sesame" not in str(shown[3])
+    reader = shop.as_(shop.world.holder(("namespace", "read"), namespace=shop.namespace))
+    assert reader.root.get(path(shop, made))["url"].endswith("?…")
+
+
+def test_who_may_look_may_not_change(shop: Place, receiver: Receiver) -> None:
+    made = hook(shop, receiver.url)
+    reader = shop.world.holder(("namespace", "read"), namespace=shop.namespace)
+    other = shop.world.holder(("namespace", "write"), ("namespace", "read"), namespace="elsewhere")
+    assert reader.get(f"{shop.space}/webhooks")["total"] == 1
+    for method, tail in (("PATCH", ""), ("DELETE", ""), ("POST", "/rotate"), ("POST", "/ping")):
+        for caller in (reader, other):
+            caller.refused(method, path(shop, made) + tail, 403, "forbidden")
+    other.refused("GET", path(shop, made), 403, "forbidden")
+    neighbour = shop.world.place()
+    neighbour.root.refused("GET", f"{neighbour.space}/webhook/{made['id']}", 404, "not_found")
+
+
+def test_a_namespace_that_is_made_anew_has_none_of_the_webhooks_and_events_of_the_one_before(
+    hooked: World, receiver: Receiver
+) -> None:
+    place = hooked.place()
+    made = hook(place, receiver.url)
+    place.published("/a")
+    settled(place, made, "delivered")
+    place.root.ask("DELETE", f"{place.space}?confirm={place.namespace}", 204)
+    place.root.ask("POST", "/api/namespaces", 201, json={"name": place.namespace})
+    assert place.root.get(f"{place.space}/webhooks")["items"] == []
+    place.root.refused("GET", path(place, made), 404, "not_found")
+
+
+BAD = [
+    ({}, "missing_field", ""),
+    ({"url": "ftp://hooks.example/"}, "bad_format", "/url"),
+    ({"url": "hooks.example"}, "bad_format", "/url"),
+    ({"url": "http://me:pw@hooks.example/"}, "bad_format", "/url"),
+    ({"url": "http://hooks.example/#here"}, "bad_format", "/url"),
+    ({"url": "http://hooks example/"}, "bad_format", "/url"),
+    ({"url": "http://hooks.example\\@10.0.0.1/"}, "bad_format", "/url"),
+    ({"url": "http://[::1"}, "bad_format", "/url"),
+    ({"url": "http://[fe80::1%25eth0]/"}, "bad_format", "/url"),
+    ({"url": "http://hooks.example:0/"}, "bad_format", "/url"),
+    ({"url": "http://hooks.example:99999/"}, "bad_format", "/url"),
+    ({"url": "http:///path"}, "bad_format", "/url"),
+    ({"url": "http://h\u00e4\u00e4ken.example/"}, "bad_format", "/url"),
+    ({"url": "https://hooks.example/" + "x" * 2000}, "too_long", "/url"),
+    ({"url": "http://10.0.0.1/"}, "address_refused", "/url"),
+    ({"url": "http://[::ffff:7f00:1]/"}, "address_refused", "/url"),
+    ({"url": "http://169.254.169.254/latest/meta-data"}, "address_refused", "/url"),
+    ({"url": "http://0x0a000001/"}, "address_refused", "/url"),
+    ({"url": "https://hooks.example/", "events": ["born"]}, "not_allowed", "/events/0"),
+    ({"url": "https://hooks.example/", "projects": ["../x"]}, "bad_format", "/projects/0"),
+    ({"url": "https://hooks.example/", "secret": "whsec_x"}, "unknown_field", "/secret"),
+]
+
+
+@pytest.mark.parametrize(("body", "code", "pointer"), BAD)
+def test_what_no_webhook_can_be_is_refused_in_words(shop: Place, body: Any, code: str, pointer: str) -> None:
+    found = shop.root.ask("POST", f"{shop.space}/webhooks", 422, json=body).json()
+    assert [(problem["code"], problem.get("pointer", "")) for problem in found["problems"]] == [(code, pointer)]
+    assert shop.root.get(f"{shop.space}/webhooks")["total"] == 0
+
+
+def test_what_is_not_there_is_404_and_what_is_malformed_400(shop: Place, receiver: Receiver) -> None:
+    made = hook(shop, receiver.url)
+    for tail in ("/webhook/0", "/webhook/x", "/webhook/99999", f"/webhook/{made['id']}/delivery/77777"):
+        shop.root.refused("GET", shop.space + tail, 404, "not_found")
+    shop.root.refused("GET", f"{path(shop, made)}/deliveries?status=lost", 400, "bad_parameter")
+    shop.root.refused("GET", "/api/namespace/nowhere/webhooks", 404, "not_found")
+
+
+def test_a_worker_that_is_killed_before_it_could_note_the_answer_sends_the_same_id_again(tmp_path: Path) -> None:
+    """At least once: the receiver has the message, the database does not know, and another worker repeats it."""
+    with (
+        receiving() as receiver,
+        running(WAYPOST, tmp_path / "data", SETTINGS) as service,
+        world_of(service, killed=True) as world,
+    ):
+        place = world.place()
+        before = service.workers()
+
+        def kill_the_senders(_message: Message, number: int) -> tuple[int, dict[str, str], bytes]:
+            if number == 0:
+                for pid in before:
+                    os.kill(pid, signal.SIGKILL)
+            return 200, {}, b""
+
+        receiver.reply = kill_the_senders
+        made = hook(place, receiver.url, projects=["elsewhere"])
+        place.root.send("POST", f"{path(place, made)}/ping")
+        first, second = receiver.wait(2)[:2]
+        assert first.id == second.id
+        assert first.raw == second.raw
+        wait_until(lambda: deliveries(place, made, status="delivered"), PATIENCE, "the delivery to be noted")
