@@ -33,6 +33,11 @@ BODIES: dict[str, Any] = {
     "draft-changes": [{"op": "put", "kind": "redirect", "item": redirect("/new")}],
     "publish": {"message": "Half of it"},
     "rollback": {"version": 1},
+    "reopen": {"version": 1},
+    "draft-revert": {"ids": [identity_id("/b")]},
+    "draft-replace": {"find": "/b", "replace": "/changed"},
+    "draft-resolve": {"choices": [{"kind": "redirect", "id": identity_id("/b"), "field": "target", "take": "draft"}]},
+    "review-action": {"action": "comment", "head": "0" * 40, "note": "Half of it"},
 }
 """A whole body that the route would take, by its schema: what is cut off could be taken for all there is."""
 NO_NAMES = [

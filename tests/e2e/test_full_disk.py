@@ -152,9 +152,7 @@ def test_signing_in_tokens_and_agents_say_so_too(cramped: World, shop: Place) ->
             cramped.root.send("POST", "/api/users", json={"username": f"{name}-2", "password": PASSWORD, "roles": []})
         )
         check_refused(shop.root.send("POST", shop.path + "/agents", json={**AGENT, "name": "another"}))
-        cramped.nobody.refused(
-            "POST", "/auth/login", 401, "invalid_credentials", json={"username": name, "password": "x"}
-        )
+        check_refused(cramped.nobody.send("POST", "/auth/login", json={"username": name, "password": "x"}))
         for _ in range(3):
             assert shop.root.send("PATCH", f"{shop.path}/agents/edge/hit").status_code in {200, *FULL}
         assert token.get(f"{shop.path}/redirects")["total"] == 2
