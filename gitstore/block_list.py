@@ -133,8 +133,13 @@ def _rule(lines: _Lines, node: MappingNode, span: tuple[int, int], lead: str, eo
         *_split_lead(lead, column),
         RuleText(text, start, node, eol),
         dash if _DASH.fullmatch(dash) else "- ",
-        _keeps_breaks(lines, last_leaf(node)),
+        _is_open(lines, last_leaf(node), span),
     )
+
+
+def _is_open(lines: _Lines, leaf: Node, span: tuple[int, int]) -> bool:
+    """Tell whether a rule ends with a text that takes in blank lines below; a comment between them would close it."""
+    return _keeps_breaks(lines, leaf) and lines.number(max(leaf.end - 1, leaf.start)) == span[1] - 1
 
 
 def _split_lead(lead: str, column: int) -> tuple[str, str]:

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.exploring import EXPLORES
 from tests.service import DATASETS, SKELETON, WAYPOST, Service, running
 
 # A deadline per example measures the machine, which is shared, and not the code.
-settings.register_profile("waypost", deadline=None)
+settings.register_profile("waypost", deadline=None, derandomize=not EXPLORES)
 settings.load_profile("waypost")
 
 

@@ -67,11 +67,10 @@ def test_both_workers_answer(skeleton: Service) -> None:
 
 def test_one_worker_answers_others_while_a_thread_is_busy(skeleton: Service) -> None:
     with ThreadPoolExecutor(8) as pool:
-        slow = [pool.submit(pid_of, skeleton, "/probe/slow?ms=700") for _ in range(6)]
+        slow = [pool.submit(pid_of, skeleton, "/probe/slow?ms=2000") for _ in range(6)]
         wait_until(lambda: all(future.running() for future in slow), 5, "the slow requests to be sent")
-        began = time.monotonic()
         assert skeleton.client.get("/health/ping").status_code == 204
-        assert time.monotonic() - began < 1
+        assert not any(future.done() for future in slow)
         assert {future.result() for future in slow} <= skeleton.workers()
 
 

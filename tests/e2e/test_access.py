@@ -145,7 +145,9 @@ def test_a_project_that_is_not_there_is_404_for_whoever_might_see_it(world: Worl
 @pytest.mark.parametrize("path", sorted({each.path for each in OPERATIONS}))
 def test_each_path_takes_the_methods_of_the_contract_and_no_other(world: World, shop: Place, path: str) -> None:
     """The client checks the Allow header of a 405 against the contract, so that nothing is served beside it."""
-    concrete = path.format(namespace=shop.namespace, project=shop.project, id="0" * 16, name="edge", version="1", delivery="9")
+    concrete = path.format(
+        namespace=shop.namespace, project=shop.project, id="0" * 16, name="edge", version="1", delivery="9"
+    )
     known = operations_at(concrete)
     for method in METHODS:
         if method not in known and not (method == "HEAD" and "GET" in known):

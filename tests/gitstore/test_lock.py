@@ -61,12 +61,10 @@ def test_lock_of_a_killed_writer_is_free_at_once(place: Place) -> None:
 
 
 def test_ref_lock_of_our_own_crash_is_cleared_at_once(place: Place) -> None:
-    """Guard: the note of what is being locked. Without it the lock counts as a living git's and blocks for 10 s."""
+    """Guard: the note of what is being locked. Without it the lock counts as a living git's, and publishing is Busy."""
     _killed_while(_die_while_moving, place.repo, look=lambda: None)
     assert (place.repo / f"{RELEASE_REF}.lock").exists()
-    started = time.monotonic()
     place.publish(put(redirect("/after-the-crash")))
-    assert time.monotonic() - started < 0.9
     assert "/after-the-crash" in place.targets()
 
 
@@ -89,7 +87,7 @@ def test_lock_of_a_living_git_is_waited_for_and_never_stolen(place: Place) -> No
     started = time.monotonic()
     with pytest.raises(Busy):
         place.publish(head=head)
-    assert 0.9 < time.monotonic() - started < 3
+    assert 0.9 < time.monotonic() - started < 8
     assert living.exists()
     living.unlink()
     place.publish(head=head)

@@ -236,6 +236,14 @@ def test_a_block_scalar_at_the_end_keeps_its_meaning_when_a_rule_comes_below() -
     assert load(edited(text, [page, ROBOTS]).encode(), "f").records == (page, ROBOTS)
 
 
+def test_a_text_that_a_comment_has_closed_leaves_the_blank_lines_below_alone() -> None:
+    """The text of `|+` takes in blank lines, up to the comment; those below the comment are not its own."""
+    text = "redirects:\n  - type: BASIC\n    source: /a\n    target: /x\n    status: 301\n    note: |+\n      end\n\n   # note\n\n"
+    text += "  - {type: BASIC, source: /b, target: /y, status: 302}\n"
+    found = load(text.encode(), "f").records
+    assert edited(text, [*found, D]).startswith(text)
+
+
 def test_a_source_that_stands_twice_is_kept_twice_where_that_is_wanted() -> None:
     text = FILE.replace("source: /b", "source: /a")
     twin = replace(B, source="/a")

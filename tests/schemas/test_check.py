@@ -173,22 +173,22 @@ def test_half_a_surrogate_pair_is_no_reason_to_fail() -> None:
 def test_a_hundred_thousand_rules_are_checked_quickly() -> None:
     """Right ones in well under a second, and a wrong one at the end is found without explaining the others."""
     rules: list[Any] = bulk(100_000)
-    started = time.perf_counter()
+    started = time.process_time()
     assert check("redirects", {"redirects": rules}) == []
-    accepted = time.perf_counter()
+    accepted = time.process_time()
     assert check("redirects", {"redirects": [*rules, {}]})[0].pointer == "/redirects/100000"
-    explained = time.perf_counter()
-    # Measured 0.07 s and 0.25 s; jsonschema alone takes 6 s. The bounds leave room for a busy machine.
+    explained = time.process_time()
+    # Processor time: 0.07 s and 0.25 s; jsonschema alone takes 6 s.
     assert accepted - started < 1
     assert explained - accepted < 3
 
 
 def test_a_list_beyond_its_limit_is_refused_for_that_alone() -> None:
     """A million entries are counted, not looked at one by one (which took 20 s)."""
-    started = time.perf_counter()
+    started = time.process_time()
     found = check("test-request", {"urls": ["/"] * 1_000_000})
     assert [problem.code for problem in found] == ["too_long"]
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_fields_of_any_name_are_explained_where_they_are_allowed() -> None:
