@@ -33,7 +33,7 @@ def review_trailers(
     its authors has given one that stands, nor is it overridden.
     """
     verdicts = [verdict for verdict in verdicts if verdict.head == state.head]
-    required = compiler.snapshot(state.name.project, state.release_tree).settings.needs_review
+    required = compiler.snapshot(state.name.project, state.release_tree).needs_review
     if not verdicts and (overridden or not required):
         return {}
     draft = read_under_review(compiler, state)

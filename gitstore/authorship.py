@@ -31,7 +31,7 @@ class UnderReview:
 
 def read_under_review(compiler: Compiler, state: DraftState) -> UnderReview:
     """What there is to review in a draft, under the policy that release has now."""
-    required = compiler.snapshot(state.name.project, state.release_tree).settings.needs_review
+    required = compiler.snapshot(state.name.project, state.release_tree).needs_review
     if state.head is None:
         return UnderReview(None, frozenset(), (), required)
     found = commits_between(compiler.repository, state.base, state.head)

@@ -103,10 +103,13 @@ class _Rewriting:
         return (self._spacing(0) if is_glued else "") + gap + self._block.rules[position].comments
 
     def _spacing(self, near: int) -> str:
-        """The blank lines above a rule that comes in below the one at `near`: as many as its neighbours keep."""
+        """The blank lines above a rule that comes in below the one at `near`: as many as its neighbours keep.
+
+        They are empty: spaces in them could count as more of a text above.
+        """
         rules = self._block.rules
         beside = near + 1 if near + 1 < len(rules) else near
-        return blank_lines_above(rules[beside].gap) if beside else ""
+        return self._block.eol * len(lines_of(blank_lines_above(rules[beside].gap))) if beside else ""
 
     def _new(self, beside: BlockRule, record: Record, *, one_line: bool = False) -> str:
         layout: Layout = "flow" if one_line or beside.rule.node.flow else "block"

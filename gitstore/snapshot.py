@@ -11,7 +11,7 @@ from posixpath import dirname, join, normpath
 from typing import NamedTuple, Protocol, cast
 
 from content.expectations import Expectation
-from content.problem import Problem
+from content.problem import Problem, Severity
 from content.record import Page, Placed, Record, Redirect
 from content.vocabulary import Kind, RedirectType
 from gitstore import project_file
@@ -58,6 +58,13 @@ class Snapshot:
     bodies: Mapping[str, str]
     """The text of every file that a page names, by path relative to the project's folder."""
     problems: Sequence[Problem]
+
+    @property
+    def needs_review(self) -> bool:
+        """Tell whether a second person has to approve; so too where project.yaml, which would say so, cannot be read."""
+        settings = self.full_path(PROJECT_FILE)
+        is_unreadable = any(each.file == settings and each.severity is Severity.ERROR for each in self.problems)
+        return self.settings.needs_review or is_unreadable
 
     def count(self, kind: Kind) -> int:
         """How many records of a kind there are."""

@@ -52,6 +52,17 @@ def test_anything_less_does_not(place: Place) -> None:
     place.publish(verdicts=(yes, Verdict(old, Author("Lee", "lee@shop.example"), approves=False)))
 
 
+def test_a_policy_that_cannot_be_read_is_taken_for_the_stricter_one(tmp_path: Path) -> None:
+    """A push has broken project.yaml on release; nobody mends it alone, unless they override."""
+    place = found(tmp_path / "data").begin(SHOP)
+    place.push({"shop/project.yaml": "project: [\n"})
+    place.push({"shop/project.yaml": "project: {}\n"}, to="draft/shop/main")
+    with pytest.raises(ApprovalRequired):
+        place.publish()
+    place.publish(override="It has to be mended at once.")
+    place.publish(put(redirect("/a")))
+
+
 def test_a_rejection_says_whose_it_is(place: Place) -> None:
     head = place.save(put(redirect("/a")), author=BOB)
     with pytest.raises(ApprovalRequired, match="rejected by Kim"):
