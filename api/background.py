@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import wait
 from typing import ParamSpec, TypeVar
+from weakref import WeakValueDictionary
 
 from api import logs
 from api.errors import Unavailable
@@ -28,7 +30,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 THREADS = 8
-PROCESSES = 1
+PROCESSES = 2
+"""Both are started when they are needed. No namespace has more than one at work, so that none waits for another's."""
 
 
 @dataclass(slots=True)
@@ -40,6 +43,15 @@ class _Pools:
 
 
 _pools = _Pools()
+
+lane: ContextVar[str] = ContextVar("lane", default="")
+"""The namespace that the present request is about: the work that it gives to processes is done one after another."""
+
+_lanes: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+
+class WorkerLost(Unavailable):
+    """The process was killed during the work: 503."""
 
 
 @dataclass(slots=True)
@@ -58,7 +70,7 @@ class Jobs:
         try:
             yield
             outcome = "done"
-        except BrokenProcessPool:
+        except WorkerLost:
             outcome = "lost"
             raise
         finally:
@@ -85,13 +97,27 @@ async def in_worker(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     as they were raised. A process that is killed from outside during the work is 503; one that was killed
     before is replaced without a word.
     """
-    pool, result = _submit(partial(_run, work, args, kwargs))
+    with jobs.one():
+        async with _lane():
+            return _outcome(await _in_process(partial(_run, work, args, kwargs)))
+
+
+def _lane() -> asyncio.Lock:
+    """The lock of the present request's namespace; it is gone when nobody holds it or waits for it."""
+    key = lane.get()
+    found = _lanes.get(key)
+    if found is None:
+        found = _lanes[key] = asyncio.Lock()
+    return found
+
+
+async def _in_process(job: Callable[[], T]) -> T:
+    pool, result = _submit(job)
     try:
-        with jobs.one():
-            return _outcome(await asyncio.wrap_future(result))
+        return await asyncio.wrap_future(result)
     except BrokenProcessPool as ex:
         _forget(pool)
-        raise Unavailable("The process that did this work ended early; try again.", "worker_lost") from ex
+        raise WorkerLost("The process that did this work ended early; try again.", "worker_lost") from ex
 
 
 def close_pools() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.access import EVERYWHERE, Access, Audience
-from api.background import in_thread
+from api.background import in_thread, lane
 from api.collaborators import Directory, Principal
 from api.errors import ApiError, Forbidden, Unauthenticated, not_found
 from content.names import is_name
@@ -42,6 +42,7 @@ class Guard:
                 raise Forbidden
             req.context.principal = principal
         _check_names(params)
+        lane.set(params.get("namespace", ""))
 
     async def _authenticate(self, req: Request) -> Principal:
         bearer = read_bearer(req)

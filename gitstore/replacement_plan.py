@@ -1,5 +1,6 @@
 """What a search-and-replace in a draft would do, record by record, with what would be wrong."""
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,12 +18,14 @@ from gitstore.compiler import Compiler
 from gitstore.draft_changes import draft_changes
 from gitstore.drafts import DraftName, DraftState, must_stand_at, read_draft, snapshot_of
 from gitstore.errors import Invalid, NotFound
-from gitstore.listing import Draft, Query, Span, list_items
+from gitstore.listing import Draft, Item, Query, Span, list_items
 from gitstore.repository import Repository
 from gitstore.snapshot import Snapshot
 
 _WRITTEN_AT_MOST = 64 << 20
 """Characters of new values in all: what one request may make the service hold."""
+_SECONDS_AT_MOST = 20.0
+"""What 100,000 rules take is 5 s; other writers of the namespace wait meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +84,24 @@ def _replaced(kind: Kind, before: Snapshot | None, working: Snapshot, order: Rep
     items = list_items(Draft(kind, before, working, changes), order.where, whole).items
     fields = [name for name in FIELDS[item_kind(kind)] if name in order.fields]
     _must_be_there(working, order)
-    for item in items:
+    for item in _in_time(items):
         record = item.placed.record
         is_wanted = item.placed.file and (not order.ids or record.id in order.ids)
         if is_wanted and (new := order.replacement.changed(record, fields)):
             old = record.fields()
             pairs = {name: (old[name], value) for name, value in new.items()}
             yield Replaced(kind, item.placed, with_fields(record, new), pairs, ())
+
+
+def _in_time(items: Iterable[Item]) -> Iterator[Item]:
+    """The items, for as long as there is time: a pattern may look through a whole text from each of its characters."""
+    end = time.monotonic() + _SECONDS_AT_MOST
+    for item in items:
+        if time.monotonic() > end:
+            raise ReplacementRefused(
+                f"it takes more than {_SECONDS_AT_MOST:.0f} seconds; take a simpler pattern, or narrow it by `where` or `ids`"
+            )
+        yield item
 
 
 def _bounded(found: Iterable[Replaced]) -> Iterator[Replaced]:

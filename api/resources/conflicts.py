@@ -4,11 +4,12 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.access import reads_project, require
+from api.access import readable_kinds, reads_project, require
 from api.authors import author_of
 from api.background import in_worker
 from api.body import read_json
 from api.parameters import read_draft
+from api.redaction import redact_conflicts
 from gitstore.choices import FILE, Choice
 from gitstore.drafts import DraftName
 from gitstore.resolving import Resolved, ResolveOrder
@@ -34,7 +35,8 @@ class DraftResolve:
         name, choices = DraftName(project, read_draft(req)), [_choice(each) for each in body["choices"]]
         order = ResolveOrder(name, choices, author_of(req), body.get("head", ""))
         done = await in_worker(_resolve, self._store, namespace, order)
-        resp.media = {"head": done.head, "settled": done.settled, "conflicts": list(done.conflicts)}
+        rest = redact_conflicts(done.conflicts, readable_kinds(req, namespace, project))
+        resp.media = {"head": done.head, "settled": done.settled, "conflicts": rest}
 
 
 def _resolve(store: Store, namespace: str, order: ResolveOrder) -> Resolved:

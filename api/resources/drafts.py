@@ -6,11 +6,12 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api import wire
-from api.access import grants, reads_project, require
+from api.access import grants, readable_kinds, reads_project, require
 from api.authors import author_of
 from api.background import in_thread, in_worker
 from api.body import read_json
 from api.parameters import read_draft
+from api.redaction import redact_conflicts
 from api.reviewing import Reviews
 from api.state.reviews import DraftKey
 from content.diff import Counts, count
@@ -42,7 +43,9 @@ class DraftResource:
         name = DraftName(project, read_draft(req))
         report = await in_worker(self._store.report, namespace, name)
         review = await in_thread(self._reviews.glance, DraftKey(namespace, *name), report.under_review)
-        resp.media = wire.draft(name.draft, report, review)
+        shown = wire.draft(name.draft, report, review)
+        conflicts = redact_conflicts(report.conflicts, readable_kinds(req, namespace, project))
+        resp.media = {**shown, "conflicts": conflicts}
 
     @grants("redirect", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:

@@ -15,12 +15,14 @@ from api.errors import Forbidden, bad_request
 from api.identity.principal import caller
 from api.paging import write_window
 from api.parameters import read_draft, read_number, read_text, read_window
+from api.redaction import redact_conflicts
 from api.reviewing import Override, Reviews
 from api.state.reviews import DraftKey
 from content.diff import identity_field, item_kind
 from content.vocabulary import Kind
 from gitstore.advance import Published
 from gitstore.drafts import DraftName
+from gitstore.errors import Conflicts
 from gitstore.publishing import PublishOrder
 from gitstore.store import Store
 
@@ -56,7 +58,11 @@ class Publish:
             body.get("override", ""),
             frozenset(body.get("ids", ())),
         )
-        found = await self._publish(req, namespace, order)
+        try:
+            found = await self._publish(req, namespace, order)
+        except Conflicts as ex:
+            readable = readable_kinds(req, namespace, project)
+            raise Conflicts(str(ex), redact_conflicts(ex.conflicts, readable)) from ex
         _write(req, resp, found, "publish")
         if seconds is not None:
             waited = await self._convergence.wait(namespace, project, found.number, seconds)

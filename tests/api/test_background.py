@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from api.background import close_pools, in_thread, in_worker
+from api.background import close_pools, in_thread, in_worker, lane
 from api.errors import Unavailable
 from content.problem import Problem
 from gitstore.errors import Conflicts, Invalid
@@ -75,6 +75,49 @@ def test_a_worker_that_is_killed_is_503_and_the_next_call_works(tmp_path: Path) 
     assert (caught.value.status, caught.value.code) == (503, "worker_lost")
     assert (tmp_path / "marker").exists()
     assert asyncio.run(in_worker(divide, 4, by=2)) == 2.0
+
+
+def rendezvous(own: str, other: str) -> bool:
+    """Work that ends only when another piece of work has begun."""
+    Path(own).touch()
+    wait_until(Path(other).exists, 60, "the other piece of work to begin")
+    return True
+
+
+def began_alone(marker: str) -> bool:
+    """Tell whether no other piece of work with this marker is under way; work of that kind would be seen."""
+    path = Path(marker)
+    alone = not path.exists()
+    path.touch()
+    for _ in range(200_000):
+        alone = alone and path.exists()
+    path.unlink()
+    return alone
+
+
+def test_work_of_one_namespace_does_not_wait_for_that_of_another(tmp_path: Path) -> None:
+    """Each of the two ends only when both have begun."""
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+
+    async def in_lane(name: str, own: str, other: str) -> bool:
+        lane.set(name)
+        return await in_worker(rendezvous, own, other)
+
+    async def scenario() -> tuple[bool, bool]:
+        return await asyncio.gather(in_lane("acme", one, two), in_lane("other", two, one))
+
+    assert all(asyncio.run(scenario()))
+
+
+def test_work_of_one_namespace_is_done_one_after_another(tmp_path: Path) -> None:
+    async def in_lane() -> bool:
+        lane.set("acme")
+        return await in_worker(began_alone, str(tmp_path / "marker"))
+
+    async def scenario() -> list[bool]:
+        return await asyncio.gather(*(in_lane() for _ in range(4)))
+
+    assert asyncio.run(scenario()) == [True] * 4
 
 
 def test_a_worker_that_was_killed_while_idle_is_replaced_without_a_word() -> None:

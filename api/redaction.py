@@ -1,0 +1,19 @@
+"""What a caller may not read, taken out of an answer that is about redirects and pages alike."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from content.diff import item_kind
+from content.vocabulary import Kind
+
+_WITHHELD: dict[str, Any] = {"base": None, "release": None, "draft": None, "withheld": True}
+
+
+def redact_conflicts(conflicts: Iterable[Mapping[str, Any]], readable: Collection[Kind]) -> list[dict[str, Any]]:
+    """The conflicts; of a record that is not among the readable kinds only its kind, id and field."""
+    hidden = {item_kind(kind) for kind in Kind if kind not in readable}
+    return [_redacted(each) if each["kind"] in hidden else dict(each) for each in conflicts]
+
+
+def _redacted(conflict: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: conflict[name] for name in ("kind", "id", "field")} | _WITHHELD
