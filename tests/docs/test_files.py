@@ -50,10 +50,31 @@ def test_every_dependency_is_listed_with_the_floor_that_the_package_asks_for() -
     assert listed == {name.lower(): floor for name, floor in floors}
 
 
+@pytest.mark.parametrize("name", ["grants.md", "error-codes.md"])
+def test_no_pair_is_listed_twice(name: str) -> None:
+    listed = [tuple(row[:2]) for row in rows(page(name)) if code(row[1])]
+    assert [pair for pair, count in Counter(listed).items() if count > 1] == []
+
+
 @pytest.mark.parametrize("name", ["settings.md", "http-api.md", "problems.md", "metrics.md", "dependencies.md"])
 def test_nothing_is_listed_twice(name: str) -> None:
     listed = [row[0] for row in rows(page(name)) if code(row[0])]
     assert [cell for cell, count in Counter(listed).items() if count > 1] == []
+
+
+def test_the_modules_that_the_map_of_behaviours_names_are_there() -> None:
+    table = rows((ROOT / "docs" / "explanation" / "architecture.md").read_text("utf-8"))
+    named = [path for row in table for path in modules_of(row[1])]
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def modules_of(cell: str) -> list[str]:
+    """The paths that a cell names; one without a folder is in that of the path before it."""
+    found: list[str] = []
+    for name in re.findall(r"`([^`]+)`", cell):
+        found.append(name if "/" in name else f"{found[-1].rpartition('/')[0]}/{name}")
+    return found
 
 
 def test_the_files_for_ci_are_those_of_the_sample_namespace() -> None:
