@@ -42,7 +42,7 @@ class DraftResource:
         name = DraftName(project, read_draft(req))
         report = await in_worker(self._store.report, namespace, name)
         review = await in_thread(self._reviews.glance, DraftKey(namespace, *name), report.under_review)
-        resp.media = wire.draft(name.draft, report, review)
+        resp.media = {**wire.draft(name.draft, report), "review": wire.review(review) if review else None}
 
     @grants("redirect", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
