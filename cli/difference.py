@@ -26,7 +26,9 @@ def file_lines(files: Sequence[FileChange]) -> Iterator[str]:
     """Each file without rules that differs, with the settings that differ below it."""
     for each in files:
         yield f"{_SIGNS[each.change]} file {_short(each.file)}"
-        yield from (f"    {name}: {_value(old)} -> {_value(new)}" for name, (old, new) in each.settings.items())
+        yield from (
+            f"    {name}: {_value(old or None)} -> {_value(new or None)}" for name, (old, new) in each.settings.items()
+        )
 
 
 def markdown_lines(changes: Sequence[Change], title: str, files: Sequence[FileChange] = ()) -> Iterator[str]:
@@ -55,7 +57,9 @@ def as_code(text: str) -> str:
 
 
 def _file_row(change: FileChange) -> str:
-    fields = ", ".join(f"{name} {_cell(old)} → {_cell(new)}" for name, (old, new) in change.settings.items())
+    fields = ", ".join(
+        f"{name} {_cell(old or None)} → {_cell(new or None)}" for name, (old, new) in change.settings.items()
+    )
     return f"| {change.change} | {as_code(_short(change.file))} | {fields} |"
 
 
