@@ -10,7 +10,7 @@ from cli.setup import data_option, namespace_argument, open_store, project_argum
 from content.diff import count
 from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind
-from gitstore.messages import change_text
+from gitstore.messages import change_text, count_text
 from gitstore.states import BASE, DRAFT
 
 
@@ -52,7 +52,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     found, files = open_store(data).difference(namespace, project, old, new, draft)
     totals = {kind: count(changes) for kind, changes in found.items()}
     changes = [change for kind in Kind for change in found[kind]]
-    title = _capital(change_text(totals, files))
+    title = change_text(totals, files) if files else _capital(count_text(totals))
     if as_json or form == "json":
         shown = {"files": wire.files(files), "changes": wire.changes(found)}
         print_json({"from": old, "to": new, "counts": wire.counts(totals), **shown})
