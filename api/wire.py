@@ -1,6 +1,6 @@
 """The JSON shapes of what the content store gives, one function each."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from content.request import Request
 from content.vocabulary import Kind
 from gitstore.advance import Published
 from gitstore.changes import ChangesByKind
+from gitstore.file_changes import FileChange
 from gitstore.history import Publish
 from gitstore.listing import Item
 from gitstore.live import LiveProject
@@ -79,16 +80,16 @@ def item(found: Item) -> dict[str, Any]:
     }
 
 
-def draft(name: str, report: DraftReport, found: Review | None) -> dict[str, Any]:
-    """The state of a draft."""
+def draft(name: str, report: DraftReport) -> dict[str, Any]:
+    """The state of a draft; without its review, which the content store knows nothing of."""
     return {
         "name": name,
         "base": report.state.base,
         "head": report.state.head,
         "changes": counts(report.counts),
+        "files": files(report.files),
         "problems": [problem.wire() for problem in report.problems],
         "conflicts": list(report.conflicts),
-        "review": review(found) if found else None,
     }
 
 
@@ -135,6 +136,7 @@ def review_view(found: ReviewView) -> dict[str, Any]:
         "base": found.state.base,
         "head": found.state.head,
         "counts": counts(found.counts),
+        "files": files(found.files),
         "items": [change.wire() for change in found.changes],
         "total": sum(sum(numbers) for numbers in found.counts.values()),
         "impact": {
@@ -177,6 +179,11 @@ def lived(found: Lived) -> dict[str, Any]:
 def changes(found: ChangesByKind) -> list[dict[str, Any]]:
     """Every record that differs, field by field."""
     return [change.wire() for kind in Kind for change in found.get(kind, ())]
+
+
+def files(found: Sequence[FileChange]) -> list[dict[str, Any]]:
+    """Every file without rules that differs."""
+    return [each.wire() for each in found]
 
 
 def rule(match: Match | None) -> dict[str, Any] | None:

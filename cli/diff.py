@@ -3,21 +3,21 @@
 import click
 
 from api import wire
-from cli.difference import as_code, markdown_lines, text_lines
+from cli.difference import as_code, as_text, file_lines, markdown_lines, text_lines
 from cli.exits import ProblemsFound
 from cli.output import print_json, print_lines, print_notes
 from cli.setup import data_option, namespace_argument, open_store, project_argument
 from content.diff import count
 from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind
-from gitstore.messages import count_text
-from gitstore.states import DRAFT, PUBLISHED
+from gitstore.messages import change_text, count_text
+from gitstore.states import BASE, DRAFT
 
 
 @click.command("diff")
 @namespace_argument
 @project_argument
-@click.argument("old", metavar="[FROM]", default=PUBLISHED)
+@click.argument("old", metavar="[FROM]", default=BASE)
 @click.argument("new", metavar="[TO]", default=DRAFT)
 @click.option("--draft", default="main", show_default=True, metavar="NAME", help="The draft that `draft` means.")
 @click.option(
@@ -45,21 +45,24 @@ def command(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Say what leads from one state to another.
 
-    Rule by rule and field by field. FROM (published if left out) and TO (draft if left out) are published, draft, or a version: a publish number or
-    SHA. Differences alone are no failure: the exit code is 0 unless --exit-code is given.
+    Rule by rule and field by field, and files without rules, such as project.yaml. FROM and TO are published, draft, a
+    version (a publish number or SHA), or a branch of the repository; FROM also base, which is where TO left release: what
+    the draft or branch changes itself. If left out, FROM is base and TO is draft. Differences alone are no failure: the exit code is 0 unless --exit-code is given.
     """
-    found = open_store(data).diff(namespace, project, old, new, draft)
+    found, files = open_store(data).difference(namespace, project, old, new, draft)
     totals = {kind: count(changes) for kind, changes in found.items()}
     changes = [change for kind in Kind for change in found[kind]]
+    title = change_text(totals, files) if files else _capital(count_text(totals))
     if as_json or form == "json":
-        print_json({"from": old, "to": new, "counts": wire.counts(totals), "changes": wire.changes(found)})
+        shown = {"files": wire.files(files), "changes": wire.changes(found)}
+        print_json({"from": old, "to": new, "counts": wire.counts(totals), **shown})
     elif form == "markdown":
         where = f"{as_code(f'{namespace}/{project}')} from {as_code(_name(old, draft))} to {as_code(_name(new, draft))}"
-        print_lines(*markdown_lines(changes, f"**{_capital(count_text(totals))}** in {where}"))
+        print_lines(*markdown_lines(changes, f"**{as_text(title)}** in {where}", files))
     else:
-        print_lines(*text_lines(changes))
-        print_notes(f"{_capital(count_text(totals))}.")
-    if exit_code and _differs(found):
+        print_lines(*file_lines(files), *text_lines(changes))
+        print_notes(f"{title}.")
+    if exit_code and (files or _differs(found)):
         raise ProblemsFound
 
 

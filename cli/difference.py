@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from cli.streams import printable
 from content.diff import Change, ChangeType, item_kind
+from gitstore.file_changes import FileChange
 
 _SIGNS = {ChangeType.ADDED: "+", ChangeType.CHANGED: "~", ChangeType.REMOVED: "-"}
 _LONGEST = 200
 _ROWS = 200
 """Rows of a table at most: what a comment can hold, and what anybody reads."""
 _MARKUP = re.compile(r"[^A-Za-z0-9 /.]")
+_MARKUP_OF_TEXT = re.compile(r"[^A-Za-z0-9 /.,-]")
 
 
 def text_lines(changes: Sequence[Change]) -> Iterator[str]:
@@ -20,14 +22,29 @@ def text_lines(changes: Sequence[Change]) -> Iterator[str]:
         yield from (f"    {name}: {_pair(change, *values)}" for name, values in _shown(change).items())
 
 
-def markdown_lines(changes: Sequence[Change], title: str) -> Iterator[str]:
+def file_lines(files: Sequence[FileChange]) -> Iterator[str]:
+    """Each file without rules that differs, with the settings that differ below it."""
+    for each in files:
+        yield f"{_SIGNS[each.change]} file {_short(each.file)}"
+        yield from (
+            f"    {name}: {_value(old or None)} -> {_value(new or None)}" for name, (old, new) in each.settings.items()
+        )
+
+
+def markdown_lines(changes: Sequence[Change], title: str, files: Sequence[FileChange] = ()) -> Iterator[str]:
     """A heading line and a table of GitHub's Markdown; what rules hold is escaped, so that it shows as it is."""
     yield title
-    if changes:
+    rows = [*map(_file_row, files[:_ROWS]), *map(_row, changes[:_ROWS])][:_ROWS]
+    if rows:
         yield from ("", "| | rule | fields |", "|---|---|---|")
-        yield from map(_row, changes[:_ROWS])
-    if len(changes) > _ROWS:
-        yield from ("", f"… and {len(changes) - _ROWS:,} more.")
+        yield from rows
+    if len(rows) < len(files) + len(changes):
+        yield from ("", f"… and {len(files) + len(changes) - len(rows):,} more.")
+
+
+def as_text(text: str) -> str:
+    """The text as it is in Markdown, whatever signs it holds."""
+    return _MARKUP_OF_TEXT.sub(lambda sign: f"&#{ord(sign[0])};", printable(text))
 
 
 def as_code(text: str) -> str:
@@ -37,6 +54,13 @@ def as_code(text: str) -> str:
         return f"`{shown}`"
     # in a cell no fence of backticks holds a vertical bar everywhere; character references do
     return f"<code>{_MARKUP.sub(lambda sign: f'&#{ord(sign[0])};', shown)}</code>"
+
+
+def _file_row(change: FileChange) -> str:
+    fields = ", ".join(
+        f"{name} {_cell(old or None)} → {_cell(new or None)}" for name, (old, new) in change.settings.items()
+    )
+    return f"| {change.change} | {as_code(_short(change.file))} | {fields} |"
 
 
 def _row(change: Change) -> str:

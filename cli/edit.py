@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from api import wire
-from cli.difference import text_lines
+from cli.difference import file_lines, text_lines
 from cli.edit_replace import replace
 from cli.edit_words import STATUS, TYPE, print_done
 from cli.exits import ProblemsFound, WrongUse
@@ -30,9 +30,9 @@ from content.record import identity_id
 from content.vocabulary import Kind
 from gitstore.drafts import DraftName
 from gitstore.edits import Delete
-from gitstore.messages import count_text
+from gitstore.messages import change_text
 from gitstore.reverting import RevertOrder
-from gitstore.states import DRAFT, PUBLISHED
+from gitstore.states import BASE, DRAFT
 
 
 @click.group("edit")
@@ -160,14 +160,14 @@ def show(namespace: str, project: str, *, draft: str, as_json: bool, data: str |
     store = open_store(data)
     report = store.report(namespace, DraftName(project, draft))
     if as_json:
-        print_json(wire.draft(draft, report, None))
+        print_json(wire.draft(draft, report))
     else:
-        found = store.diff(namespace, project, PUBLISHED, DRAFT, draft) if report.state.head else {}
-        print_lines(*text_lines([change for kind in Kind for change in found.get(kind, ())]))
+        found = store.diff(namespace, project, BASE, DRAFT, draft) if report.state.head else {}
+        print_lines(*file_lines(report.files), *text_lines([change for kind in Kind for change in found.get(kind, ())]))
         print_lines(*dict.fromkeys(problem.text() for problem in report.problems))
     conflicts = f" {count_noun(len(report.conflicts), 'conflict')} to settle." if report.conflicts else ""
     at = f"at {report.state.head}" if report.state.head else "not begun"
-    print_notes(f"The draft {draft} is {at}: {count_text(report.counts)}.{conflicts}")
+    print_notes(f"The draft {draft} is {at}: {change_text(report.counts, report.files)}.{conflicts}")
     if report.conflicts or any(problem.severity == "error" for problem in report.problems):
         raise ProblemsFound
 

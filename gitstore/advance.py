@@ -17,9 +17,11 @@ from gitstore.cleaning import clean_daily, clean_releases
 from gitstore.compiler import Compiler, refuse
 from gitstore.drafts import project_tree
 from gitstore.errors import NothingToPublish
+from gitstore.file_changes import file_changes
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.numbering import Made, ensure_manifest
+from gitstore.policy import must_keep_policy
 from gitstore.repository import Author, Update
 from gitstore.snapshot import Snapshot
 
@@ -29,6 +31,7 @@ class Step:
     """What release becomes: `tree` is the project's new folder, None to remove the project.
 
     `text` is the message, empty for one that says what changed; `merges` is the draft's head that comes in.
+    With `keeps_policy` the step may not change what the project asks for of reviews and lint.
     """
 
     project: str
@@ -38,6 +41,7 @@ class Step:
     text: str = ""
     trailers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     merges: CommitId | None = None
+    keeps_policy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class Published:
 
 
 def advance(compiler: Compiler, update: Update, step: Step) -> Published:
-    """Take the step; Invalid, NothingToPublish or LostRace leave everything as it was."""
+    """Take the step; Invalid, NotAllowed, NothingToPublish or LostRace leave everything as it was."""
     before = project_tree(update, step.release, step.project)
     if step.tree == before:
         raise NothingToPublish(f"{step.project} is published just so already; there is nothing to publish.")
@@ -59,8 +63,10 @@ def advance(compiler: Compiler, update: Update, step: Step) -> Published:
     if new and step.tree:
         _keep_policy(old, new, changes)
         _compile(compiler, step, (old, new), changes)
+        if step.keeps_policy:
+            must_keep_policy(old, new)
     counts = {kind: count(of_kind) for kind, of_kind in changes.items()}
-    commit = _commit(update, step, counts)
+    commit = _commit(update, step, _text(compiler, step, before, counts))
     manifest = ensure_manifest(compiler, commit, Made(step.project, (before, step.tree), changes, counts))
     update.move(RELEASE_REF, step.release, commit)
     with suppress(OSError):  # the publish has happened; what could not be removed is removed after the next one
@@ -85,10 +91,15 @@ def _compile(compiler: Compiler, step: Step, states: tuple[Snapshot | None, Snap
         compiler.compile_change(old, new, list(chain.from_iterable(changes.values())))
 
 
-def _commit(update: Update, step: Step, counts: Mapping[Kind, Counts]) -> CommitId:
+def _text(compiler: Compiler, step: Step, before: TreeId | None, counts: Mapping[Kind, Counts]) -> str:
+    """The caller's words, else what the step does."""
+    if step.text.strip():
+        return step.text.strip()
+    return publish_message(step.project, counts, file_changes(compiler, step.project, before, step.tree))
+
+
+def _commit(update: Update, step: Step, text: str) -> CommitId:
     root = update.put_folder(update.commit(step.release).tree, step.project, step.tree)
-    message = dump_message(
-        publish_message(step.project, counts, step.text), {PUBLISHED_BY: signature(step.publisher), **step.trailers}
-    )
+    message = dump_message(text, {PUBLISHED_BY: signature(step.publisher), **step.trailers})
     parents = (step.release, step.merges) if step.merges else (step.release,)
     return update.write_commit(root, parents, step.publisher, message)

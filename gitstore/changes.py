@@ -31,9 +31,9 @@ def files_apart(kind: Kind, one: Snapshot, other: Snapshot | None) -> list[RuleF
     return [file for file in one.rule_files[kind] if _fingerprint(one, file) not in same]
 
 
-def differing_files(kind: Kind, one: Snapshot, other: Snapshot) -> Iterator[tuple[Snapshot, RuleFile]]:
+def differing_files(kind: Kind, one: Snapshot | None, other: Snapshot) -> Iterator[tuple[Snapshot, RuleFile]]:
     """The files of either snapshot that the other does not have just so, each with the snapshot that it is of."""
-    for here, there in ((one, other), (other, one)):
+    for here, there in ((one, other), (other, one)) if one else ((other, None),):
         yield from ((here, file) for file in files_apart(kind, here, there))
 
 

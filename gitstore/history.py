@@ -8,6 +8,7 @@ from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind
 from gitstore.compiler import Compiler
 from gitstore.counting import counted
+from gitstore.file_changes import FileChange, file_changes
 from gitstore.layout import CommitId
 from gitstore.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, ROLLED_BACK_TO, WRITTEN_BY, load_message, signature
 from gitstore.numbering import ensure_manifest, read_index
@@ -85,6 +86,11 @@ def _publish(compiler: Compiler, version: Version, counts: Mapping[Kind, Counts]
 def publish_changes(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> ChangesByKind:
     """What a publish changed, rule by rule."""
     return known_changes(compiler, project, index.tree_before(version), version.tree)
+
+
+def publish_files(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> list[FileChange]:
+    """What a publish changed beside the rules, file by file."""
+    return file_changes(compiler, project, index.tree_before(version), version.tree)
 
 
 def _second_parent_author(repository: Repository, parents: tuple[CommitId, ...]) -> str:

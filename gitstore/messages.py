@@ -1,10 +1,12 @@
 """The words of commits: one sentence of what happened, then trailers that `git log` and this product can read."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from content.diff import Change, ChangeType, Counts, count
 from content.vocabulary import Kind
+from gitstore.file_changes import FileChange
 from gitstore.repository import Author
 
 PUBLISHED_BY = "Published-by"
@@ -32,9 +34,19 @@ def edit_message(changes: Sequence[Change]) -> str:
     return _capital(count_text({kind: count([each for each in changes if each.kind is kind]) for kind in Kind}))
 
 
-def publish_message(project: str, counts: Mapping[Kind, Counts], message: str) -> str:
-    """The text of a publish: the caller's words, else what it does."""
-    return message.strip() or f"Publish {project}: {count_text(counts)}"
+def publish_message(project: str, counts: Mapping[Kind, Counts], files: Sequence[FileChange]) -> str:
+    """The text of a publish that nobody put in words: what it does."""
+    own = [replace(each, file=each.file.removeprefix(f"{project}/")) for each in files]
+    return f"Publish {project}: {change_text(counts, own)}"
+
+
+def change_text(counts: Mapping[Kind, Counts], files: Sequence[FileChange]) -> str:
+    """Such as `1 redirect added, project.yaml changed`; files by name while they are few, else how many."""
+    named = [f"{_one_line(each.file)} {each.change}" for each in files]
+    if len(files) > _NAMED_AT_MOST:
+        named = [f"{len(files)} other files changed"]
+    told = [count_text(counts)] if any(map(any, counts.values())) or not named else []
+    return ", ".join([*told, *named])
 
 
 def count_text(counts: Mapping[Kind, Counts]) -> str:

@@ -32,6 +32,7 @@ class PublishOrder:
 
     `head`, where given, must be the draft's; `override` says why without approval; with `ids` only the changes of these
     records are published, and the rest stays in the draft. `verdicts` are the latest of each reviewer.
+    Without `may_change_policy` a draft that brings another review or lint into release is refused.
     """
 
     name: DraftName
@@ -41,12 +42,13 @@ class PublishOrder:
     override: str = ""
     ids: frozenset[str] = frozenset()
     verdicts: tuple[Verdict, ...] = ()
+    may_change_policy: bool = False
 
 
 def publish(compiler: Compiler, update: Update, order: PublishOrder) -> Published:
     """Publish a draft; the same order again after a lost reply answers with the publish that it became.
 
-    Raises NothingToPublish, StaleDraft, Conflicts, ApprovalRequired, Invalid or LostRace; nothing has changed then.
+    Raises NothingToPublish, StaleDraft, Conflicts, ApprovalRequired, NotAllowed, Invalid or LostRace; nothing has changed then.
     """
     state = read_draft(update, order.name)
     if state.head is None:
@@ -99,7 +101,8 @@ def _take_in(compiler: Compiler, update: Update, state: DraftState, publisher: A
 
 
 def _step(order: PublishOrder, state: DraftState, tree: TreeId, trailers: Trailers) -> Step:
-    return Step(order.name.project, state.release, tree, order.publisher, order.message, trailers)
+    step = Step(order.name.project, state.release, tree, order.publisher, order.message, trailers)
+    return replace(step, keeps_policy=not order.may_change_policy)
 
 
 def roll_back(

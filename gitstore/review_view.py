@@ -11,6 +11,7 @@ from gitstore.changes import changes_between
 from gitstore.checks import matcher_of
 from gitstore.compiler import Compiler
 from gitstore.drafts import DraftName, DraftState, read_draft, snapshot_of
+from gitstore.file_changes import FileChange, file_changes
 from gitstore.snapshot import Snapshot
 
 SHOWN_AT_MOST = 100
@@ -29,6 +30,7 @@ class ReviewView:
     changes: Sequence[Change]
     impact: Impact
     totals: Mapping[str, int]
+    files: Sequence[FileChange]
 
 
 def view_draft(compiler: Compiler, name: DraftName, kinds: Collection[Kind], offset: int, limit: int) -> ReviewView:
@@ -43,7 +45,8 @@ def view_draft(compiler: Compiler, name: DraftName, kinds: Collection[Kind], off
     everything = [change for of_kind in whole.values() for change in of_kind]
     impact = _visible(find_impact(_state(before), _state(working), everything), kinds) if everything else _NOTHING
     totals = {"appears": len(impact.appears), "goes": len(impact.goes), "answers": len(impact.answers)}
-    return ReviewView(state, counts, changes[offset : offset + limit], _cut(impact), totals)
+    files = file_changes(compiler, name.project, state.base_tree, state.tree)
+    return ReviewView(state, counts, changes[offset : offset + limit], _cut(impact), totals, files)
 
 
 _NOTHING = Impact((), (), ())

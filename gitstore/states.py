@@ -52,17 +52,17 @@ def read_state(compiler: Compiler, project: str, entry: ProjectEntry, word: str,
     return _version(compiler, project, word) or _branch(compiler, project, word)
 
 
-def read_base(compiler: Compiler, project: str, state: State) -> State:
-    """Where a draft or branch left release: what it changes is counted from there."""
+def read_base(compiler: Compiler, project: str, state: State) -> TreeId | None:
+    """The project where a draft or branch left release: what it changes is counted from there. None: it was not there."""
     if not state.proposed:
         raise BadRequest("'base' is where a draft or a branch left release; a published version has none.")
     base = compiler.repository.merge_base(compiler.repository.release(), state.commit)
     if base is None:
         raise NotFound("There is no base: the branch shares no history with release.")
-    return State(base, _there(project, "base", project_tree(compiler.repository, base, project)))
+    return project_tree(compiler.repository, base, project)
 
 
-def must_be_readable(old: Snapshot, new: Snapshot) -> None:
+def must_be_readable(old: Snapshot | None, new: Snapshot) -> None:
     """Raise Invalid where a file that differs cannot be read whole: its rules would be told as removed, or as added."""
     files = ((one, kind, file) for kind in Kind for one, file in differing_files(kind, old, new))
     found = [

@@ -29,6 +29,7 @@ from gitstore.draft_changes import DraftChanges, draft_changes
 from gitstore.drafts import DraftName, DraftState, Edited, discard_draft, edit_draft, read_draft
 from gitstore.edits import Edit
 from gitstore.errors import BadRequest, Invalid, NotFound, StoreError
+from gitstore.file_changes import FileChange, file_changes
 from gitstore.founding import Founding
 from gitstore.history import Publish
 from gitstore.importing import Imported, ImportOptions, import_rows
@@ -69,6 +70,7 @@ class DraftReport:
     problems: Sequence[Problem]
     conflicts: Sequence[dict[str, object]]
     under_review: UnderReview
+    files: Sequence[FileChange]
 
 
 @lru_cache(maxsize=8)
@@ -186,12 +188,13 @@ class Store:
             before, working = self._states(compiler, state)
             counts = {kind: count(changes) for kind, changes in changes_between(before, working).items()}
             under_review = read_under_review(compiler, state)
+            files = file_changes(compiler, name.project, state.base_tree, state.tree)
             try:
                 conflicts = publishing.merge_draft(compiler, state).conflicts
             except Invalid as ex:
-                return DraftReport(state, counts, ex.problems, (), under_review)
+                return DraftReport(state, counts, ex.problems, (), under_review, files)
             problems = list(working.problems) if conflicts else check_snapshot(working)
-            return DraftReport(state, counts, problems, conflicts, under_review)
+            return DraftReport(state, counts, problems, conflicts, under_review, files)
 
     def under_review(self, namespace: str, name: DraftName) -> UnderReview:
         """A draft as its reviewers see it: its head, its commits and who wrote them, and whether they are asked for."""
@@ -316,13 +319,16 @@ class Store:
         with self._reading(namespace) as compiler:
             return history.publishes_after(compiler, project, number, limit)
 
-    def publish_detail(self, namespace: str, project: str, word: str) -> tuple[Publish, ChangesByKind]:
-        """One publish with what it changed, rule by rule."""
+    def publish_detail(
+        self, namespace: str, project: str, word: str
+    ) -> tuple[Publish, ChangesByKind, list[FileChange]]:
+        """One publish with what it changed, rule by rule, and beside the rules file by file."""
         version = self.version(namespace, project, word)
         with self._reading(namespace) as compiler:
             index = history.version_index(compiler, project)
             changes = history.publish_changes(compiler, project, index, version)
-            return history.read_publish(compiler, project, index, version), changes
+            files = history.publish_files(compiler, project, index, version)
+            return history.read_publish(compiler, project, index, version), changes, files
 
     # Any state: what a word stands for, as `gitstore.states` tells; `draft` is the name of the draft that is meant
 
@@ -347,13 +353,24 @@ class Store:
         return [placed.record for placed in self.snapshot(namespace, project, at, draft).placed(kind)]
 
     def diff(self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT) -> ChangesByKind:
-        """What leads from one state of the project to another; as `old`, `base` is where `new` left release."""
+        """What leads from one state of the project to another, rule by rule; see `difference`."""
+        return self.difference(namespace, project, old, new, draft)[0]
+
+    def difference(
+        self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT
+    ) -> tuple[ChangesByKind, list[FileChange]]:
+        """What leads from one state to another, by rule and by file; as `old`, `base` is where `new` left release."""
         with self._reading(namespace) as compiler:
             after = self._state(compiler, project, new, draft)
-            before = read_base(compiler, project, after) if old == BASE else self._state(compiler, project, old, draft)
-            snapshots = [compiler.snapshot(project, state.tree) for state in (before, after)]
-        must_be_readable(*snapshots)
-        return changes_between(*snapshots)
+            is_base = old == BASE
+            start = read_base(compiler, project, after) if is_base else self._state(compiler, project, old, draft).tree
+            before, working = (
+                compiler.snapshot(project, start) if start else None,
+                compiler.snapshot(project, after.tree),
+            )
+            files = file_changes(compiler, project, start, after.tree)
+        must_be_readable(before, working)
+        return changes_between(before, working), files
 
     def snapshot(self, namespace: str, project: str, at: str, draft: str = DEFAULT_DRAFT) -> Snapshot:
         """A state of the project, whole."""

@@ -43,9 +43,11 @@ class DraftResource:
         name = DraftName(project, read_draft(req))
         report = await in_worker(self._store.report, namespace, name)
         review = await in_thread(self._reviews.glance, DraftKey(namespace, *name), report.under_review)
-        shown = wire.draft(name.draft, report, review)
-        conflicts = redact_conflicts(report.conflicts, readable_kinds(req, namespace, project))
-        resp.media = {**shown, "conflicts": conflicts}
+        resp.media = {
+            **wire.draft(name.draft, report),
+            "conflicts": redact_conflicts(report.conflicts, readable_kinds(req, namespace, project)),
+            "review": wire.review(review) if review else None,
+        }
 
     @grants("redirect", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:

@@ -65,10 +65,11 @@ class Diff:
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Rule by rule and field by field, from `?from=` (published) to `?to=` (draft)."""
         old, new = read_text(req, "from") or PUBLISHED, read_text(req, "to") or DRAFT
-        whole = await in_worker(self._store.diff, namespace, project, old, new, read_draft(req))
+        whole, files = await in_worker(self._store.difference, namespace, project, old, new, read_draft(req))
         found = {kind: whole[kind] for kind in readable_kinds(req, namespace, project)}
         totals = {kind: count(changes) for kind, changes in found.items()}
-        resp.media = {"from": old, "to": new, "counts": wire.counts(totals), "changes": wire.changes(found)}
+        shown = {"files": wire.files(files), "changes": wire.changes(found)}
+        resp.media = {"from": old, "to": new, "counts": wire.counts(totals), **shown}
 
 
 def answer_all(matcher: Matcher, asked: list[tuple[str, Asked]]) -> list[dict[str, Any]]:

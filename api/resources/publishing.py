@@ -57,6 +57,7 @@ class Publish:
             body.get("message", ""),
             body.get("override", ""),
             frozenset(body.get("ids", ())),
+            may_change_policy=principal_of(req).may("project", "override", namespace, project),
         )
         try:
             found = await self._publish(req, namespace, order)
@@ -133,9 +134,9 @@ class HistoryEntry:
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str, version: str) -> None:
         """The publish with what it changed, rule by rule."""
-        publish, whole = await in_thread(self._store.publish_detail, namespace, project, version)
+        publish, whole, files = await in_thread(self._store.publish_detail, namespace, project, version)
         changes = {kind: whole[kind] for kind in readable_kinds(req, namespace, project)}
-        resp.media = {**wire.publish_record(publish), "diff": wire.changes(changes)}
+        resp.media = {**wire.publish_record(publish), "files": wire.files(files), "diff": wire.changes(changes)}
 
 
 def life_items(

@@ -125,7 +125,7 @@ def test_markdown_shows_every_sign_of_a_rule_as_it_is() -> None:
     must("edit", "put", *AT, "--source", source, "--target", "/x|y_*z*", "--type", "REGEX")
     must("edit", "put", *AT, "--source", "/a", "--target", "/@team")
     found = must("diff", *AT, "--format", "markdown").out.splitlines()
-    assert found[0] == "**1 redirect added, 1 redirect changed** in `acme/shop` from `published` to `draft`"
+    assert found[0] == "**1 redirect added, 1 redirect changed** in `acme/shop` from `base` to `draft`"
     rows = found[4:]
     assert rows[0] == "| changed | `/a` | target `/b` → `/@team` |"
     assert len(rows) == 2
@@ -139,3 +139,51 @@ def test_nothing_that_a_rule_holds_reaches_the_terminal_raw() -> None:
     for form in ("text", "markdown"):
         assert "\x1b" not in must("diff", *AT, "--format", form).out
     assert must("diff", *AT).out == "~ redirect /a\n    note: (none) -> red \\x1b[31m text\\nsecond line\n"
+
+
+def test_what_others_publish_is_not_told_as_removed_by_the_draft() -> None:
+    """By default a draft is compared with where it left release, and all that tell of it agree."""
+    must("edit", "put", *AT, "--source", "/mine", "--target", "/x", "--draft", "spring")
+    must("edit", "put", *AT, "--source", "/since", "--target", "/x")
+    must("publish", *AT)
+    for told in (must("diff", *AT, "--draft", "spring"), must("edit", "show", *AT, "--draft", "spring")):
+        assert told.out.startswith("+ redirect /mine\n")
+        assert "/since" not in told.out
+        assert "1 redirect added." in told.err
+    assert "- redirect /since\n" in must("diff", *AT, "published", "draft", "--draft", "spring").out
+    assert must("diff", *AT, "base", "draft/shop/spring").out == must("diff", *AT, "--draft", "spring").out
+
+
+def test_a_draft_is_shown_without_the_review_that_is_not_looked_up() -> None:
+    """In the API null says that the database is away."""
+    must("edit", "put", *AT, "--source", "/a", "--target", "/x")
+    shown = must("edit", "show", *AT, "--json").json
+    assert "review" not in shown
+    assert (shown["files"], shown["changes"]["redirects"]["changed"]) == ([], 1)
+
+
+def test_files_without_rules_are_shown_with_their_settings(shop: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    _git(tmp_path, "clone", "-q", "-b", "release", str(shop / "data/repos/acme.git"), str(own))
+    (own / "shop/project.yaml").write_text("project: {policy: {review: required}}\n")
+    (own / "shop/no*tes.txt").write_text("x\n")
+    _git(own, "add", "--all")
+    _git(own, "-c", "user.name=Eve", "-c", "user.email=eve@tests.example", "commit", "-qm", "By hand")
+    _git(own, "push", "-q", "origin", "HEAD:refs/heads/draft/shop/hand")
+    lines = "+ file shop/no*tes.txt\n~ file shop/project.yaml\n    title: shop -> (none)\n    review: optional -> required\n"
+    told = must("diff", *AT, "--draft", "hand")
+    assert (told.out, told.err) == (lines, "shop/no*tes.txt added, shop/project.yaml changed.\n")
+    assert call("diff", *AT, "--draft", "hand", "--exit-code").code == 1
+    shown = call("edit", "show", *AT, "--draft", "hand")
+    assert shown.out.startswith(lines)
+    assert shown.err.endswith(": shop/no*tes.txt added, shop/project.yaml changed.\n")
+    change = {"title": {"old": "shop", "new": ""}, "review": {"old": "optional", "new": "required"}}
+    (added, changed) = must("diff", *AT, "--draft", "hand", "--json").json["files"]
+    assert (added["file"], changed["settings"]) == ("shop/no*tes.txt", change)
+    found = must("diff", *AT, "--draft", "hand", "--format", "markdown").out.splitlines()
+    assert found[0].startswith("**shop/no&#42;tes.txt added, shop/project.yaml changed** in ")
+    assert found[-1] == "| changed | `shop/project.yaml` | title `shop` → none, review `optional` → `required` |"
+
+
+def _git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, check=True)

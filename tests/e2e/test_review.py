@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from api.identity.grants import Grant
 from api.state.audit import Event, list_entries
 from tests.e2e.caller import Caller
-from tests.e2e.git import check_repository, git
+from tests.e2e.git import Clone, check_repository, git, rules
 from tests.e2e.wire import send_raw
 from tests.e2e.world import Place, World, redirect
 
@@ -475,3 +476,32 @@ def test_an_edit_at_the_same_time_is_never_published_unapproved(shop: Place, kim
         shop.publish()
     assert len(shop.sources()) == 16
     check_repository(shop.repository)
+
+
+def test_a_draft_that_loosens_the_policy_shows_it_and_needs_more_than_an_approval(
+    shop: Place, kim: Place, tmp_path: Path
+) -> None:
+    """A push by git, approved and published by people who may not change the policy by the API either."""
+    clone = Clone.of(shop.repository, tmp_path / "clone")
+    clone.write("shop/project.yaml", "project:\n  title: Loose\n")
+    clone.write("shop/redirects.yaml", rules("/harmless"))
+    clone.commit()
+    clone.push("draft/shop/loosen")
+    settings = {"review": {"old": "required", "new": "optional"}, "title": {"old": "shop", "new": "Loose"}}
+    wanted = [{"file": "shop/project.yaml", "change": "changed", "settings": settings}]
+    for tail in ("/draft", "/draft/diff", "/diff"):
+        assert kim.get(tail, draft="loosen")["files"] == wanted
+    say(kim, "approve", draft="loosen")
+    for person in (shop, kim):
+        person.refused("PATCH", "", 403, "forbidden", json={"review": "optional"})
+        refused = person.refused("POST", "/publish?draft=loosen", 403, "forbidden")
+        assert "review: required to optional" in refused["message"]
+    assert shop.get("")["review"] == "required"
+    admin = shop.as_(shop.world.root)
+    admin.ask("POST", "/publish?draft=loosen", 200)
+    assert shop.get("")["review"] == "optional"
+    record = shop.get("/history/2")
+    assert (record["files"], record["message"]) == (
+        wanted,
+        "Publish shop: 1 redirect added, project.yaml changed",
+    )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gitstore.approval import Verdict
-from gitstore.errors import ApprovalRequired
+from gitstore.errors import ApprovalRequired, NotAllowed
 from gitstore.layout import CommitId
 from gitstore.repository import Author
 from tests.gitstore.places import ADA, BOB, SHOP, Place, found, put, redirect
@@ -59,7 +59,9 @@ def test_a_policy_that_cannot_be_read_is_taken_for_the_stricter_one(tmp_path: Pa
     place.push({"shop/project.yaml": "project: {}\n"}, to="draft/shop/main")
     with pytest.raises(ApprovalRequired):
         place.publish()
-    place.publish(override="It has to be mended at once.")
+    with pytest.raises(NotAllowed):
+        place.publish(override="It has to be mended at once.")
+    place.publish(override="It has to be mended at once.", may_change_policy=True)
     place.publish(put(redirect("/a")))
 
 

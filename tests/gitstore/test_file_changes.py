@@ -1,0 +1,121 @@
+"""What a draft changes beside the rules: told file by file, and never a way around the policy."""
+
+from pathlib import Path
+
+import pytest
+
+from gitstore.approval import Verdict
+from gitstore.drafts import DraftName
+from gitstore.errors import NotAllowed
+from gitstore.layout import CommitId
+from gitstore.repository import Author
+from tests.gitstore.places import MAIN, SHOP, SPACE, Place, found, put, redirect, yaml
+
+KIM = Author("Kim", "kim@shop.example")
+STRICT = "project:\n  title: Shop\n  policy: {review: required}\n"
+LOOSE = "project:\n  title: Shop\n  policy: {review: optional, lint: strict}\n"
+POLICY = {"review": {"old": "required", "new": "optional"}, "lint": {"old": "normal", "new": "strict"}}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Place:
+    """A project that wants reviews, with tests, and a page whose content is a file."""
+    place = found(tmp_path / "data").begin(SHOP)
+    page = "pages:\n- {type: BASIC, path: /p, contentType: TEXT_PLAIN, file: pages/p.txt}\n"
+    files = {"shop/project.yaml": STRICT, "shop/tests.yaml": "tests: []\n", "shop/pages.yaml": page}
+    place.push({**files, "shop/pages/p.txt": "old\n", "shop/redirects.yaml": yaml([("/a", "/b")])})
+    return place
+
+
+def loosen(place: Place, **files: str | None) -> CommitId:
+    """Push a draft that takes the policy away beside a harmless rule; gives its head."""
+    rules = yaml([("/a", "/b"), ("/c", "/d")])
+    own = {"shop/project.yaml": LOOSE, "shop/tests.yaml": None, "shop/redirects.yaml": rules}
+    place.push({**own, **files}, to=MAIN.ref.removeprefix("refs/heads/"))
+    return CommitId(place.git("rev-parse", MAIN.ref))
+
+
+def told(place: Place, old: str = "base", new: str = "draft") -> list[dict[str, object]]:
+    return [each.wire() for each in place.store.difference(SPACE, SHOP, old, new)[1]]
+
+
+def test_files_without_rules_are_told_with_the_settings_that_differ(shop: Place) -> None:
+    loosen(shop, **{"shop/pages/p.txt": "new\n", "shop/notes.txt": "x\n"})
+    wanted = [
+        {"file": "shop/notes.txt", "change": "added"},
+        {"file": "shop/project.yaml", "change": "changed", "settings": POLICY},
+        {"file": "shop/tests.yaml", "change": "removed"},
+    ]
+    assert told(shop) == wanted
+    assert [each.wire() for each in shop.store.report(SPACE, MAIN).files] == wanted
+    assert [each.wire() for each in shop.store.view_draft(SPACE, MAIN, (), 0, 1).files] == wanted
+    assert told(shop, "draft", "published")[0] == {"file": "shop/notes.txt", "change": "removed"}
+
+
+def test_the_content_of_a_page_is_told_by_the_page_alone(shop: Place) -> None:
+    shop.push({"shop/pages/p.txt": "new\n"}, to="draft/shop/main")
+    assert told(shop) == []
+
+
+def test_settings_that_cannot_be_read_are_not_guessed(shop: Place) -> None:
+    shop.push({"shop/project.yaml": "project: [\n"}, to="draft/shop/main")
+    assert told(shop) == [{"file": "shop/project.yaml", "change": "changed"}]
+
+
+def test_what_is_published_tells_its_files(shop: Place) -> None:
+    """In the history, and in the words of a publish that has none of its own."""
+    shop.push({"shop/project.yaml": STRICT.replace("Shop", "Store")}, to="draft/shop/main")
+    shop.publish(override="Agreed")
+    publish, _, files = shop.store.publish_detail(SPACE, SHOP, str(shop.state()[1]))
+    assert publish.message == "Publish shop: project.yaml changed"
+    assert [each.wire()["settings"] for each in files] == [{"title": {"old": "Shop", "new": "Store"}}]
+    loosen(shop)
+    shop.publish(override="Agreed", may_change_policy=True)
+    message = shop.store.history(SPACE, SHOP, 0, 1)[0][0].message
+    assert message == "Publish shop: 1 redirect added, project.yaml changed, tests.yaml removed"
+
+
+def test_an_approval_does_not_publish_another_policy(shop: Place) -> None:
+    """Nor does an override alone: what may be done is decided where the caller is known, and held under the lock."""
+    head, before = loosen(shop), shop.state()
+    approved = (Verdict(head, KIM, approves=True),)
+    for order in ({"verdicts": approved}, {"override": "Now"}):
+        with pytest.raises(NotAllowed, match="review: required to optional, lint: normal to strict") as caught:
+            shop.publish(**order)
+        assert "project:override" in str(caught.value)
+    assert (shop.state(), shop.git("rev-parse", MAIN.ref)) == (before, head)
+    shop.publish(verdicts=approved, may_change_policy=True)
+    assert shop.store.project(SPACE, SHOP).release.settings.review == "optional"
+
+
+def test_selected_rules_leave_the_policy_in_the_draft(shop: Place) -> None:
+    head = loosen(shop)
+    chosen = frozenset({redirect("/c").id})
+    shop.publish(ids=chosen, verdicts=(Verdict(head, KIM, approves=True),))
+    assert shop.store.project(SPACE, SHOP).release.settings.review == "required"
+    assert {"file": "shop/project.yaml", "change": "changed", "settings": POLICY} in told(shop)
+
+
+def test_a_policy_that_release_has_by_now_is_no_change(shop: Place) -> None:
+    """Counted is what the merge brings, not what the draft holds."""
+    loosen(shop)
+    shop.store.change_project(SPACE, SHOP, {"review": "optional", "lint": "strict"}, KIM)
+    shop.push({"shop/project.yaml": LOOSE})
+    shop.publish()
+    assert shop.targets() == {"/a": "/b", "/c": "/d"}
+
+
+def test_a_draft_that_began_before_the_project_is_compared_with_nothing(tmp_path: Path) -> None:
+    place = found(tmp_path / "data")
+    place.push({"shop/project.yaml": STRICT, "shop/redirects.yaml": yaml([("/c", "/d")])}, to="draft/shop/main")
+    place.begin(SHOP)
+    changes, files = place.store.difference(SPACE, SHOP, "base", "draft", MAIN.draft)
+    assert [each.identity for of_kind in changes.values() for each in of_kind] == ["/c"]
+    assert [(each.file, each.change) for each in files] == [("shop/project.yaml", "added")]
+
+
+def test_what_others_publish_is_no_change_of_the_draft(shop: Place) -> None:
+    shop.push({"shop/tests.yaml": "# mine\ntests: []\n"}, to="draft/shop/main")
+    shop.publish(put(redirect("/since")), draft=DraftName(SHOP, "other"), override="Agreed")
+    assert told(shop) == [{"file": "shop/tests.yaml", "change": "changed"}]
+    assert shop.store.diff(SPACE, SHOP, "base", "draft") == {"redirects": [], "pages": []}
