@@ -6,8 +6,8 @@ from typing import Any
 
 from api.review import Opinion, Review
 from api.state.moment import dump_time
-from api.state.reviews import Person, Remark
-from content.diff import Counts
+from api.state.reviews import Person, Remark, Topic
+from content.diff import Counts, identity_field, item_kind
 from content.match import Answer, Candidate, Chain, Hop, Match
 from content.record import Page
 from content.request import Request
@@ -110,8 +110,8 @@ def _opinion(found: Opinion) -> dict[str, Any]:
     return {"by": person(said.person), "at": dump_time(said.at), "note": said.note, "counts": found.counts}
 
 
-def remark(found: Remark, head: str | None) -> dict[str, Any]:
-    """One thing that was said of a draft which is at `head` now."""
+def remark(found: Remark, head: str | None, identities: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """One thing that was said of a draft which is at `head` now; the records that are known have their `identities`."""
     return {
         "id": found.id,
         "at": dump_time(found.at),
@@ -119,9 +119,14 @@ def remark(found: Remark, head: str | None) -> dict[str, Any]:
         "head": found.head,
         "current": found.head == head,
         "note": found.note,
-        "item": found.topic._asdict() if found.topic else None,
+        "item": _topic(found.topic, identities) if found.topic else None,
         "by": person(found.person),
     }
+
+
+def _topic(found: Topic, identities: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    kind = next(kind for kind in Kind if item_kind(kind) == found.kind)
+    return {**found._asdict(), identity_field(kind): identities.get(found)}
 
 
 def person(found: Person) -> dict[str, Any]:

@@ -1,17 +1,21 @@
 """`waypost edit`: change the draft of a project, each time as one commit."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from api import wire
+from cli.authoring import author_options
+from cli.conflict_lines import conflict_lines, settling
 from cli.difference import file_lines, text_lines
 from cli.edit_replace import replace
+from cli.edit_resolve import resolve
 from cli.edit_words import STATUS, TYPE, print_done
 from cli.exits import ProblemsFound, WrongUse
-from cli.output import count_noun, print_json, print_lines, print_notes
+from cli.output import print_json, print_lines, print_notes
 from cli.rule_edits import put_of, puts_from
 from cli.setup import (
     confirm,
@@ -20,7 +24,6 @@ from cli.setup import (
     json_option,
     namespace_argument,
     open_store,
-    operator,
     project_argument,
     yes_option,
 )
@@ -30,9 +33,12 @@ from content.record import identity_id
 from content.vocabulary import Kind
 from gitstore.drafts import DraftName
 from gitstore.edits import Delete
+from gitstore.errors import NotFound
 from gitstore.messages import change_text
+from gitstore.repository import Author
 from gitstore.reverting import RevertOrder
 from gitstore.states import BASE, DRAFT
+from gitstore.store import Store
 
 
 @click.group("edit")
@@ -62,9 +68,18 @@ def command() -> None:
 )
 @draft_option
 @json_option
+@author_options
 @data_option
 def put(
-    namespace: str, project: str, *, list_: Path | None, draft: str, as_json: bool, data: str | None, **options: Any
+    namespace: str,
+    project: str,
+    *,
+    list_: Path | None,
+    draft: str,
+    as_json: bool,
+    data: str | None,
+    author: Author,
+    **options: Any,
 ) -> None:
     """Add a redirect, or change fields of one.
 
@@ -78,7 +93,7 @@ def put(
         raise WrongUse("Say which redirect by --source.")
     edits = puts_from(list_) if list_ else [put_of(store, namespace, name, fields)]
     with shown_status(f"Editing {project}"):
-        done = store.edit(namespace, name, edits, operator())
+        done = store.edit(namespace, name, edits, author)
     counts = {kind: count(change for change in done.changes if change.kind is kind) for kind in Kind}
     print_done(done.head, counts, as_json=as_json)
 
@@ -90,8 +105,9 @@ def put(
 @click.option("--page", "is_page", is_flag=True, help="Pages, by their paths.")
 @draft_option
 @json_option
+@author_options
 @data_option
-def delete(
+def delete(  # noqa: PLR0913 - one parameter an option
     namespace: str,
     project: str,
     rules: tuple[str, ...],
@@ -100,14 +116,17 @@ def delete(
     draft: str,
     as_json: bool,
     data: str | None,
+    author: Author,
 ) -> None:
     """Remove redirects or pages, all or none.
 
     Redirects go by their sources, pages (with --page) by their paths.
     """
     kind = Kind.PAGES if is_page else Kind.REDIRECTS
+    store, name = open_store(data), DraftName(project, draft)
+    _all_there(store, namespace, name, kind, rules)
     edits = [Delete(kind, _id(rule)) for rule in dict.fromkeys(rules)]
-    done = open_store(data).edit(namespace, DraftName(project, draft), edits, operator())
+    done = store.edit(namespace, name, edits, author)
     print_done(done.head, {kind: count(done.changes)}, as_json=as_json)
 
 
@@ -118,16 +137,25 @@ def delete(
 @click.option("--head", default="", metavar="SHA", help="Only if the draft stands at this commit.")
 @draft_option
 @json_option
+@author_options
 @data_option
-def revert(
-    namespace: str, project: str, rules: tuple[str, ...], *, head: str, draft: str, as_json: bool, data: str | None
+def revert(  # noqa: PLR0913 - one parameter an option
+    namespace: str,
+    project: str,
+    rules: tuple[str, ...],
+    *,
+    head: str,
+    draft: str,
+    as_json: bool,
+    data: str | None,
+    author: Author,
 ) -> None:
     """Discard some changes of the draft.
 
     Each RULE that the draft changed is named by its source, its path or its id.
     """
     ids = frozenset(map(_id, rules))
-    done = open_store(data).revert(namespace, RevertOrder(DraftName(project, draft), ids, operator(), head))
+    done = open_store(data).revert(namespace, RevertOrder(DraftName(project, draft), ids, author, head))
     counts = {kind: count(change for change in done.changes if change.kind is kind) for kind in Kind}
     print_done(done.head, counts, as_json=as_json)
 
@@ -155,7 +183,7 @@ def discard(namespace: str, project: str, *, draft: str, yes: bool, data: str | 
 def show(namespace: str, project: str, *, draft: str, as_json: bool, data: str | None) -> None:
     """Show what the draft changes.
 
-    Below that, what is wrong with it, and how many conflicts there are to settle. Exits with 1 where something stops its publish.
+    Below that, what is wrong with it, and the conflicts to settle. Exits with 1 where something stops its publish.
     """
     store = open_store(data)
     report = store.report(namespace, DraftName(project, draft))
@@ -165,11 +193,23 @@ def show(namespace: str, project: str, *, draft: str, as_json: bool, data: str |
         found = store.diff(namespace, project, BASE, DRAFT, draft) if report.state.head else {}
         print_lines(*file_lines(report.files), *text_lines([change for kind in Kind for change in found.get(kind, ())]))
         print_lines(*dict.fromkeys(problem.text() for problem in report.problems))
-    conflicts = f" {count_noun(len(report.conflicts), 'conflict')} to settle." if report.conflicts else ""
+        print_lines(*(line for each in report.conflicts for line in conflict_lines(each)))
+    conflicts = f" {settling(len(report.conflicts), namespace, DraftName(project, draft))}" if report.conflicts else ""
     at = f"at {report.state.head}" if report.state.head else "not begun"
     print_notes(f"The draft {draft} is {at}: {change_text(report.counts, report.files)}.{conflicts}")
     if report.conflicts or any(problem.severity == "error" for problem in report.problems):
         raise ProblemsFound
+
+
+def _all_there(store: Store, namespace: str, name: DraftName, kind: Kind, rules: Sequence[str]) -> None:
+    """Name a rule that is not there as it was typed; the store knows only its id."""
+    store.project(namespace, name.project)
+    for rule in rules:
+        try:
+            store.item(namespace, name, kind, _id(rule))
+        except NotFound as ex:
+            noun = kind.removesuffix("s")
+            raise NotFound(f"There is no {noun} {rule[:200]!r} in the draft {name.draft}; nothing was deleted.") from ex
 
 
 def _fields(options: dict[str, Any]) -> dict[str, Any]:
@@ -184,3 +224,4 @@ def _id(rule: str) -> str:
 
 
 command.add_command(replace)
+command.add_command(resolve)

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cli.authoring import author_options
 from cli.edit_words import STATUS, TYPE, print_done
 from cli.exits import ProblemsFound, WrongUse
 from cli.output import count_noun, print_json, print_lines, print_notes
@@ -14,7 +15,6 @@ from cli.setup import (
     json_option,
     namespace_argument,
     open_store,
-    operator,
     project_argument,
 )
 from cli.status import shown_status
@@ -25,6 +25,7 @@ from gitstore.drafts import DraftName
 from gitstore.listing import Query
 from gitstore.replacement_plan import ReplaceOrder
 from gitstore.replacing import Preview
+from gitstore.repository import Author
 
 _KINDS = {item_kind(kind): kind for kind in Kind}
 _SHOWN = 100
@@ -52,6 +53,7 @@ _SHOWN = 100
 @click.option("--dry-run", is_flag=True, help="Say what would change, and write nothing.")
 @draft_option
 @json_option
+@author_options
 @data_option
 def replace(  # noqa: PLR0913 - one parameter an option
     namespace: str,
@@ -63,6 +65,7 @@ def replace(  # noqa: PLR0913 - one parameter an option
     draft: str,
     as_json: bool,
     data: str | None,
+    author: Author,
     **options: Any,
 ) -> None:
     """Search and replace in the draft's rules.
@@ -75,7 +78,7 @@ def replace(  # noqa: PLR0913 - one parameter an option
         _print_preview(store.preview_replacement(namespace, order, 0, _SHOWN), as_json=as_json)
         return
     with shown_status(f"Replacing in {project}"):
-        done = store.replace_all(namespace, order, operator())
+        done = store.replace_all(namespace, order, author)
     print_done(done.head, done.counts, as_json=as_json)
 
 

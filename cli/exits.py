@@ -10,6 +10,7 @@ import click
 
 from api.errors import ApiError
 from api.settings import SettingRefused
+from cli.conflict_lines import conflict_lines
 from cli.output import print_notes
 from cli.streams import OutputRefused, flush_streams, prepare_streams
 from gitstore import errors
@@ -68,7 +69,7 @@ def _tell(ex: Exception) -> int:
         print_notes(*ex.format_message().splitlines())
         return WRONG_USE
     print_notes(*dict.fromkeys(problem.text() for problem in getattr(ex, "problems", ())))
-    print_notes(*map(_conflict, getattr(ex, "conflicts", ())))
+    print_notes(*(line for each in getattr(ex, "conflicts", ()) for line in conflict_lines(each)))
     if isinstance(ex, click.UsageError) and ex.ctx:
         print_notes(*ex.ctx.get_usage().splitlines(), f"Try '{ex.ctx.command_path} --help'.", "")
     print_notes(*f"waypost: {_sentence(ex)}".splitlines())
@@ -89,10 +90,19 @@ def _sentence(ex: Exception) -> str:
     if isinstance(ex, OSError):
         return _system(ex)
     if isinstance(ex, errors.StoreError):
-        return f"{ex}{_reason(ex)}"
+        return _store_sentence(ex)
     if isinstance(ex, (ApiError, SettingRefused, OutputRefused, WrongUse, Failed)):
         return str(ex)
     return _defect(ex)
+
+
+def _store_sentence(ex: errors.StoreError) -> str:
+    """What stopped the store, and what to do at the command line; what the problems say already is not said twice."""
+    if isinstance(ex, errors.Conflicts):
+        return f"{ex} `waypost edit resolve` does that, with --take draft or --take release, for all or by --source."
+    if isinstance(ex, errors.Invalid) and str(ex) in {problem.message for problem in ex.problems}:
+        return "Nothing was done: what is wrong is named above."
+    return f"{ex}{_reason(ex)}"
 
 
 def _reason(ex: errors.StoreError) -> str:
@@ -115,9 +125,3 @@ def _defect(ex: Exception) -> str:
     frames = traceback.extract_tb(ex.__traceback__)[-_FRAMES:]
     places = ", ".join(f"{'/'.join(Path(frame.filename).parts[-2:])}:{frame.lineno}" for frame in frames)
     return f"this is a defect of Waypost; please report this line: {type(ex).__name__}: {ex} ({places})"
-
-
-def _conflict(found: dict[str, object]) -> str:
-    name = found.get("source") or found.get("path") or found.get("file")
-    values = ", ".join(f"{side}: {found[side]!r}" for side in ("base", "release", "draft"))
-    return f"{name}: {found['field'] or 'the whole'} was changed on both sides ({values})"

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from api import wire
+from cli.authoring import as_option, author_of
 from cli.exits import Failed, ProblemsFound
 from cli.output import count_noun, print_json, print_lines, print_notes
 from cli.publishing import publish_draft
@@ -15,7 +16,6 @@ from cli.setup import (
     json_option,
     namespace_argument,
     open_store,
-    operator,
     project_argument,
 )
 from cli.status import shown_status
@@ -38,6 +38,7 @@ from gitstore.publishing import PublishOrder
 @click.option("--publish", "publish_too", is_flag=True, help="Publish the draft afterwards, if the import changed it.")
 @draft_option
 @json_option
+@as_option
 @state_options
 def command(  # noqa: PLR0913 - one parameter an option
     namespace: str,
@@ -50,6 +51,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     publish_too: bool,
     draft: str,
     as_json: bool,
+    username: str | None,
     data: str | None,
     database: str | None,
 ) -> None:
@@ -59,17 +61,17 @@ def command(  # noqa: PLR0913 - one parameter an option
     printed as FILE:LINE:COLUMN (the column of the table), stop the import, and make the exit code 1.
     """
     store, name = open_store(data), DraftName(project, draft)
-    content = _read(file)
+    author, content = author_of(username, data, database), _read(file)
     with shown_status(f"Reading {file}") as watch:
         rows = _counted(read_rows(content), watch)
         options = ImportOptions(overwrite, dry_run, skip_errors)
-        found = store.import_rows(namespace, name, rows, options, operator())
+        found = store.import_rows(namespace, name, rows, options, author)
         stops = bool(found.plan.wrong) and (not skip_errors or found.plan.is_unreadable)
         published = None
         if publish_too and found.head and not stops:
             watch(f"Publishing {project}")
             with opened_services(data, database) as services:
-                published = publish_draft(services, store, namespace, PublishOrder(name, operator(), found.head))
+                published = publish_draft(services, store, namespace, PublishOrder(name, author, found.head))
     _print(found.plan, file, published, as_json=as_json)
     next_step = f"To make it live: waypost publish {namespace} {project}."
     print_notes(_outcome(found, published, next_step, dry_run=dry_run, stops=stops))

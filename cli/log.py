@@ -1,5 +1,6 @@
 """`waypost log`: the publishes of a project, or of one rule."""
 
+import re
 from typing import Any
 
 import click
@@ -53,10 +54,14 @@ def command(  # noqa: PLR0913 - one parameter an option
         return
     kind, identity = (Kind.REDIRECTS, source) if source is not None else (Kind.PAGES, path)
     life, _ = store.life(namespace, project, kind, identity or "", slice(offset, offset + limit))
-    _print(("WHAT", "FIELDS"), [(wire.lived(each), _lived_row(each)) for each in life], as_json=as_json)
+    _print(
+        ("AUTHOR", "WHAT", "FIELDS", "MESSAGE"),
+        [(wire.lived(each), _lived_row(each)) for each in life],
+        as_json=as_json,
+    )
 
 
-def _print(columns: tuple[str, str], rows: list[tuple[dict[str, Any], tuple[object, ...]]], *, as_json: bool) -> None:
+def _print(columns: tuple[str, ...], rows: list[tuple[dict[str, Any], tuple[object, ...]]], *, as_json: bool) -> None:
     if as_json:
         print_json([found for found, _ in rows])
     else:
@@ -65,7 +70,7 @@ def _print(columns: tuple[str, str], rows: list[tuple[dict[str, Any], tuple[obje
 
 def _row(found: Publish) -> tuple[object, ...]:
     changes = count_text(found.counts) if found.served else "never served, for it is wrong"
-    return *_head(found), changes, found.message.partition("\n")[0]
+    return *_head(found), changes, _title(found)
 
 
 def _lived_row(found: Lived) -> tuple[object, ...]:
@@ -75,7 +80,8 @@ def _lived_row(found: Lived) -> tuple[object, ...]:
         if found.change["change"] == "changed"
     )
     served = "" if found.publish.served else "never served, for it is wrong; "
-    return *_head(found.publish), found.change["change"], served + (fields or _whole(found.change["fields"]))
+    what = served + (fields or _whole(found.change["fields"]))
+    return *_head(found.publish), _names(found.publish.author), found.change["change"], what, _title(found.publish)
 
 
 def _whole(fields: dict[str, dict[str, object]]) -> str:
@@ -87,6 +93,15 @@ def _whole(fields: dict[str, dict[str, object]]) -> str:
 def _shown(value: object) -> str:
     text = "nothing" if value is None else " ".join(str(value).split())
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def _title(found: Publish) -> str:
+    return found.message.partition("\n")[0]
+
+
+def _names(people: str) -> str:
+    """Those who wrote something, without their addresses."""
+    return re.sub(r" <[^<>]*>", "", people)
 
 
 def _head(found: Publish) -> tuple[object, ...]:

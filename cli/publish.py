@@ -3,6 +3,7 @@
 import click
 
 from api import wire
+from cli.authoring import as_option, author_of
 from cli.output import print_json, print_lines, print_notes
 from cli.publishing import publish_draft
 from cli.services import opened_services, state_options
@@ -11,7 +12,6 @@ from cli.setup import (
     json_option,
     namespace_argument,
     open_store,
-    operator,
     project_argument,
 )
 from cli.status import shown_status
@@ -31,6 +31,7 @@ from gitstore.publishing import PublishOrder
 )
 @draft_option
 @json_option
+@as_option
 @state_options
 def command(  # noqa: PLR0913 - one parameter an option
     namespace: str,
@@ -41,6 +42,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     draft: str,
     *,
     as_json: bool,
+    username: str | None,
     data: str | None,
     database: str | None,
 ) -> None:
@@ -51,7 +53,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     Exits with 1, and publishes nothing, where there is nothing to publish, something is wrong with the draft, or it
     conflicts with what was published meanwhile, or where the project wants an approval and nobody has given one.
     """
-    order = PublishOrder(DraftName(project, draft), operator(), head, message, override)
+    order = PublishOrder(DraftName(project, draft), author_of(username, data, database), head, message, override)
     store = open_store(data)
     with opened_services(data, database) as services, shown_status(f"Publishing {project}"):
         found = publish_draft(services, store, namespace, order)

@@ -7,6 +7,7 @@ from api.identity.service import Services
 from api.reviewing import Override
 from api.state.audit import Actor
 from api.state.reviews import DraftKey
+from cli.setup import operator
 from gitstore.advance import Published
 from gitstore.publishing import PublishOrder
 from gitstore.store import Store
@@ -16,7 +17,7 @@ def publish_draft(services: Services, store: Store, namespace: str, order: Publi
     """Publish a draft under the verdicts on it, by the operator, who may change the policy; an override is in the audit trail before anything can be published."""
     reviews, key = services.reviews(), DraftKey(namespace, *order.name)
     draft = store.under_review(namespace, order.name)
-    actor = Actor(OPERATOR.kind.value, None, order.publisher.name[:100] or OPERATOR.name)
+    actor = Actor(OPERATOR.kind.value, None, operator().name[:100] or OPERATOR.name)
     override = Override(actor, key, order.override, draft.head)
     if order.override:
         reviews.ask_override(override)

@@ -1,6 +1,6 @@
 """`waypost review`: what is said of a draft, and by whom."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -10,14 +10,17 @@ from api.errors import invalid
 from api.identity.service import Services
 from api.reviewing import Said, Thread
 from api.state.moment import dump_time
-from api.state.reviews import Action, DraftKey, Origin, Remark
+from api.state.reviews import Action, DraftKey, Origin, Remark, Topic
+from api.topics import KINDS, topic_identities
 from cli.exits import WrongUse
 from cli.output import print_json, print_lines, print_notes
 from cli.services import opened_services, state_options
 from cli.setup import draft_option, json_option, namespace_argument, open_store, operator, project_argument
+from content.record import identity_id
 from gitstore.authorship import UnderReview
 from gitstore.drafts import DraftName
 from gitstore.errors import NotFound
+from gitstore.store import Store
 
 
 @click.command("review")
@@ -27,6 +30,8 @@ from gitstore.errors import NotFound
 @click.option("--approve", is_flag=True, help="Approve the draft as it is now.")
 @click.option("--reject", is_flag=True, help="Reject the draft as it is now.")
 @click.option("--comment", metavar="TEXT", help="Say something of it.")
+@click.option("--source", metavar="SOURCE", help="With --comment: on the redirect with this source.")
+@click.option("--path", metavar="PATH", help="With --comment: on the page with this path.")
 @click.option("--note", default="", metavar="TEXT", help="Why, with --request, --approve or --reject.")
 @click.option("--as", "username", metavar="USERNAME", help="Which user says it; needed to say anything.")
 @click.option("--head", default="", metavar="SHA", help="Only if the draft stands at this commit.")
@@ -41,6 +46,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     approve: bool,
     reject: bool,
     comment: str | None,
+    source: str | None,
+    path: str | None,
     note: str,
     username: str | None,
     head: str,
@@ -63,15 +70,18 @@ def command(  # noqa: PLR0913 - one parameter an option
     action = _one([each for each, is_asked in asked.items() if is_asked])
     if comment is not None and note:
         raise WrongUse("A comment is its own note: leave --note out, or --comment.")
+    topic = _topic(source, path, is_comment=comment is not None)
     store, name = open_store(data), DraftName(project, draft)
     under_review = store.under_review(namespace, name)
     key = DraftKey(namespace, *name)
     with opened_services(data, database) as services:
         if action:
-            said = _said(action, head or _head(under_review, name), note if comment is None else comment)
+            said = _said(action, head or _head(under_review, name), note if comment is None else comment, topic)
+            _must_be_there(store, namespace, name, topic)
             _say(services, key, under_review, said, username)
         thread = services.reviews().thread(key, under_review)
-    _print(thread, under_review, as_json=as_json)
+    topics = {remark.topic for remark in thread.remarks if remark.topic}
+    _print(thread, under_review, topic_identities(store, namespace, name, topics), as_json=as_json)
 
 
 def _one(actions: Sequence[Action]) -> Action | None:
@@ -86,12 +96,27 @@ def _head(draft: UnderReview, name: DraftName) -> str:
     return draft.head
 
 
-def _said(action: Action, head: str, note: str) -> Said:
+def _topic(source: str | None, path: str | None, *, is_comment: bool) -> Topic | None:
+    if source is None and path is None:
+        return None
+    if not is_comment or (source is not None and path is not None):
+        raise WrongUse(
+            "Give --source or --path, not both, and only with --comment: what is said else is of the whole draft."
+        )
+    return Topic("redirect", identity_id(source)) if source is not None else Topic("page", identity_id(path or ""))
+
+
+def _must_be_there(store: Store, namespace: str, name: DraftName, topic: Topic | None) -> None:
+    if topic and not store.in_draft(namespace, name, KINDS[topic.kind], topic.id):
+        raise NotFound(f"There is no such {topic.kind} in the draft {name.draft}; nothing was recorded.")
+
+
+def _said(action: Action, head: str, note: str, topic: Topic | None) -> Said:
     """What is said, held to the shape that it has by HTTP."""
     problems = schemas.check("review-action", {"action": action.value, "head": head, "note": note})
     if problems:
         raise invalid("That cannot be said so; the problems tell why.", problems)
-    return Said(action, head, note, origin=Origin(operator=operator().name))
+    return Said(action, head, note, topic, origin=Origin(operator=operator().name))
 
 
 def _say(services: Services, key: DraftKey, draft: UnderReview, said: Said, username: str | None) -> None:
@@ -101,22 +126,24 @@ def _say(services: Services, key: DraftKey, draft: UnderReview, said: Said, user
     print_notes(f"Recorded for {username}: {said.action} of {key.draft} at {said.head}.")
 
 
-def _print(thread: Thread, draft: UnderReview, *, as_json: bool) -> None:
+def _print(thread: Thread, draft: UnderReview, identities: Mapping[tuple[str, str], str], *, as_json: bool) -> None:
     review = wire.review(thread.review)
     if as_json:
-        items = [wire.remark(remark, draft.head) for remark in thread.remarks]
+        items = [wire.remark(remark, draft.head, identities) for remark in thread.remarks]
         print_json({"head": draft.head, "review": review, "items": items})
         return
-    print_lines(*(line for remark in thread.remarks for line in _lines(remark, draft)))
-    need = "The project wants an approval." if thread.review.required else "The project wants no approval."
+    print_lines(*(line for remark in thread.remarks for line in _lines(remark, draft, identities)))
+    need = (
+        "The project publishes only what is approved." if thread.review.required else "The project needs no approval."
+    )
     print_notes(f"Review: {thread.review.standing}. {need}")
 
 
-def _lines(remark: Remark, draft: UnderReview) -> list[str]:
+def _lines(remark: Remark, draft: UnderReview, identities: Mapping[tuple[str, str], str]) -> list[str]:
     """Who said what when, and of which commit; what they wrote is indented below."""
     person, topic = remark.person, remark.topic
     where = "" if remark.head == draft.head else ", before later edits"
-    on = f" on {topic.kind} {topic.id}" if topic else ""
+    on = f" on {topic.kind} {identities.get(topic, topic.id)}" if topic else ""
     first = (
         f"{dump_time(remark.at)}  {remark.action}{on}  {person.display_name} ({person.name})  {remark.head[:10]}{where}"
     )

@@ -5,15 +5,17 @@ from collections.abc import Mapping
 import click
 
 from api import wire
+from cli.authoring import author_options
 from cli.output import print_json, print_lines, print_notes
 from cli.publish import print_published
-from cli.setup import data_option, draft_option, json_option, namespace_argument, open_store, operator, project_argument
+from cli.setup import data_option, draft_option, json_option, namespace_argument, open_store, project_argument
 from cli.status import shown_status
 from content.diff import Counts
 from content.vocabulary import Kind
 from gitstore.drafts import DraftName
 from gitstore.layout import CommitId
 from gitstore.messages import count_text
+from gitstore.repository import Author
 
 
 @click.command("rollback")
@@ -25,6 +27,7 @@ from gitstore.messages import count_text
 @draft_option
 @click.option("--head", default="", metavar="SHA", help="With --as-draft: replace what the draft at this commit holds.")
 @json_option
+@author_options
 @data_option
 def command(  # noqa: PLR0913 - one parameter an option
     namespace: str,
@@ -37,6 +40,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     as_draft: bool,
     as_json: bool,
     data: str | None,
+    author: Author,
 ) -> None:
     """Publish an earlier version again, as a new one.
 
@@ -45,13 +49,13 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     store = open_store(data)
     if as_draft:
-        commit, counts = store.reopen(namespace, DraftName(project, draft), version, operator(), message, head)
+        commit, counts = store.reopen(namespace, DraftName(project, draft), version, author, message, head)
         _print_draft(draft, commit, counts, as_json=as_json)
         return
     if head:
         raise click.UsageError("--head is for --as-draft: a rollback replaces what is published, not a draft.")
     with shown_status(f"Publishing {project}"):
-        found = store.roll_back(namespace, project, version, operator(), message)
+        found = store.roll_back(namespace, project, version, author, message)
     print_published(project, found, as_json=as_json)
 
 

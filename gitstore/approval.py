@@ -1,14 +1,12 @@
 """The approval that a publish needs: held against the draft and the policy as they are under the lock."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from gitstore.authorship import UnderReview, read_under_review
-from gitstore.compiler import Compiler
+from gitstore.authorship import UnderReview
 from gitstore.drafts import DraftState
 from gitstore.errors import ApprovalRequired
 from gitstore.layout import CommitId
-from gitstore.messages import APPROVED_BY, WRITTEN_BY, signature
 from gitstore.repository import Author
 
 
@@ -24,30 +22,21 @@ class Verdict(NamedTuple):
     independent: bool = True
 
 
-def review_trailers(
-    compiler: Compiler, state: DraftState, verdicts: Sequence[Verdict], *, overridden: bool
-) -> Mapping[str, tuple[str, ...]]:
-    """Who wrote and who approved what is published, for its commit; nothing where nobody approved.
+def approvers(
+    state: DraftState, draft: UnderReview, verdicts: Sequence[Verdict], *, overridden: bool
+) -> tuple[Author, ...]:
+    """Who approved what is published, for its commit.
 
     Raises ApprovalRequired where release wants an approval of just this head, and neither a person who is not among
     its authors has given one that stands, nor is it overridden.
     """
     verdicts = [verdict for verdict in verdicts if verdict.head == state.head]
-    required = compiler.snapshot(state.name.project, state.release_tree).needs_review
-    if not verdicts and (overridden or not required):
-        return {}
-    draft = read_under_review(compiler, state)
     approvals = [verdict for verdict in verdicts if verdict.approves]
-    if required:
+    if draft.is_required:
         approvals = [verdict for verdict in approvals if _counts(draft, verdict)]
         if not overridden:
             _must_stand(state, approvals, [verdict for verdict in verdicts if not verdict.approves])
-    if not approvals:
-        return {}
-    return {
-        WRITTEN_BY: tuple(signature(author) for author in draft.authors),
-        APPROVED_BY: tuple(signature(verdict.reviewer) for verdict in approvals),
-    }
+    return tuple(verdict.reviewer for verdict in approvals)
 
 
 def _counts(draft: UnderReview, verdict: Verdict) -> bool:

@@ -1,10 +1,12 @@
 """What a review of a draft is of: its commits, and the people who wrote them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dulwich.objects import Blob
 
 from content.decision import Decisions
+from content.diff import Change
 from gitstore.ancestry import commits_between
 from gitstore.compiler import Compiler
 from gitstore.decisions import read_decisions
@@ -13,6 +15,10 @@ from gitstore.errors import Invalid
 from gitstore.layout import CommitId, TreeId
 from gitstore.merging import MergedFiles, Trees, merge_trees
 from gitstore.repository import Author, CommitInfo
+from gitstore.tree_changes import change_of
+
+_COMPARED = 200
+"""How many records of commits are compared at most to tell who wrote a part of a draft; some 10 ms each at 100,000 rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,29 @@ def read_under_review(compiler: Compiler, state: DraftState) -> UnderReview:
     found = commits_between(compiler.repository, state.base, state.head)
     commits = frozenset(info.id for info in found)
     return UnderReview(state.head, commits, _authors(compiler, state.name.project, found, commits), required)
+
+
+def writers(compiler: Compiler, project: str, draft: UnderReview, changes: Sequence[Change]) -> tuple[Author, ...]:
+    """Who wrote these changes of a draft: the authors of its commits that touched one of the records.
+
+    All authors of the draft where that would be too much to compare, or where no single commit can be told.
+    """
+    if len(draft.authors) == 1 or len(draft.commits) * len(changes) > _COMPARED:
+        return draft.authors
+    wrote = {
+        info.author.email
+        for info in map(compiler.repository.commit, draft.commits)
+        if not _only_takes_in(compiler, project, info, draft.commits) and _touches(compiler, project, info, changes)
+    }
+    return tuple(author for author in draft.authors if author.email in wrote) or draft.authors
+
+
+def _touches(compiler: Compiler, project: str, info: CommitInfo, changes: Sequence[Change]) -> bool:
+    """Tell whether a commit changed one of these records against its first parent."""
+    sides = (project_tree(compiler.repository, commit, project) for commit in (*info.parents[:1], info.id))
+    before, after = (None, *sides)[-2:]
+    trees = (before, after)
+    return before != after and any(change_of(compiler, project, trees, each.kind, each.identity) for each in changes)
 
 
 def _authors(

@@ -7,17 +7,18 @@ from itertools import islice
 
 from content.decision import Decisions
 from gitstore.advance import Published, Step, advance
-from gitstore.approval import Verdict, review_trailers
+from gitstore.approval import Verdict, approvers
+from gitstore.authorship import UnderReview, read_under_review, writers
 from gitstore.compiler import Compiler
 from gitstore.decisions import read_decisions
 from gitstore.drafts import AFTER_THE_MOVE, DraftName, DraftState, commit_draft, end_draft, project_tree, read_draft
 from gitstore.errors import Conflicts, NotFound, NothingToPublish, StaleDraft, StoreError
 from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.merging import MergedFiles, Trees, merge_trees
-from gitstore.messages import OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM, load_message
+from gitstore.messages import APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM, WRITTEN_BY, load_message, signature
 from gitstore.numbering import ensure_manifest, read_index
 from gitstore.repository import Author, Repository, Update
-from gitstore.selection import selected_tree
+from gitstore.selection import select
 from gitstore.versions import Version
 
 Trailers = Mapping[str, str | tuple[str, ...]]
@@ -55,11 +56,13 @@ def publish(compiler: Compiler, update: Update, order: PublishOrder) -> Publishe
         end_draft(update, state)
     if state.head is None or (order.head and order.head != state.head):
         return _earlier(compiler, update, state, order)
-    approved = review_trailers(compiler, state, order.verdicts, overridden=bool(order.override))
-    trailers: Trailers = {**approved, OVERRIDE: order.override}
+    draft = read_under_review(compiler, state)
+    approved = approvers(state, draft, order.verdicts, overridden=bool(order.override))
+    trailers: Trailers = {APPROVED_BY: _signatures(approved), OVERRIDE: order.override}
     if order.ids:
-        return _publish_selected(compiler, update, state, order, trailers)
-    step = _step(order, state, merged_tree(compiler, update, state), trailers)
+        return _publish_selected(compiler, update, (state, draft), order, trailers)
+    tree = merged_tree(compiler, update, state)
+    step = _step(order, state, tree, {WRITTEN_BY: _signatures(draft.authors), **trailers})
     published = advance(compiler, update, replace(step, merges=state.head))
     with suppress(*AFTER_THE_MOVE):
         end_draft(update, state)
@@ -67,12 +70,14 @@ def publish(compiler: Compiler, update: Update, order: PublishOrder) -> Publishe
 
 
 def _publish_selected(
-    compiler: Compiler, update: Update, state: DraftState, order: PublishOrder, trailers: Trailers
+    compiler: Compiler, update: Update, read: tuple[DraftState, UnderReview], order: PublishOrder, trailers: Trailers
 ) -> Published:
     """Publish some changes; the draft then takes the publish in, so that it holds only the rest."""
-    chosen = replace(state, tree=selected_tree(compiler, update, state, order.ids))
-    tree = merged_tree(compiler, update, chosen, order.ids)
-    step = _step(order, state, tree, {**trailers, SELECTED_FROM: state.head or ""})
+    state, draft = read
+    selection = select(compiler, update, state, order.ids)
+    tree = merged_tree(compiler, update, replace(state, tree=selection.tree), order.ids)
+    wrote = _signatures(writers(compiler, state.name.project, draft, selection.changes))
+    step = _step(order, state, tree, {WRITTEN_BY: wrote, **trailers, SELECTED_FROM: state.head or ""})
     try:
         published = advance(compiler, update, step)
     except NothingToPublish:
@@ -103,6 +108,10 @@ def _take_in(compiler: Compiler, update: Update, state: DraftState, publisher: A
 def _step(order: PublishOrder, state: DraftState, tree: TreeId, trailers: Trailers) -> Step:
     step = Step(order.name.project, state.release, tree, order.publisher, order.message, trailers)
     return replace(step, keeps_policy=not order.may_change_policy)
+
+
+def _signatures(people: Sequence[Author]) -> tuple[str, ...]:
+    return tuple(map(signature, people))
 
 
 def roll_back(

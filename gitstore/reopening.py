@@ -46,7 +46,7 @@ def _must_be_free(state: DraftState, head: str) -> None:
     elif state.head:
         raise DraftExists(
             f"The project {state.name.project} has a draft {state.name.draft} already. Publish or discard it, name "
-            f"another with `draft`, or give its head {state.head} to replace what it holds."
+            f"another draft, or give its head {state.head} to replace what it holds."
         )
 
 

@@ -1,6 +1,7 @@
 """Publishing some changes of a draft: what the selected ones make of release, and what is left of the draft."""
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from content.diff import Change
 from content.vocabulary import Kind
@@ -14,8 +15,15 @@ from gitstore.repository import Update
 from gitstore.workspace import Workspace
 
 
-def selected_tree(compiler: Compiler, update: Update, state: DraftState, ids: Collection[str]) -> TreeId | None:
-    """What the draft's base becomes by the changes with these ids alone; NotFound where the draft has no such change."""
+class Selection(NamedTuple):
+    """The project's folder as the draft's base becomes by some changes alone, and these changes."""
+
+    tree: TreeId | None
+    changes: Sequence[Change]
+
+
+def select(compiler: Compiler, update: Update, state: DraftState, ids: Collection[str]) -> Selection:
+    """Select the changes with these ids; NotFound where the draft has no such change."""
     if state.base_tree is None:
         raise NotFound(f"The draft {state.name.draft} began before the project; publish it whole.")
     base = compiler.snapshot(state.name.project, state.base_tree)
@@ -24,7 +32,7 @@ def selected_tree(compiler: Compiler, update: Update, state: DraftState, ids: Co
     _all_known(chosen, ids)
     workspace = Workspace(base, update.blob)
     workspace.apply(map(_edit, chosen))
-    return write_project(update, state.base_tree, workspace.files)
+    return Selection(write_project(update, state.base_tree, workspace.files), chosen)
 
 
 def _edit(change: Change) -> Edit:

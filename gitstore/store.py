@@ -208,6 +208,17 @@ class Store:
             changed = {change.id for change in changes_between(before, working)[kind]}
         return record_id in changed or working.find(kind, record_id) is not None
 
+    def identities(
+        self, namespace: str, name: DraftName, wanted: Collection[tuple[Kind, str]]
+    ) -> dict[tuple[Kind, str], str]:
+        """The sources and paths of these records, by kind and id, as they are in a draft or were where it began."""
+        if not wanted:
+            return {}
+        with self._reading(namespace) as compiler:
+            sides = self._states(compiler, read_draft(compiler.repository, name))
+        found = {each: [side.find(*each) for side in reversed(sides) if side] for each in wanted}
+        return {each: next(filter(None, placed)).record.identity for each, placed in found.items() if any(placed)}
+
     def items(
         self,
         namespace: str,

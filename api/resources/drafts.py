@@ -104,7 +104,8 @@ def _refuse_wrong(edits: Sequence[Edit]) -> None:
         for problem in errors(record_problems(edit.record))
     ]
     if found:
-        raise Invalid(f"{len(found)} of the records are wrong; nothing was changed.", found[:_TOLD_AT_MOST])
+        what = "1 problem was" if len(found) == 1 else f"{len(found)} problems were"
+        raise Invalid(f"{what} found in the records; nothing was changed.", found[:_TOLD_AT_MOST])
 
 
 def _edit(change: dict[str, Any]) -> Edit:

@@ -12,13 +12,10 @@ from api.identity.principal import caller
 from api.parameters import read_draft, read_window
 from api.reviewing import VOICES, Reviews, Said
 from api.state.reviews import Action, DraftKey, Origin, Topic
-from content.diff import item_kind
-from content.vocabulary import Kind
+from api.topics import KINDS, topic_identities
 from gitstore.drafts import DraftName
 from gitstore.errors import NotFound
 from gitstore.store import Store
-
-_KINDS = {item_kind(kind): kind for kind in Kind}
 
 
 class DraftReview:
@@ -34,8 +31,11 @@ class DraftReview:
         (limit, offset), name = read_window(req), DraftName(project, read_draft(req))
         draft = await in_worker(self._store.under_review, namespace, name)
         review, remarks = await in_thread(self._reviews.thread, DraftKey(namespace, *name), draft)
+        shown = remarks[offset : offset + limit]
+        topics = {remark.topic for remark in shown if remark.topic}
+        identities = await in_worker(topic_identities, self._store, namespace, name, topics)
         resp.media = {
-            "items": [wire.remark(remark, draft.head) for remark in remarks[offset : offset + limit]],
+            "items": [wire.remark(remark, draft.head, identities) for remark in shown],
             "total": len(remarks),
             "limit": limit,
             "offset": offset,
@@ -59,7 +59,7 @@ class DraftReview:
         resp.media = {"head": draft.head, "review": wire.review(found)}
 
     async def _must_be_there(self, namespace: str, name: DraftName, topic: Topic) -> None:
-        if not await in_worker(self._store.in_draft, namespace, name, _KINDS[topic.kind], topic.id):
+        if not await in_worker(self._store.in_draft, namespace, name, KINDS[topic.kind], topic.id):
             raise NotFound(f"There is no {topic.kind} with the id {topic.id} in this draft; nothing was recorded.")
 
 

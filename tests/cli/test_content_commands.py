@@ -233,7 +233,7 @@ def test_the_life_of_a_rule_is_listed() -> None:
     for target in ("/1", "/2"):
         must("import", "acme", "shop", "-", "--publish", "--overwrite", stdin=rows(f"BASIC|/old|{target}|301"))
     must("rollback", "acme", "shop", "1")
-    told = [(row[0], row[4], row[5]) for row in table(must("log", "acme", "shop", "--source", "/old").out)]
+    told = [(row[0], row[5], row[6]) for row in table(must("log", "acme", "shop", "--source", "/old").out)]
     assert told == [
         ("4", "removed", "type: BASIC, source: /old, target: /2, status: MOVED_PERMANENT"),
         ("3", "changed", "target: /1 -> /2"),

@@ -22,7 +22,10 @@ STOPS = [
     (
         errors.Conflicts("They conflict.", [CONFLICT]),
         1,
-        "/a: target was changed on both sides (base: '/1', release: '/2', draft: '/3')\nwaypost: They conflict.\n",
+        (
+            "/a: target was changed on both sides\n    base: /1\n    release: /2\n    draft: /3\nwaypost: They conflict. "
+            "`waypost edit resolve` does that, with --take draft or --take release, for all or by --source.\n"
+        ),
     ),
     (errors.NothingToPublish("There is none."), 1, "waypost: There is none.\n"),
     (errors.NothingToChange("It is so."), 1, "waypost: It is so.\n"),

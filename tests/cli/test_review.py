@@ -8,8 +8,9 @@ from api.identity.principal import OPERATOR
 from api.state.audit import Event, list_entries
 from api.state.state import open_state
 from cli.services import opened_services
+from content.vocabulary import Kind
 from gitstore.drafts import DraftName
-from gitstore.edits import Put
+from gitstore.edits import Delete, Put
 from gitstore.project_file import ProjectFile
 from gitstore.repository import Author
 from gitstore.store import Store
@@ -53,7 +54,7 @@ def test_a_draft_is_asked_about_discussed_approved_and_published(store: Store) -
         ["approve", "Kim (kim)"],
     ]
     assert [line for line in lines if line.startswith(" ")] == ["    For the sale", "    Why", "    now?"]
-    assert shown.err == "Review: approved. The project wants an approval.\n"
+    assert shown.err == "Review: approved. The project publishes only what is approved.\n"
     must("publish", *PLACE)
     publishes, _ = store.history("sample", "sale", 0, 1)
     assert publishes[0].approved_by.startswith("Kim <user-")
@@ -66,6 +67,16 @@ def test_an_edit_voids_an_approval_here_too(store: Store) -> None:
     assert call("publish", *PLACE).code == 1
     assert "before later edits" in must("review", *PLACE).out
     assert must("review", *PLACE).err.startswith("Review: outdated.")
+
+
+def test_a_comment_on_one_rule_is_shown_by_its_source(store: Store) -> None:
+    must("review", *PLACE, "--comment", "Why?", "--source", "/a", "--as", "kim")
+    assert "comment on redirect /a  Kim (kim)" in must("review", *PLACE).out
+    (item,) = must("review", *PLACE, "--json").json["items"]
+    assert item["item"] == {"kind": "redirect", "id": redirect("/a").id, "source": "/a"}
+    store.edit("sample", NAME, [Delete(Kind.REDIRECTS, redirect("/a").id), put(redirect("/b"))], GRACE)
+    (item,) = must("review", *PLACE, "--json").json["items"]
+    assert item["item"]["source"] is None
 
 
 @pytest.mark.usefixtures("store")
@@ -87,6 +98,8 @@ def test_four_eyes_hold_at_the_command_line() -> None:
         (("--approve", "--reject", "--as", "kim"), 2, "one thing at a time"),
         (("--comment", "", "--as", "kim"), 2, "must not be empty"),
         (("--comment", "x", "--note", "y", "--as", "kim"), 2, "leave --note out"),
+        (("--comment", "x", "--source", "/c", "--as", "kim"), 2, "no such redirect"),
+        (("--approve", "--source", "/a", "--as", "kim"), 2, "only with --comment"),
         (("--approve", "--note", "x" * 5001, "--as", "kim"), 2, "at most 5000"),
         (("--approve", "--head", "0" * 40, "--as", "kim"), 1, "you mean 0000"),
         (("--approve", "--head", "HEAD", "--as", "kim"), 2, "40 hex digits"),

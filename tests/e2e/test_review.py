@@ -129,7 +129,7 @@ def test_the_thread_keeps_all_that_was_said_in_order(shop: Place, kim: Place) ->
         ("comment", "Why /new?\nIt is <b>old</b>.", False, True),
         ("approve", "", True, False),
     ]
-    assert found["items"][1]["item"] == {"kind": "redirect", "id": made["id"]}
+    assert found["items"][1]["item"] == {"kind": "redirect", "id": made["id"], "source": "/a"}
     assert (found["total"], found["head"], found["review"]["comments"]) == (3, head_of(shop), 1)
     assert shop.get("/draft/review", limit=1, offset=1)["items"] == found["items"][1:2]
 

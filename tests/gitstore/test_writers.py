@@ -1,100 +1,106 @@
-"""Many processes and C git write to one repository at once: what was acknowledged is there, each commit once."""
+"""What a publish says of who wrote it: each author of what it takes from a draft, whoever publishes and however."""
 
-import os
-import subprocess
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 
-from gitstore.drafts import DraftName
-from gitstore.errors import LostRace, StaleDraft
-from gitstore.layout import RELEASE_REF
-from gitstore.publishing import PublishOrder
-from gitstore.repository import update
-from gitstore.store import Store
-from tests.gitstore.places import ADA, MAIN, SHOP, SPACE, Place, put, redirect
+from content.vocabulary import Kind
+from gitstore.approval import Verdict
+from gitstore.edits import Delete
+from gitstore.errors import ApprovalRequired
+from gitstore.layout import CommitId
+from gitstore.repository import Author
+from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, found, put, redirect
 
-_WRITERS = 8
-_EACH = 6
-
-
-def _publish(root: Path, writer: int, told: Connection) -> None:
-    """Publish through a draft of one's own, telling each version."""
-    store = Store(root)
-    draft = DraftName(SHOP, f"writer-{writer}")
-    for number in range(_EACH):
-        head = store.edit(SPACE, draft, [put(redirect(f"/{writer}/{number}"))], ADA).head
-        told.send(store.publish(SPACE, PublishOrder(draft, ADA, head)).version)
+KIM = Author("Kim", "kim@shop.example")
+ROBIN = Author("Robin", "robin@shop.example")
+ONE, TWO = redirect("/e1"), redirect("/e2")
 
 
-def test_every_acknowledged_publish_of_eight_processes_is_on_release(place: Place) -> None:
-    """Guards: the flock, the compare-and-swap, and merging by rule; without any of them a publish would be lost."""
-    context = get_context("fork")
-    here, there = context.Pipe(duplex=False)
-    writers = [context.Process(target=_publish, args=(place.root, writer, there)) for writer in range(_WRITERS)]
-    for writer in writers:
-        writer.start()
-    there.close()
-    told = _until_end(here)
-    for writer in writers:
-        writer.join()
-    assert [writer.exitcode for writer in writers] == [0] * _WRITERS
-    assert len(told) == len(set(told)) == _WRITERS * _EACH
-    assert place.chain(SHOP)[1:] == sorted(told, key=place.chain(SHOP).index)
-    assert len(place.fresh().items()) == _WRITERS * _EACH
-    assert place.fresh().state()[1] == 1 + len(told)
-    place.fsck()
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return found(tmp_path / "data").begin(SHOP)
 
 
-def _until_end(pipe: Connection) -> list[str]:
-    told = []
-    while True:
-        try:
-            told.append(pipe.recv())
-        except EOFError:
-            return told
+def require_reviews(place: Place) -> None:
+    place.store.change_project(SPACE, SHOP, {"review": "required"}, ADA)
 
 
-_PLAIN_WRITER = """
-made=0
-while [ $made -lt 15 ]; do
-    tip=$(git rev-parse refs/heads/release)
-    new=$(git commit-tree -p $tip -m "plain $made" $tip^{tree})
-    if git update-ref refs/heads/release $new $tip 2>/dev/null; then echo $new; made=$((made + 1)); fi
-done
-"""
+def written_by(place: Place) -> list[str]:
+    told = place.git("log", "-1", "--format=%(trailers:key=Written-by,valueonly)", "release")
+    return [line.partition(" <")[0] for line in told.splitlines() if line]
 
 
-def test_plain_git_and_the_store_lose_no_commit_to_each_other(place: Place) -> None:
-    """Guard: git's own ref locks are honoured, both ways. Every commit that either side was told of is on release."""
-    identity = {f"GIT_{role}_{part}": "x" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
-    plain = subprocess.Popen(
-        ["sh", "-c", _PLAIN_WRITER], cwd=place.repo, env={**os.environ, **identity}, stdout=subprocess.PIPE
-    )
-    ours = []
-    while plain.poll() is None:
-        with update(place.repo) as opened:
-            tip = opened.release()
-            commit = opened.write_commit(opened.commit(tip).tree, (tip,), ADA, "ours")
-            try:
-                opened.move(RELEASE_REF, tip, commit)
-            except LostRace:
-                continue
-            ours.append(str(commit))
-    theirs = plain.communicate()[0].decode().split()
-    chain = set(place.git("rev-list", "--first-parent", "release").split())
-    assert len(theirs) == 15
-    assert ours, "the store never won"
-    assert set(theirs) | set(ours) <= chain
-    assert len(chain) == len(theirs) + len(ours) + 2
-    place.fsck()
+def author(place: Place) -> str:
+    """The author as the history has it, without addresses."""
+    newest = place.store.history(SPACE, SHOP, 0, 1)[0][0]
+    assert newest.published_by.startswith(ROBIN.name)
+    return ", ".join(each.partition(" <")[0] for each in newest.author.split(", "))
 
 
-def test_edit_against_a_head_that_moved_is_stale(place: Place) -> None:
-    """No lost update: of two edits that were made against the same head, the second is refused."""
-    head = place.save(put(redirect("/a")))
-    place.store.edit(SPACE, MAIN, [put(redirect("/b"))], ADA, head)
-    with pytest.raises(StaleDraft):
-        place.store.edit(SPACE, MAIN, [put(redirect("/c"))], ADA, head)
+def test_a_publish_without_any_review_names_everybody_who_wrote_the_draft(place: Place) -> None:
+    place.save(put(ONE), author=BOB)
+    place.save(put(TWO), author=KIM)
+    place.save(put(redirect("/e3")), author=BOB)
+    place.publish(publisher=ROBIN)
+    assert written_by(place) == ["Bob", "Kim"]
+    assert author(place) == "Bob, Kim"
+
+
+def test_an_override_names_them_too(place: Place) -> None:
+    require_reviews(place)
+    place.save(put(ONE), author=BOB)
+    place.save(put(TWO), author=KIM)
+    place.publish(publisher=ROBIN, override="It burns")
+    assert written_by(place) == ["Bob", "Kim"]
+
+
+@pytest.mark.parametrize("policy", ["optional", "required"])
+def test_selected_changes_name_only_those_who_wrote_them(place: Place, policy: str) -> None:
+    if policy == "required":
+        require_reviews(place)
+    place.save(put(ONE), author=BOB)
+    head = place.save(put(TWO), author=KIM)
+    approval = Verdict(head, ROBIN, approves=True)
+    place.publish(publisher=ROBIN, ids=frozenset({ONE.id}), verdicts=(approval,))
+    assert (written_by(place), author(place)) == (["Bob"], "Bob")
+
+
+def test_what_stayed_in_the_draft_is_still_of_those_who_wrote_it(place: Place) -> None:
+    place.save(put(ONE), author=BOB)
+    place.save(put(TWO), author=KIM)
+    place.publish(publisher=ROBIN, ids=frozenset({ONE.id}))
+    place.publish(publisher=ROBIN)
+    assert "Kim" in written_by(place)
+    assert "Robin" not in written_by(place)
+
+
+def test_nobody_approves_what_they_wrote_after_other_parts_of_the_draft_were_published(place: Place) -> None:
+    third = redirect("/e3")
+    place.save(put(ONE), author=BOB)
+    place.save(put(TWO), author=KIM)
+    place.save(put(third), author=BOB)
+    require_reviews(place)
+    for each in (ONE, third):
+        place.publish(publisher=ROBIN, ids=frozenset({each.id}), override="One by one")
+        head = place.store.under_review(SPACE, MAIN).head or CommitId("")
+        with pytest.raises(ApprovalRequired):
+            place.publish(publisher=ROBIN, verdicts=(Verdict(head, KIM, approves=True),))
+    place.publish(publisher=ROBIN, verdicts=(Verdict(head, ROBIN, approves=True),))
+
+
+def test_a_renamed_rule_is_of_whoever_gave_it_its_name(place: Place) -> None:
+    place.save(put(ONE), author=BOB)
+    place.save(put(TWO), author=ADA)
+    moved = redirect("/moved")
+    place.save(Delete(Kind.REDIRECTS, ONE.id), put(moved), author=KIM)
+    place.publish(publisher=ROBIN, ids=frozenset({moved.id}))
+    assert written_by(place) == ["Kim"]
+
+
+def test_where_it_would_be_too_much_to_tell_everybody_is_named(place: Place) -> None:
+    many = [redirect(f"/many/{number}") for number in range(110)]
+    place.save(*map(put, many), author=BOB)
+    place.save(put(TWO), author=KIM)
+    place.publish(publisher=ROBIN, ids=frozenset(each.id for each in many))
+    assert written_by(place) == ["Bob", "Kim"]
