@@ -19,8 +19,9 @@ _ROUNDS = 2
 
 
 class Guard:
-    """Middleware that denies by default: 405, then 401, then 403, then 404 for what cannot be a name, then 400 for
-    a query parameter that there is none of.
+    """Middleware that denies by default: 405, then 401, then 403, then 404 for what cannot be a name.
+
+    Last of all it refuses query parameters that there are none of.
 
     A caller without the grant gets the same 403 whether or not the project exists, since nothing has
     looked for the project yet.
