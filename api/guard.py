@@ -8,6 +8,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.access import EVERYWHERE, Access, Audience
+from api.asked import check_parameters, known_parameters
 from api.background import in_thread, lane
 from api.collaborators import Directory, Principal
 from api.errors import ApiError, Forbidden, Unauthenticated, not_found
@@ -20,6 +21,8 @@ _ROUNDS = 2
 class Guard:
     """Middleware that denies by default: 405, then 401, then 403, then 404 for what cannot be a name.
 
+    Last of all it refuses query parameters that there are none of.
+
     A caller without the grant gets the same 403 whether or not the project exists, since nothing has
     looked for the project yet.
     """
@@ -27,6 +30,7 @@ class Guard:
     def __init__(self, declared: Mapping[str, Mapping[str, Access]], directory: Directory) -> None:
         self._declared = declared
         self._directory = directory
+        self._known = known_parameters()
         self._reloading: asyncio.Task[None] | None = None
 
     async def process_resource(self, req: Request, _resp: Response, _resource: object, params: dict[str, Any]) -> None:
@@ -42,6 +46,7 @@ class Guard:
                 raise Forbidden
             req.context.principal = principal
         _check_names(params)
+        check_parameters(req, self._known)
         lane.set(params.get("namespace", ""))
 
     async def _authenticate(self, req: Request) -> Principal:

@@ -2,6 +2,7 @@
 
 from api.identity.service import Services
 from api.resources.agents import AgentResource, Agents, ServedProjects, VersionNames
+from api.resources.audit import AuditTrail
 from api.resources.auth import Login, Logout, OpenId, Refresh
 from api.resources.roles import Permissions, Roles
 from api.resources.tokens import ApiTokenResource, ApiTokens
@@ -25,6 +26,7 @@ def identity_routes(services: Services, served: ServedProjects, versions: Versio
         Route("/api/user/{id}", UserResource(services.accounts)),
         Route("/api/roles", Roles(services.accounts)),
         Route("/api/permissions", Permissions()),
+        Route("/api/audit", AuditTrail(services.trail())),
         Route("/api/tokens", ApiTokens(services.tokens)),
         Route("/api/token/{id}", ApiTokenResource(services.tokens)),
         Route(_AGENTS, Agents(served, versions, services.fleet)),

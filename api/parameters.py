@@ -1,17 +1,20 @@
 """Query parameters, read strictly: plain ASCII digits, known words, names that the one parser accepts."""
 
 import re
+from datetime import datetime
 from typing import NamedTuple
 
 from falcon.asgi import Request
 
 from api.errors import bad_request
+from api.state.moment import load_time
 from content.names import DEFAULT_DRAFT, is_name
 
 DEFAULT_LIMIT = 500
 LARGEST = 2**63 - 1
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class Window(NamedTuple):
@@ -54,6 +57,20 @@ def read_draft(req: Request) -> str:
     if not is_name(text):
         raise bad_request("'draft' must be 1 to 50 letters, digits, underscores or hyphens.", "bad_parameter")
     return text
+
+
+def read_time(req: Request, name: str) -> datetime | None:
+    """A moment as RFC 3339 writes it, with its zone; 400 for anything else."""
+    text = read_text(req, name)
+    if text is None:
+        return None
+    try:
+        if _TIME.fullmatch(text):
+            return load_time(text)
+    except ValueError:  # of the right form, and no time, such as February 30
+        pass
+    message = f"'{name}' must be a time with its zone, such as 2027-01-31T00:00:00Z (a + is written %2B in a URL)."
+    raise bad_request(message, "bad_parameter")
 
 
 def read_text(req: Request, name: str) -> str | None:

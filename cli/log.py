@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from api import wire
-from cli.output import print_json, print_rows
+from cli.output import print_json, print_notes, print_rows
 from cli.setup import data_option, json_option, namespace_argument, open_store, project_argument
 from content.vocabulary import Kind
 from gitstore.history import Publish
@@ -53,7 +53,9 @@ def command(  # noqa: PLR0913 - one parameter an option
         _print(("CHANGES", "MESSAGE"), [(wire.publish_record(each), _row(each)) for each in found], as_json=as_json)
         return
     kind, identity = (Kind.REDIRECTS, source) if source is not None else (Kind.PAGES, path)
-    life, _ = store.life(namespace, project, kind, identity or "", slice(offset, offset + limit))
+    life, total = store.life(namespace, project, kind, identity or "", slice(offset, offset + limit))
+    if not total:
+        print_notes(f"No publish changed the {kind.removesuffix('s')} {identity!r}.")
     _print(
         ("AUTHOR", "WHAT", "FIELDS", "MESSAGE"),
         [(wire.lived(each), _lived_row(each)) for each in life],

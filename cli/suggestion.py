@@ -1,11 +1,11 @@
 """What somebody may have meant who named what is not there."""
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from content.nearness import nearest
 from gitstore.errors import NotFound, StoreError
 
 if TYPE_CHECKING:
@@ -39,9 +39,8 @@ def with_suggestion(context: click.Context, ex: NotFound) -> NotFound:
 
 def near(word: str, names: Iterable[str]) -> str:
     """A question that names the nearest of the names; empty where none is near, or the word is one of them."""
-    by_folded = {name.casefold(): name for name in names}
-    found = get_close_matches(word.casefold(), by_folded, 1)
-    return f" Did you mean {by_folded[found[0]]!r}?" if found and by_folded[found[0]] != word else ""
+    found = nearest(word, names)
+    return f" Did you mean {found!r}?" if found else ""
 
 
 def _for(asked: _Asked) -> str:

@@ -1,7 +1,7 @@
 """The HTTP contract: `openapi.yaml` with the schemas that it names, as one document and as a list of operations."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ class Operation(NamedTuple):
     """One method of one path.
 
     `audience` is `public`, `any` or `grant`; with `grant`, one of the (resource, action) pairs of `accepted` suffices.
-    `request` is the schema of the JSON body, None where there is none. `responses` has the schema of each status'
+    `request` is the schema of the JSON body, None where there is none; `query` the names of the query parameters. `responses` has the schema of each status'
     JSON body, None for a status without one.
     """
 
@@ -30,6 +30,7 @@ class Operation(NamedTuple):
     accepted: tuple[tuple[str, str], ...]
     request: str | None
     responses: Mapping[int, str | None]
+    query: tuple[str, ...] = ()
 
 
 @cache
@@ -93,7 +94,14 @@ def _operation(document: Mapping[str, Any], method: str, path: str, found: Mappi
     audience, accepted = _access(found["x-grant"])
     responses = {int(status): _body_of(document, part) for status, part in found["responses"].items()}
     request = _body_of(document, found.get("requestBody", {}))
-    return Operation(method.upper(), path, found["operationId"], audience, accepted, request, responses)
+    query = _query_of(document, [*document["paths"][path].get("parameters", []), *found.get("parameters", [])])
+    return Operation(method.upper(), path, found["operationId"], audience, accepted, request, responses, query)
+
+
+def _query_of(document: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    shared: Mapping[str, Any] = document["components"]["parameters"]
+    found = (shared[each["$ref"].rpartition("/")[2]] for each in listed)
+    return tuple(each["name"] for each in found if each["in"] == "query")
 
 
 def _access(declared: Any) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
+from api.auditing import Trail
 from api.collaborators import ReadyCheck
 from api.identity.accounts import Accounts
 from api.identity.directory import Directory
@@ -45,6 +46,10 @@ class Services:
     def reviews(self) -> Reviews:
         """The reviews of drafts."""
         return Reviews(self.state.database, self.clock)
+
+    def trail(self) -> Trail:
+        """The audit trail, to be read."""
+        return Trail(self.state.database)
 
     def ready_check(self) -> ReadyCheck:
         """Whether users and tokens are as the database has them."""

@@ -45,5 +45,10 @@ def open_notice(settings: Settings, store: Store, served: Served, services: Serv
         Herald(teller, served, services.fleet, settings.agent_silent, settings.event_lifetime),
         Streams(reader, database.told, services.directory),
         Courier(outbox, Sender(reach, settings.webhook_timeout)),
-        Webhooks(services.state, reach, clock),
+        Webhooks(services.state, reach, clock, lambda namespace: _projects(store, namespace)),
     )
+
+
+def _projects(store: Store, namespace: str) -> list[str]:
+    """The projects that there are, whether or not they can be served."""
+    return [name for name, entry in store.served(namespace).manifest.projects.items() if not entry.deleted]

@@ -1,6 +1,6 @@
 """Webhooks of a namespace: who made them, what they are sent, what came of it. All of it blocks: call it in threads."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -17,6 +17,7 @@ from api.state.deliveries import Attempt, Delivery
 from api.state.moment import Clock, dump_time
 from api.state.state import State
 from api.state.webhooks import Webhook
+from content.nearness import nearest
 from content.problem import Problem
 
 MOST = 50
@@ -41,11 +42,14 @@ class Webhooks:
     state: State
     reach: Reach
     clock: Clock
+    projects_of: Callable[[str], Collection[str]]
+    """The names of the projects of a namespace."""
 
     def create(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> Signed:
-        """A new webhook; 422 for a URL that cannot be, 409 where there are too many."""
+        """A new webhook; 422 for a URL that cannot be or an unknown project, 409 where there are too many."""
         self._check_url(fields["url"])
         columns = {**_EMPTY, **_columns(fields)}
+        self._check_projects(namespace, columns["projects"])
         webhook = Webhook(namespace, **columns, secret=mint_secret(), created_at=self.clock(), created_by=actor.name)
         with self.state.database.writing() as connection:
             if webhooks.list_webhooks(connection, namespace, 0, 0)[1] >= MOST:
@@ -61,6 +65,9 @@ class Webhooks:
         changes = _columns(fields)
         if changes.get("active"):
             changes["stopped_because"] = None
+        if changes.get("projects"):  # one that was deleted may stay in the list
+            kept = self.find(namespace, number).projects
+            self._check_projects(namespace, changes["projects"], kept)
         with self.state.database.writing() as connection:
             webhooks.find_webhook(connection, namespace, number)
             if changes:
@@ -135,8 +142,21 @@ class Webhooks:
             try:
                 self.reach.check_host(read_target(url).host)
             except AddressRefused:
-                message = "The URL leads to an address that is not public; an operator can allow its network."
+                message = (
+                    "The URL leads to an address that is not public. An operator can allow its network "
+                    "by the setting webhook_networks (WAYPOST_WEBHOOK_NETWORKS)."
+                )
                 problems = [Problem("address_refused", message, pointer="/url")]
+        if problems:
+            raise invalid("The webhook is not as it must be; the problems say why.", problems)
+
+    def _check_projects(self, namespace: str, wanted: Sequence[str], kept: Collection[str] = ()) -> None:
+        known = self.projects_of(namespace) if wanted else ()
+        problems = [
+            Problem("unknown_project", _unknown_project(name, known), pointer=f"/projects/{place}")
+            for place, name in enumerate(wanted)
+            if name not in known and name not in kept
+        ]
         if problems:
             raise invalid("The webhook is not as it must be; the problems say why.", problems)
 
@@ -152,6 +172,11 @@ class Webhooks:
         detail = {"fields": list(fields)} if fields else {}
         entry = Entry(self.clock(), event, actor.actor(), f"webhook {number}", detail, namespace=namespace)
         audit.record(connection, entry)
+
+
+def _unknown_project(name: str, known: Collection[str]) -> str:
+    near = nearest(name, known)
+    return f"There is no project '{name}' in this namespace" + (f"; did you mean '{near}'?" if near else ".")
 
 
 def _active(connection: Connection, namespace: str, number: int) -> Webhook:

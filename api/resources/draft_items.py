@@ -20,7 +20,7 @@ from content.record import record_of
 from content.vocabulary import STATUS_BY_WORD, Kind, PageType, RedirectType
 from gitstore.drafts import DraftName
 from gitstore.edits import Delete, Put
-from gitstore.listing import Item, Query, Span
+from gitstore.listing import SORTS, Item, Query, Span
 from gitstore.store import Store
 
 _TYPES = {Kind.REDIRECTS: RedirectType, Kind.PAGES: PageType}
@@ -123,7 +123,7 @@ def _query(req: Request, kind: Kind) -> Query:
         status=_word(req, "status", {word: status.value for word, status in STATUS_BY_WORD.items()}),
         tag=read_text(req, "tag") or "",
         change=_word(req, "change", {each.value: each.value for each in ChangeType}),
-        sort=read_text(req, "sort") or "file",
+        sort=_word(req, "sort", {word: word for word in SORTS}) or "file",
     )
 
 

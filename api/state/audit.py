@@ -1,11 +1,12 @@
 """The audit trail: who did what, to what, from where, when. It is only ever added to."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from api.state.tables import audit
 
@@ -46,7 +47,10 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the trail; `detail` holds no secrets, `address` is the caller's network address if known."""
+    """One line of the trail; `detail` holds no secrets, `address` is the caller's network address if known.
+
+    `id` is 0 until it is stored.
+    """
 
     at: datetime
     event: str
@@ -56,12 +60,28 @@ class Entry:
     namespace: str | None = None
     project: str | None = None
     address: str | None = None
+    id: int = 0
+
+
+class Wanted(NamedTuple):
+    """Which lines are asked for: None for any. `since` is the first moment, `until` the first that is too late."""
+
+    event: str | None = None
+    actor: str | None = None
+    namespace: str | None = None
+    project: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+_ALL = Wanted()
 
 
 def record(connection: Connection, entry: Entry) -> None:
     """Add a line, in the transaction of what it tells about."""
     row = asdict(entry)
     actor = row.pop("actor")
+    del row["id"]
     connection.execute(
         insert(audit).values(**row, actor_kind=actor["kind"], actor_id=actor["id"], actor_name=actor["name"])
     )
@@ -77,10 +97,12 @@ def token_makers(connection: Connection, tokens: Collection[int]) -> dict[int, i
     return {row[0]: row[1] for row in connection.execute(made.where(number.in_(tokens)))} if tokens else {}
 
 
-def list_entries(connection: Connection, limit: int, offset: int) -> tuple[list[Entry], int]:
-    """A window of the trail, newest first, and how many lines there are."""
-    total = int(connection.execute(select(func.count()).select_from(audit)).scalar_one())
-    rows = connection.execute(select(audit).order_by(audit.c.id.desc()).limit(limit).offset(offset))
+def list_entries(connection: Connection, limit: int, offset: int, wanted: Wanted = _ALL) -> tuple[list[Entry], int]:
+    """A window of the lines that are wanted, newest first, and how many of them there are."""
+    conditions = list(_conditions(wanted))
+    total = int(connection.execute(select(func.count()).select_from(audit).where(*conditions)).scalar_one())
+    newest = select(audit).where(*conditions).order_by(audit.c.id.desc())
+    rows = connection.execute(newest.limit(limit).offset(offset))
     return [
         Entry(
             row.at,
@@ -91,6 +113,18 @@ def list_entries(connection: Connection, limit: int, offset: int) -> tuple[list[
             row.namespace,
             row.project,
             row.address,
+            row.id,
         )
         for row in rows
     ], total
+
+
+def _conditions(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+    columns = {"event": "event", "actor": "actor_name", "namespace": "namespace", "project": "project"}
+    for name, column in columns.items():
+        if getattr(wanted, name) is not None:
+            yield audit.c[column] == getattr(wanted, name)
+    if wanted.since:
+        yield audit.c.at >= wanted.since
+    if wanted.until:
+        yield audit.c.at < wanted.until

@@ -26,6 +26,7 @@ class EventType(StrEnum):
     REVIEW_REQUESTED = "review.requested"
     REVIEW_APPROVED = "review.approved"
     REVIEW_REJECTED = "review.rejected"
+    REVIEW_COMMENTED = "review.commented"
     PUBLISHED = "published"
     ROLLED_BACK = "rolled_back"
     AGENT_FAILING = "agent.failing"

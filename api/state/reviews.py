@@ -12,6 +12,8 @@ from api.state import audit, events
 from api.state.audit import Actor, Entry, Event
 from api.state.events import EventType
 from api.state.tables import reviews
+from gitstore.messages import signature
+from gitstore.repository import Author
 
 _AT_ONCE = 500
 """How many commits one query names; SQLite takes at most 999 values in older builds."""
@@ -36,6 +38,7 @@ _TOLD = {
     Action.REQUEST: EventType.REVIEW_REQUESTED,
     Action.APPROVE: EventType.REVIEW_APPROVED,
     Action.REJECT: EventType.REVIEW_REJECTED,
+    Action.COMMENT: EventType.REVIEW_COMMENTED,
 }
 _LONGEST_NOTE = 1000
 
@@ -117,13 +120,13 @@ def add_remark(connection: Connection, remark: Remark, origin: Origin = _NOWHERE
 
 
 def _tell(connection: Connection, remark: Remark) -> None:
-    """Record the event of a step of the review; a comment is none."""
-    kind = _TOLD.get(remark.action)
-    if kind is None:
-        return
+    """Record the event of what was said; who said it is named as in the events of publishes."""
     namespace, project, draft = remark.draft
-    body = {"draft": draft, "head": remark.head, "by": remark.person.display_name, "note": remark.note[:_LONGEST_NOTE]}
-    events.record_event(connection, events.Event(remark.at, namespace, project, kind, body))
+    by = signature(Author(remark.person.display_name, remark.person.email))
+    body: dict[str, object] = {"draft": draft, "head": remark.head, "by": by, "note": remark.note[:_LONGEST_NOTE]}
+    if remark.action is Action.COMMENT:
+        body["item"] = remark.topic._asdict() if remark.topic else None
+    events.record_event(connection, events.Event(remark.at, namespace, project, _TOLD[remark.action], body))
 
 
 def find_remarks(connection: Connection, draft: DraftKey, heads: Collection[str]) -> list[Remark]:

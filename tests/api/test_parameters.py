@@ -1,5 +1,6 @@
 """Query parameters are read strictly and never adjusted."""
 
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.errors import ApiError
-from api.parameters import LARGEST, Window, read_draft, read_flag, read_window
+from api.parameters import LARGEST, Window, read_draft, read_flag, read_time, read_window
 
 
 def request(query: str) -> Request:
@@ -74,3 +75,15 @@ def test_a_draft_is_main_unless_named() -> None:
 def test_what_cannot_be_a_draft_is_400(text: str) -> None:
     with pytest.raises(ApiError, match="'draft' must be"):
         read_draft(request(f"draft={text}"))
+
+
+@pytest.mark.parametrize("text", ["2027-01-31T00:00:00Z", "2027-01-31T02:00:00%2B02:00", "2027-01-31T00:00:00.000000Z"])
+def test_a_time_is_read_with_its_zone(text: str) -> None:
+    assert read_time(request(f"since={text}"), "since") == datetime(2027, 1, 31, tzinfo=UTC)
+    assert read_time(request(""), "since") is None
+
+
+@pytest.mark.parametrize("text", ["", "2027-01-31", "2027-01-31T00:00:00", "20270131T000000Z", "2027-02-30T00:00:00Z"])
+def test_a_time_without_its_zone_or_of_no_calendar_is_400(text: str) -> None:
+    with pytest.raises(ApiError, match="'since' must be a time with its zone"):
+        read_time(request(f"since={text}"), "since")

@@ -242,6 +242,8 @@ def test_the_life_of_a_rule_is_listed() -> None:
     found = must("log", "acme", "shop", "--source", "/old", "--json", "--limit", "1", "--offset", "1").json
     assert [(each["publishNumber"], each["fields"]) for each in found] == [(3, {"target": {"old": "/1", "new": "/2"}})]
     assert table(must("log", "acme", "shop", "--path", "/old").out) == []
+    assert must("log", "acme", "shop", "--path", "/old").err == "No publish changed the page '/old'.\n"
+    assert must("log", "acme", "shop", "--source", "/old", "--offset", "9").err == ""
     assert call("log", "acme", "shop", "--path", "/old", "--source", "/old").code == 2
     assert [row[0] for row in table(must("log", "acme", "shop", "-n", "2", "--offset", "1").out)] == ["3", "2"]
 

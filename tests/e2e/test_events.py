@@ -173,7 +173,7 @@ def test_an_agent_that_fails_falls_silent_or_comes_back_is_told_of_once_each(wor
     assert {was for kind, was in bodies if kind == "agent.recovered"} == {"failing", "silent"}
 
 
-def test_the_steps_of_a_review_are_told_and_a_comment_is_not(world: World) -> None:
+def test_the_steps_of_a_review_are_told_and_comments_too(world: World) -> None:
     place = world.place(review="required")
     author, other = place.as_(world.person("editor")), place.as_(world.person("publisher"))
     author.add("/new-page")
@@ -182,11 +182,27 @@ def test_the_steps_of_a_review_are_told_and_a_comment_is_not(world: World) -> No
         for who, action in ((author, "request"), (other, "comment"), (other, "reject"), (other, "approve")):
             body = {"action": action, "head": head, "note": f"I {action}"}
             who.ask("POST", "/draft/review", 200, json=body)
+        follower.wait(4)
+    assert kinds(follower) == ["review.requested", "review.commented", "review.rejected", "review.approved"]
+    (_, _, told), (_, _, commented), *_ = follower.seen
+    data, me = told["data"], author.root.get("/api/me")["id"]
+    by = f"Ada Lovelace <user-{me}@waypost.invalid>"
+    assert (data["draft"], data["head"], data["by"], data["note"]) == ("main", head, by, "I request")
+    assert (commented["data"]["note"], commented["data"]["item"]) == ("I comment", None)
+
+
+def test_a_review_and_a_publish_name_a_person_in_the_same_way(world: World) -> None:
+    place = world.place()
+    person = place.as_(world.person("publisher"))
+    with following(place, after="0") as follower:
+        follower.wait(1)
+        person.add("/a")
+        body = {"action": "approve", "head": place.get("/draft")["head"]}
+        person.ask("POST", "/draft/review", 200, json=body)
+        person.publish()
         follower.wait(3)
-    assert kinds(follower) == ["review.requested", "review.rejected", "review.approved"]
-    (_, _, told), *_ = follower.seen
-    data = told["data"]
-    assert (data["draft"], data["head"], data["by"], data["note"]) == ("main", head, "Ada Lovelace", "I request")
+    told = [event["data"] for _, _, event in follower.seen[1:]]
+    assert {data.get("by") or data["publishedBy"] for data in told} == {told[0]["by"]}
 
 
 def test_a_locked_database_stops_no_publish_and_what_was_published_is_told_afterwards(world: World) -> None:

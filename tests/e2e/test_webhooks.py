@@ -130,7 +130,7 @@ def test_two_workers_deliver_each_message_once(hooked: World, receiver: Receiver
 
 def test_failures_are_tried_again_with_the_same_id_until_one_is_taken(shop: Place, receiver: Receiver) -> None:
     receiver.reply = in_turn(500, 302, 200)
-    made = hook(shop, receiver.url, projects=["elsewhere"])
+    made = hook(shop, receiver.url, events=["agent.silent"])
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
     (delivery,) = settled(shop, made, "delivered")
     assert len({message.id for message in receiver.messages}) == 1
@@ -143,7 +143,7 @@ def test_failures_are_tried_again_with_the_same_id_until_one_is_taken(shop: Plac
 def test_a_redirect_is_not_followed(shop: Place, receiver: Receiver) -> None:
     with receiving() as other:
         receiver.reply = always(307, Location=other.url)
-        made = hook(shop, receiver.url, projects=["elsewhere"])
+        made = hook(shop, receiver.url, events=["agent.silent"])
         shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
         (delivery,) = settled(shop, made, "failed")
         assert other.messages == []
@@ -153,10 +153,10 @@ def test_a_redirect_is_not_followed(shop: Place, receiver: Receiver) -> None:
 def test_a_receiver_that_is_slow_or_away_fails_with_its_reason(shop: Place, receiver: Receiver) -> None:
     gate = threading.Event()
     receiver.reply = lambda _message, _number: (gate.wait(PATIENCE), (200, {}, b""))[1]
-    slow = hook(shop, receiver.url, projects=["elsewhere"])
+    slow = hook(shop, receiver.url, events=["agent.silent"])
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        away = hook(shop, f"http://127.0.0.1:{taken.getsockname()[1]}/", projects=["elsewhere"])
+        away = hook(shop, f"http://127.0.0.1:{taken.getsockname()[1]}/", events=["agent.silent"])
         for made in (slow, away):
             shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
         reasons = {attempt["error"] for attempt in detail(shop, away, settled(shop, away, "failed")[0])["attempts"]}
@@ -168,7 +168,7 @@ def test_a_receiver_that_is_slow_or_away_fails_with_its_reason(shop: Place, rece
 
 def test_an_answer_of_any_length_is_kept_to_a_kilobyte(shop: Place, receiver: Receiver) -> None:
     receiver.reply = always(200, b"\x00" + b"x" * 1_000_000)
-    made = hook(shop, receiver.url, projects=["elsewhere"])
+    made = hook(shop, receiver.url, events=["agent.silent"])
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
     (attempt,) = detail(shop, made, settled(shop, made, "delivered")[0])["attempts"]
     assert attempt["answer"] == "\N{REPLACEMENT CHARACTER}" + "x" * 1023
@@ -176,7 +176,7 @@ def test_an_answer_of_any_length_is_kept_to_a_kilobyte(shop: Place, receiver: Re
 
 def test_410_switches_the_webhook_off_and_a_person_switches_it_on_again(shop: Place, receiver: Receiver) -> None:
     receiver.reply = always(410)
-    made = hook(shop, receiver.url, projects=["elsewhere"])
+    made = hook(shop, receiver.url, events=["agent.silent"])
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
     (delivery,) = settled(shop, made, "failed")
     found = shop.root.get(path(shop, made))
@@ -192,7 +192,7 @@ def test_410_switches_the_webhook_off_and_a_person_switches_it_on_again(shop: Pl
 
 
 def test_for_a_day_after_a_rotation_both_secrets_sign(shop: Place, receiver: Receiver) -> None:
-    made = hook(shop, receiver.url, projects=["elsewhere"])
+    made = hook(shop, receiver.url, events=["agent.silent"])
     rotated = shop.root.ask("POST", f"{path(shop, made)}/rotate", 200).json()
     assert rotated["secret"] != made["secret"]
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
@@ -202,7 +202,7 @@ def test_for_a_day_after_a_rotation_both_secrets_sign(shop: Place, receiver: Rec
 
 
 def test_a_secret_is_shown_once_and_stands_in_no_log(shop: Place, receiver: Receiver) -> None:
-    made = hook(shop, f"{receiver.url}?key=sesame-{shop.namespace}", projects=["elsewhere"])
+    made = hook(shop, f"{receiver.url}?key=sesame-{shop.namespace}", events=["agent.silent"])
     rotated = shop.root.ask("POST", f"{path(shop, made)}/rotate", 200).json()
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
     (delivery,) = settled(shop, made, "delivered")
@@ -267,6 +267,8 @@ BAD = [
     ({"url": "http://0x0a000001/"}, "address_refused", "/url"),
     ({"url": "https://hooks.example/", "events": ["born"]}, "not_allowed", "/events/0"),
     ({"url": "https://hooks.example/", "projects": ["../x"]}, "bad_format", "/projects/0"),
+    ({"url": "https://hooks.example/", "projects": ["shoop"]}, "unknown_project", "/projects/0"),
+    ({"url": "https://hooks.example/", "projects": ["shop", "SHOP"]}, "unknown_project", "/projects/1"),
     ({"url": "https://hooks.example/", "secret": "whsec_x"}, "unknown_field", "/secret"),
 ]
 
@@ -276,6 +278,29 @@ def test_what_no_webhook_can_be_is_refused_in_words(shop: Place, body: Any, code
     found = shop.root.ask("POST", f"{shop.space}/webhooks", 422, json=body).json()
     assert [(problem["code"], problem.get("pointer", "")) for problem in found["problems"]] == [(code, pointer)]
     assert shop.root.get(f"{shop.space}/webhooks")["total"] == 0
+
+
+def test_a_project_that_is_not_there_is_told_with_the_one_that_is_near(shop: Place, receiver: Receiver) -> None:
+    made = hook(shop, receiver.url, projects=[shop.project])
+    for method, target in (("POST", f"{shop.space}/webhooks"), ("PATCH", path(shop, made))):
+        body = {"url": receiver.url, "projects": ["shoop"]}
+        (problem,) = shop.root.refused(method, target, 422, "invalid_body", json=body)["problems"]
+        assert problem["message"] == "There is no project 'shoop' in this namespace; did you mean 'shop'?"
+    assert shop.root.get(path(shop, made))["projects"] == [shop.project]
+
+
+def test_a_project_that_was_deleted_stays_in_the_list_and_comes_into_no_other(shop: Place, receiver: Receiver) -> None:
+    gone = shop.world.place(shop.namespace, "gone")
+    made, other = hook(shop, receiver.url, projects=["gone"]), hook(shop, receiver.url, projects=["shop"])
+    gone.ask("DELETE", "?confirm=gone", 204)
+    body = {"projects": ["gone", "shop"]}
+    assert shop.root.ask("PATCH", path(shop, made), 200, json=body).json()["projects"] == ["gone", "shop"]
+    shop.root.refused("PATCH", path(shop, other), 422, "invalid_body", json=body)
+
+
+def test_a_refused_address_names_the_setting_that_allows_it(shop: Place) -> None:
+    found = shop.root.ask("POST", f"{shop.space}/webhooks", 422, json={"url": "http://10.0.0.1/"}).json()
+    assert "webhook_networks (WAYPOST_WEBHOOK_NETWORKS)" in found["problems"][0]["message"]
 
 
 def test_what_is_not_there_is_404_and_what_is_malformed_400(shop: Place, receiver: Receiver) -> None:
@@ -303,7 +328,7 @@ def test_a_worker_that_is_killed_before_it_could_note_the_answer_sends_the_same_
             return 200, {}, b""
 
         receiver.reply = kill_the_senders
-        made = hook(place, receiver.url, projects=["elsewhere"])
+        made = hook(place, receiver.url, events=["agent.silent"])
         place.root.send("POST", f"{path(place, made)}/ping")
         first, second = receiver.wait(2)[:2]
         assert first.id == second.id

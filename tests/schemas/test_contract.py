@@ -69,6 +69,7 @@ ENDPOINTS = {
     "/api/tokens": "GET POST",
     "/api/token/{id}": "GET DELETE",
     "/api/permissions": "GET",
+    "/api/audit": "GET",
     "/auth/login": "POST",
     "/auth/refresh": "POST",
     "/auth/logout": "POST",
