@@ -53,6 +53,9 @@ _lanes: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 class WorkerLost(Unavailable):
     """The process was killed during the work: 503."""
 
+    def __init__(self, code: str = "worker_lost") -> None:
+        super().__init__("The process that did this work ended early; try again.", code)
+
 
 @dataclass(slots=True)
 class Jobs:
@@ -117,7 +120,7 @@ async def _in_process(job: Callable[[], T]) -> T:
         return await asyncio.wrap_future(result)
     except BrokenProcessPool as ex:
         _forget(pool)
-        raise WorkerLost("The process that did this work ended early; try again.", "worker_lost") from ex
+        raise WorkerLost from ex
 
 
 def close_pools() -> None:

@@ -31,16 +31,16 @@ def approvers(
     its authors has given one that stands, nor is it overridden.
     """
     verdicts = [verdict for verdict in verdicts if verdict.head == state.head]
-    approvals = [verdict for verdict in verdicts if verdict.approves]
     if draft.is_required:
-        approvals = [verdict for verdict in approvals if _counts(draft, verdict)]
-        if not overridden:
-            _must_stand(state, approvals, [verdict for verdict in verdicts if not verdict.approves])
+        verdicts = [verdict for verdict in verdicts if _counts(draft, verdict)]
+    approvals = [verdict for verdict in verdicts if verdict.approves]
+    if draft.is_required and not overridden:
+        _must_stand(state, approvals, [verdict for verdict in verdicts if not verdict.approves])
     return tuple(verdict.reviewer for verdict in approvals)
 
 
 def _counts(draft: UnderReview, verdict: Verdict) -> bool:
-    """Nobody approves what they wrote themselves."""
+    """Nobody judges what they wrote themselves."""
     return verdict.independent and verdict.reviewer.email not in {author.email for author in draft.authors}
 
 

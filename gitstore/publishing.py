@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import islice
 
 from content.decision import Decisions
@@ -17,7 +18,7 @@ from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.merging import MergedFiles, Trees, merge_trees
 from gitstore.messages import APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM, WRITTEN_BY, load_message, signature
 from gitstore.numbering import ensure_manifest, read_index
-from gitstore.repository import Author, Repository, Update
+from gitstore.repository import Author, CommitInfo, Repository, Update
 from gitstore.selection import select
 from gitstore.versions import Version
 
@@ -77,7 +78,9 @@ def _publish_selected(
     selection = select(compiler, update, state, order.ids)
     tree = merged_tree(compiler, update, replace(state, tree=selection.tree), order.ids)
     wrote = _signatures(writers(compiler, state.name.project, draft, selection.changes))
-    step = _step(order, state, tree, {WRITTEN_BY: wrote, **trailers, SELECTED_FROM: state.head or ""})
+    step = _step(
+        order, state, tree, {WRITTEN_BY: wrote, **trailers, SELECTED_FROM: _selected_from(order.ids, state.head)}
+    )
     try:
         published = advance(compiler, update, step)
     except NothingToPublish:
@@ -175,10 +178,23 @@ def _earlier(compiler: Compiler, update: Update, state: DraftState, order: Publi
 
 def _find_earlier(compiler: Compiler, update: Update, state: DraftState, order: PublishOrder) -> Published | None:
     for info in islice(update.first_parents(state.release), _RETRY_WINDOW):
-        taken = {*info.parents[1:], load_message(info.message).trailers.get(SELECTED_FROM)}
-        if order.head and order.head in taken:
+        if order.head and _is_of(info, order):
             return _published(compiler, order.name.project, state.release, info.id)
     return None
+
+
+def _is_of(info: CommitInfo, order: PublishOrder) -> bool:
+    """Tell whether a commit is what just this order became: of the whole draft, or of the same selection from it."""
+    if not order.ids:
+        return order.head in info.parents[1:]
+    selected = load_message(info.message).trailers.get(SELECTED_FROM)
+    return selected == _selected_from(order.ids, CommitId(order.head))
+
+
+def _selected_from(ids: Collection[str], head: CommitId | None) -> str:
+    """What a publish of some changes says of itself: the draft's head, and a digest of which they were."""
+    chosen = sha256(",".join(sorted(ids)).encode()).hexdigest()[:16]
+    return f"{head} {chosen}"
 
 
 def _published(compiler: Compiler, project: str, release: CommitId, commit: CommitId) -> Published:

@@ -52,6 +52,12 @@ def test_anything_less_does_not(place: Place) -> None:
     place.publish(verdicts=(yes, Verdict(old, Author("Lee", "lee@shop.example"), approves=False)))
 
 
+def test_a_rejection_of_ones_own_work_counts_as_little_as_an_approval(place: Place) -> None:
+    """It was given while the project wanted no review; nobody could lift it now."""
+    head = place.save(put(redirect("/a")), author=BOB)
+    place.publish(verdicts=(Verdict(head, BOB, approves=False), Verdict(head, KIM, approves=True)))
+
+
 def test_a_policy_that_cannot_be_read_is_taken_for_the_stricter_one(tmp_path: Path) -> None:
     """A push has broken project.yaml on release; nobody mends it alone, unless they override."""
     place = found(tmp_path / "data").begin(SHOP)

@@ -84,6 +84,18 @@ def test_same_publish_again_after_a_lost_reply_answers_the_same(place: Place) ->
     assert place.publish(head=head).version == published.version
 
 
+def test_another_selection_of_the_same_head_is_another_order(place: Place) -> None:
+    """Only the same changes of a head are a retry: whoever asked for others, or for all, must not be told that they are live."""
+    head = place.save(put(redirect("/a")), put(redirect("/b")), put(redirect("/c")))
+    chosen = frozenset({redirect("/a").id})
+    published = place.publish(head=head, ids=chosen)
+    assert place.publish(head=head, ids=chosen).version == published.version
+    for others in (frozenset({redirect("/b").id}), frozenset({redirect("/a").id, redirect("/b").id}), frozenset[str]()):
+        with pytest.raises(StaleDraft):
+            place.publish(head=head, ids=others)
+    assert set(place.targets()) == {"/a"}
+
+
 def test_head_that_never_was_is_stale(place: Place) -> None:
     """An unknown head finds no earlier publish."""
     with pytest.raises(StaleDraft):
