@@ -12,7 +12,7 @@ from content.vocabulary import Kind
 from gitstore.choice_values import field_value, refusal
 from gitstore.choices import Choice, Conflict
 from gitstore.page_bodies import as_written, located
-from gitstore.rule_lists import RuleLists, bodies_of
+from gitstore.rule_lists import RuleLists
 from gitstore.snapshot import Snapshot
 
 
@@ -22,7 +22,7 @@ class Chosen:
     def __init__(self, draft: Snapshot, release: Snapshot) -> None:
         self._draft = draft
         self._release = release
-        self.lists = RuleLists(draft)
+        self.lists = RuleLists(draft, release)
 
     def apply(self, kind: Kind, choices: Sequence[tuple[int, Choice, Conflict]]) -> None:
         """Apply all choices for one rule; each comes with its number among all."""
@@ -83,8 +83,6 @@ class Chosen:
             self.lists.write(kind, old_path, rest)
         if after:
             self._put(kind, new_path, after.record)
-        if before:
-            self.lists.remove_unnamed(bodies_of([(old_path, before.record)]))
 
     def _put(self, kind: Kind, path: str, record: Record) -> None:
         present = self.lists.read(kind, path)
@@ -94,10 +92,6 @@ class Chosen:
         else:
             order = [each.identity for each in RuleLists(self._release).read(kind, path)]
             self.lists.write(kind, path, put_back(present, order, {record.identity: record}))
-        for body in bodies_of([(path, record)]):
-            text = record.content if isinstance(record, Page) else ""
-            if text or body in self._draft.bodies or body in self._release.bodies:  # else it cannot be read
-                self.lists.write_body(body, text)
 
     def _path(self, placed: Placed[Record] | None) -> str:
         return placed.file.removeprefix(f"{self._draft.project}/") if placed else ""

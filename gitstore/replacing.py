@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 from content.diff import Counts, count
 from content.problem import Problem
-from content.record import Page, Record
 from content.vocabulary import Kind
 from gitstore.compiler import Compiler
 from gitstore.drafts import commit_draft, write_project
@@ -14,7 +13,7 @@ from gitstore.layout import CommitId
 from gitstore.messages import count_text
 from gitstore.replacement_plan import Replaced, ReplaceOrder, plan_replacement, shown
 from gitstore.repository import Author, Repository, Update
-from gitstore.rule_lists import RuleLists, bodies_of
+from gitstore.rule_lists import RuleLists
 from gitstore.snapshot import Snapshot
 
 _TOLD_AT_MOST = 50
@@ -82,11 +81,4 @@ def _applied(working: Snapshot, found: Sequence[Replaced]) -> RuleLists:
         for full in {each.placed.file for each in own}:
             path = full.removeprefix(f"{working.project}/")
             lists.write(kind, path, [new.get((full, each.identity), each) for each in lists.read(kind, path)])
-        for each in (each for each in own if "content" in each.fields):
-            _write_body(lists, each.placed.file.removeprefix(f"{working.project}/"), each.record)
     return lists
-
-
-def _write_body(lists: RuleLists, path: str, record: Record) -> None:
-    for body in bodies_of([(path, record)]):
-        lists.write_body(body, record.content if isinstance(record, Page) else "")

@@ -1,11 +1,11 @@
 """Discarding some changes of a draft: their records stand again as they did where the draft began."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from content.diff import Change
-from content.record import Placed, Record, identity_id
+from content.record import Page, Placed, Record, identity_id
 from content.rule_order import put_back
 from content.vocabulary import Kind
 from gitstore.changes import differing
@@ -27,8 +27,8 @@ from gitstore.layout import CommitId, TreeId
 from gitstore.messages import edit_message
 from gitstore.repository import Author, Update
 from gitstore.rewrite import rewrite
-from gitstore.rule_lists import Place, ReadBlob, RuleLists, bodies_of
-from gitstore.snapshot import Snapshot
+from gitstore.rule_lists import Place, ReadBlob, RuleLists
+from gitstore.snapshot import Snapshot, body_path
 from gitstore.workspace import Files
 
 _Sides = tuple[Placed[Record] | None, Placed[Record] | None]
@@ -62,7 +62,7 @@ def revert(compiler: Compiler, update: Update, order: RevertOrder) -> Reverted:
     base = compiler.snapshot(state.name.project, state.base_tree) if state.base_tree else None
     working = snapshot_of(compiler, state)
     chosen = _chosen(base, working, order)
-    reverting = _Reverting(base, working, update.blob)
+    reverting = _Reverting(base, working, update.blob, frozenset(chosen[Kind.PAGES]))
     for kind, sides in chosen.items():
         reverting.restore(kind, sides)
     tree = write_project(update, state.tree, reverting.files)
@@ -104,29 +104,31 @@ _EMPTY = frozenset(new_file(kind, ()) for kind in Kind)
 
 
 class _Reverting:
-    def __init__(self, base: Snapshot | None, working: Snapshot, read_blob: ReadBlob) -> None:
+    def __init__(self, base: Snapshot | None, working: Snapshot, read_blob: ReadBlob, first: Collection[str]) -> None:
+        self._base = base
         self._working = working
         self._read_blob = read_blob
-        self._bodies = base.bodies if base else {}
         self._before = RuleLists(base or replace(working, rule_files=dict.fromkeys(Kind, ()), bodies={}))
-        self.lists = RuleLists(working)
+        self.lists = RuleLists(working, base, first)
 
     def restore(self, kind: Kind, sides: Mapping[str, _Sides]) -> None:
         """Put records of a kind back as they were."""
         for path in {self._path(placed) for pair in sides.values() for placed in pair if placed}:
             self._restore_file(kind, path, sides)
-        stood = [(self._path(old), old.record) for old, _ in sides.values() if old]
-        for body in bodies_of(stood):
-            if body in self._bodies:  # one that cannot be read stays as it is
-                self.lists.write_body(body, self._bodies[body])
-        gone = [(self._path(new), new.record) for _, new in sides.values() if new]
-        self.lists.remove_unnamed(bodies_of(gone))
 
     def _restore_file(self, kind: Kind, path: str, sides: Mapping[str, _Sides]) -> None:
-        here = {key: old.record for key, (old, _) in sides.items() if old and self._path(old) == path}
+        stood = {key: old.record for key, (old, _) in sides.items() if old and self._path(old) == path}
+        here = {key: self._readable(path, record) for key, record in stood.items()}
         present = [each for each in self.lists.read(kind, path) if each.identity not in sides or each.identity in here]
         order = [record.identity for record in self._before.read(kind, path)]
         self.lists.write(kind, path, put_back(present, order, here))
+
+    def _readable(self, path: str, record: Record) -> Record:
+        """The record with what its content's file holds now, where that could not be read before: so it stays."""
+        if not (isinstance(record, Page) and record.content_file and self._base):
+            return record
+        body = body_path(path, record.content_file)
+        return record if body in self._base.bodies else replace(record, content=self._working.bodies.get(body, ""))
 
     @property
     def files(self) -> Files:

@@ -1,14 +1,16 @@
 """The rules of a snapshot's files as lists that may be changed, and the least edit of the files that does it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from content.diff import Change, diff
-from content.record import Page, Record
+from content.record import Record
 from content.vocabulary import Kind
+from gitstore.content_files import ContentFiles, Settled
 from gitstore.dump import new_file
 from gitstore.layout import BlobId
 from gitstore.rewrite import rewrite
-from gitstore.snapshot import Snapshot, body_path
+from gitstore.snapshot import Snapshot
 
 Place = tuple[Kind, str]
 """A kind and the path of a file, relative to the project's folder."""
@@ -16,13 +18,17 @@ ReadBlob = Callable[[BlobId], bytes]
 
 
 class RuleLists:
-    """Holds what becomes of the files; `read` gives the records of one as they stand now."""
+    """Holds what becomes of the files; `read` gives the records of one as they stand now.
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    Records may come from the snapshot `beside`, too. Where pages disagree on a file, those at the paths of `first` keep it.
+    """
+
+    def __init__(self, snapshot: Snapshot, beside: Snapshot | None = None, first: Collection[str] = ()) -> None:
         self._snapshot = snapshot
+        self._known = {*snapshot.bodies, *(beside.bodies if beside else ())}
+        self._first = frozenset(first)
         self._files = {(kind, file.path): file for kind in Kind for file in snapshot.rule_files[kind]}
         self._wanted: dict[Place, list[Record]] = {}
-        self._bodies: dict[str, bytes | None] = {}
 
     def read(self, kind: Kind, path: str) -> list[Record]:
         """The records of a file, those of a file that is not there being none; the list is the caller's."""
@@ -32,26 +38,25 @@ class RuleLists:
     def write(self, kind: Kind, path: str, records: Iterable[Record]) -> None:
         """Say what a file shall hold."""
         self._wanted[kind, path] = list(records)
-
-    def write_body(self, path: str, text: str) -> None:
-        """Say what the file with the content of a page shall hold."""
-        if self._snapshot.bodies.get(path) != text:
-            self._bodies[path] = text.encode()
-
-    def remove_unnamed(self, paths: Iterable[str]) -> None:
-        """Remove the contents among these that no page names any more."""
-        wanted = {path for path in paths if path in self._snapshot.bodies and path not in self._bodies}
-        self._bodies |= dict.fromkeys(wanted - self._named()) if wanted else {}
+        self.__dict__.pop("_settled", None)
 
     @property
     def changed(self) -> Mapping[Place, Sequence[Record]]:
-        """What the files hold that are not as they were."""
-        return {place: records for place, records in self._wanted.items() if records != self._original(place)}
+        """What the files hold that are not as they were, each page's content where it is to be written."""
+        pages = {(Kind.PAGES, path): records for path, records in self._settled.lists.items()}
+        held = {**self._wanted, **pages}
+        return {place: records for place, records in held.items() if records != self._original(place)}
 
-    @property
-    def bodies(self) -> Mapping[str, bytes | None]:
-        """The contents of pages that change, None for one that goes."""
-        return self._bodies
+    @cached_property
+    def _settled(self) -> Settled:
+        after = {path: records for (kind, path), records in self._wanted.items() if kind is Kind.PAGES}
+        if self._first:  # who has to leave a file may stand in any list
+            after = {
+                **{path: self._original((kind, path)) for kind, path in self._files if kind is Kind.PAGES},
+                **after,
+            }
+        before = {path: self._original((Kind.PAGES, path)) for path in after}
+        return ContentFiles(self._snapshot, before, after, self._known, self._first).settle()
 
     @property
     def changes(self) -> list[Change]:
@@ -65,10 +70,16 @@ class RuleLists:
             found += diff(kind, old, new)
         return found
 
+    def _with_content_files(self) -> list[Place]:
+        """The files with a page that names a file for its content."""
+        return [
+            place for place, file in self._files.items() if any("file" in each for each in file.part.extras.values())
+        ]
+
     def dump(self, read_blob: ReadBlob) -> dict[str, bytes | None]:
         """The new bytes of every file that changes."""
         lists = {place[1]: self._dump(place, records, read_blob) for place, records in self.changed.items()}
-        return {**lists, **self._bodies}
+        return {**lists, **self._settled.bodies}
 
     def text(self, place: Place, read_blob: ReadBlob) -> bytes | None:
         """The bytes of a file as it stands in the snapshot."""
@@ -84,13 +95,3 @@ class RuleLists:
     def _original(self, place: Place) -> list[Record]:
         file = self._files.get(place)
         return [self._snapshot.whole(file, record) for record in file.part.records] if file else []
-
-    def _named(self) -> set[str]:
-        places = {place for place in (*self._files, *self._wanted) if place[0] is Kind.PAGES}
-        return set(bodies_of((path, record) for kind, path in places for record in self.read(kind, path)))
-
-
-def bodies_of(placed: Iterable[tuple[str, Record | None]]) -> list[str]:
-    """The paths of the contents that pages name; each comes with the path of the file that it stands in."""
-    pages = ((path, record) for path, record in placed if isinstance(record, Page) and record.content_file)
-    return [body_path(path, page.content_file) for path, page in pages]

@@ -12,6 +12,7 @@ from gitstore.edits import Delete, Edit, Put
 from gitstore.errors import NotFound
 from gitstore.layout import TreeId
 from gitstore.repository import Update
+from gitstore.snapshot import Snapshot
 from gitstore.workspace import Workspace
 
 
@@ -26,17 +27,21 @@ def select(compiler: Compiler, update: Update, state: DraftState, ids: Collectio
     """Select the changes with these ids; NotFound where the draft has no such change."""
     if state.base_tree is None:
         raise NotFound(f"The draft {state.name.draft} began before the project; publish it whole.")
-    base = compiler.snapshot(state.name.project, state.base_tree)
-    changes = changes_between(base, snapshot_of(compiler, state))
+    base, draft = compiler.snapshot(state.name.project, state.base_tree), snapshot_of(compiler, state)
+    changes = changes_between(base, draft)
     chosen = [change for kind in Kind for change in changes[kind] if change.id in ids]
     _all_known(chosen, ids)
     workspace = Workspace(base, update.blob)
-    workspace.apply(map(_edit, chosen))
+    workspace.apply(_edit(draft, change) for change in chosen)
     return Selection(write_project(update, state.base_tree, workspace.files), chosen)
 
 
-def _edit(change: Change) -> Edit:
-    return Put(change.kind, change.new) if change.new else Delete(change.kind, change.id)
+def _edit(draft: Snapshot, change: Change) -> Edit:
+    """The change as an edit; a page stands where the draft has it, for its content's file is named from there."""
+    if change.new is None:
+        return Delete(change.kind, change.id)
+    placed = draft.find(change.kind, change.id) if change.kind is Kind.PAGES else None
+    return Put(change.kind, change.new, file=placed.file.removeprefix(f"{draft.project}/") if placed else "")
 
 
 def _all_known(chosen: Sequence[Change], ids: Collection[str]) -> None:

@@ -9,6 +9,7 @@ from content.problem import Problem, errors
 from content.record import Page, Record
 from content.record_rules import record_problems
 from content.vocabulary import Kind
+from gitstore.content_files import ContentFiles, Settled
 from gitstore.dump import Layout, new_file
 from gitstore.edits import Delete, Edit, Put, etag_of
 from gitstore.errors import BadRequest, DuplicateIdentity, DuplicatePath, Invalid, NotFound, StaleItem
@@ -32,7 +33,6 @@ class Workspace:
         self._original = {(kind, file.path): file for kind in Kind for file in snapshot.rule_files[kind]}
         self._open: dict[tuple[Kind, str], _OpenFile] = {}
         self._moved: dict[tuple[Kind, int], str] = {}
-        self._bodies: dict[str, bytes | None] = {}
         self._room: dict[Kind, str] = {}
 
     def apply(self, edits: Iterable[Edit]) -> None:
@@ -46,8 +46,10 @@ class Workspace:
     @property
     def files(self) -> Files:
         """The new bytes of every file that changed, by path in the project; None for one that is gone."""
-        written = {path: self._dump(kind, path, file) for (kind, path), file in self._open.items()}
-        return {**written, **self._bodies}
+        settled = self._settled()
+        pages = {(Kind.PAGES, path): records for path, records in settled.lists.items()}
+        held = {place: pages.get(place, file.records) for place, file in self._open.items()}
+        return {**{place[1]: self._dump(place, records) for place, records in held.items()}, **settled.bodies}
 
     @property
     def changes(self) -> list[Change]:
@@ -80,7 +82,6 @@ class Workspace:
         file.put(at, record)
         self._moved[edit.kind, int(wanted, 16)] = _GONE
         self._moved[edit.kind, file.ids[at]] = path
-        self._let_go(path, before)
 
     def _move(self, edit: Put, path: str, wanted: str) -> None:
         """Take a record out of its file and put it at the end of another; a page's content file stays where it is."""
@@ -89,12 +90,11 @@ class Workspace:
         _must_hold(edit.etag, before)
         self._moved[edit.kind, int(wanted, 16)] = _GONE
         self._append(edit, self._with_body(path, edit.file, before, edit.record))
-        self._let_go(path, before)
 
     def _append(self, edit: Put, record: Record) -> None:
         path = self._file_for_new(edit.kind, edit.file)
         file = self._opened(edit.kind, path)
-        file.put(len(file.ids), self._in_file(path, record, record.identity))
+        file.put(len(file.ids), record)
         self._moved[edit.kind, file.ids[-1]] = path
 
     def _delete(self, edit: Delete) -> None:
@@ -105,49 +105,16 @@ class Workspace:
         record = file.remove(file.ids.index(int(edit.id, 16)))
         _must_hold(edit.etag, record)
         self._moved[edit.kind, int(edit.id, 16)] = _GONE
-        self._let_go(path, record)
-
-    def _let_go(self, path: str, before: Record) -> None:
-        """Remove the content of a page that went or has it elsewhere now, unless a page names it."""
-        if isinstance(before, Page) and before.content_file:
-            named = body_path(path, before.content_file)
-            if not self._is_named(named):
-                self._bodies[named] = None
-
-    def _is_named(self, body: str, but: str = "") -> bool:
-        """Tell whether a page names a content, other than the page `but`."""
-        paths = {path for kind, path in (*self._original, *self._open) if kind is Kind.PAGES}
-        pages = ((path, page) for path in paths for page in self._pages(path) if page.content_file)
-        return any(page.identity != but and body_path(path, page.content_file) == body for path, page in pages)
-
-    def _pages(self, path: str) -> Iterable[Page]:
-        """The pages of a file as they stand now."""
-        opened = self._open.get((Kind.PAGES, path))
-        records = opened.records if opened else self._original[Kind.PAGES, path].part.records
-        return (record for record in records if isinstance(record, Page))
 
     def _with_body(self, path: str, to: str, before: Record, record: Record) -> Record:
         """A page whose content stands in a file keeps it there when it goes from `path` to `to`, if it can name it."""
         if not (isinstance(before, Page) and isinstance(record, Page) and before.content_file):
             return record
         body = body_path(path, before.content_file)
-        if not is_in_reach(to, body):
+        if record.content_file or not is_in_reach(to, body):
             return record
         named = before.content_file if path == to else relpath(body, dirname(to) or ".")
-        return self._in_file(to, replace(record, content_file=named), before.identity)
-
-    def _in_file(self, path: str, record: Record, identity: str) -> Record:
-        """A page that names a file, its content put there; where other pages have that file too, it goes into the page."""
-        if not (isinstance(record, Page) and record.content_file):
-            return record
-        body = body_path(path, record.content_file)
-        written = self._bodies.get(body)
-        if record.content == (self._snapshot.bodies.get(body) if written is None else written.decode()):
-            return record
-        if self._is_named(body, identity):
-            return replace(record, content_file="")
-        self._bodies[body] = record.content.encode()
-        return record
+        return replace(record, content_file=named)
 
     def _locate(self, kind: Kind, record_id: str) -> str:
         """The path of the file that holds a record; empty where none does."""
@@ -189,12 +156,18 @@ class Workspace:
             found = self._open[kind, path] = _OpenFile(records)
         return found
 
-    def _dump(self, kind: Kind, path: str, file: "_OpenFile") -> bytes:
-        original = self._original.get((kind, path))
+    def _settled(self) -> Settled:
+        pages = {path: file for (kind, path), file in self._open.items() if kind is Kind.PAGES}
+        before = {path: file.original for path, file in pages.items()}
+        return ContentFiles(self._snapshot, before, {path: file.records for path, file in pages.items()}).settle()
+
+    def _dump(self, place: tuple[Kind, str], records: Sequence[Record]) -> bytes:
+        kind, path = place
+        original = self._original.get(place)
         if original is None:
-            return new_file(kind, file.records, self._layout)
+            return new_file(kind, records, self._layout)
         data, full = self._read_blob(original.blob), self._snapshot.full_path(path)
-        return rewrite(data, full, file.records, self._layout, file.renamed)
+        return rewrite(data, full, records, self._layout, self._open[place].renamed)
 
     def _before(self, kind: Kind) -> dict[str, Record]:
         files = ((self._original.get(key), file) for key, file in self._open.items() if key[0] is kind)

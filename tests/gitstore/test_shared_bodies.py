@@ -3,10 +3,13 @@
 import pytest
 
 from content.record import Page
+from content.replacement import Replacement
 from content.vocabulary import Kind
 from gitstore.edits import Delete, Edit
 from gitstore.errors import Conflicts, Invalid
-from tests.gitstore.places import SHOP, SPACE, Place, page, put
+from gitstore.replacement_plan import ReplaceOrder
+from gitstore.reverting import RevertOrder
+from tests.gitstore.places import ADA, MAIN, SHOP, SPACE, Place, page, put
 from tests.gitstore.test_merging import OTHER
 
 FILED = "  - {{type: BASIC, path: /{0}, contentType: TEXT_PLAIN, file: {1}}}\n"
@@ -68,6 +71,44 @@ def test_a_page_with_a_file_of_its_own_can_be_published_alone(shared: Place) -> 
     shared.push({"shop/pages/deep/more.yaml": more, "shop/pages/deep/d.txt": "three"}, to="draft/shop/main")
     shared.publish(ids=frozenset({page("/d").id}))
     assert contents(shared)["/d"] == "three"
+
+
+def drafted(place: Place) -> dict[str, str]:
+    """Content by path in the draft."""
+    return {placed.record.path: placed.record.content for placed in place.store.snapshot(SPACE, SHOP, "draft").pages()}
+
+
+@pytest.mark.parametrize("other", [put(page("/b", "three")), Delete(Kind.PAGES, page("/b").id)], ids=["other", "gone"])
+def test_an_old_version_of_one_page_is_served_as_the_draft_shows_it(shared: Place, other: Edit) -> None:
+    """Though its file holds another page's text by now, or is gone; and the draft does not conflict with that."""
+    shared.publish(put(page("/a", "two")), other)
+    before = contents(shared)
+    shared.store.reopen(SPACE, MAIN, "2", ADA)
+    draft = drafted(shared)
+    shared.publish(ids=frozenset({page("/a").id}))
+    assert contents(shared) == {**before, "/a": "one"}
+    assert drafted(shared) == draft
+    assert shared.store.report(SPACE, MAIN).conflicts == []
+
+
+def test_a_page_comes_back_beside_the_one_that_took_its_file(shared: Place) -> None:
+    """Each has its own text, and with the other change discarded, too, nothing is left of the draft."""
+    shared.save(put(page("/d", "new"), replaces=page("/c").id))
+    shared.store.revert(SPACE, RevertOrder(MAIN, frozenset({page("/c").id}), ADA))
+    assert drafted(shared) == {"/a": "one", "/b": "one", "/c": "two", "/d": "new"}
+    assert shared.store.revert(SPACE, RevertOrder(MAIN, frozenset({page("/d").id}), ADA)).head is None
+
+
+@pytest.mark.parametrize("ids", ["a", "b", "ab"])
+def test_a_replacement_reaches_the_pages_that_are_named(shared: Place, ids: str) -> None:
+    """Whoever shares their file keeps the text, also when one of them is reverted."""
+    chosen = frozenset(page(f"/{name}").id for name in ids)
+    order = ReplaceOrder(MAIN, Replacement("one", "1"), frozenset({"content"}), (Kind.PAGES,), ids=chosen)
+    shared.store.replace_all(SPACE, order, ADA)
+    assert drafted(shared) == {"/a": "one", "/b": "one", "/c": "two", **{f"/{name}": "1" for name in ids}}
+    shared.store.revert(SPACE, RevertOrder(MAIN, frozenset({page(f"/{ids[0]}").id}), ADA))
+    kept = {f"/{name}": "1" for name in ids[1:]}
+    assert drafted(shared) == {"/a": "one", "/b": "one", "/c": "two", **kept}
 
 
 def test_two_sides_that_put_two_texts_into_one_new_file_conflict(shared: Place) -> None:
