@@ -8,6 +8,7 @@ import asyncio
 import re
 import time
 from collections import defaultdict
+from collections.abc import Iterable
 
 from api.served import Served
 from gitstore.errors import StoreError
@@ -24,7 +25,8 @@ class Waiting:
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._waiters: dict[str, dict[str, set[asyncio.Future[None]]]] = defaultdict(dict)
+        self._waiters: dict[str, dict[str, dict[asyncio.Future[None], str]]] = defaultdict(dict)
+        """By namespace and project, who waits, each with the version that they know."""
         self._task: asyncio.Task[None] | None = None
         self._ending = False
         served.listen(self.tell)
@@ -52,28 +54,31 @@ class Waiting:
         """How many wait."""
         return sum(len(waiters) for projects in self._waiters.values() for waiters in projects.values())
 
-    async def wait(self, namespace: str, project: str, seconds: float) -> float:
-        """Return when another version of the project is served, or after so many seconds: how many it were."""
+    async def wait(self, namespace: str, project: str, known: str, seconds: float) -> float:
+        """Return when another version of the project than the known one is served, or after so many seconds: how many it were."""
         if self._ending or seconds <= 0:
             return 0.0
         begun = time.perf_counter()
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
-        waiters = self._waiters[namespace].setdefault(project, set())
-        waiters.add(waiter)
+        waiters = self._waiters[namespace].setdefault(project, {})
+        waiters[waiter] = known
         timer = loop.call_later(seconds, _finish, waiter)
         try:
             await waiter
         finally:
             timer.cancel()
-            waiters.discard(waiter)
+            del waiters[waiter]
         return time.perf_counter() - begun
 
-    def tell(self, namespace: str, before: LiveNamespace | None, after: LiveNamespace) -> None:
-        """Wake those who wait for a project whose version is another now."""
+    def tell(self, namespace: str, _before: LiveNamespace | None, after: LiveNamespace) -> None:
+        """Wake those who know another version than the one that is served now.
+
+        The state before says nothing of them: two requests may read the first state of a namespace at once.
+        """
         for project, waiters in self._waiters.get(namespace, {}).items():
-            if _version(before, project) != _version(after, project):
-                _wake(waiters)
+            version = _version(after, project)
+            _wake(waiter for waiter, known in waiters.items() if known != version)
 
     async def _look(self) -> None:
         while True:
@@ -91,12 +96,12 @@ def read_wait(header: str | None) -> int:
     return min(int(found[1]), LONGEST_WAIT) if found else 0
 
 
-def _version(namespace: LiveNamespace | None, project: str) -> str | None:
-    found = namespace.projects.get(project) if namespace else None
+def _version(namespace: LiveNamespace, project: str) -> str | None:
+    found = namespace.projects.get(project)
     return found.version if found else None
 
 
-def _wake(waiters: set[asyncio.Future[None]]) -> None:
+def _wake(waiters: Iterable[asyncio.Future[None]]) -> None:
     for waiter in waiters:
         _finish(waiter)
 

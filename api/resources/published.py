@@ -39,7 +39,7 @@ class VersionResource:
         asked, seconds = read_asked(req), read_wait(req.get_header("Prefer"))
         found = await self._served.project(namespace, project)
         if seconds and is_known(found.version, asked.known):
-            req.context.waited = await self._waiting.wait(namespace, project, seconds)
+            req.context.waited = await self._waiting.wait(namespace, project, found.version, seconds)
             found = await self._served.project(namespace, project)
         if seconds:
             resp.set_header("Preference-Applied", f"wait={seconds}")

@@ -95,13 +95,12 @@ def test_nobody_changes_or_deletes_it(world: World) -> None:
         world.person("admin").refused(method, TRAIL, 405, "method_not_allowed")
 
 
-def test_it_holds_no_secret(world: World, reviewed: Place) -> None:
+def test_it_holds_no_secret(world: World) -> None:
     admin, secrets = world.person("admin"), [PASSWORD, "a quite new long password"]
     grants = [{"namespace": "*", "project": "*", "resource": "page", "action": "read"}]
     made = admin.ask("POST", "/api/tokens", 201, json={"name": "edge", "grants": grants}).json()
-    hook = reviewed.root.ask(
-        "POST", f"{reviewed.space}/webhooks", 201, json={"url": "https://hooks.example/?key=sesame"}
-    )
+    place = world.place()
+    hook = place.root.ask("POST", f"{place.space}/webhooks", 201, json={"url": "https://hooks.example/?key=sesame"})
     name = world.user("viewer")
     session = world.session(name)
     number = next(each["id"] for each in admin.get("/api/users")["items"] if each["username"] == name)
