@@ -91,7 +91,7 @@ def merge_body(
     """
     whole, disputed = merge_value(*blobs)
     if len(wanted) != 1:
-        return whole, disputed or (len(wanted) > 1 and whole is None)
+        return whole, disputed or len(wanted) > 1
     text = next(iter(wanted))
     if disputed:
         return text.encode(), False

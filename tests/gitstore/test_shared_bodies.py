@@ -123,6 +123,17 @@ def test_two_sides_that_put_two_texts_into_one_new_file_conflict(shared: Place) 
     assert [(each["kind"], each["file"]) for each in caught.value.conflicts] == [("file", "shop/pages/new.txt")]
 
 
+def test_a_page_that_came_to_share_a_file_meanwhile_is_not_changed_in_silence(shared: Place) -> None:
+    """The draft changed the text of the pages that it knew; of the one that release has now, a person has to say."""
+    shared.push({"shop/same.txt": "new"}, to="draft/shop/main")
+    pages = "".join(FILED.format(name, "same.txt") for name in "abn")
+    shared.push({"shop/pages.yaml": f"pages:\n{pages}"})
+    with pytest.raises(Conflicts) as caught:
+        shared.publish()
+    assert [(each["kind"], each["file"]) for each in caught.value.conflicts] == [("file", "shop/same.txt")]
+    assert contents(shared)["/n"] == "one"
+
+
 def test_a_content_that_is_no_text_is_never_merged_as_an_empty_one(shared: Place) -> None:
     """The bytes that somebody pushed are told of, and not replaced."""
     shared.push({"shop/same.txt": b"\xff\xfe"}, to="draft/shop/main")
