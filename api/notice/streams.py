@@ -100,7 +100,7 @@ class Streams:
                 roused.clear()
                 found, after = await self._after(namespace, after)
                 for event in found:
-                    if principal.may("project", "read", namespace, event.project):
+                    if _may_see(principal, event):
                         yield event
                         sent_at = clock()
                 if clock() - sent_at >= KEEPALIVE:
@@ -177,6 +177,12 @@ class Streams:
     def _read(self, after: int, limit: int, namespace: str | None = None) -> list[Event]:
         with self._reader.reading() as connection:
             return list_events(connection, after, limit, namespace)
+
+
+def _may_see(principal: Principal, event: Event) -> bool:
+    """Tell whether a caller may know of an event: as of the project itself, and of its agents only with their grant."""
+    wanted = ["project", "agent"] if event.type.startswith("agent.") else ["project"]
+    return all(principal.may(resource, "read", event.namespace, event.project) for resource in wanted)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

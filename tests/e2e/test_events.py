@@ -22,6 +22,7 @@ from tests.e2e.world import Place, World, world_of
 from tests.service import WAYPOST, running, stop, wait_until
 
 PATIENCE = 60.0
+PROJECT = ("project", "read")
 FOLLOWERS = 6
 """Enough connections that both workers have some."""
 
@@ -121,6 +122,21 @@ def test_only_what_the_token_may_read_is_told(world: World) -> None:
         other.published("/open")
         wait_until(lambda: 2 in follower.numbers(), PATIENCE, "what may be read")
     assert {data["data"]["project"] for _, _, data in follower.seen} == {"other"}
+
+
+def test_what_agents_report_is_told_to_those_who_may_read_agents(world: World) -> None:
+    place = world.place()
+    readers = [world.holder(*grants, namespace=place.namespace) for grants in ([PROJECT], [PROJECT, ("agent", "read")])]
+    with (
+        following(place, after="0", token=readers[0].token) as without,
+        following(place, after="0", token=readers[1].token) as informed,
+    ):
+        report(place, "error", "no such file")
+        wait_until(lambda: "agent.failing" in kinds(informed), PATIENCE, "the failing agent")
+        place.published("/after")
+        for follower in (without, informed):
+            wait_until(lambda: 2 in follower.numbers(), PATIENCE, "the publish after it")  # noqa: B023 - called at once
+    assert agent_kinds(without) == []
 
 
 @pytest.mark.parametrize("grant", [("redirect", "read"), ("namespace", "read")])
