@@ -14,7 +14,19 @@ def commits_between(repository: Repository, base: CommitId, head: CommitId) -> l
     Both histories are walked by time, only as deep as they differ. Clocks that went wrong by far may add a commit that
     leads to `base` as well, and never leave one out.
     """
-    return _Walk(repository, base, head).run()
+    return _line(repository, base, head) or _Walk(repository, base, head).run()
+
+
+def _line(repository: Repository, base: CommitId, head: CommitId) -> list[CommitInfo] | None:
+    """The commits of a branch that nothing was merged into, without a look at the history of the base; None for others."""
+    found, commit = list[CommitInfo](), head
+    while commit != base:
+        info = repository.commit(commit)
+        if len(info.parents) != 1:
+            return None
+        found.append(info)
+        commit = info.parents[0]
+    return found
 
 
 class _Walk:
