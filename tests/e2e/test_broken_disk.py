@@ -203,15 +203,24 @@ def test_the_state_database_away(fragile: World, pair: tuple[Pinned, Pinned]) ->
     kept = database.with_suffix(".kept")
     kept.write_bytes(database.read_bytes())
     header = kept.read_bytes()[:100]
-    with database.open("r+b") as file:
-        file.write(b"\xff" * 100)
     try:
+        # A write that was under way puts the first page back as it knows it; so it is spoiled until that is seen.
+        wait_until(lambda: _spoil(database) and _is_away(fragile), 20, "the database to be seen as broken")
         for agent in agents:
             assert agent.get("/redirects")["total"] == 1
-        assert fragile.root.send("GET", "/api/users").status_code == 503
         assert wait_until(lambda: reasons(fragile), 10, "readiness to go red")
     finally:
         with database.open("r+b") as file:
             file.write(header)
     wait_until(lambda: not reasons(fragile), 10, "readiness to go green")
     fragile.root.get("/api/users")
+
+
+def _spoil(database: Path) -> bool:
+    """Write over the header of a database."""
+    with database.open("r+b") as file:
+        return file.write(b"\xff" * 100) > 0
+
+
+def _is_away(world: World) -> bool:
+    return world.root.send("GET", "/api/users").status_code == 503
