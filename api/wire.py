@@ -14,6 +14,7 @@ from content.request import Request
 from content.vocabulary import Kind
 from gitstore.advance import Published
 from gitstore.changes import ChangesByKind
+from gitstore.draft_doors import DraftReport
 from gitstore.file_changes import FileChange
 from gitstore.history import Publish
 from gitstore.listing import Item
@@ -21,7 +22,6 @@ from gitstore.live import LiveProject
 from gitstore.lives import Lived
 from gitstore.namespaces import Namespace
 from gitstore.review_view import ReviewView
-from gitstore.store import DraftReport
 
 
 def moment(seconds: float) -> str:

@@ -4,11 +4,11 @@ A schema may say in `x-must` how the sentence "'name' must …" goes on where th
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from jsonschema.exceptions import ValidationError
 
+from content.nearness import nearest
 from content.problem import Problem
 from schemas.exactness import EXACT
 
@@ -103,8 +103,8 @@ def _missing(found: _Violation) -> Problem:
 
 def _unknown(found: _Violation) -> Problem:
     allowed = list(found.schema.get("properties", {}))
-    near = get_close_matches(found.field[:_SHOWN], allowed, n=1)
-    advice = f"did you mean '{near[0]}'?" if near else f"allowed: {', '.join(allowed)}"
+    near = nearest(found.field, allowed)
+    advice = f"did you mean '{near}'?" if near else f"allowed: {', '.join(allowed)}"
     return Problem("unknown_field", f"unknown field {found.subject}; {advice}", pointer=found.pointer)
 
 

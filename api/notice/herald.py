@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from api import logs
@@ -71,9 +71,9 @@ class Herald:
             return
         self._wake.clear()
 
-    async def _try(self, work: Callable[[], object]) -> None:
+    async def _try(self, work: Callable[[], Awaitable[object]]) -> None:
         try:
-            await work()  # type: ignore[misc]  # every `work` here is a coroutine function
+            await work()
         except (StoreError, OSError) as ex:
             _log.warning("not_told", error=str(ex))
         except Exception:  # noqa: BLE001 - nobody would be told of anything any more, and nobody would notice
