@@ -80,6 +80,15 @@ def family(service: Service) -> list[int]:
     return [processes, open_files(service.process.pid), *sorted(open_files(pid) for pid in workers)]
 
 
+def no_more(now: list[int], before: list[int]) -> bool:
+    """Whether as many processes are there, and no file more was left open by each reload.
+
+    A few files come and go by themselves: the one of a worker that is just being reaped, a connection to the database.
+    """
+    files = [after - earlier for after, earlier in zip(now[1:], before[1:], strict=False)]
+    return (now[0], len(now)) == (before[0], len(before)) and max(files) < LEAST_RELOADS
+
+
 def open_files(pid: int) -> int:
     """How many files a process has open."""
     return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - a count of names
@@ -113,7 +122,7 @@ def test_a_reload_fails_no_request_and_leaves_nothing_behind(shop: Place) -> Non
     assert reloads >= LEAST_RELOADS
     busy = [tale for tale in traffic.tales if tale.order.name.startswith("kept")]
     assert [tale.retried for tale in busy] == [0] * len(busy), "who asks without a pause need not even ask again"
-    wait_until(lambda: family(service) == before, 10, f"as many processes and files as before: {before}")
+    wait_until(lambda: no_more(family(service), before), 30, f"as many processes and files as before: {before}")
 
 
 def test_a_reload_lets_work_finish_and_waits_for_no_poll(shop: Place) -> None:
