@@ -136,6 +136,6 @@ def test_a_worker_that_was_killed_while_idle_is_replaced_without_a_word() -> Non
 def test_closing_ends_the_processes_and_a_later_call_starts_anew() -> None:
     old = asyncio.run(in_worker(os.getpid))
     close_pools()
-    wait_until(lambda: not Path(f"/proc/{old}").exists(), 5, "the process to end")
+    wait_until(lambda: not Path(f"/proc/{old}").exists(), 15, "the process to end")
     assert asyncio.run(in_worker(os.getpid)) != old
     assert asyncio.run(in_thread(time.monotonic)) > 0

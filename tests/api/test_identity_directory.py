@@ -107,7 +107,7 @@ def test_while_the_database_is_locked_the_last_good_table_serves_on(here: World,
     steady.now += FLOOR
     begun = monotonic()
     directory.reload()
-    assert monotonic() - begun < 2
+    assert monotonic() - begun < 4, "it waits less than writers do"
     assert directory.trouble
     assert directory.fresh()
     assert directory.authenticate(token).name == "ci"

@@ -94,7 +94,7 @@ def test_heartbeats_of_all_workers_are_seen_within_a_moment(service: Service) ->
     _, value = make_token(service, ("agent", "write"), ("agent", "read"))
     assert statuses(service, "PATCH", f"{AGENTS}/edge-1/hit", value) == {200}
     with service.as_token(value) as client:
-        wait_until(lambda: client.get(f"{AGENTS}/edge-1").status_code == 200, 5, "the heartbeat to be written")
+        wait_until(lambda: client.get(f"{AGENTS}/edge-1").status_code == 200, 15, "the heartbeat to be written")
         assert client.get(f"{AGENTS}/edge-1").json()["online"] is True
 
 
@@ -116,7 +116,7 @@ def test_a_locked_database_stops_no_reader_and_no_500_comes_of_it(tmp_path: Path
         with service.as_token(value) as client:
             assert client.get("/api/permissions").status_code == 200
             lock = sqlite3.connect(tmp_path / "data" / "waypost.db", isolation_level=None)
-            wait_until(lambda: taken(lock), 5, "the lock")
+            wait_until(lambda: taken(lock), 15, "the lock")
             slowest, answers = 0.0, set()
             end = time.monotonic() + 1.5
             while time.monotonic() < end:
@@ -131,7 +131,7 @@ def test_a_locked_database_stops_no_reader_and_no_500_comes_of_it(tmp_path: Path
             assert answer.headers["retry-after"]
             lock.execute("ROLLBACK")
             lock.close()
-            wait_until(lambda: client.get("/health/ready").status_code == 200, 5, "the service to be ready again")
+            wait_until(lambda: client.get("/health/ready").status_code == 200, 15, "the service to be ready again")
             assert client.post("/auth/login", json=ROOT).status_code == 200
 
 

@@ -35,6 +35,12 @@ def connect(service: Service) -> socket.socket:
     return socket.create_connection(("127.0.0.1", service.port), timeout=10)
 
 
+def knocks(connection: socket.socket) -> int:
+    """How many packets had to be sent again over a connection, the first one among them: the kernel's own count."""
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
+    return int.from_bytes(info[100:104], sys.byteorder)  # tcpi_total_retrans, the 24th number of tcp_info
+
+
 def read_all(connection: socket.socket) -> bytes:
     """Everything until the server closes the connection; a reset ends it too."""
     parts: list[bytes] = []
@@ -68,7 +74,7 @@ def test_both_workers_answer(skeleton: Service) -> None:
 def test_one_worker_answers_others_while_a_thread_is_busy(skeleton: Service) -> None:
     with ThreadPoolExecutor(8) as pool:
         slow = [pool.submit(pid_of, skeleton, "/probe/slow?ms=2000") for _ in range(6)]
-        wait_until(lambda: all(future.running() for future in slow), 5, "the slow requests to be sent")
+        wait_until(lambda: all(future.running() for future in slow), 15, "the slow requests to be sent")
         assert skeleton.client.get("/health/ping").status_code == 204
         assert not any(future.done() for future in slow)
         assert {future.result() for future in slow} <= skeleton.workers()
@@ -114,7 +120,7 @@ def test_a_client_that_reads_slowly_gets_everything(skeleton: Service) -> None:
         count, began = 0, time.monotonic()
         while piece := connection.recv(20_000):
             count += len(piece)
-            wait_until(lambda: count / 4_000_000 <= time.monotonic() - began, 5, "the pace of a slow reader")  # noqa: B023 - called at once
+            wait_until(lambda: count / 4_000_000 <= time.monotonic() - began, 15, "the pace of a slow reader")  # noqa: B023 - called at once
     assert count > 12_000_000
     assert time.monotonic() - began > 2
 
@@ -207,10 +213,10 @@ def test_readiness_goes_red_and_green_while_everything_else_goes_on(skeleton: Se
     def ready() -> int:
         return skeleton.client.get("/health/ready").status_code
 
-    wait_until(lambda: ready() == 503, 5, "readiness to go red")
+    wait_until(lambda: ready() == 503, 15, "readiness to go red")
     assert skeleton.client.get("/health/ping").status_code == 204
     broken.unlink()
-    wait_until(lambda: ready() == 200, 5, "readiness to go green")
+    wait_until(lambda: ready() == 200, 15, "readiness to go green")
 
 
 def test_no_control_socket_is_there(skeleton: Service) -> None:
@@ -223,12 +229,12 @@ def test_no_control_socket_is_there(skeleton: Service) -> None:
 def test_connections_beyond_the_cap_are_refused(tmp_path: Path) -> None:
     with running(SKELETON, tmp_path / "data", {"WAYPOST_CONNECTIONS": "10", "WAYPOST_WORKERS": "1"}) as service:
         held = [connect(service) for _ in range(10)]
-        answers = wait_until(lambda: refused(service), 5, "a connection to be refused")
+        answers = wait_until(lambda: refused(service), 15, "a connection to be refused")
         assert answers.startswith(b"HTTP/1.1 503 ")
         assert b"overloaded" in answers
         for connection in held:
             connection.close()
-        wait_until(lambda: not refused(service), 5, "room for new connections")
+        wait_until(lambda: not refused(service), 15, "room for new connections")
 
 
 def refused(service: Service) -> bytes:
@@ -260,8 +266,8 @@ def test_a_stop_lets_a_request_finish_and_waits_for_no_idle_connection(tmp_path:
         assert service.client.get("/health/ping").status_code == 204  # and keeps its connection open
         wait_until(lambda: len(list(service.data.glob("diary.*"))) == 2, 10, "both workers to start")
         busy = pool.submit(pid_of, service, "/probe/slow?ms=1200")
-        wait_until(busy.running, 5, "the request to be under way")
-        wait_until(lambda: connections(service) >= 2, 5, "the request to arrive")
+        wait_until(busy.running, 15, "the request to be under way")
+        wait_until(lambda: connections(service) >= 2, 15, "the request to arrive")
         began = time.monotonic()
         assert stop(service.process) == 0
         assert time.monotonic() - began < 8
@@ -293,9 +299,8 @@ def test_a_crowd_that_comes_at_once_need_not_knock_twice(mortal: Service) -> Non
     try:
         for pid in workers:
             os.kill(pid, signal.SIGSTOP)
-        begun = time.monotonic()
         crowd += [connect(mortal) for _ in range(400)]
-        assert time.monotonic() - begun < 0.9
+        assert sum(map(knocks, crowd)) == 0
     finally:
         for pid in workers:
             os.kill(pid, signal.SIGCONT)
@@ -340,7 +345,7 @@ def test_nobody_who_waits_for_news_holds_up_a_stop_for_longer_than_allowed(tmp_p
         closing(connect(service)) as waiting,
     ):
         waiting.sendall(b"GET /probe/wait HTTP/1.1\r\nHost: x\r\n\r\n")
-        wait_until(lambda: connections(service) >= 2, 5, "the request to arrive")
+        wait_until(lambda: connections(service) >= 2, 15, "the request to arrive")
         began = time.monotonic()
         stop(service.process)
         assert time.monotonic() - began < 8
@@ -369,5 +374,5 @@ def test_every_line_of_the_log_is_json_and_holds_no_token(skeleton: Service) -> 
     def told() -> list[object]:
         return [line for line in skeleton.log_lines() if line.get("request_id") == "canary-1"]
 
-    wait_until(told, 5, "the line of the request")
+    wait_until(told, 15, "the line of the request")
     assert token not in skeleton.log.read_text(encoding="utf-8")

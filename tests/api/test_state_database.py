@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from api.state.database import Database, default_url, journal_mode
+from api.state.database import PATIENCE, Database, default_url, journal_mode
 from api.state.errors import StateBroken, StateBusy, StateFull
 
 
@@ -58,7 +58,7 @@ def test_a_locked_database_is_busy_after_the_patience_and_usable_again_afterward
         begun = monotonic()
         with pytest.raises(StateBusy), hasty.writing():
             pass
-        assert 0.1 <= monotonic() - begun < 2
+        assert 0.1 <= monotonic() - begun < PATIENCE
         assert count(hasty) == 0
     with hasty.writing() as connection:
         connection.execute(text("UPDATE counter SET number = number + 1"))

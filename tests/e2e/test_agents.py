@@ -144,13 +144,13 @@ def test_a_heartbeat_answers_200_and_is_noted(agent: Place) -> None:
         assert (answer.content, answer.headers["Content-Length"]) == (b"", "0")
         return datetime.fromisoformat(state(agent)["lastSeenAt"]) > before  # whole seconds
 
-    wait_until(seen_later, 5, "a heartbeat to be noted")
+    wait_until(seen_later, 15, "a heartbeat to be noted")
 
 
 def test_a_heartbeat_of_an_agent_that_nobody_knows_makes_it(agent: Place) -> None:
     agent.ask("PATCH", "/agents/new_one/hit", 200)
     people = agent.as_(agent.world.root)
-    wait_until(lambda: people.get("/agents")["items"], 5, "the agent to be there")
+    wait_until(lambda: people.get("/agents")["items"], 15, "the agent to be there")
     found = state(agent, "new_one")
     assert (found["type"], found["version"], found["current"]) == ("default", None, False)
 

@@ -126,7 +126,7 @@ def test_what_is_reported_here_is_seen_there(shop: Place) -> None:
 def test_a_heartbeat_of_an_agent_that_nobody_knows_makes_it(shop: Place) -> None:
     agent = shop.holder(*PERMISSIONS).root
     assert agent.ask("PATCH", f"{BASE}{shop.path}/agents/edge-9/hit", 200).content == b""
-    wait_until(lambda: shop.get("/agents")["items"], 5, "the agent to be there")
+    wait_until(lambda: shop.get("/agents")["items"], 15, "the agent to be there")
     found = shop.get("/agents/edge-9")
     assert (found["type"], found["version"], found["publishNumber"]) == ("default", None, None)
 
