@@ -6,9 +6,10 @@ from itertools import islice
 
 from content.decision import Decision
 from gitstore.layout import CommitId
+from gitstore.messages import SETTLED
 from gitstore.repository import Repository
 
-_TRAILER = re.compile(r"Settled: (redirect|page|file) ([0-9a-f]{16}) ([A-Za-z]+|-) ([0-9a-f]{16})")
+_TRAILER = re.compile(rf"{SETTLED}: (redirect|page|file) ([0-9a-f]{{16}}) ([A-Za-z]+|-) ([0-9a-f]{{16}})")
 _WHOLE = "-"
 _LONGEST = 10_000
 """The commits of a draft that are looked through at most; a draft of more settles by merging."""
@@ -16,7 +17,7 @@ _LONGEST = 10_000
 
 def dump_decisions(text: str, decisions: Iterable[Decision]) -> str:
     """A commit message with the decisions as trailers."""
-    lines = [f"Settled: {kind} {id_} {field or _WHOLE} {seen}" for kind, id_, field, seen in sorted(set(decisions))]
+    lines = [f"{SETTLED}: {kind} {id_} {field or _WHOLE} {seen}" for kind, id_, field, seen in sorted(set(decisions))]
     return "\n".join([text, "", *lines]) + "\n"
 
 

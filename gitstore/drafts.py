@@ -9,6 +9,7 @@ from content.names import is_name
 from gitstore.compiler import Compiler
 from gitstore.edits import Edit
 from gitstore.errors import Broken, Busy, Invalid, LostRace, NotFound, OutOfSpace, StaleDraft
+from gitstore.file_paths import must_be_in_reach
 from gitstore.layout import CommitId, TreeId, draft_ref
 from gitstore.messages import edit_message
 from gitstore.repository import Author, Repository, Update
@@ -111,6 +112,7 @@ def commit_workspace(update: Update, state: DraftState, workspace: Workspace, au
 
 def write_project(update: Update, base: TreeId | None, files: Files) -> TreeId:
     """The project's folder with new bytes of some files."""
+    must_be_in_reach(path for path, data in files.items() if data is not None)
     written = {path: update.write_blob(data) if data is not None else None for path, data in files.items()}
     tree = update.write_files(base, written)
     if tree is None:

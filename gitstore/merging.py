@@ -14,6 +14,7 @@ from content.vocabulary import Kind
 from gitstore.changes import differing
 from gitstore.compiler import Compiler
 from gitstore.dump import new_file
+from gitstore.file_paths import must_be_free
 from gitstore.layout import BlobId, Role, TreeId, role_of
 from gitstore.mergeable import must_be_mergeable
 from gitstore.page_bodies import Bodies, Side, as_written, located, merge_body, merge_value, out_of_reach
@@ -64,6 +65,7 @@ class _Merging:
                 conflicts += self._merge_whole(path, files)
         for kind in Kind:
             conflicts += self._merge_rules(kind, files)
+        must_be_free({path for path, content in {**self._blobs[1], **files}.items() if content is not None})
         return MergedFiles(files, conflicts)
 
     def _merge_whole(self, path: str, files: _Changed) -> list[dict[str, object]]:

@@ -15,8 +15,10 @@ APPROVED_BY = "Approved-by"
 OVERRIDE = "Override-reason"
 ROLLED_BACK_TO = "Rolled-back-to"
 SELECTED_FROM = "Selected-from"
+SETTLED = "Settled"
 _OURS = (PUBLISHED_BY, WRITTEN_BY, APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM)
 _NAMED_AT_MOST = 3
+_RESERVED = (*_OURS, SETTLED)
 _VERBS = {ChangeType.ADDED: "Add", ChangeType.CHANGED: "Change", ChangeType.REMOVED: "Remove"}
 
 
@@ -65,7 +67,7 @@ def dump_message(text: str, trailers: Mapping[str, str | tuple[str, ...]]) -> st
 
     A trailer with several values stands there several times, one without any not at all.
     """
-    lines = [f" {line}" if _is_trailer(line) else line for line in text.strip().splitlines()]
+    lines = [f" {line}" if _is_trailer(line, _RESERVED) else line for line in text.strip().splitlines()]
     each = [
         (name, value) for name, found in trailers.items() for value in ((found,) if isinstance(found, str) else found)
     ]
@@ -102,5 +104,5 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _is_trailer(line: str) -> bool:
-    return line.startswith(tuple(f"{name}:" for name in _OURS))
+def _is_trailer(line: str, names: Sequence[str] = _OURS) -> bool:
+    return line.startswith(tuple(f"{name}:" for name in names))

@@ -16,6 +16,7 @@ from gitstore.project_edit import rewrite_project
 from gitstore.project_file import ProjectFile, dump_project
 from gitstore.refs import list_drafts
 from gitstore.repository import Author, Update
+from gitstore.snapshot import Snapshot
 
 
 def create_project(compiler: Compiler, update: Update, name: str, settings: ProjectFile, author: Author) -> Published:
@@ -32,16 +33,23 @@ def create_project(compiler: Compiler, update: Update, name: str, settings: Proj
 
 
 def change_project(compiler: Compiler, update: Update, name: str, author: Author, changes: dict[str, str]) -> Published:
-    """Publish new settings of a project: `title`, `description`, `review`, `lint`."""
+    """Publish new settings of a project: `title`, `description`, `review`, `lint`.
+
+    Where its project.yaml cannot be read, what that asks for until it is mended goes into the new one.
+    """
     release = update.release()
     tree = project_tree(update, release, name)
     if tree is None:
         raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
-    settings = replace(compiler.snapshot(name, tree).settings, **changes)
+    settings = replace(_settings(compiler.snapshot(name, tree)), **changes)
     data = rewrite_project(_settings_file(update, tree), settings)
     written = update.write_files(tree, {PROJECT_FILE: update.write_blob(data)})
     text = f"Change {name}: {', '.join(changes)}"
     return advance(compiler, update, Step(name, release, written, author, text))
+
+
+def _settings(snapshot: Snapshot) -> ProjectFile:
+    return replace(snapshot.settings, review="required") if snapshot.needs_review else snapshot.settings
 
 
 def _settings_file(update: Update, tree: TreeId) -> bytes:

@@ -28,11 +28,11 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import PackFileDisappeared, UnresolvedDeltas
 from dulwich.repo import Repo, UnsupportedVersion
 
-from content.problem import Problem
 from gitstore import lock as locks
 from gitstore import refs
-from gitstore.errors import BadRequest, Broken, Invalid
-from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId, is_safe_name
+from gitstore.errors import Broken
+from gitstore.file_paths import DEEPEST, by_folder, taken, too_deep
+from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
 from gitstore.objects import ObjectWriter
 from gitstore.plain_commit import PlainCommit, parse_plain, read_loose
 
@@ -50,7 +50,6 @@ SUBMODULE_MODE = 0o160000
 _ODD_BYTES = "surrogateescape"
 _CLOCK_ERROR = 86_400
 """Seconds by which the clocks of those who commit may differ."""
-_DEEPEST = 32
 _LAST_SECOND = 253_402_300_799
 """The end of the year 9999: a commit may claim any time, or none, and it is for display only."""
 COMMITTER = "Waypost <service@waypost.invalid>"
@@ -197,9 +196,8 @@ class Repository:
         return False
 
     def _walk(self, tree_id: TreeId, prefix: str, depth: int = 1) -> Iterator[tuple[str, Entry]]:
-        if depth > _DEEPEST:
-            message = f"Folders may stand in each other at most {_DEEPEST} deep."
-            raise Invalid(message, [Problem("too_deep", message, file=prefix[:200])])
+        if depth > DEEPEST:
+            raise too_deep(prefix)
         for entry in self.entries(tree_id):
             if entry.is_folder:
                 yield from self._walk(TreeId(entry.id), f"{prefix}{entry.name}/", depth + 1)
@@ -285,22 +283,20 @@ class Update(Repository):
         """The folder `base` with files put or (None) removed.
 
         Paths are relative to the folder. Only the folders on the way to a change are written; a folder that ends
-        empty goes, and None says that nothing is left at all.
+        empty goes, and None says that nothing is left at all. Invalid where a file would stand in place of a folder
+        that stays, or below a file.
         """
         tree = {entry.name: (entry.mode, entry.id) for entry in self.entries(base)} if base else {}
-        below: dict[str, dict[str, BlobId | None]] = {}
-        for path, content in changes.items():
-            head, slash, rest = path.partition("/")
-            if content is not None and (not is_safe_name(head) or (slash and not rest)):
-                raise BadRequest(f"A file cannot stand at {path[:100]!r}.")
-            if rest:
-                below.setdefault(head, {})[rest] = content
-            elif content is None:
-                tree.pop(head, None)
-            else:
-                tree[head] = (FILE_MODE, content)
+        here, below = by_folder(changes)
+        for name in (name for name, content in here.items() if content is None and not _is_folder(tree.get(name))):
+            tree.pop(name, None)
         for name, inner in below.items():
             self._put_folder(tree, name, inner)
+        for name, content in here.items():
+            if content is not None:
+                if _is_folder(tree.get(name)):
+                    raise taken(name)
+                tree[name] = (FILE_MODE, content)
         return self._write_tree(tree)
 
     def put_folder(self, base: TreeId, name: str, folder: TreeId | None) -> TreeId:
@@ -311,8 +307,12 @@ class Update(Repository):
         return self._write_tree(tree) or self._writer.write_tree(Tree())
 
     def _put_folder(self, tree: dict[str, tuple[int, str]], name: str, inner: Mapping[str, BlobId | None]) -> None:
-        mode, found = tree.get(name, (0, ""))
-        written = self.write_files(TreeId(found) if stat.S_ISDIR(mode) else None, inner)
+        found = tree.get(name)
+        if found and not _is_folder(found):
+            if any(inner.values()):
+                raise taken(name)
+            return  # what should go from below a file is not there
+        written = self.write_files(TreeId(found[1]) if found else None, inner)
         if written:
             tree[name] = (stat.S_IFDIR, written)
         else:
@@ -345,6 +345,10 @@ class Update(Repository):
     def remove(self, ref: str, old: CommitId) -> None:
         """Remove a ref that still stands at `old`."""
         refs.remove_ref(self.path, self._lock, ref, old)
+
+
+def _is_folder(entry: tuple[int, str] | None) -> bool:
+    return entry is not None and stat.S_ISDIR(entry[0])
 
 
 @contextmanager

@@ -13,12 +13,12 @@ from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind, changes_between
 from gitstore.compiler import Compiler
 from gitstore.errors import Invalid
+from gitstore.file_paths import DEEPEST
 from gitstore.layout import BlobId, Role, TreeId, role_of
 from gitstore.part import id_number
 from gitstore.repository import FILE_MODE, Entry, Repository
 from gitstore.snapshot import File, Snapshot
 
-_DEEPEST = 32
 _SETTLED = {Role.PROJECT, Role.TESTS}
 """Files without rules."""
 _RULES = {Role.REDIRECTS, Role.PAGES}
@@ -107,7 +107,7 @@ def _differing(
     repository: Repository, trees: tuple[TreeId | None, TreeId | None], prefix: str, depth: int
 ) -> Iterator[tuple[int, File]]:
     """The files that differ, each with the side (0: old, 1: new) that it is of."""
-    if depth > _DEEPEST:
+    if depth > DEEPEST:
         raise _Whole
     sides = [_entries(repository, tree) for tree in trees]
     for key in sides[0].keys() | sides[1].keys():

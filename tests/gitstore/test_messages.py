@@ -3,8 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from content.decision import Decision
 from content.diff import Change
 from content.vocabulary import Kind
+from gitstore.decisions import dump_decisions
 from gitstore.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, dump_message, edit_message, load_message, signature
 from gitstore.repository import Author
 from tests.gitstore.places import page, redirect
@@ -26,6 +28,15 @@ def test_trailers_are_ours_alone(text: str, publisher: str, reason: str) -> None
     assert {name: found.trailers.get(name, "") for name in wanted} == wanted
     assert APPROVED_BY not in found.trailers
     assert found.text.split() == text.split()
+
+
+@given(_lines)
+def test_no_words_settle_a_conflict(text: str) -> None:
+    """A line that reads like a decision is none where somebody was free to choose the words."""
+    line = dump_decisions("", [Decision("redirect", "0" * 16, "target", "1" * 16)]).strip()
+    lines = dump_message(f"{text}\n{line}\n{text}", {}).splitlines()
+    assert line not in lines
+    assert f" {line}" in lines
 
 
 def test_several_trailers_of_one_name_stand_each_on_a_line_and_are_told_together() -> None:

@@ -59,3 +59,13 @@ def test_projects_that_are_not_there_are_not_found(place: Place) -> None:
     ):
         with pytest.raises(NotFound):
             ask()
+
+
+def test_a_review_that_is_asked_for_until_settings_are_mended_outlives_the_mending(place: Place) -> None:
+    """A new title writes a project.yaml that can be read; it does not end the review that the old one may have had."""
+    place.push({"shop/project.yaml": "project:\n  title: [\n  policy: {review: required}\n"})
+    place.store.change_project(SPACE, SHOP, {"title": "Mended"}, ADA)
+    settings = place.store.project(SPACE, SHOP).release.settings
+    assert (settings.title, settings.review) == ("Mended", "required")
+    place.store.change_project(SPACE, SHOP, {"review": "optional"}, ADA)
+    assert place.store.project(SPACE, SHOP).release.settings.review == "optional"

@@ -2,7 +2,9 @@
 
 import pytest
 
+from content.decision import Decision, digest
 from content.vocabulary import Kind
+from gitstore.decisions import dump_decisions
 from gitstore.drafts import DraftName
 from gitstore.errors import DraftExists, NotFound, NothingToChange, StaleDraft
 from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, page, put, redirect
@@ -95,3 +97,12 @@ def test_a_version_that_is_not_there_is_not_found(past: Place) -> None:
         with pytest.raises(NotFound):
             past.store.reopen(SPACE, MAIN, word, BOB)
     past.store.reopen(SPACE, MAIN, "2", BOB)
+
+
+def test_no_words_of_the_caller_settle_a_conflict(past: Place) -> None:
+    """A line of a free message that reads like a decision, even the right one, decides nothing."""
+    seen = digest(redirect("/a", "/4").target)
+    line = dump_decisions("", [Decision("redirect", redirect("/a").id, "target", seen)]).strip()
+    past.store.reopen(SPACE, MAIN, "2", BOB, f"Back to the first\n\n{line}")
+    past.publish(put(redirect("/a", "/4")), draft=DraftName(SHOP, "other"))
+    assert "target" in {conflict["field"] for conflict in past.store.report(SPACE, MAIN).conflicts}
