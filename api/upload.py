@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from falcon.asgi import Request
+from falcon.asgi.multipart import BodyPart
 from falcon.errors import MediaMalformedError, MultipartParseError
 from falcon.media.multipart import MultipartFormHandler
 
@@ -35,12 +36,17 @@ async def _read_form(req: Request, limit: int) -> Upload:
     handler.parse_options.max_body_part_buffer_size = limit
     if (req.content_length or 0) > limit:
         raise ApiError(413, "body_too_large", f"The file is larger than {limit:,} bytes.")
-    try:
-        async for part in await handler.deserialize_async(req.stream, req.content_type, req.content_length):
-            if part.name == "file":
-                return Upload(part.secure_filename if part.filename else "", await part.get_data())
+    try:  # to its very end: of a form that was cut off nothing is taken
+        form = await handler.deserialize_async(req.stream, req.content_type, req.content_length)
+        found = [await _take(part) async for part in form if part.name == "file"]
     except (MultipartParseError, MediaMalformedError, UnicodeDecodeError) as ex:
         raise bad_request(
-            "The multipart form cannot be read; send the file as its field 'file'.", "malformed_form"
+            "The multipart form cannot be read, or was cut off; send the file as its field 'file'.", "malformed_form"
         ) from ex
-    raise bad_request("The form has no field 'file'.", "malformed_form")
+    if len(found) != 1:
+        raise bad_request(f"The form must have one field 'file'; it has {len(found) or 'none'}.", "malformed_form")
+    return found[0]
+
+
+async def _take(part: BodyPart) -> Upload:
+    return Upload(part.secure_filename if part.filename else "", await part.get_data())

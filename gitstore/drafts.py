@@ -53,11 +53,23 @@ class DraftState:
 
 
 def read_draft(repository: Repository, name: DraftName) -> DraftState:
-    """Read where a draft stands; NotFound where release has no such project."""
+    """Read where a draft stands; NotFound where release has no such project, Broken where its branch is damaged."""
+    release, release_tree = _release(repository, name.project)
+    try:
+        return _read_branch(repository, name, release, release_tree)
+    except Broken as ex:
+        raise Broken(f"{ex} Mend that with Git, or discard the draft {name.draft}: that removes its branch.") from ex
+
+
+def _release(repository: Repository, project: str) -> tuple[CommitId, TreeId]:
     release = repository.release()
-    release_tree = project_tree(repository, release, name.project)
-    if release_tree is None:
-        raise NotFound(f"There is no project {name.project[:60]!r} in this namespace.")
+    tree = project_tree(repository, release, project)
+    if tree is None:
+        raise NotFound(f"There is no project {project[:60]!r} in this namespace.")
+    return release, tree
+
+
+def _read_branch(repository: Repository, name: DraftName, release: CommitId, release_tree: TreeId) -> DraftState:
     ref = repository.ref(name.ref)
     base = repository.merge_base(release, ref) if ref else release
     if base is None:
@@ -132,8 +144,13 @@ def commit_draft(
 
 
 def discard_draft(update: Update, name: DraftName) -> None:
-    """Throw a draft away; NotFound where there is none."""
-    state = read_draft(update, name)
+    """Throw a draft away, also one whose branch is damaged; NotFound where there is none."""
+    _release(update, name.project)
+    try:
+        state = read_draft(update, name)
+    except Broken:
+        update.remove(name.ref, None)
+        return
     end_draft(update, state)
     if state.head is None:
         raise NotFound(f"The project {name.project} has no draft {name.draft}.")

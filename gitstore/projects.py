@@ -63,7 +63,7 @@ def delete_project(compiler: Compiler, update: Update, name: str, author: Author
     if project_tree(update, release, name) is None:
         raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
     published = advance(compiler, update, Step(name, release, None, author, f"Remove the project {name}"))
-    for draft, head in list_drafts(update.path, name).items():
+    for draft in list_drafts(update.path, name):
         with suppress(*AFTER_THE_MOVE):
-            update.remove(draft_ref(name, draft), head)
+            update.remove(draft_ref(name, draft), None)
     return published

@@ -71,15 +71,12 @@ def is_branch_ref(ref: str) -> bool:
     return short and ref.startswith(BRANCH_PREFIX) and check_ref_format(Ref(name))
 
 
-def list_drafts(repository: Path, project: str) -> dict[str, CommitId]:
-    """The drafts of a project by name."""
+def list_drafts(repository: Path, project: str) -> list[str]:
+    """The names of a project's drafts, also of one whose branch is damaged."""
     prefix = f"{DRAFT_PREFIX}{project}/"
-    packed = {ref.removeprefix(prefix): id_ for ref, id_ in _packed_refs(repository).items() if ref.startswith(prefix)}
-    for path in sorted((repository / prefix).glob("*")):
-        found = read_ref(repository, prefix + path.name) if path.suffix != ".lock" else None
-        if found:
-            packed[path.name] = found
-    return packed
+    packed = {ref.removeprefix(prefix) for ref in _packed_refs(repository) if ref.startswith(prefix)}
+    loose = {path.name for path in (repository / prefix).glob("*") if path.suffix != ".lock" and not path.is_dir()}
+    return sorted(packed | loose)
 
 
 def _packed_refs(repository: Path) -> dict[str, CommitId]:
@@ -107,10 +104,10 @@ def move_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId | N
     _sync_folders(repository, ref, is_new=old is None)
 
 
-def remove_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId) -> None:
-    """Remove a ref that still stands at `old`; LostRace where it does not."""
+def remove_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId | None) -> None:
+    """Remove a ref that still stands at `old`, or (None) wherever it stands; LostRace where it stands elsewhere."""
     refs = DiskRefsContainer(repository)
-    name, expected = Ref(ref.encode()), ObjectID(old.encode())
+    name, expected = Ref(ref.encode()), ObjectID(old.encode()) if old else None
     # With packed-refs: a removal that finds it held stops half way, with an older value of the ref in force again.
     done = _swap(repository, lock, (ref, PACKED_REFS), lambda: refs.remove_if_equals(name, expected))
     if not done:

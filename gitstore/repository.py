@@ -342,8 +342,8 @@ class Update(Repository):
         self._writer.sync()
         refs.move_ref(self.path, self._lock, ref, old, new)
 
-    def remove(self, ref: str, old: CommitId) -> None:
-        """Remove a ref that still stands at `old`."""
+    def remove(self, ref: str, old: CommitId | None) -> None:
+        """Remove a ref that still stands at `old`, or (None) whatever it holds."""
         refs.remove_ref(self.path, self._lock, ref, old)
 
 

@@ -89,7 +89,7 @@ class Store(DraftDoors, PublishDoors, StateDoors):
 
     def drafts(self, namespace: str, project: str) -> list[str]:
         """The names of a project's drafts."""
-        return sorted(list_drafts(self.directory.namespace(namespace).repository, project))
+        return list_drafts(self.directory.namespace(namespace).repository, project)
 
     def release(self, namespace: str, project: str, word: str) -> tuple[Version, Release]:
         """The release of any version; NotFound where it is the removal of the project."""

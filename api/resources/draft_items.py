@@ -137,9 +137,9 @@ def _word(req: Request, name: str, words: Mapping[str, str]) -> str:
 
 def _if_match(req: Request) -> str:
     """The one etag of If-Match; empty where there is none, or `*`, which any record has."""
-    header = (req.get_header("If-Match") or "").strip()
-    if header in {"", "*"}:
+    header = req.get_header("If-Match", default="*").strip()
+    if header == "*":
         return ""
-    if header.startswith('"') and header.endswith('"') and header.count('"') == 2:  # noqa: PLR2004 - one quoted tag
+    if header.startswith('"') and header.endswith('"') and header.count('"') == 2 and len(header) > 2:  # noqa: PLR2004 - one quoted tag
         return header.strip('"')
     raise ApiError(400, "bad_header", 'If-Match takes one etag as it was given, such as "0123456789abcdef".')

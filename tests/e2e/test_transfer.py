@@ -52,7 +52,21 @@ def test_a_form_without_the_file_or_with_another_kind_is_refused(place: Place) -
     broken = {"Content-Type": "multipart/form-data; boundary=x"}
     place.refused("POST", "/import", 400, "malformed_form", content=b"--y\r\nnonsense", headers=broken)
     place.ask("POST", "/import", 400, content=b"", headers={"Content-Type": "multipart/form-data"})
+    twice = [("file", ("a.tsv", GOOD.encode())), ("file", ("b.tsv", GOOD.encode()))]
+    place.refused("POST", "/import", 400, "malformed_form", files=twice)
     assert place.get("/draft")["head"] is None
+
+
+def test_a_form_that_was_cut_off_is_refused_wherever_that_was(place: Place) -> None:
+    """Also at the end of a row, where what came looks whole."""
+    disposition = b'Content-Disposition: form-data; name="file"; filename="a.tsv"\r\n\r\n'
+    data = b"--x\r\n" + disposition + GOOD.encode() + b"\r\n--x--\r\n"
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    ends = [data.index(b"\n--x--") + 1, data.rindex(b"--"), *range(0, len(data) - len(b"--\r\n"), 40)]
+    for end in [*ends, len(data) - len(b"--\r\n")]:
+        place.refused("POST", "/import", 400, "malformed_form", content=data[:end], headers=headers)
+    assert place.get("/draft")["head"] is None
+    assert place.ask("POST", "/import", 200, content=data, headers=headers).json()["added"] == 3
 
 
 @pytest.mark.parametrize("name", [b"\xff\xfe.tsv", b"caf\xe9.tsv"])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from content.vocabulary import Kind
+from gitstore.drafts import DraftName
 from gitstore.errors import Broken, NotFound, StoreError
 from gitstore.listing import Query, Span
 from gitstore.store import Store
@@ -133,3 +134,26 @@ def test_a_repository_of_another_format_is_told_and_left_alone(place: Place, ver
     (place.repo / "config").write_text(config)
     place.save(put(redirect("/b")))
     wait_until(lambda: not place.store.failures(), 60, "the failure to be forgotten, which is looked at once a second")
+
+
+@pytest.mark.parametrize("text", ["", "garbage", "1" * 40, "ref: refs/heads/none\n", "{blob}", "{orphan}"])
+def test_a_damaged_draft_is_told_and_can_be_thrown_away(served: Place, text: str) -> None:
+    """It hides neither its project nor the other drafts, and changing or removing the project does not fail for it."""
+    tree = served.git("rev-parse", "release^{tree}")
+    orphan = served.git("-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "Alone", tree)
+    held = text.format(blob=served.git("rev-parse", "release:shop/redirects.yaml"), orphan=orphan)
+    served.save(put(redirect("/fine")))
+    _write(served.repo / "refs/heads/draft/shop/gone", held)
+    gone = DraftName(SHOP, "gone")
+    assert served.store.drafts(SPACE, SHOP) == ["gone", "main"]
+    with pytest.raises(Broken, match="discard the draft gone"):
+        served.store.report(SPACE, gone)
+    served.store.change_project(SPACE, SHOP, {"title": "Today"}, ADA)
+    served.store.discard(SPACE, gone)
+    assert served.store.drafts(SPACE, SHOP) == ["main"]
+    served.publish()
+    assert served.targets() == {"/a": "/new", "/fine": "/new"}
+    (served.repo / "refs/heads/draft/shop").mkdir(parents=True, exist_ok=True)
+    _write(served.repo / "refs/heads/draft/shop/again", held)
+    served.store.delete_project(SPACE, SHOP, ADA)
+    assert served.git("for-each-ref", "refs/heads/draft") == ""
