@@ -16,9 +16,10 @@ PROJECT_ACTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """What can be done in a project, by resource."""
 
-SERVER_ACTIONS: Mapping[str, tuple[str, ...]] = dict.fromkeys(
-    ("namespace", "user", "role", "token", "audit"), _READ_WRITE
-)
+SERVICE_WIDE = frozenset({"user", "role", "token", "audit"})
+"""Resources that belong to no namespace."""
+
+SERVER_ACTIONS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("namespace", *sorted(SERVICE_WIDE)), _READ_WRITE)
 """What can be done to the service as a whole, by resource."""
 
 ACTIONS: Mapping[str, tuple[str, ...]] = {**PROJECT_ACTIONS, **SERVER_ACTIONS}
@@ -114,6 +115,6 @@ def _scope_complaint(grant: Grant) -> str:
         return "A grant for one project names its namespace too."
     if grant.resource == "namespace" and grant.project != EVERY:
         return "A grant on a namespace is for all its projects; leave the project out."
-    if grant.resource in {"user", "role", "token", "audit"} and grant.namespace != EVERY:
+    if grant.resource in SERVICE_WIDE and grant.namespace != EVERY:
         return f"'{grant.resource}' belongs to the whole service; leave namespace and project out."
     return ""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from api.identity.grants import EVERY, Grant, everywhere
+from api.identity.grants import EVERY, SERVICE_WIDE, Grant, everywhere
 from api.state.audit import Actor
 
 _NEVER_IN_AUTHOR = {ord(sign): None for sign in '<>%"\\'}
@@ -53,6 +53,7 @@ class Principal:
         """Tell whether anything may be read in the namespace, or in one project of it."""
         return any(
             grant.action in {EVERY, "read"}
+            and grant.resource not in SERVICE_WIDE
             and grant.namespace in {EVERY, namespace}
             and (not project or grant.project in {EVERY, project})
             for grant in self.grants

@@ -134,3 +134,10 @@ def test_what_anybody_sees_of_a_namespace_is_what_they_may_read_in_it() -> None:
     assert not caller.sees("acme", "docs")
     assert not caller.sees("other")
     assert OPERATOR.sees("anything", "at-all")
+
+
+@pytest.mark.parametrize("resource", ["user", "role", "token", "audit"])
+def test_who_reads_what_belongs_to_the_service_sees_no_namespace_for_that(resource: str) -> None:
+    caller = principal(Grant(EVERY, EVERY, resource, "read"))
+    assert not caller.sees("acme")
+    assert not caller.sees("acme", "shop")
