@@ -8,7 +8,8 @@ from pathlib import Path
 from gitstore.errors import OutOfSpace
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-TEMPORARY_PREFIX = "tmp_waypost_"
+TEMPORARY_PREFIX = "tmp_obj_waypost_"
+"""What a crash leaves of files: a beginning that Git takes for its own too, so that neither fsck nor gc minds them."""
 
 
 def sync_file(path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 
+from gitstore.durable import TEMPORARY_PREFIX
 from tests.e2e.caller import Caller
 from tests.e2e.git import check_repository
 from tests.e2e.world import PASSWORD, Place, World, redirect, world_of
@@ -135,7 +136,7 @@ def check_after(place: Place) -> None:
     assert place.sources()[-1] == "/after"
     check_repository(place.repository)
     data = place.world.service.data
-    assert [str(path) for path in data.rglob("tmp_waypost_*")] == []
+    assert [str(path) for path in data.rglob(f"{TEMPORARY_PREFIX}*")] == []
     assert [str(path) for path in place.repository.rglob("*.lock") if path.name != "waypost.lock"] == []
 
 

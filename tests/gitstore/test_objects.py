@@ -1,11 +1,13 @@
 """Objects on disk: written so that neither a kill nor a power cut can leave half of one, and durable before a ref moves."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 from dulwich.refs import DiskRefsContainer
 
+from gitstore.durable import TEMPORARY_PREFIX
 from gitstore.errors import OutOfSpace
 from gitstore.layout import BlobId
 from gitstore.objects import ObjectWriter
@@ -118,3 +120,15 @@ def test_no_call_writes_a_pack(place: Place) -> None:
         place.publish(put(redirect(f"/{number}")))
     place.store.roll_back(SPACE, SHOP, "1", ADA)
     assert list((place.repo / "objects/pack").glob("*")) == []
+
+
+def test_git_does_not_mind_what_a_kill_leaves(place: Place) -> None:
+    """The half of an object is a temporary file to Git too: fsck is silent about it, and gc takes it away."""
+    blob = ObjectWriter(place.repo).write_blob(b"hello\n")
+    half = _path(place, blob).with_name(f"{TEMPORARY_PREFIX}0123456789abcdef")
+    half.write_bytes(b"x")
+    told = subprocess.run(["git", "fsck"], cwd=place.repo, capture_output=True, text=True, check=True)
+    assert half.name not in told.stderr
+    os.utime(half, (0, 0))
+    place.git("gc", "--quiet", "--prune=now")
+    assert not half.exists()
