@@ -54,21 +54,25 @@ class DraftDoors(Doors):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self._changes: Recent[tuple[str, str, Kind], DraftChanges] = Recent(_DRAFTS_AT_HAND)
+        self._reports: Recent[tuple[str, DraftState], DraftReport] = Recent(_DRAFTS_AT_HAND)
 
     def report(self, namespace: str, name: DraftName) -> DraftReport:
-        """What a draft changes, what is wrong with it, and what conflicts with release."""
+        """What a draft changes, what is wrong with it, and what conflicts with release; kept while neither moves."""
         with self._reading(namespace) as compiler:
             state = read_draft(compiler.repository, name)
-            before, working = self._states(compiler, state)
-            counts = {kind: count(changes) for kind, changes in changes_between(before, working).items()}
-            under_review = read_under_review(compiler, state)
-            files = file_changes(compiler, name.project, state.base_tree, state.tree)
-            try:
-                conflicts = publishing.merge_draft(compiler, state).conflicts
-            except Invalid as ex:
-                return DraftReport(state, counts, ex.problems, (), under_review, files)
-            problems = list(working.problems) if conflicts else check_snapshot(working)
-            return DraftReport(state, counts, problems, conflicts, under_review, files)
+            return self._reports.get((namespace, state), lambda: self._report(compiler, state))
+
+    def _report(self, compiler: Compiler, state: DraftState) -> DraftReport:
+        before, working = self._states(compiler, state)
+        counts = {kind: count(changes) for kind, changes in changes_between(before, working).items()}
+        under_review = read_under_review(compiler, state)
+        files = file_changes(compiler, state.name.project, state.base_tree, state.tree)
+        try:
+            conflicts = publishing.merge_draft(compiler, state).conflicts
+        except Invalid as ex:
+            return DraftReport(state, counts, ex.problems, (), under_review, files)
+        problems = list(working.problems) if conflicts else check_snapshot(working)
+        return DraftReport(state, counts, problems, conflicts, under_review, files)
 
     def under_review(self, namespace: str, name: DraftName) -> UnderReview:
         """A draft as its reviewers see it: its head, its commits and who wrote them, and whether they are asked for."""
