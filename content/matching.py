@@ -5,19 +5,29 @@ source has the request's query comes first, among regexes the longer source, the
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
+from typing import NamedTuple
 
 from content.canonical import canonical_host
 from content.match import Answer, Candidate, Chain, Hop, Match
 from content.pattern import Pattern, PatternRefused, compile_pattern
 from content.patterns import Patterns, Ranked
-from content.record import Redirect
+from content.record import Placed, Redirect
 from content.request import Request, request_for
 from content.rule_book import RuleBook, RuleSource
 from content.template import Template, location_of
 from content.url import WEB_SCHEMES, split_url
 
 __all__ = ["Matcher", "RuleBook", "RuleSource"]
+
+
+class _Compiled(NamedTuple):
+    """A rule with a pattern, ready to be asked."""
+
+    placed: Placed[Redirect]
+    pattern: Pattern
+    template: Template
 
 
 class Matcher:
@@ -28,7 +38,7 @@ class Matcher:
 
     def __init__(self, source: RuleSource) -> None:
         self.source = source
-        self._compiled: dict[int, tuple[Pattern, Template] | None] = {}
+        self._compiled: dict[int, _Compiled | None] = {}
 
     def match(self, request: Request) -> Match | None:
         """The rule that answers the request, or None."""
@@ -87,10 +97,11 @@ class Matcher:
             for position in self.source.redirects_at(key):
                 placed = self.source.redirect(position)
                 yield Match(placed, None, location_of(placed.record.target))
-        if request.host is not None:
-            yield from self._regex_matches(self._patterns.with_host, request.host + request.path)
+        host, path, _ = request
+        if host is not None:
+            yield from self._regex_matches(self._patterns.with_host, host + path)
         if paths:
-            yield from self._regex_matches(self._patterns.without_host, request.path)
+            yield from self._regex_matches(self._patterns.without_host, path)
         for key in keys:
             for position in self.source.pages_at(key):
                 yield Match(None, self.source.page(position))
@@ -102,19 +113,21 @@ class Matcher:
 
     def _regex_matches(self, patterns: Ranked, text: str) -> Iterator[Match]:
         for position in patterns.positions(text):
-            compiled = self._compile(position)
-            captures = compiled[0].captures(text) if compiled else None
-            if compiled and captures is not None:
-                yield Match(self.source.redirect(position), None, compiled[1].expand(captures), captures)
+            compiled = self._compiled[position] if position in self._compiled else self._compile(position)
+            if compiled is None:
+                continue
+            placed, pattern, template = compiled
+            captures = pattern.captures(text)
+            if captures is not None:
+                yield Match(placed, None, template.expand(captures), captures)
 
-    def _compile(self, position: int) -> tuple[Pattern, Template] | None:
-        if position not in self._compiled:
-            record = self.source.redirect(position).record
-            try:
-                self._compiled[position] = compile_pattern(record.source), Template.parse(record.target)
-            except PatternRefused:
-                self._compiled[position] = None
-        return self._compiled[position]
+    def _compile(self, position: int) -> "_Compiled | None":
+        placed = self.source.redirect(position)
+        compiled = None
+        with suppress(PatternRefused):
+            compiled = _Compiled(placed, compile_pattern(placed.record.source), Template.parse(placed.record.target))
+        self._compiled[position] = compiled
+        return compiled
 
     @cached_property
     def _patterns(self) -> Patterns:

@@ -11,6 +11,8 @@ SOURCE_LIMIT = 2048
 _PATTERN_MEMORY = 1 << 20
 SET_MEMORY = 256 << 20  # with RE2's default of 8 MiB a set of 10,000 patterns does not compile
 _KEPT_SETS = 4
+_ANYWHERE = re2._Anchor.UNANCHORED  # type: ignore[attr-defined]  # noqa: SLF001 - the types do not know what `_match` takes
+_NOWHERE = (-1, -1)
 _HALF_CHARACTER = re.compile(r"(?<!\\)(?:\\\\)*\\C")
 
 
@@ -21,20 +23,22 @@ class PatternRefused(ValueError):
 class Pattern:
     """One compiled regular expression; texts are canonical, so ASCII."""
 
-    __slots__ = ("_regexp", "groups", "source")
+    __slots__ = ("_match", "_regexp", "groups", "source")
 
     def __init__(self, source: str, regexp: "re2._Regexp[str]") -> None:
         self.source = source
         self.groups: int = regexp.groups
         self._regexp = regexp
+        # The binding itself, without the objects that the library makes of a match: 1.3 microseconds, not 6.
+        self._match = regexp._regexp.Match  # type: ignore[attr-defined]  # noqa: SLF001 - it has no public name
 
     def captures(self, text: str) -> tuple[str | None, ...] | None:
         """What each group caught (None where it took no part) at the first match anywhere; None: no match."""
-        # bytes take 1.1 microseconds where str takes 3.0: no offsets have to be translated
-        found = self._regexp.search(text.encode())
-        if found is None:
+        encoded = text.encode()
+        spans = self._match(_ANYWHERE, encoded, 0, len(encoded))
+        if spans[0] == _NOWHERE:
             return None
-        return tuple(None if caught is None else caught.decode() for caught in found.groups(None))
+        return tuple([None if begin < 0 else encoded[begin:end].decode() for begin, end in spans[1:]])
 
     def occurrences(self, text: str) -> Iterator[tuple[int, int, tuple[str | None, ...]]]:
         """Every match in any text, from the left: where it begins and ends, and what its groups caught."""
@@ -103,19 +107,20 @@ class PatternSet:
     def candidates(self, text: str) -> list[int]:
         """The numbers of the sources that match anywhere in the text, ascending."""
         encoded = text.encode()
-        found = [numbers[index] for numbers, part in self._parts for index in _matches(part, encoded)]
-        return sorted(found)
+        found: list[int] = []
+        for numbers, part in self._parts:
+            # the stubs say bool; the binding gives the list of indexes, or None where there is none
+            indexes = cast("list[int] | None", part.Match(encoded))
+            if indexes:
+                found += [numbers[index] for index in indexes]
+        found.sort()
+        return found
 
 
 @lru_cache(_KEPT_SETS)
 def pattern_set(sources: tuple[str, ...]) -> PatternSet:
     """The set of these sources; most publishes change no pattern, and compiling 10,000 takes 80 ms."""
     return PatternSet(sources)
-
-
-def _matches(part: re2.Set, text: bytes) -> list[int]:
-    # the stubs say bool; the binding gives the list of indexes, or None where there is none
-    return cast("list[int] | None", part.Match(text)) or []
 
 
 def _compiled_parts(usable: Sequence[tuple[int, str]], memory: int) -> Iterator[tuple[list[int], re2.Set]]:

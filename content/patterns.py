@@ -44,10 +44,10 @@ class Ranked:
         self._positions = [position for position, _ in ranked]
         self._set = pattern_set(tuple(source for _, source in ranked))
 
-    def positions(self, text: str) -> Iterator[int]:
+    def positions(self, text: str) -> list[int]:
         """The positions of the rules whose pattern matches the text, best first."""
-        return (self._positions[number] for number in self._set.candidates(text)) if self._positions else iter(())
+        return [self._positions[number] for number in self._set.candidates(text)]
 
     def has(self, text: str) -> bool:
         """Tell whether a pattern may match the text."""
-        return bool(self._positions and self._set.candidates(text))
+        return bool(self._set.candidates(text))

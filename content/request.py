@@ -6,6 +6,11 @@ from typing import NamedTuple
 from content.canonical import canonical_host, canonical_path, split_host
 from content.url import WEB_SCHEMES, split_url
 
+_PATH_CHARACTER = r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]]"
+_PLAIN = re.compile(
+    rf"(?:https?://([a-z0-9._-]+)(?=[/?]|\Z)({_PATH_CHARACTER}*)|(/(?!/){_PATH_CHARACTER}*))(?:\?((?:{_PATH_CHARACTER}|\?)*))?"
+)
+"""URLs in which nothing has to be decoded, encoded or dropped, but for what is wrong with a host."""
 NOT_TEXT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 """What no URL may hold: control characters (C0, DEL, C1) and halves of surrogate pairs."""
 
@@ -35,6 +40,9 @@ def parse_request(url: str) -> Request:
     """
     if len(url) > URL_LIMIT:
         raise ValueError(f"a URL has at most {URL_LIMIT} characters; this one has {len(url)}")
+    if plain := _PLAIN.fullmatch(url):
+        named, after, path, query = plain.groups()
+        return Request(canonical_host(named), after or "/", query) if named else Request(None, path, query)
     if NOT_TEXT.search(url):
         raise ValueError("a URL cannot hold control characters")
     scheme, authority, rest = parts = split_url(url)

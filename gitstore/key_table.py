@@ -52,10 +52,13 @@ def patched_table(table: memoryview, at: int, old: Held, new: Held) -> bytes:
 
 def find_positions(table: Sequence[int], key: str) -> list[int]:
     """The positions whose key has the same hash, in order."""
+    if not table:
+        return []
     base = key_base(key)
     found = []
+    last, size = base | _MASK, len(table)
     at = bisect_left(table, base)
-    while at < len(table) and table[at] <= base | _MASK:
-        found.append(table[at] & _MASK)
+    while at < size and (entry := table[at]) <= last:
+        found.append(entry & _MASK)
         at += 1
     return found

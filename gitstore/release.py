@@ -28,6 +28,7 @@ from gitstore.sections import load_sections
 FORMAT = "2"
 """Part of every file name: raise it when the file's content or its meaning changes."""
 _KEPT_PATTERNS = 2
+_IDENTITY = {Kind.REDIRECTS: "source", Kind.PAGES: "path"}
 
 
 def release_path(folder: Path, tree: TreeId) -> Path:
@@ -50,6 +51,8 @@ class Listing:
         self._offsets: Sequence[int] = sections[f"{kind}.offsets"].cast("Q")
         self.keys = sections[f"{kind}.keys"].cast("Q")
         self._lines = sections[f"{kind}.lines"].cast("I")
+        self._identity = _IDENTITY[kind]
+        self._begins = [f'{{"type":"{type_}","{self._identity}":'.encode() for type_ in ("BASIC", "BASIC_HOST")]
         self._files: list[str] = [f"{project}/{path}" for path, _, _ in meta["files"]]
         self._starts: list[int] = list(accumulate((count for _, count, _ in meta["files"]), initial=0))
         self._bases: list[int] = list(accumulate((size for _, _, size in meta["files"]), initial=0))
@@ -76,8 +79,27 @@ class Listing:
 
     def item(self, position: int) -> dict[str, Any]:
         """One item's fields."""
-        found: dict[str, Any] = orjson.loads(self.window(position, 1)[0])
+        found: dict[str, Any] = orjson.loads(self._item(position))
         return found
+
+    def _item(self, position: int) -> memoryview:
+        file = bisect_right(self._starts, position) - 1
+        base, following = self._bases[file], position + 1
+        end = self._bases[file + 1] if following == self._starts[file + 1] else base + self._offsets[following]
+        return self.items[base + self._offsets[position] : end - 1]
+
+    def positions(self, key: str) -> Sequence[int]:
+        """The positions of the exact records that have this key, in file order."""
+        found = find_positions(self.keys, key)
+        return [position for position in found if self._has(position, key)] if found else found
+
+    def _has(self, position: int, key: str) -> bool:
+        """Tell whether the key is the record's and no collision; a canonical spelling is seen without parsing."""
+        spelt = self._begins[not key.startswith("/")] + orjson.dumps(key)
+        if self._item(position)[: len(spelt)] == spelt:
+            return True
+        item = self.item(position)
+        return exact_key(item["type"].endswith("_HOST"), item[self._identity]) == key
 
     def place(self, position: int) -> tuple[str, int]:
         """The file (path in the namespace) and line of an item."""
@@ -98,6 +120,7 @@ class Release:
         self._patterns = sections["patterns"]
         self._hosts: list[str] = meta["hosts"]
         self.listings = {kind: Listing(project, kind, meta[kind.value], sections) for kind in Kind}
+        self._redirects, self._pages = self.listings[Kind.REDIRECTS], self.listings[Kind.PAGES]
 
     @cached_property
     def matcher(self) -> Matcher:
@@ -120,22 +143,20 @@ class Release:
 
     def redirects_at(self, key: str) -> Sequence[int]:
         """The positions of the exact redirects that have this key, in file order."""
-        listing = self.listings[Kind.REDIRECTS]
-        return [at for at in find_positions(listing.keys, key) if _exact_key(listing.item(at), "source") == key]
+        return self._redirects.positions(key)
 
     def pages_at(self, key: str) -> Sequence[int]:
         """The positions of the pages that have this key, in file order."""
-        listing = self.listings[Kind.PAGES]
-        return [at for at in find_positions(listing.keys, key) if _exact_key(listing.item(at), "path") == key]
+        return self._pages.positions(key)
 
     def redirect(self, position: int) -> Placed[Redirect]:
         """One redirect with its place."""
-        listing = self.listings[Kind.REDIRECTS]
+        listing = self._redirects
         return Placed(redirect_of(listing.item(position)), *listing.place(position), position)
 
     def page(self, position: int) -> Placed[Page]:
         """One page with its place."""
-        listing = self.listings[Kind.PAGES]
+        listing = self._pages
         return Placed(page_of(listing.item(position)), *listing.place(position), position)
 
     def patterns(self) -> Patterns:
@@ -150,7 +171,3 @@ class Release:
 @lru_cache(_KEPT_PATTERNS)
 def _patterns(rows: bytes) -> Patterns:
     return Patterns((position, RedirectType[type_], source) for position, type_, source in orjson.loads(rows))
-
-
-def _exact_key(item: dict[str, Any], name: str) -> str:
-    return exact_key(item["type"].endswith("_HOST"), item[name])

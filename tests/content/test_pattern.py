@@ -18,6 +18,13 @@ def test_a_pattern_searches_anywhere_and_gives_what_its_groups_caught() -> None:
     assert compile_pattern("^a$").captures("a") == ()
 
 
+@given(regexes, st.text("ab/.é", max_size=8))
+def test_the_first_of_all_matches_is_the_one_that_is_given(source: str, text: str) -> None:
+    pattern = compile_pattern(source)
+    first = next(pattern.occurrences(text), None)
+    assert pattern.captures(text) == (first and first[2])
+
+
 @pytest.mark.parametrize(
     ("source", "reason"),
     [

@@ -53,6 +53,32 @@ def test_any_text_is_a_request_or_a_value_error(url: str) -> None:
     assert request.text.isascii()
 
 
+_urls = st.builds(
+    "".join,
+    st.tuples(
+        st.sampled_from(["", "", "https://", "http://", "HTTPS://", "//"]),
+        st.sampled_from(
+            ["", "a.example", "a_b.example", "A.example", "a.example:80", "a.example.", "-a", "a..b", "a@b"]
+        ),
+        st.lists(
+            st.sampled_from(["/", "//", "a", ":", "[", "é", "%41", "%2f", "?", "??", "?a=1", "\\"]), max_size=5
+        ).map("".join),
+    ),
+)
+
+
+@given(_urls)
+def test_a_fragment_changes_nothing(url: str) -> None:
+    """Nor how the text is read: a URL without one, with nothing to decode, is taken apart by one pattern."""
+    try:
+        request = parse_request(url + "#top")
+    except ValueError:
+        with pytest.raises(ValueError, match=r"[a-z]+ [a-z]+"):
+            parse_request(url)
+        return
+    assert parse_request(url) == request
+
+
 @given(paths, queries, st.sampled_from(["", *HOSTS]))
 def test_the_key_of_a_source_stands_for_the_request_that_equals_it(path: str, query: str, host: str) -> None:
     source = host + path + query
