@@ -12,7 +12,7 @@ from falcon.media import Handlers, JSONHandler
 from api.collaborators import Collaborators
 from api.companions import Companions
 from api.edge import Edge
-from api.express import Express, send_answer
+from api.express import Express
 from api.forwarding import Forwarding
 from api.guard import Guard
 from api.handlers import add_handlers
@@ -33,6 +33,7 @@ class Service(falcon.asgi.App[Any, Any]):
     forwarding: Forwarding
     meter: Meter
     express: Express | None = None
+    """What each connection asks first, before there is a request for `__call__`."""
     leaving: tuple[Callable[[], None], ...] = ()
     """Told as soon as the worker shall end, while its last requests still go on."""
 
@@ -44,11 +45,6 @@ class Service(falcon.asgi.App[Any, Any]):
             _shorten_target(scope)
         if self.forwarding and scope["type"] == "http":
             self.forwarding.apply(scope)
-        if self.express and scope["type"] == "http" and scope["method"] == "GET":
-            answer = self.express.answer(scope)
-            if answer:
-                await send_answer(answer, send)
-                return
         if scope["type"] != "http" or scope["method"] in _BODILESS:
             await super().__call__(scope, receive, send)
             return

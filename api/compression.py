@@ -2,6 +2,7 @@
 
 import zlib
 from collections import OrderedDict
+from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from gitstore.release import Release
 MIN_SIZE = 1024
 """Bytes below which compressing costs more than it saves."""
 _KEPT_BYTES = 32 * 1024 * 1024
+_KEPT_HEADERS = 128
 _LEVEL = 6
 _GZIP = 31
 """zlib's window bits for a gzip header; it writes no time, so the same window gives the same bytes."""
@@ -52,6 +54,7 @@ class Compressed:
                 self._size -= len(self._kept.popitem(last=False)[1][1])
 
 
+@lru_cache(_KEPT_HEADERS)
 def accepts_gzip(header: str | None) -> bool:
     """Tell whether an Accept-Encoding welcomes gzip."""
     if not header:

@@ -13,10 +13,16 @@ from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import Any
 
-from gunicorn.asgi.protocol import ASGIProtocol  # type: ignore[import-untyped]  # gunicorn has no types
+from gunicorn.asgi import protocol  # type: ignore[import-untyped]  # gunicorn has no types
+
+from api.express import Told
 
 LEAST_RATE = 512
 """Bytes a second that a client must take while an answer waits to be sent."""
+
+_VERSION = (1, 1)
+_SMALL = 16 * 1024
+"""Bytes of a body that are sent with its head in one piece: copying them costs less than another piece would."""
 
 _SENTENCES: dict[int, tuple[str, str]] = {
     400: ("malformed_request", "The request is not well-formed HTTP."),
@@ -29,7 +35,7 @@ _SENTENCES: dict[int, tuple[str, str]] = {
 _OTHER = ("refused", "The request is refused.")
 
 
-class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
+class Connection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
     """A connection that ends when its client is too slow."""
 
     _deadline: asyncio.TimerHandle | None = None
@@ -85,6 +91,34 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
         """Tell whether the connection ends with this answer, which then says so."""
         return self.worker.ending or bool(super()._will_close(request, response_requires_close))
 
+    async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
+        """Answer a request, and tell whether the connection stays; what is plain needs no task and no application."""
+        express = self.app.express
+        told = None
+        if express and request.method == "GET" and request.version == _VERSION:
+            told = express.answer(request.path, request.raw_path, request.query, request.headers_bytes)
+        if told is None:
+            return bool(await super()._serve_http_request(request, sockname, peername))
+        closes = self._will_close(request, response_requires_close=False)
+        await self._send(told, closes=closes)
+        return not closes
+
+    async def _send(self, told: Told, *, closes: bool) -> None:
+        """Send an answer, and wait while the client takes no more; one that has sent several requests waits its turn."""
+        answer = told.answer
+        last = b"connection: close\r\n\r\n" if closes else b"\r\n"
+        head = b"".join((answer.head, told.line, *_own_lines(), last))
+        if answer.size <= _SMALL:
+            self._safe_write(b"".join((head, *answer.reply.body)))
+        else:
+            self._safe_write(head)
+            for piece in answer.reply.pieces():
+                self._safe_write(piece)
+                if self._flow_control.write_paused:
+                    await self._flow_control.drain()
+        if self._callback_parser.remaining():
+            await asyncio.sleep(0)
+
     def _headers_late(self) -> None:
         self._deadline = None
         self._keepalive_timeout()  # closes, and wakes the task that waits for a request
@@ -121,6 +155,11 @@ class Connection(ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
         """Refuse what never reached the application, in the application's shape and without quoting the request."""
         self.app.meter.tally.add_unread(status)
         self._safe_write(refusal(status, tuple(extra_headers)))
+
+
+def _own_lines() -> tuple[bytes, bytes]:
+    """The lines that gunicorn adds to every answer; it renews the date once a second."""
+    return protocol._CACHED_SERVER_HEADER, protocol._get_cached_date_header()  # noqa: SLF001 - they have no other names
 
 
 def refusal(status: int, headers: Sequence[tuple[str, str]] = ()) -> bytes:

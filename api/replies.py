@@ -116,6 +116,8 @@ def is_known(version: str, known: str | None) -> bool:
     """Tell whether If-None-Match names this version, in whichever encoding; compared weakly (RFC 9110 13.1.2)."""
     if not known:
         return False
+    if known == f'"{version}"':
+        return True
     given = {part.strip().removeprefix("W/").strip('"').removesuffix("-gzip") for part in known.split(",")}
     return version in given or "*" in given
 

@@ -40,6 +40,7 @@ def load_answer(path: Path) -> Answer:
 class Bare:
     """The application: two messages, made beforehand."""
 
+    express = None
     leaving = ()
     """What our server calls when it ends: nothing waits here."""
 

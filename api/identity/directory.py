@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from api import logs
 from api.errors import Unauthenticated
@@ -16,7 +17,7 @@ from api.identity import api_token, jwt_token
 from api.identity.jwt_token import TokenUse
 from api.identity.keyring import KeyRefused, Keyring
 from api.identity.principal import Principal
-from api.identity.table import Table, read_table
+from api.identity.table import Entry, Table, read_table
 from api.state.database import Database
 from api.state.errors import StateBroken
 from api.state.generation import GenerationFile, Stamp, read_generation
@@ -30,6 +31,13 @@ USE_INTERVAL = timedelta(minutes=1)
 """How often the last use of a token is noted."""
 
 _log = logs.logger("directory")
+
+
+class Pass(NamedTuple):
+    """An API token that was admitted; it holds no longer than the table in which it was found."""
+
+    table: Table
+    entry: Entry
 
 
 class Directory:
@@ -89,11 +97,17 @@ class Directory:
             raise Unauthenticated
         return principal.in_session(claims.session)
 
-    def admit(self, value: str) -> Principal | None:
-        """The principal of a live API token; None for anything that needs a second look, or a reload first."""
-        if self._table is None or not self.fresh():
+    def admit(self, value: str) -> Pass | None:
+        """A pass for a live API token; None for anything that needs a second look, or a reload first."""
+        table = self._table
+        if table is None or not self.fresh():
             return None
-        return self._live(self._table, value)
+        entry = self._live(table, value)
+        return None if entry is None else Pass(table, entry)
+
+    def admits(self, known: Pass) -> bool:
+        """Tell whether a token that was admitted before still is: all that `admit` looks at, without its hash."""
+        return known.table is self._table and self.fresh() and self._lives(known.entry)
 
     def take_uses(self) -> dict[int, datetime]:
         """When API tokens were last used, by id, of those that were used since the last call."""
@@ -101,18 +115,22 @@ class Directory:
         return uses
 
     def _by_api_token(self, table: Table, value: str) -> Principal:
-        principal = self._live(table, value) if api_token.is_well_formed(value) else None
-        if principal is None:
+        entry = self._live(table, value) if api_token.is_well_formed(value) else None
+        if entry is None:
             raise Unauthenticated
-        return principal
-
-    def _live(self, table: Table, value: str) -> Principal | None:
-        entry = table.tokens.get(api_token.digest(value))
-        now = self._clock()
-        if entry is None or (entry.expires_at is not None and entry.expires_at <= now):
-            return None
-        self._note_use(entry.principal.id, now)
         return entry.principal
+
+    def _live(self, table: Table, value: str) -> Entry | None:
+        entry = table.tokens.get(api_token.digest(value))
+        return entry if entry and self._lives(entry) else None
+
+    def _lives(self, entry: Entry) -> bool:
+        """Tell whether the token has not expired, and note that it is used."""
+        now = self._clock()
+        if entry.expires_at is not None and entry.expires_at <= now:
+            return False
+        self._note_use(entry.principal.id, now)
+        return True
 
     def _note_use(self, number: int, now: datetime) -> None:
         noted = self._noted.get(number)

@@ -167,7 +167,7 @@ def test_only_a_live_token_of_a_fresh_table_is_admitted_without_a_second_look(he
     directory.reload()
     found = directory.admit(token)
     assert found is not None
-    assert found.name == "ci"
+    assert found.entry.principal.name == "ci"
     assert directory.take_uses() == {1: START}
     for other in ("", "x", access, token[:-1], token + "0"):
         assert directory.admit(other) is None
@@ -181,6 +181,31 @@ def test_only_a_live_token_of_a_fresh_table_is_admitted_without_a_second_look(he
     assert directory.admit(token) is None
     directory.reload()
     assert directory.admit(token) is None
+
+
+def test_a_pass_holds_exactly_as_long_as_its_token_is_admitted(here: World, tmp_path: Path) -> None:
+    steady = SteadyClock()
+    directory = directory_of(here, tmp_path, steady)
+    token = here.token("redirect:read", expires_at=START + timedelta(hours=1))
+    directory.reload()
+    known = directory.admit(token)
+    assert known is not None
+    assert directory.take_uses() == {1: START}
+    here.clock.advance(seconds=USE_INTERVAL.total_seconds())
+    assert directory.admits(known)
+    assert directory.take_uses() == {1: START + USE_INTERVAL}
+    steady.now += FLOOR
+    assert not directory.admits(known)
+    directory.reload()
+    assert directory.admits(known)
+    here.clock.advance(hours=1)
+    assert not directory.admits(known)
+    here.clock.advance(hours=-1)
+    assert directory.admits(known)
+    here.services.tokens.remove(OPERATOR, 1)
+    assert not directory.admits(known)
+    directory.reload()
+    assert not directory.admits(known)
 
 
 def test_the_last_use_of_a_token_is_noted_once_a_minute(here: World) -> None:
