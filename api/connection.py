@@ -10,6 +10,7 @@ import json
 import socket
 import struct
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -23,6 +24,8 @@ LEAST_RATE = 512
 _VERSION = (1, 1)
 _SMALL = 16 * 1024
 """Bytes of a body that are sent with its head in one piece: copying them costs less than another piece would."""
+_ONE_PIECE = 512 * 1024
+"""Bytes of a body that are handed over at once, all pieces of it for one call of the system."""
 
 _SENTENCES: dict[int, tuple[str, str]] = {
     400: ("malformed_request", "The request is not well-formed HTTP."),
@@ -110,12 +113,16 @@ class Connection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has n
         head = b"".join((answer.head, told.line, *_own_lines(), last))
         if answer.size <= _SMALL:
             self._safe_write(b"".join((head, *answer.reply.body)))
+        elif answer.size <= _ONE_PIECE:
+            with suppress(OSError, RuntimeError):  # the client has gone
+                self.transport.writelines((head, *answer.reply.body))
         else:
             self._safe_write(head)
             for piece in answer.reply.pieces():
                 self._safe_write(piece)
-                if self._flow_control.write_paused:
-                    await self._flow_control.drain()
+                await self._flow_control.drain()
+        if self._flow_control.write_paused:
+            await self._flow_control.drain()
         if self._callback_parser.remaining():
             await asyncio.sleep(0)
 

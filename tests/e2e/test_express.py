@@ -1,12 +1,15 @@
 """The express lane answers plain reads just as the framework does, and leaves the rest to it."""
 
 import gzip
+import re
+import socket
 from collections.abc import Mapping
+from contextlib import closing
 
 import httpx
 import pytest
 
-from tests.e2e.wire import send_raw
+from tests.e2e.wire import parse_answer, send_raw
 from tests.e2e.world import Place
 
 OWN = {"x-request-id", "date"}
@@ -130,3 +133,26 @@ def test_a_header_that_comes_twice_is_answered_the_same_by_both(shop: Place, twi
     other = send_raw(shop.world.service, "GET", target, {**headers, **BY_THE_FRAMEWORK})
     assert shown(plain) == shown(other)
     assert plain.status_code in {200, 400, 401, 304}
+
+
+def test_requests_that_are_sent_without_waiting_are_answered_in_turn(shop: Place) -> None:
+    """Those that the lane takes on itself, and those that it leaves to the framework; the last one ends the connection."""
+    tails = ["/redirects?limit=0", "/redirects", "/redirects?limit=7", "/pages", "/draft", "/version"] * 20
+    common = f"Host: localhost\r\nAuthorization: Bearer {shop.root.token}\r\n"
+    lines = [f"GET {shop.path}{tail} HTTP/1.1\r\n{common}" for tail in tails]
+    lines[-1] += "Connection: close\r\n"
+    expected = [send_raw(shop.world.service, "GET", f"{shop.path}{tail}".encode(), _bearer(shop)) for tail in tails[:6]]
+    with closing(socket.create_connection(("127.0.0.1", shop.world.service.port), timeout=60)) as connection:
+        connection.sendall("\r\n".join([*lines, ""]).encode())
+        data = b"".join(iter(lambda: connection.recv(65536), b""))
+    for turn, tail in enumerate(tails):
+        head, _, rest = data.partition(b"\r\n\r\n")
+        size = int(re.findall(rb"(?i)content-length: (\d+)", head)[0])
+        found, data = parse_answer("GET", tail.encode(), head + b"\r\n\r\n" + rest[:size]), rest[size:]
+        assert (found.status_code, found.content) == (expected[turn % 6].status_code, expected[turn % 6].content)
+        assert ("close" in found.headers.get("connection", "")) is (turn == len(tails) - 1)
+    assert data == b""
+
+
+def _bearer(shop: Place) -> dict[str, str]:
+    return {"Authorization": f"Bearer {shop.root.token}"}
