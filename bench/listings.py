@@ -54,6 +54,10 @@ _QUESTIONS = (
     _Asked("all at once", {"q": "legacy", "type": "BASIC", "status": "302", "sort": "-target"}),
     _Asked("last page", {"offset": MANY - _WINDOW}, _ALL),
     _Asked("last page, q that all have, sort=target", {"offset": MANY - _WINDOW, "q": "/", "sort": "target"}, _ALL),
+    _Asked(
+        "page in the middle, q that all have, sort=-target", {"offset": MANY // 2, "q": "/", "sort": "-target"}, _ALL
+    ),
+    _Asked("change=changed, sort=-target", {"change": "changed", "sort": "-target"}, FEW),
     _Asked("500 items, sort=source", {"limit": 500, "sort": "source"}, _ALL),
 )
 
@@ -70,8 +74,12 @@ def measure(bench: Workbench) -> Iterator[Figure]:
         yield Figure("first sorted list after the start", lists.cost({"sort": "source"}), "ms")
         for asked in _QUESTIONS:
             yield _figure(asked.what, [lists.cost(asked.query, asked.total) for _ in bench.turns(_TURNS, 5)])
-        yield from _after_edits(bench, lists, site.rules, "")
-        yield from _after_edits(bench, _Lists(service, client, _NEW, DEFAULT_DRAFT), site.rules, ", all 100,000 new")
+        yield from _after_edits(bench, lists, lists, site.rules, "")
+        with site.serving() as other, other.as_token(site.admin) as elsewhere:
+            editor = _Lists(other, elsewhere, BIG, _DRAFT)
+            yield from _after_edits(bench, lists, editor, site.rules, " by another worker")
+        new = _Lists(service, client, _NEW, DEFAULT_DRAFT)
+        yield from _after_edits(bench, new, new, site.rules, ", all 100,000 new")
 
 
 def _figure(what: str, taken: list[float]) -> Figure:
@@ -79,13 +87,15 @@ def _figure(what: str, taken: list[float]) -> Figure:
     return Figure(f"draft list of 100,000: {what}", median(taken), "ms", at_most(_MOST), detail)
 
 
-def _after_edits(bench: Workbench, lists: "_Lists", rules: Sequence[Redirect], note: str) -> Iterator[Figure]:
+def _after_edits(
+    bench: Workbench, lists: "_Lists", editor: "_Lists", rules: Sequence[Redirect], note: str
+) -> Iterator[Figure]:
     """The first page after one edit, each time of another file."""
     for what, query in {"plain": {}, "q": {"q": "legacy"}, "sort=source": {"sort": "source"}}.items():
         lists.cost(query)
         taken = []
         for turn, rule in zip(bench.turns(_TURNS, 10), spread(rules, _TURNS), strict=False):
-            lists.edit(rule, turn)
+            editor.edit(rule, turn)
             taken.append(lists.cost(query))
         yield _figure(f"{what}, first after an edit{note}", taken)
 
