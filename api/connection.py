@@ -96,15 +96,23 @@ class Connection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has n
 
     async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
         """Answer a request, and tell whether the connection stays; what is plain needs no task and no application."""
-        express = self.app.express
-        told = None
-        if express and request.method == "GET" and request.version == _VERSION:
-            told = express.answer(request.path, request.raw_path, request.query, request.headers_bytes)
+        told = self._plain_answer(request)
         if told is None:
             return bool(await super()._serve_http_request(request, sockname, peername))
         closes = self._will_close(request, response_requires_close=False)
-        await self._send(told, closes=closes)
+        if not self._closed:
+            await self._send(told, closes=closes)
         return not closes
+
+    def _plain_answer(self, request: Any) -> Told | None:
+        express = self.app.express
+        if express is None or request.method != "GET" or request.version != _VERSION:
+            return None
+        try:
+            told: Told | None = express.answer(request.path, request.raw_path, request.query, request.headers_bytes)
+        except OSError:  # the framework meets it too, and says so
+            return None
+        return told
 
     async def _send(self, told: Told, *, closes: bool) -> None:
         """Send an answer, and wait while the client takes no more; one that has sent several requests waits its turn."""
@@ -119,6 +127,8 @@ class Connection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has n
         else:
             self._safe_write(head)
             for piece in answer.reply.pieces():
+                if self._closed:
+                    return
                 self._safe_write(piece)
                 await self._flow_control.drain()
         if self._flow_control.write_paused:

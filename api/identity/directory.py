@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
+from weakref import ReferenceType, ref
 
 from api import logs
 from api.errors import Unauthenticated
@@ -34,9 +35,9 @@ _log = logs.logger("directory")
 
 
 class Pass(NamedTuple):
-    """An API token that was admitted; it holds no longer than the table in which it was found."""
+    """An API token that was admitted; it holds no longer than the table in which it was found, and does not keep that."""
 
-    table: Table
+    table: ReferenceType[Table]
     entry: Entry
 
 
@@ -103,11 +104,12 @@ class Directory:
         if table is None or not self.fresh():
             return None
         entry = self._live(table, value)
-        return None if entry is None else Pass(table, entry)
+        return None if entry is None else Pass(ref(table), entry)
 
     def admits(self, known: Pass) -> bool:
         """Tell whether a token that was admitted before still is: all that `admit` looks at, without its hash."""
-        return known.table is self._table and self.fresh() and self._lives(known.entry)
+        table = self._table
+        return table is not None and known.table() is table and self.fresh() and self._lives(known.entry)
 
     def take_uses(self) -> dict[int, datetime]:
         """When API tokens were last used, by id, of those that were used since the last call."""

@@ -20,7 +20,7 @@ class Entry:
     expires_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Table:
     """Tokens by the hash of their value, users by id, and the sessions that ended early; never changed, only replaced."""
 

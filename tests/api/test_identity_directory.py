@@ -206,6 +206,7 @@ def test_a_pass_holds_exactly_as_long_as_its_token_is_admitted(here: World, tmp_
     assert not directory.admits(known)
     directory.reload()
     assert not directory.admits(known)
+    assert known.table() is None  # those who keep passes do not keep what was true before
 
 
 def test_the_last_use_of_a_token_is_noted_once_a_minute(here: World) -> None:
