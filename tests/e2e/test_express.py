@@ -11,6 +11,7 @@ import pytest
 
 from tests.e2e.wire import parse_answer, send_raw
 from tests.e2e.world import Place
+from tests.service import wait_until
 
 OWN = {"x-request-id", "date"}
 BY_THE_FRAMEWORK = {"X-Request-Id": "by-the-framework"}
@@ -156,3 +157,22 @@ def test_requests_that_are_sent_without_waiting_are_answered_in_turn(shop: Place
 
 def _bearer(shop: Place) -> dict[str, str]:
     return {"Authorization": f"Bearer {shop.root.token}"}
+
+
+@pytest.mark.parametrize("accepted", ["gzip", "identity"])
+@pytest.mark.parametrize("tail", ["/version", "/redirects?limit=3", "/pages"])
+def test_plain_reads_do_not_reach_the_framework(shop: Place, tail: str, accepted: str) -> None:
+    """Which draws the ids of requests, where the lane counts them on from what the worker drew once.
+
+    One request a second does reach it, which looks whether tokens have changed elsewhere.
+    """
+    with httpx.Client(base_url=shop.world.service.url, headers=_bearer(shop), timeout=60) as client:
+        asked = {"Accept-Encoding": accepted}
+        known = {**asked, "If-None-Match": client.get(shop.path + tail, headers=asked).headers["ETag"]}
+
+        def are_counted() -> bool:
+            answers = [client.get(shop.path + tail, headers=headers) for headers in (asked, known, asked)]
+            assert [answer.status_code for answer in answers] == [200, 304, 200]
+            return len({answer.headers["X-Request-Id"][:8] for answer in answers}) == 1
+
+        wait_until(are_counted, 30, "three requests that the lane answers")
