@@ -107,7 +107,13 @@ def review(found: Review) -> dict[str, Any]:
 
 def _opinion(found: Opinion) -> dict[str, Any]:
     said = found.remark
-    return {"by": person(said.person), "at": dump_time(said.at), "note": said.note, "counts": found.counts}
+    return {
+        "by": person(said.person),
+        "at": dump_time(said.at),
+        "note": said.note,
+        "counts": found.counts,
+        "lapsed": found.lapsed,
+    }
 
 
 def remark(found: Remark, head: str | None, identities: Mapping[tuple[str, str], str]) -> dict[str, Any]:
