@@ -65,8 +65,8 @@ def advance(compiler: Compiler, update: Update, step: Step) -> Published:
     if new and step.tree:
         _keep_policy(old, new, changes)
         _compile(compiler, step, (old, new), changes)
-        if step.keeps_policy:
-            must_keep_policy(old, new)
+    if step.keeps_policy:
+        must_keep_policy(old, new)
     counts = {kind: count(of_kind) for kind, of_kind in changes.items()}
     commit = _commit(update, step, _text(compiler, step, before, counts))
     manifest = ensure_manifest(compiler, commit, Made(step.project, (before, step.tree), changes, counts))

@@ -520,3 +520,17 @@ def test_a_draft_that_loosens_the_policy_shows_it_and_needs_more_than_an_approva
         wanted,
         "Publish shop: 1 redirect added, project.yaml changed",
     )
+
+
+def test_a_project_that_wants_approvals_is_not_removed_without_the_grant_to_change_that(
+    world: World, shop: Place
+) -> None:
+    """Else who may publish with an approval only would take everything offline, and begin anew without the policy."""
+    grants = [("project", action) for action in ("read", "write", "publish")]
+    boss = shop.as_(world.holder(*grants, namespace=shop.namespace))
+    refused = boss.refused("DELETE", "?confirm=shop", 403, "forbidden")
+    assert "project:override" in refused["message"]
+    assert shop.get("")["review"] == "required"
+    free = world.place().as_(world.holder(*grants))
+    free.ask("DELETE", "?confirm=shop", 204)
+    shop.as_(world.holder(*grants, ("project", "override"))).ask("DELETE", "?confirm=shop", 204)
