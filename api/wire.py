@@ -179,6 +179,7 @@ def publish_record(found: Publish) -> dict[str, Any]:
         "message": found.message,
         "served": found.served,
         "changes": counts(found.counts),
+        "fileCounts": found.files.wire() if found.files else None,
     }
 
 
@@ -193,7 +194,7 @@ def changes(found: ChangesByKind) -> list[dict[str, Any]]:
 
 
 def files(found: Sequence[FileChange]) -> list[dict[str, Any]]:
-    """Every file without rules that differs."""
+    """Every file that differs beside the rules."""
     return [each.wire() for each in found]
 
 

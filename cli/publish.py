@@ -98,4 +98,5 @@ def print_published(project: str, found: Published, *, as_json: bool) -> None:
         print_json(wire.published(found))
     else:
         print_lines(found.version)
-    print_notes(f"Publish {found.number} of {project}: {count_text(found.counts)}.")
+    beside = "" if any(map(any, found.counts.values())) else "; comments, settings or other files did"
+    print_notes(f"Publish {found.number} of {project}: {count_text(found.counts)}{beside}.")

@@ -8,7 +8,9 @@ from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind
 from gitstore.compiler import Compiler
 from gitstore.counting import counted
+from gitstore.errors import Broken
 from gitstore.file_changes import FileChange, file_changes
+from gitstore.file_counts import FileCounter
 from gitstore.layout import CommitId
 from gitstore.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, ROLLED_BACK_TO, WRITTEN_BY, load_message, signature
 from gitstore.numbering import ensure_manifest, read_index
@@ -21,7 +23,8 @@ from gitstore.versions import Version, VersionIndex
 class Publish:
     """One publish in a history. `author` wrote it (several: between commas), `published_by` made it live; `time` is seconds since 1970.
 
-    `served` is false of one that was pushed by a plain git and found wrong: agents never got it.
+    `served` is false of one that was pushed by a plain git and found wrong: agents never got it. `files` counts the files
+    of the project that differ, whatever is in them; None where a tree is damaged, and only an event is told of it.
     """
 
     version: CommitId
@@ -35,6 +38,7 @@ class Publish:
     message: str
     counts: Mapping[Kind, Counts]
     served: bool
+    files: Counts | None
 
 
 def version_index(compiler: Compiler, project: str) -> VersionIndex:
@@ -47,7 +51,8 @@ def list_publishes(compiler: Compiler, project: str, offset: int, limit: int) ->
     """A window of the history, newest first, and how many publishes there are."""
     index = version_index(compiler, project)
     versions = counted(compiler, project, index, index.window(offset, limit))
-    return [read_publish(compiler, project, index, version) for version in versions], index.last
+    counter = FileCounter(compiler.repository)
+    return [_read(compiler, index, version, counter) for version in versions], index.last
 
 
 def publishes_after(compiler: Compiler, project: str, number: int, limit: int) -> list[tuple[Publish, Version]]:
@@ -55,16 +60,29 @@ def publishes_after(compiler: Compiler, project: str, number: int, limit: int) -
     index = version_index(compiler, project)
     missing = index.last - number
     versions = index.window(max(missing - limit, 0), min(limit, missing))[::-1] if missing > 0 else []
-    return [(_publish(compiler, version, version.counts or {}), version) for version in versions]
+    counter = FileCounter(compiler.repository)
+    return [(_told(compiler, index, version, counter), version) for version in versions]
 
 
 def read_publish(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> Publish:
     """One publish, with who made it and what it says."""
-    counts = version.counts or counted(compiler, project, index, [version])[0].counts or {}
-    return _publish(compiler, version, counts)
+    found = version if version.counts else counted(compiler, project, index, [version])[0]
+    return _read(compiler, index, found, FileCounter(compiler.repository))
 
 
-def _publish(compiler: Compiler, version: Version, counts: Mapping[Kind, Counts]) -> Publish:
+def _read(compiler: Compiler, index: VersionIndex, version: Version, counter: FileCounter) -> Publish:
+    return _publish(compiler, version, counter.between(index.tree_before(version), version.tree))
+
+
+def _told(compiler: Compiler, index: VersionIndex, version: Version, counter: FileCounter) -> Publish:
+    """As `_read`; that a tree of long ago is damaged keeps nobody from hearing of what is published now."""
+    try:
+        return _read(compiler, index, version, counter)
+    except Broken:
+        return _publish(compiler, version, None)
+
+
+def _publish(compiler: Compiler, version: Version, files: Counts | None) -> Publish:
     info = compiler.repository.commit(version.commit)
     text, trailers = load_message(info.message)
     written_by = trailers.get(WRITTEN_BY) or _second_parent_author(compiler.repository, info.parents)
@@ -78,8 +96,9 @@ def _publish(compiler: Compiler, version: Version, counts: Mapping[Kind, Counts]
         trailers.get(OVERRIDE, ""),
         trailers.get(ROLLED_BACK_TO, ""),
         text,
-        counts,
+        version.counts or {},
         not version.refused,
+        files,
     )
 
 
@@ -89,7 +108,7 @@ def publish_changes(compiler: Compiler, project: str, index: VersionIndex, versi
 
 
 def publish_files(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> list[FileChange]:
-    """What a publish changed beside the rules, file by file."""
+    """What a publish changed beside the rules, file by file; see `file_changes`."""
     return file_changes(compiler, project, index.tree_before(version), version.tree)
 
 
