@@ -31,7 +31,8 @@ T = TypeVar("T")
 
 THREADS = 8
 PROCESSES = 2
-"""Both are started when they are needed. No namespace has more than one at work, so that none waits for another's."""
+"""Both are started when they are needed. No namespace has more than one at work, so that none waits for another's; but
+for the moment that a verdict on one of its drafts takes."""
 
 
 @dataclass(slots=True)
@@ -46,6 +47,9 @@ _pools = _Pools()
 
 lane: ContextVar[str] = ContextVar("lane", default="")
 """The namespace that the present request is about: the work that it gives to processes is done one after another."""
+
+JUDGING = "verdicts of "
+"""Before a namespace: a lane beside its own, for what must not wait for a publish that it may stop."""
 
 _lanes: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 

@@ -1,9 +1,10 @@
 """Where the review of a draft stands: worked out from what was said of its commits, and never stored.
 
-A verdict is of one head, and counts only while that is the draft's. Of each reviewer the latest one counts.
+A verdict is of one head, and counts only while that is the draft's, and while whoever gave it may still review. Of each
+reviewer the latest one counts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -14,7 +15,7 @@ _VERDICTS = (Action.APPROVE, Action.REJECT)
 
 
 class Standing(StrEnum):
-    """Where a review stands; outdated is one whose verdicts are all of an earlier head."""
+    """Where a review stands; outdated is one of whose verdicts none counts now, such as those of an earlier head."""
 
     NONE = "none"
     REQUESTED = "requested"
@@ -25,10 +26,14 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The latest verdict of a reviewer on the draft's head; `counts` unless it is of their own change, and they may not."""
+    """The latest verdict of a reviewer on the draft's head.
+
+    It `counts` unless it is of their own change, and they may not, or has `lapsed`: they may not review any more.
+    """
 
     remark: Remark
     independent: bool
+    lapsed: bool
     counts: bool
 
     @property
@@ -48,17 +53,17 @@ class Review:
     comments: int
 
 
-def review_of(draft: UnderReview, remarks: Sequence[Remark], makers: Mapping[str, str]) -> Review:
+def review_of(
+    draft: UnderReview, remarks: Sequence[Remark], makers: Mapping[str, str], lapsed: Collection[str] = ()
+) -> Review:
     """Where the review stands after these remarks on the draft's commits, in the order they were said.
 
-    `makers` gives, by the address of an API token, that of the user who made it.
+    `makers` gives, by the address of an API token, that of the user who made it; `lapsed` are the addresses of the
+    reviewers who may not review any more.
     """
     involved = involved_in(draft, remarks, makers)
-    latest: dict[str, Remark] = {}
-    for remark in remarks:
-        if remark.head == draft.head and remark.action in _VERDICTS:
-            latest[remark.person.email] = remark
-    opinions = [_opinion(draft, remark, involved, makers) for remark in latest.values()]
+    latest = latest_verdicts(draft, remarks)
+    opinions = [_opinion(draft, each, involved, makers, lapsed=each.person.email in lapsed) for each in latest]
     requests = [remark for remark in remarks if remark.action is Action.REQUEST]
     return Review(
         draft.is_required,
@@ -67,6 +72,12 @@ def review_of(draft: UnderReview, remarks: Sequence[Remark], makers: Mapping[str
         sorted(opinions, key=lambda opinion: opinion.remark.id),
         sum(remark.action is Action.COMMENT for remark in remarks),
     )
+
+
+def latest_verdicts(draft: UnderReview, remarks: Sequence[Remark]) -> list[Remark]:
+    """The latest verdict of each reviewer on the draft's head."""
+    verdicts = (each for each in remarks if each.head == draft.head and each.action in _VERDICTS)
+    return list({each.person.email: each for each in verdicts}.values())
 
 
 def involved_in(draft: UnderReview, remarks: Sequence[Remark], makers: Mapping[str, str]) -> frozenset[str]:
@@ -81,9 +92,11 @@ def behind(address: str, makers: Mapping[str, str]) -> set[str]:
     return {address, makers.get(address, address)}
 
 
-def _opinion(draft: UnderReview, remark: Remark, involved: frozenset[str], makers: Mapping[str, str]) -> Opinion:
+def _opinion(
+    draft: UnderReview, remark: Remark, involved: frozenset[str], makers: Mapping[str, str], *, lapsed: bool
+) -> Opinion:
     independent = involved.isdisjoint(behind(remark.person.email, makers))
-    return Opinion(remark, independent, independent or not draft.is_required)
+    return Opinion(remark, independent, lapsed, not lapsed and (independent or not draft.is_required))
 
 
 def _standing(opinions: Sequence[Opinion], remarks: Sequence[Remark]) -> Standing:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from api import logs
 from api.errors import Forbidden
 from api.identity.principal import Principal, PrincipalKind
-from api.review import Review, behind, involved_in, review_of
+from api.review import Review, behind, involved_in, latest_verdicts, review_of
+from api.reviewers import VERDICT, lapsed_reviewers
 from api.state import audit
 from api.state.audit import Actor, Entry, Event, token_makers
 from api.state.database import Connection, Database
@@ -23,7 +24,7 @@ from gitstore.authorship import UnderReview
 from gitstore.errors import StaleDraft
 from gitstore.repository import Author
 
-VOICES = (("project", "review"), ("redirect", "write"), ("page", "write"), ("project", "write"))
+VOICES = (VERDICT, ("redirect", "write"), ("page", "write"), ("project", "write"))
 """Who may ask for a review and comment: one of these (resource, action) grants is enough. The first gives verdicts."""
 
 
@@ -44,13 +45,13 @@ class Said(NamedTuple):
 
 
 class Override(NamedTuple):
-    """Who publishes a draft without its approval, why, and at which head; `address` is where from, if it is known."""
+    """Who publishes a draft without its approval, why, and at which head; `origin` is where it came from, if it is known."""
 
     actor: Actor
     draft: DraftKey
     reason: str
     head: str | None
-    address: str | None = None
+    origin: Origin = Origin()
 
 
 class Thread(NamedTuple):
@@ -62,7 +63,7 @@ class Thread(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reviews:
-    """The reviews of all drafts."""
+    """The reviews of all drafts; pickled, they arrive in another process with a database of that process's own."""
 
     database: Database
     clock: Clock = utc_now
@@ -80,12 +81,12 @@ class Reviews:
         with self.database.writing() as connection:
             _must_be_anothers(connection, draft, remark)
             add_remark(connection, remark, said.origin)
-            return _read(connection, key, draft).review
+            return self._read(connection, key, draft).review
 
     def thread(self, key: DraftKey, draft: UnderReview) -> Thread:
         """All that was said of a draft."""
         with self.database.reading() as connection:
-            return _read(connection, key, draft)
+            return self._read(connection, key, draft)
 
     def glance(self, key: DraftKey, draft: UnderReview) -> Review | None:
         """Where the review of a draft stands; None while the database is away, for the draft is there all the same."""
@@ -96,7 +97,7 @@ class Reviews:
             return None
 
     def verdicts(self, key: DraftKey, draft: UnderReview) -> tuple[Verdict, ...]:
-        """The verdicts on a draft's head, for a publish to be held to.
+        """The verdicts on a draft's head, for a publish to be held to: it asks for them under the repository's lock.
 
         While the database is away there are none, so that what needs no approval can be published; raises for the rest.
         """
@@ -107,6 +108,7 @@ class Reviews:
                 Author(opinion.remark.person.display_name, opinion.remark.person.email),
                 opinion.approves,
                 opinion.independent,
+                opinion.lapsed,
             )
             for opinion in (review.opinions if review else ())
             if draft.head
@@ -120,17 +122,18 @@ class Reviews:
         """Put into the audit trail what was published without an approval."""
         self._record(override, Event.APPROVAL_OVERRIDDEN, {"version": version, "publishNumber": number})
 
+    def _read(self, connection: Connection, key: DraftKey, draft: UnderReview) -> Thread:
+        remarks = find_remarks(connection, key, draft.commits)
+        reviewers = {each.person for each in latest_verdicts(draft, remarks)}
+        lapsed = lapsed_reviewers(connection, key, reviewers, self.clock())
+        return Thread(review_of(draft, remarks, _makers(connection, _addresses(draft, remarks)), lapsed), remarks)
+
     def _record(self, override: Override, event: Event, became: dict[str, object]) -> None:
-        actor, key, reason, head, address = override
-        detail = {"reason": reason, "head": head, **became}
-        entry = Entry(self.clock(), event, actor, key.draft, detail, key.namespace, key.project, address)
+        actor, key, reason, head, origin = override
+        detail = {"reason": reason, "head": head, **became} | ({"operator": origin.operator} if origin.operator else {})
+        entry = Entry(self.clock(), event, actor, key.draft, detail, key.namespace, key.project, origin.address)
         with self.database.writing() as connection:
             audit.record(connection, entry)
-
-
-def _read(connection: Connection, key: DraftKey, draft: UnderReview) -> Thread:
-    remarks = find_remarks(connection, key, draft.commits)
-    return Thread(review_of(draft, remarks, _makers(connection, _addresses(draft, remarks))), remarks)
 
 
 def _addresses(draft: UnderReview, remarks: Sequence[Remark]) -> set[str]:

@@ -107,7 +107,13 @@ def review(found: Review) -> dict[str, Any]:
 
 def _opinion(found: Opinion) -> dict[str, Any]:
     said = found.remark
-    return {"by": person(said.person), "at": dump_time(said.at), "note": said.note, "counts": found.counts}
+    return {
+        "by": person(said.person),
+        "at": dump_time(said.at),
+        "note": said.note,
+        "counts": found.counts,
+        "lapsed": found.lapsed,
+    }
 
 
 def remark(found: Remark, head: str | None, identities: Mapping[tuple[str, str], str]) -> dict[str, Any]:
@@ -173,6 +179,7 @@ def publish_record(found: Publish) -> dict[str, Any]:
         "message": found.message,
         "served": found.served,
         "changes": counts(found.counts),
+        "fileCounts": found.files.wire() if found.files else None,
     }
 
 
@@ -187,7 +194,7 @@ def changes(found: ChangesByKind) -> list[dict[str, Any]]:
 
 
 def files(found: Sequence[FileChange]) -> list[dict[str, Any]]:
-    """Every file without rules that differs."""
+    """Every file that differs beside the rules."""
     return [each.wire() for each in found]
 
 

@@ -5,8 +5,10 @@ python -m bench.draft_operations [RULES]
 
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from content.record import Redirect
@@ -15,6 +17,7 @@ from content.vocabulary import Kind, RedirectStatus, RedirectType
 from gitstore.choices import Choice
 from gitstore.drafts import DraftName
 from gitstore.edits import Put
+from gitstore.lock import hold
 from gitstore.project_file import ProjectFile
 from gitstore.publishing import PublishOrder
 from gitstore.replacement_plan import ReplaceOrder
@@ -44,7 +47,8 @@ def _measure(store: Store) -> None:
     _timed("preview of replacing in every rule", lambda: store.preview_replacement("acme", every, 0, 100))
     regex = ReplaceOrder(MAIN, Replacement("^/new/(.*)$", "/$1", regex=True), frozenset({"target", "source"}))
     _timed("the same with a regular expression", lambda: store.preview_replacement("acme", regex, 0, 100))
-    _timed("replacing in every rule", lambda: store.replace_all("acme", every, ADA))
+    with _others(store.directory.namespace("acme").repository):
+        _timed("replacing in every rule", lambda: store.replace_all("acme", every, ADA))
     store.discard("acme", MAIN)
     store.edit("acme", MAIN, [_put(n, "/mine") for n in range(CHANGED)], ADA)
     _timed("review view", lambda: store.view_draft("acme", MAIN, list(Kind), 0, 100))
@@ -64,6 +68,27 @@ def _put(number: int, target: str) -> Put:
 
 def _redirect(number: int, target: str) -> Redirect:
     return Redirect(RedirectType.BASIC, f"/old/{number}", f"{target}/{number}", RedirectStatus.FOUND)
+
+
+@contextmanager
+def _others(repository: Path) -> Iterator[None]:
+    """Print how long another writer of the namespace waited at most for what is done inside."""
+    waits, ended = [0.0], threading.Event()
+
+    def write() -> None:
+        while not ended.wait(0.01):
+            begun = time.perf_counter()
+            with hold(repository):
+                waits.append(time.perf_counter() - begun)
+
+    other = threading.Thread(target=write)
+    other.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        other.join()
+    print(f"{'  of which others waited at most':45} {max(waits):7.2f} s")
 
 
 def _timed(name: str, work: Callable[[], object]) -> None:

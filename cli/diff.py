@@ -45,7 +45,7 @@ def command(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Say what leads from one state to another.
 
-    Rule by rule and field by field, and files without rules, such as project.yaml. FROM and TO are published, draft, a
+    Rule by rule and field by field, and files beside them, such as project.yaml. FROM and TO are published, draft, a
     version (a publish number or SHA), or a branch of the repository; FROM also base, which is where TO left release: what
     the draft or branch changes itself. If left out, FROM is base and TO is draft. Differences alone are no failure: the exit code is 0 unless --exit-code is given.
     """

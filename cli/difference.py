@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from cli.streams import printable
 from content.diff import Change, ChangeType, item_kind
 from gitstore.file_changes import FileChange
+from gitstore.messages import ONLY
 
 _SIGNS = {ChangeType.ADDED: "+", ChangeType.CHANGED: "~", ChangeType.REMOVED: "-"}
 _LONGEST = 200
@@ -23,9 +24,9 @@ def text_lines(changes: Sequence[Change]) -> Iterator[str]:
 
 
 def file_lines(files: Sequence[FileChange]) -> Iterator[str]:
-    """Each file without rules that differs, with the settings that differ below it."""
+    """Each file that differs beside the rules, with the settings that differ below it."""
     for each in files:
-        yield f"{_SIGNS[each.change]} file {_short(each.file)}"
+        yield f"{_SIGNS[each.change]} file {_short(each.file)}{ONLY.get(each.only, '')}"
         yield from (
             f"    {name}: {_value(old or None)} -> {_value(new or None)}" for name, (old, new) in each.settings.items()
         )
@@ -60,7 +61,7 @@ def _file_row(change: FileChange) -> str:
     fields = ", ".join(
         f"{name} {_cell(old or None)} → {_cell(new or None)}" for name, (old, new) in change.settings.items()
     )
-    return f"| {change.change} | {as_code(_short(change.file))} | {fields} |"
+    return f"| {change.change} | {as_code(_short(change.file))} | {fields}{ONLY.get(change.only, '').strip(' ()')} |"
 
 
 def _row(change: Change) -> str:

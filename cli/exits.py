@@ -40,7 +40,10 @@ _PROBLEMS = (
     *(errors.Invalid, errors.Conflicts, errors.StaleDraft, errors.StaleItem, errors.ApprovalRequired),
     *(errors.NothingToPublish, errors.NothingToChange, errors.DraftExists),
 )
-_WRONG_USE = (WrongUse, errors.NotFound, errors.AlreadyExists, errors.BadRequest, SettingRefused, click.UsageError)
+_WRONG_USE = (
+    *(WrongUse, errors.NotFound, errors.AlreadyExists, errors.BadRequest, errors.NotAllowed),
+    *(SettingRefused, click.UsageError),
+)
 
 
 def run_command(command: Callable[[], object]) -> NoReturn:

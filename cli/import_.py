@@ -9,7 +9,7 @@ from api import wire
 from cli.authoring import as_option, author_of
 from cli.exits import Failed, ProblemsFound
 from cli.output import count_noun, print_json, print_lines, print_notes
-from cli.publishing import publish_draft
+from cli.publishing import publish_draft, publisher_of
 from cli.services import opened_services, state_options
 from cli.setup import (
     draft_option,
@@ -62,6 +62,9 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     store, name = open_store(data), DraftName(project, draft)
     author, content = author_of(username, data, database), _read(file)
+    if publish_too:  # asked before anything is imported for somebody who may not go on
+        with opened_services(data, database) as services:
+            publisher = publisher_of(services, username, namespace, project)
     with shown_status(f"Reading {file}") as watch:
         rows = _counted(read_rows(content), watch)
         options = ImportOptions(overwrite, dry_run, skip_errors)
@@ -71,7 +74,8 @@ def command(  # noqa: PLR0913 - one parameter an option
         if publish_too and found.head and not stops:
             watch(f"Publishing {project}")
             with opened_services(data, database) as services:
-                published = publish_draft(services, store, namespace, PublishOrder(name, author, found.head))
+                order = PublishOrder(name, author, found.head)
+                published = publish_draft(services, store, namespace, order, publisher)
     _print(found.plan, file, published, as_json=as_json)
     next_step = f"To make it live: waypost publish {namespace} {project}."
     print_notes(_outcome(found, published, next_step, dry_run=dry_run, stops=stops))

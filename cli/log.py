@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from api import wire
-from cli.output import print_json, print_notes, print_rows
+from cli.output import count_noun, print_json, print_notes, print_rows
 from cli.setup import data_option, json_option, namespace_argument, open_store, project_argument
 from content.vocabulary import Kind
 from gitstore.history import Publish
@@ -71,8 +71,15 @@ def _print(columns: tuple[str, ...], rows: list[tuple[dict[str, Any], tuple[obje
 
 
 def _row(found: Publish) -> tuple[object, ...]:
-    changes = count_text(found.counts) if found.served else "never served, for it is wrong"
+    changes = _changes(found) if found.served else "never served, for it is wrong"
     return *_head(found), changes, _title(found)
+
+
+def _changes(found: Publish) -> str:
+    """How many rules changed; where none did, how many files: comments, settings or tests."""
+    files = sum(found.files or ())
+    beside = "" if any(map(any, found.counts.values())) or not files else f", {count_noun(files, 'file')}"
+    return f"{count_text(found.counts)}{beside}"
 
 
 def _lived_row(found: Lived) -> tuple[object, ...]:

@@ -74,5 +74,5 @@ def delete(namespace: str, project: str, *, yes: bool, data: str | None) -> None
     store = open_store(data)
     store.project(namespace, project)
     confirm(f"Take all redirects and pages of {project} offline?", yes=yes)
-    removed = store.delete_project(namespace, project, operator())
+    removed = store.delete_project(namespace, project, operator(), may_change_policy=True)
     print_notes(f"Removed the project {project}: publish {removed.number}.")

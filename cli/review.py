@@ -1,6 +1,6 @@
 """`waypost review`: what is said of a draft, and by whom."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import click
 
@@ -132,19 +132,25 @@ def _print(thread: Thread, draft: UnderReview, identities: Mapping[tuple[str, st
         items = [wire.remark(remark, draft.head, identities) for remark in thread.remarks]
         print_json({"head": draft.head, "review": review, "items": items})
         return
-    print_lines(*(line for remark in thread.remarks for line in _lines(remark, draft, identities)))
+    lapsed = {opinion.remark.id for opinion in thread.review.opinions if opinion.lapsed}
+    shown = ((remark, _standing(remark, draft, lapsed)) for remark in thread.remarks)
+    print_lines(*(line for remark, standing in shown for line in _lines(remark, standing, identities)))
     need = (
         "The project publishes only what is approved." if thread.review.required else "The project needs no approval."
     )
     print_notes(f"Review: {thread.review.standing}. {need}")
 
 
-def _lines(remark: Remark, draft: UnderReview, identities: Mapping[tuple[str, str], str]) -> list[str]:
+def _standing(remark: Remark, draft: UnderReview, lapsed: Collection[int]) -> str:
+    """What has become of it since: later edits, or the reviewer's grant is gone."""
+    if remark.head != draft.head:
+        return ", before later edits"
+    return ", and may not review any more" if remark.id in lapsed else ""
+
+
+def _lines(remark: Remark, standing: str, identities: Mapping[tuple[str, str], str]) -> list[str]:
     """Who said what when, and of which commit; what they wrote is indented below."""
     person, topic = remark.person, remark.topic
-    where = "" if remark.head == draft.head else ", before later edits"
     on = f" on {topic.kind} {identities.get(topic, topic.id)}" if topic else ""
-    first = (
-        f"{dump_time(remark.at)}  {remark.action}{on}  {person.display_name} ({person.name})  {remark.head[:10]}{where}"
-    )
+    first = f"{dump_time(remark.at)}  {remark.action}{on}  {person.display_name} ({person.name})  {remark.head[:10]}{standing}"
     return [first, *(f"    {line}" for line in remark.note.splitlines())]

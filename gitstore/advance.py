@@ -4,7 +4,7 @@ The merged content is checked and compiled first; the move of the ref is the onl
 leaves objects that nothing names and compiled files that no manifest in use names, and nothing else.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -31,7 +31,8 @@ class Step:
     """What release becomes: `tree` is the project's new folder, None to remove the project.
 
     `text` is the message, empty for one that says what changed; `merges` is the draft's head that comes in.
-    With `keeps_policy` the step may not change what the project asks for of reviews and lint.
+    With `keeps_policy` the step may not change what the project asks for of reviews and lint. `consent` is asked last,
+    when all else is done, right before the commit is written: it gives trailers too, or raises.
     """
 
     project: str
@@ -42,6 +43,7 @@ class Step:
     trailers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     merges: CommitId | None = None
     keeps_policy: bool = False
+    consent: Callable[[], Mapping[str, str | tuple[str, ...]]] = dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Published:
 
 
 def advance(compiler: Compiler, update: Update, step: Step) -> Published:
-    """Take the step; Invalid, NotAllowed, NothingToPublish or LostRace leave everything as it was."""
+    """Take the step; Invalid, NotAllowed, NothingToPublish, LostRace, or what `consent` raises, leave everything as it was."""
     before = project_tree(update, step.release, step.project)
     if step.tree == before:
         raise NothingToPublish(f"{step.project} is published just so already; there is nothing to publish.")
@@ -63,8 +65,8 @@ def advance(compiler: Compiler, update: Update, step: Step) -> Published:
     if new and step.tree:
         _keep_policy(old, new, changes)
         _compile(compiler, step, (old, new), changes)
-        if step.keeps_policy:
-            must_keep_policy(old, new)
+    if step.keeps_policy:
+        must_keep_policy(old, new)
     counts = {kind: count(of_kind) for kind, of_kind in changes.items()}
     commit = _commit(update, step, _text(compiler, step, before, counts))
     manifest = ensure_manifest(compiler, commit, Made(step.project, (before, step.tree), changes, counts))
@@ -100,6 +102,6 @@ def _text(compiler: Compiler, step: Step, before: TreeId | None, counts: Mapping
 
 def _commit(update: Update, step: Step, text: str) -> CommitId:
     root = update.put_folder(update.commit(step.release).tree, step.project, step.tree)
-    message = dump_message(text, {PUBLISHED_BY: signature(step.publisher), **step.trailers})
+    message = dump_message(text, {PUBLISHED_BY: signature(step.publisher), **step.trailers, **step.consent()})
     parents = (step.release, step.merges) if step.merges else (step.release,)
     return update.write_commit(root, parents, step.publisher, message)

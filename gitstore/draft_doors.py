@@ -17,7 +17,7 @@ from gitstore.doors import Doors
 from gitstore.draft_changes import DraftChanges, draft_changes
 from gitstore.drafts import DraftName, DraftState, Edited, discard_draft, edit_draft, read_draft
 from gitstore.edits import Edit
-from gitstore.errors import Invalid, NotFound
+from gitstore.errors import Invalid, LostRace, NotFound
 from gitstore.file_changes import FileChange, file_changes
 from gitstore.importing import Imported, ImportOptions, import_rows
 from gitstore.layout import CommitId
@@ -25,7 +25,7 @@ from gitstore.listing import Draft, Item, Listed, Query, Span, find_item, list_i
 from gitstore.recent import Recent
 from gitstore.reopening import reopen
 from gitstore.replacement_plan import ReplaceOrder
-from gitstore.replacing import Preview, Replacing, preview_replacement, replace_all
+from gitstore.replacing import Preview, Replacing, commit_replacement, prepare_replacement, preview_replacement
 from gitstore.repository import Author
 from gitstore.resolving import Resolved, ResolveOrder, resolve
 from gitstore.reverting import Reverted, RevertOrder, revert
@@ -34,6 +34,7 @@ from gitstore.snapshot import Snapshot
 
 _DRAFTS_AT_HAND = 4
 """States of drafts whose changes are kept, for paging; one with 100,000 changes takes some 8 MB."""
+_TRIES_WITHOUT_LOCK = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +144,21 @@ class DraftDoors(Doors):
             return preview_replacement(compiler, compiler.repository, order, offset, limit)
 
     def replace_all(self, namespace: str, order: ReplaceOrder, author: Author) -> Replacing:
-        """Search and replace in a draft, all or nothing, as one commit."""
+        """Search and replace in a draft, all or nothing, as one commit; what takes long is done without the lock.
+
+        It is done again where the draft moved meanwhile, and the last time with the lock held.
+        """
+        for _ in range(_TRIES_WITHOUT_LOCK):
+            with self._reading(namespace) as compiler:
+                prepared = prepare_replacement(compiler, compiler.repository, order)
+            with self._writing(namespace) as (_, opened):
+                if done := commit_replacement(opened, prepared, author):
+                    return done
         with self._writing(namespace) as (compiler, opened):
-            return replace_all(compiler, opened, order, author)
+            done = commit_replacement(opened, prepare_replacement(compiler, opened, order), author)
+        if done is None:
+            raise LostRace("The draft was changed again and again by plain Git; nothing was replaced. Try again.")
+        return done
 
     def resolve(self, namespace: str, order: ResolveOrder) -> Resolved:
         """Settle conflicts of a draft with release; the last one merges release into the draft."""

@@ -135,10 +135,13 @@ def write_project(update: Update, base: TreeId | None, files: Files) -> TreeId:
 def commit_draft(
     update: Update, state: DraftState, tree: TreeId, author: Author, message: str, merges: CommitId | None = None
 ) -> CommitId:
-    """Put a new working state on the draft's branch; `merges` is a commit of release that it takes in."""
+    """Put a new working state on the draft's branch; `merges` is a commit of release that it takes in.
+
+    The commit is always a new one: what was said of a draft that was discarded is not said of the next.
+    """
     parent = state.head or state.release
     root = update.put_folder(update.commit(merges or parent).tree, state.name.project, tree)
-    commit = update.write_commit(root, (parent, merges) if merges else (parent,), author, message)
+    commit = update.write_commit(root, (parent, merges) if merges else (parent,), author, message, anew=True)
     update.move(state.name.ref, state.ref, commit)
     return commit
 

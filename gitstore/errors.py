@@ -21,6 +21,14 @@ class NotFound(StoreError):
     code = "not_found"
 
 
+class UnknownChange(NotFound):
+    """The draft changes nothing of this id."""
+
+    def __init__(self, message: str, record_id: str) -> None:
+        super().__init__(message)
+        self.id = record_id
+
+
 class AlreadyExists(StoreError):
     """The name is taken."""
 

@@ -1,6 +1,7 @@
-"""The files without rules that lead from one state of a project to another: what no change of a rule tells.
+"""The files that lead from one state of a project to another beside its rules: what no change of a rule tells.
 
-That is project.yaml, setting by setting, tests.yaml, and whatever no page names as its content.
+That is project.yaml, setting by setting, tests.yaml, whatever no page names as its content, and of the files of rules
+those in which no rule differs: their comments, or the order of rules.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,8 @@ from gitstore.errors import Invalid
 from gitstore.layout import PROJECT_FILE, BlobId, Role, TreeId, role_of
 from gitstore.project_file import load_project
 from gitstore.repository import Entry
-from gitstore.snapshot import shown
+from gitstore.rule_text import Only, same_rules
+from gitstore.snapshot import File, shown
 
 _RULES = {Role.REDIRECTS, Role.PAGES}
 
@@ -22,29 +24,40 @@ class FileChange:
     """One file that differs; `file` is its path in the namespace.
 
     `settings` are those of project.yaml that differ, old and new, None where there is no file; none are given where
-    a side cannot be read.
+    a side cannot be read. `only` is all that differs in a file of rules.
     """
 
     file: str
     change: ChangeType
     settings: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    only: Only | None = None
 
     def wire(self) -> dict[str, object]:
         """The JSON shape of the API's `files`."""
         settings = {name: {"old": old, "new": new} for name, (old, new) in self.settings.items()}
-        return {"file": self.file, "change": self.change.value, **({"settings": settings} if settings else {})}
+        more = ({"settings": settings} if settings else {}) | ({"only": self.only.value} if self.only else {})
+        return {"file": self.file, "change": self.change.value, **more}
 
 
 def file_changes(compiler: Compiler, project: str, old: TreeId | None, new: TreeId | None) -> list[FileChange]:
-    """The files without rules that differ between two trees, in path order; None is a project that does not exist."""
+    """The files that differ between two trees beside the rules, in path order; None is a project that does not exist.
+
+    Where the project comes or goes, so do all its rules: then no file of rules is told.
+    """
     trees = (old, new)
     sides = [_files(compiler, tree) for tree in trees] if old != new else [{}, {}]
     apart = [path for path in sorted(sides[0].keys() | sides[1].keys()) if sides[0].get(path) != sides[1].get(path)]
+    files = ([_file(path, side[path]) for path in apart if path in side] for side in sides)
+    only = same_rules(compiler, project, *files) if all(trees) else {}
     return [
-        _change(compiler, project, path, [side.get(path) for side in sides])
+        _change(compiler, project, path, [side.get(path) for side in sides], only.get(path))
         for path in apart
-        if role_of(path) not in _RULES and not _is_content(compiler, project, trees, sides, path)
+        if path in only or (role_of(path) not in _RULES and not _is_content(compiler, project, trees, sides, path))
     ]
+
+
+def _file(path: str, entry: Entry) -> File:
+    return File(path, entry.mode, BlobId(entry.id))
 
 
 def _files(compiler: Compiler, tree: TreeId | None) -> dict[str, Entry]:
@@ -69,11 +82,13 @@ def _is_content(
     return all(path in compiler.snapshot(project, tree).bodies for tree in there)
 
 
-def _change(compiler: Compiler, project: str, path: str, entries: Sequence[Entry | None]) -> FileChange:
+def _change(
+    compiler: Compiler, project: str, path: str, entries: Sequence[Entry | None], only: Only | None
+) -> FileChange:
     old, new = entries
     change = ChangeType.ADDED if old is None else ChangeType.REMOVED if new is None else ChangeType.CHANGED
     settings = dict(_settings(compiler, entries)) if path == PROJECT_FILE else {}
-    return FileChange(f"{project}/{path}", change, settings)
+    return FileChange(f"{project}/{path}", change, settings, only)
 
 
 def _settings(

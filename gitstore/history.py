@@ -10,10 +10,13 @@ from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind
 from gitstore.compiler import Compiler
 from gitstore.counting import counted
+from gitstore.errors import Broken
 from gitstore.file_changes import FileChange, file_changes
-from gitstore.layout import CommitId
+from gitstore.file_counts import FileCounter
+from gitstore.layout import CommitId, TreeId
 from gitstore.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, ROLLED_BACK_TO, WRITTEN_BY, load_message, signature
 from gitstore.numbering import ensure_manifest, read_index
+from gitstore.recent import Recent
 from gitstore.repository import Repository
 from gitstore.tree_changes import known_changes
 from gitstore.versions import Version, VersionIndex
@@ -27,7 +30,8 @@ _LONGEST_KEPT = 1_000
 class Publish:
     """One publish in a history. `author` wrote it (several: between commas), `published_by` made it live; `time` is seconds since 1970.
 
-    `served` is false of one that was pushed by a plain git and found wrong: agents never got it.
+    `served` is false of one that was pushed by a plain git and found wrong: agents never got it. `files` counts the files
+    of the project that differ, whatever is in them; None where a tree is damaged, and only an event is told of it.
     """
 
     version: CommitId
@@ -41,6 +45,7 @@ class Publish:
     message: str
     counts: Mapping[Kind, Counts]
     served: bool
+    files: Counts | None
 
 
 class _Words(NamedTuple):
@@ -55,6 +60,8 @@ class _Words(NamedTuple):
 
 
 _kept: dict[tuple[Path, CommitId], _Words] = {}
+_files: Recent[tuple[Path, TreeId | None, TreeId | None], Counts] = Recent(_MOST_KEPT)
+"""How many files differ between two trees, which never change either."""
 
 
 def version_index(compiler: Compiler, project: str) -> VersionIndex:
@@ -67,7 +74,8 @@ def list_publishes(compiler: Compiler, project: str, offset: int, limit: int) ->
     """A window of the history, newest first, and how many publishes there are."""
     index = version_index(compiler, project)
     versions = counted(compiler, project, index, index.window(offset, limit))
-    return [read_publish(compiler, project, index, version) for version in versions], index.last
+    counter = FileCounter(compiler.repository)
+    return [_read(compiler, index, version, counter) for version in versions], index.last
 
 
 def publishes_after(compiler: Compiler, project: str, number: int, limit: int) -> list[tuple[Publish, Version]]:
@@ -75,18 +83,33 @@ def publishes_after(compiler: Compiler, project: str, number: int, limit: int) -
     index = version_index(compiler, project)
     missing = index.last - number
     versions = index.window(max(missing - limit, 0), min(limit, missing))[::-1] if missing > 0 else []
-    return [(_publish(compiler, version, version.counts or {}), version) for version in versions]
+    counter = FileCounter(compiler.repository)
+    return [(_told(compiler, index, version, counter), version) for version in versions]
 
 
 def read_publish(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> Publish:
     """One publish, with who made it and what it says."""
-    counts = version.counts or counted(compiler, project, index, [version])[0].counts or {}
-    return _publish(compiler, version, counts)
+    found = version if version.counts else counted(compiler, project, index, [version])[0]
+    return _read(compiler, index, found, FileCounter(compiler.repository))
 
 
-def _publish(compiler: Compiler, version: Version, counts: Mapping[Kind, Counts]) -> Publish:
-    words = _words(compiler.repository, version.commit)
-    return Publish(version.commit, version.number, version.time, *words, counts, not version.refused)
+def _read(compiler: Compiler, index: VersionIndex, version: Version, counter: FileCounter) -> Publish:
+    before, after = index.tree_before(version), version.tree
+    files = _files.get((compiler.repository.path, before, after), lambda: counter.between(before, after))
+    return _publish(compiler, version, files)
+
+
+def _told(compiler: Compiler, index: VersionIndex, version: Version, counter: FileCounter) -> Publish:
+    """As `_read`; that a tree of long ago is damaged keeps nobody from hearing of what is published now."""
+    try:
+        return _read(compiler, index, version, counter)
+    except Broken:
+        return _publish(compiler, version, None)
+
+
+def _publish(compiler: Compiler, version: Version, files: Counts | None) -> Publish:
+    words, counts = _words(compiler.repository, version.commit), version.counts or {}
+    return Publish(version.commit, version.number, version.time, *words, counts, not version.refused, files)
 
 
 def _words(repository: Repository, commit: CommitId) -> _Words:
@@ -122,7 +145,7 @@ def publish_changes(compiler: Compiler, project: str, index: VersionIndex, versi
 
 
 def publish_files(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> list[FileChange]:
-    """What a publish changed beside the rules, file by file."""
+    """What a publish changed beside the rules, file by file; see `file_changes`."""
     return file_changes(compiler, project, index.tree_before(version), version.tree)
 
 

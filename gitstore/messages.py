@@ -8,6 +8,7 @@ from content.diff import Change, ChangeType, Counts, count
 from content.vocabulary import Kind
 from gitstore.file_changes import FileChange
 from gitstore.repository import Author
+from gitstore.rule_text import Only
 
 PUBLISHED_BY = "Published-by"
 WRITTEN_BY = "Written-by"
@@ -19,6 +20,11 @@ SETTLED = "Settled"
 _OURS = (PUBLISHED_BY, WRITTEN_BY, APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM)
 _NAMED_AT_MOST = 3
 _RESERVED = (*_OURS, SETTLED)
+ONLY: Mapping[Only | None, str] = {
+    Only.TEXT: " (comments or layout only)",
+    Only.ORDER: " (order or place of rules only)",
+}
+"""What is all that differs in a file of rules, behind its name."""
 _VERBS = {ChangeType.ADDED: "Add", ChangeType.CHANGED: "Change", ChangeType.REMOVED: "Remove"}
 
 
@@ -44,7 +50,7 @@ def publish_message(project: str, counts: Mapping[Kind, Counts], files: Sequence
 
 def change_text(counts: Mapping[Kind, Counts], files: Sequence[FileChange]) -> str:
     """Such as `1 redirect added, project.yaml changed`; files by name while they are few, else how many."""
-    named = [f"{_one_line(each.file)} {each.change}" for each in files]
+    named = [f"{_one_line(each.file)} {each.change}{ONLY.get(each.only, '')}" for each in files]
     if len(files) > _NAMED_AT_MOST:
         named = [f"{len(files)} other files changed"]
     told = [count_text(counts)] if any(map(any, counts.values())) or not named else []

@@ -57,12 +57,18 @@ def _settings_file(update: Update, tree: TreeId) -> bytes:
     return next((update.blob(id_) for id_ in found), b"")
 
 
-def delete_project(compiler: Compiler, update: Update, name: str, author: Author) -> Published:
-    """Publish the removal of a project, and end its drafts; its history stays, and its numbers go on."""
+def delete_project(
+    compiler: Compiler, update: Update, name: str, author: Author, *, may_change_policy: bool
+) -> Published:
+    """Publish the removal of a project, and end its drafts; its history stays, and its numbers go on.
+
+    NotAllowed where release asks for a review or strict lint, without `may_change_policy`.
+    """
     release = update.release()
     if project_tree(update, release, name) is None:
         raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
-    published = advance(compiler, update, Step(name, release, None, author, f"Remove the project {name}"))
+    step = Step(name, release, None, author, f"Remove the project {name}", keeps_policy=not may_change_policy)
+    published = advance(compiler, update, step)
     for draft in list_drafts(update.path, name):
         with suppress(*AFTER_THE_MOVE):
             update.remove(draft_ref(name, draft), None)

@@ -3,6 +3,7 @@
 from content.vocabulary import Kind
 from gitstore import history, publishing
 from gitstore.advance import Published
+from gitstore.approval import Verdicts, no_verdicts
 from gitstore.changes import ChangesByKind
 from gitstore.doors import Doors
 from gitstore.file_changes import FileChange
@@ -16,10 +17,10 @@ from gitstore.versions import Version
 class PublishDoors(Doors):
     """The part of the store that is about publishes."""
 
-    def publish(self, namespace: str, order: PublishOrder) -> Published:
-        """Publish a draft."""
+    def publish(self, namespace: str, order: PublishOrder, verdicts: Verdicts = no_verdicts) -> Published:
+        """Publish a draft under the verdicts on it, which are asked for under the lock."""
         with self._writing(namespace) as (compiler, opened):
-            return publishing.publish(compiler, opened, order)
+            return publishing.publish(compiler, opened, order, verdicts)
 
     def roll_back(self, namespace: str, project: str, word: str, publisher: Author, message: str = "") -> Published:
         """Publish an earlier version's rules and pages again."""

@@ -8,15 +8,15 @@ from itertools import islice
 
 from content.decision import Decisions
 from gitstore.advance import Published, Step, advance
-from gitstore.approval import Verdict, approvers
-from gitstore.authorship import UnderReview, read_under_review, writers
+from gitstore.approval import Consent, Verdicts, no_verdicts
+from gitstore.authorship import read_under_review, writers
 from gitstore.compiler import Compiler
 from gitstore.decisions import read_decisions
 from gitstore.drafts import AFTER_THE_MOVE, DraftName, DraftState, commit_draft, end_draft, project_tree, read_draft
 from gitstore.errors import Conflicts, NotFound, NothingToPublish, StaleDraft, StoreError
 from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.merging import MergedFiles, Trees, merge_trees
-from gitstore.messages import APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM, WRITTEN_BY, load_message, signature
+from gitstore.messages import ROLLED_BACK_TO, SELECTED_FROM, WRITTEN_BY, load_message, signature
 from gitstore.numbering import ensure_manifest, read_index
 from gitstore.repository import Author, CommitInfo, Repository, Update
 from gitstore.selection import select
@@ -33,7 +33,7 @@ class PublishOrder:
     """What a caller wants published.
 
     `head`, where given, must be the draft's; `override` says why without approval; with `ids` only the changes of these
-    records are published, and the rest stays in the draft. `verdicts` are the latest of each reviewer.
+    records are published, and the rest stays in the draft.
     Without `may_change_policy` a draft that brings another review or lint into release is refused.
     """
 
@@ -43,12 +43,13 @@ class PublishOrder:
     message: str = ""
     override: str = ""
     ids: frozenset[str] = frozenset()
-    verdicts: tuple[Verdict, ...] = ()
     may_change_policy: bool = False
 
 
-def publish(compiler: Compiler, update: Update, order: PublishOrder) -> Published:
+def publish(compiler: Compiler, update: Update, order: PublishOrder, verdicts: Verdicts = no_verdicts) -> Published:
     """Publish a draft; the same order again after a lost reply answers with the publish that it became.
+
+    `verdicts` are asked for at the start, where they are needed, and right before the commit is written.
 
     Raises NothingToPublish, StaleDraft, Conflicts, ApprovalRequired, NotAllowed, Invalid or LostRace; nothing has changed then.
     """
@@ -58,29 +59,26 @@ def publish(compiler: Compiler, update: Update, order: PublishOrder) -> Publishe
     if state.head is None or (order.head and order.head != state.head):
         return _earlier(compiler, update, state, order)
     draft = read_under_review(compiler, state)
-    approved = approvers(state, draft, order.verdicts, overridden=bool(order.override))
-    trailers: Trailers = {APPROVED_BY: _signatures(approved), OVERRIDE: order.override}
+    consent = Consent(state, draft, verdicts, order.override)
+    if draft.is_required:
+        consent.trailers()
     if order.ids:
-        return _publish_selected(compiler, update, (state, draft), order, trailers)
+        return _publish_selected(compiler, update, consent, order)
     tree = merged_tree(compiler, update, state)
-    step = _step(order, state, tree, {WRITTEN_BY: _signatures(draft.authors), **trailers})
+    step = _step(order, consent, tree, {WRITTEN_BY: _signatures(draft.authors)})
     published = advance(compiler, update, replace(step, merges=state.head))
     with suppress(*AFTER_THE_MOVE):
         end_draft(update, state)
     return published
 
 
-def _publish_selected(
-    compiler: Compiler, update: Update, read: tuple[DraftState, UnderReview], order: PublishOrder, trailers: Trailers
-) -> Published:
+def _publish_selected(compiler: Compiler, update: Update, consent: Consent, order: PublishOrder) -> Published:
     """Publish some changes; the draft then takes the publish in, so that it holds only the rest."""
-    state, draft = read
+    state, draft = consent.state, consent.draft
     selection = select(compiler, update, state, order.ids)
     tree = merged_tree(compiler, update, replace(state, tree=selection.tree), order.ids)
     wrote = _signatures(writers(compiler, state.name.project, draft, selection.changes))
-    step = _step(
-        order, state, tree, {WRITTEN_BY: wrote, **trailers, SELECTED_FROM: _selected_from(order.ids, state.head)}
-    )
+    step = _step(order, consent, tree, {WRITTEN_BY: wrote, SELECTED_FROM: _selected_from(order.ids, state.head)})
     try:
         published = advance(compiler, update, step)
     except NothingToPublish:
@@ -108,9 +106,9 @@ def _take_in(compiler: Compiler, update: Update, state: DraftState, publisher: A
         commit_draft(update, rest, tree, publisher, f"Take in publish {published.number}\n", merges=release)
 
 
-def _step(order: PublishOrder, state: DraftState, tree: TreeId, trailers: Trailers) -> Step:
-    step = Step(order.name.project, state.release, tree, order.publisher, order.message, trailers)
-    return replace(step, keeps_policy=not order.may_change_policy)
+def _step(order: PublishOrder, consent: Consent, tree: TreeId, trailers: Trailers) -> Step:
+    step = Step(order.name.project, consent.state.release, tree, order.publisher, order.message, trailers)
+    return replace(step, keeps_policy=not order.may_change_policy, consent=consent.trailers)
 
 
 def _signatures(people: Sequence[Author]) -> tuple[str, ...]:

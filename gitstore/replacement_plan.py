@@ -25,7 +25,7 @@ from gitstore.snapshot import Snapshot
 _WRITTEN_AT_MOST = 64 << 20
 """Characters of new values in all: what one request may make the service hold."""
 _SECONDS_AT_MOST = 20.0
-"""What 100,000 rules take is 5 s; other writers of the namespace wait meanwhile."""
+"""What 100,000 rules take is 5 s; one of few processes is busy meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,7 @@
-"""Search and replace in the working state of a draft: what it would do, rule by rule, and doing it as one commit."""
+"""Search and replace in the working state of a draft: what it would do, rule by rule, and doing it as one commit.
+
+The work is prepared without the repository's lock, which is then held for the commit alone.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +10,7 @@ from content.diff import Counts, count
 from content.problem import Problem
 from content.vocabulary import Kind
 from gitstore.compiler import Compiler
-from gitstore.drafts import commit_draft, write_project
+from gitstore.drafts import DraftState, commit_draft, read_draft, write_project
 from gitstore.errors import Invalid
 from gitstore.layout import CommitId
 from gitstore.messages import count_text
@@ -15,6 +18,7 @@ from gitstore.replacement_plan import Replaced, ReplaceOrder, plan_replacement, 
 from gitstore.repository import Author, Repository, Update
 from gitstore.rule_lists import RuleLists
 from gitstore.snapshot import Snapshot
+from gitstore.workspace import Files
 
 _TOLD_AT_MOST = 50
 
@@ -47,18 +51,44 @@ class Replacing:
     counts: Mapping[Kind, Counts]
 
 
-def replace_all(compiler: Compiler, update: Update, order: ReplaceOrder, author: Author) -> Replacing:
-    """Replace as one commit; Invalid, naming every record, where one would be wrong, and then nothing is changed."""
-    state, working, found = plan_replacement(compiler, update, order)
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A replacement that only has to be committed: the draft that it is of, the new bytes of files, what it says."""
+
+    state: DraftState
+    files: Files
+    counts: Mapping[Kind, Counts]
+    text: str
+
+
+def prepare_replacement(compiler: Compiler, repository: Repository, order: ReplaceOrder) -> Prepared:
+    """Do all of the work but writing; Invalid, naming every record, where one would be wrong."""
+    state, working, found = plan_replacement(compiler, repository, order)
     _refuse_wrong(found)
     if not found:
-        return Replacing(state.head, {})
+        return Prepared(state, {}, {}, "")
     lists = _applied(working, found)
-    tree = write_project(update, state.tree, lists.dump(update.blob))
     counts = {kind: count(change for change in lists.changes if change.kind is kind) for kind in Kind}
     numbers = {kind: Counts(0, sum(each.kind is kind for each in found), 0) for kind in Kind}
-    text = f"Replace: {count_text(numbers)}"
-    return Replacing(commit_draft(update, state, tree, author, text), counts)
+    return Prepared(state, lists.dump(repository.blob), counts, f"Replace: {count_text(numbers)}")
+
+
+def commit_replacement(update: Update, prepared: Prepared, author: Author) -> Replacing | None:
+    """Commit what was prepared; None where the draft has moved on since, and nothing is changed then.
+
+    What others published meanwhile, or this project's publish of another draft, does not matter.
+    """
+    state = read_draft(update, prepared.state.name)
+    if _standing(state) != _standing(prepared.state):
+        return None
+    if not prepared.files:
+        return Replacing(state.head, {})
+    tree = write_project(update, state.tree, prepared.files)
+    return Replacing(commit_draft(update, state, tree, author, prepared.text), prepared.counts)
+
+
+def _standing(state: DraftState) -> tuple[object, ...]:
+    return state.head, state.tree, state.base_tree
 
 
 def _refuse_wrong(found: Sequence[Replaced]) -> None:

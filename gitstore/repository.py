@@ -324,8 +324,13 @@ class Update(Repository):
             tree.add(name.encode(errors=_ODD_BYTES), mode, ObjectID(object_id.encode()))
         return self._writer.write_tree(tree) if content else None
 
-    def write_commit(self, tree: TreeId, parents: tuple[CommitId, ...], author: Author, message: str) -> CommitId:
-        """Write a commit by `author`, committed by the service at what `clock` says: now, unless it was set."""
+    def write_commit(
+        self, tree: TreeId, parents: tuple[CommitId, ...], author: Author, message: str, *, anew: bool = False
+    ) -> CommitId:
+        """Write a commit by `author`, committed by the service at what `clock` says: now, unless it was set.
+
+        `anew`, it is none that was there before: the same within one second is dated one second later.
+        """
         commit = Commit()
         commit.tree = ObjectID(tree.encode())
         commit.parents = [ObjectID(parent.encode()) for parent in parents]
@@ -335,7 +340,12 @@ class Update(Repository):
         commit.author_timezone = commit.commit_timezone = 0
         commit.encoding = b"UTF-8"
         commit.message = message.replace("\0", "").encode()
+        while anew and self._holds(commit):
+            commit.author_time = commit.commit_time = commit.commit_time + 1
         return self._writer.write_commit(commit)
+
+    def _holds(self, commit: Commit) -> bool:
+        return self._guard(lambda: commit.id in self._repo.object_store, f"object {commit.id.decode()}")
 
     def move(self, ref: str, old: CommitId | None, new: CommitId) -> None:
         """Make everything written durable, then move the ref: the commit point."""

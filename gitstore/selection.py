@@ -9,7 +9,7 @@ from gitstore.changes import changes_between
 from gitstore.compiler import Compiler
 from gitstore.drafts import DraftState, snapshot_of, write_project
 from gitstore.edits import Delete, Edit, Put
-from gitstore.errors import NotFound
+from gitstore.errors import NotFound, UnknownChange
 from gitstore.layout import TreeId
 from gitstore.repository import Update
 from gitstore.snapshot import Snapshot
@@ -47,4 +47,5 @@ def _edit(draft: Snapshot, change: Change) -> Edit:
 def _all_known(chosen: Sequence[Change], ids: Collection[str]) -> None:
     unknown = set(ids) - {change.id for change in chosen}
     if unknown:
-        raise NotFound(f"The draft changes nothing with the id {min(unknown)[:40]!r}.")
+        first = min(unknown)
+        raise UnknownChange(f"The draft changes nothing with the id {first[:40]!r}.", first)

@@ -109,10 +109,12 @@ class Store(DraftDoors, PublishDoors, StateDoors):
         with self._writing(namespace) as (compiler, opened):
             return projects.change_project(compiler, opened, name, author, dict(changes))
 
-    def delete_project(self, namespace: str, name: str, author: Author) -> Published:
+    def delete_project(
+        self, namespace: str, name: str, author: Author, *, may_change_policy: bool = False
+    ) -> Published:
         """Publish the removal of a project."""
         with self._writing(namespace) as (compiler, opened):
-            return projects.delete_project(compiler, opened, name, author)
+            return projects.delete_project(compiler, opened, name, author, may_change_policy=may_change_policy)
 
     # For the parts of the service that are not about content
 

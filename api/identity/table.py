@@ -47,6 +47,10 @@ def user_principal(user: users.User, held: Mapping[str, tuple[Grant, ...]]) -> P
     return Principal(PrincipalKind.USER, user.id, user.username, display_name, grants_of(held, user.roles))
 
 
+def token_principal(token: tokens.ApiToken) -> Principal:
+    """An API token as a principal, with its own grants."""
+    return Principal(PrincipalKind.TOKEN, token.id, token.name, token.name, load_grants(token.grants))
+
+
 def _entry(token: tokens.ApiToken) -> Entry:
-    principal = Principal(PrincipalKind.TOKEN, token.id, token.name, token.name, load_grants(token.grants))
-    return Entry(principal, token.expires_at)
+    return Entry(token_principal(token), token.expires_at)

@@ -163,5 +163,6 @@ def _body(publish: Publish, version: Version) -> dict[str, Any]:
         "served": publish.served,
         "removed": version.tree is None,
         "changes": wire.counts(publish.counts) if version.counts is not None else None,
+        "fileCounts": publish.files.wire() if publish.files else None,
         **({"rolledBackTo": publish.rolled_back_to} if publish.rolled_back_to else {}),
     }

@@ -68,12 +68,16 @@ class ProjectResource:
 
     @grants("project", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Publish the removal of the project: 204. It asks for `?confirm=` with the name; the history stays."""
+        """Publish the removal of the project: 204. It asks for `?confirm=` with the name; the history stays.
+
+        As the project's policy goes with it, the caller needs project:override where there is one.
+        """
         require(req, "project", "publish", namespace, project)
         if read_text(req, "confirm") != project:
             message = f"This takes all redirects and pages of {project} offline. Repeat it with ?confirm={project}."
             raise bad_request(message, "confirmation_required")
-        await in_worker(self._store.delete_project, namespace, project, author_of(req))
+        may = principal_of(req).may("project", "override", namespace, project)
+        await in_worker(self._store.delete_project, namespace, project, author_of(req), may_change_policy=may)
         resp.status = 204
 
 

@@ -1,6 +1,6 @@
 """Publishing, rolling back, and the history of both."""
 
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from falcon.asgi import Request, Response
@@ -17,7 +17,7 @@ from api.paging import write_window
 from api.parameters import read_draft, read_number, read_text, read_window
 from api.redaction import redact_conflicts
 from api.reviewing import Override, Reviews
-from api.state.reviews import DraftKey
+from api.state.reviews import DraftKey, Origin
 from content.diff import identity_field, item_kind
 from content.vocabulary import Kind
 from gitstore.advance import Published
@@ -72,15 +72,18 @@ class Publish:
     async def _publish(self, req: Request, namespace: str, order: PublishOrder) -> Published:
         """Publish under the verdicts on the draft; an override is in the audit trail before anything can be published."""
         key = DraftKey(namespace, *order.name)
+        if not order.override:
+            return await self._judged(key, order)
         draft = await in_worker(self._store.under_review, namespace, order.name)
-        verdicts = await in_thread(self._reviews.verdicts, key, draft)
-        override = Override(caller(principal_of(req)).actor(), key, order.override, draft.head, req.remote_addr)
-        if order.override:
-            await in_thread(self._reviews.ask_override, override)
-        found = await in_worker(self._store.publish, namespace, replace(order, verdicts=verdicts))
-        if order.override:
-            await in_thread(self._reviews.note_override, override, found.version, found.number)
+        override = Override(caller(principal_of(req)).actor(), key, order.override, draft.head, Origin(req.remote_addr))
+        await in_thread(self._reviews.ask_override, override)
+        found = await self._judged(key, order)
+        await in_thread(self._reviews.note_override, override, found.version, found.number)
         return found
+
+    async def _judged(self, key: DraftKey, order: PublishOrder) -> Published:
+        """Publish; the process that does it asks for the verdicts itself, when it holds the namespace's lock."""
+        return await in_worker(self._store.publish, key.namespace, order, partial(self._reviews.verdicts, key))
 
 
 class Rollback:

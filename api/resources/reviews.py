@@ -6,7 +6,7 @@ from falcon.asgi import Request, Response
 
 from api import wire
 from api.access import grants, grants_any, principal_of, require
-from api.background import in_thread, in_worker
+from api.background import JUDGING, in_thread, in_worker, lane
 from api.body import read_json
 from api.identity.principal import caller
 from api.parameters import read_draft, read_window
@@ -45,7 +45,11 @@ class DraftReview:
 
     @grants_any(*VOICES)
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Ask for a review, approve, reject or comment; answers with where the review stands then."""
+        """Ask for a review, approve, reject or comment; answers with where the review stands then.
+
+        A publish of the namespace that is under way is not waited for, for this may be what stops it.
+        """
+        lane.set(f"{JUDGING}{namespace}")
         name, body = DraftName(project, read_draft(req)), await read_json(req, "review-action")
         topic = Topic(**body["item"]) if "item" in body else None
         if topic:

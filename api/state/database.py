@@ -6,9 +6,9 @@ defect in the write-ahead log of earlier ones can corrupt a database that severa
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -45,20 +45,30 @@ def journal_mode(version: tuple[int, ...]) -> str:
     return "WAL" if version >= _WAL_IS_SAFE_FROM else "DELETE"
 
 
+@lru_cache(maxsize=8)
+def database_at(url: str | URL, patience: float) -> "Database":
+    """This process's database of a URL."""
+    return Database(url, patience)
+
+
 class Database:
     """A database by URL; connections are opened on first use and never cross a fork.
 
     Connections that met a broken file are closed, for they would not see it mended; so are those to a file that another
-    one has replaced.
+    one has replaced. Pickled, a database arrives in another process as that process's own.
     """
 
     def __init__(self, url: str | URL, patience: float = PATIENCE) -> None:
+        self._place = (url, patience)
         self._engine = _open_engine(url, patience)
         self._writer = self._engine.execution_options(**{_WRITES: True})
         self._process = os.getpid()
         self._file = _file_of(self._engine.url)
         self._opened = _identity(self._file)
         self.told = Bell()
+
+    def __reduce__(self) -> tuple[Callable[[str | URL, float], "Database"], tuple[str | URL, float]]:
+        return database_at, self._place
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -1,11 +1,11 @@
 """API tokens as rows: the hash of a token's value, never the value."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, or_, select, update
 
 from api.state.roles import GrantRow, dump_grants, load_grants
 from api.state.tables import api_tokens
@@ -58,8 +58,13 @@ def list_tokens(connection: Connection, limit: int, offset: int) -> tuple[list[A
 
 def live_tokens(connection: Connection, now: datetime) -> list[ApiToken]:
     """Every token that has not expired."""
-    alive = or_(api_tokens.c.expires_at.is_(None), api_tokens.c.expires_at > now)
-    return [_token(row) for row in connection.execute(select(api_tokens).where(alive))]
+    return [_token(row) for row in connection.execute(select(api_tokens).where(_alive(now)))]
+
+
+def find_live_tokens(connection: Connection, numbers: Collection[int], now: datetime) -> list[ApiToken]:
+    """Those of the tokens with these ids that have not expired."""
+    query = select(api_tokens).where(_alive(now), api_tokens.c.id.in_(numbers))
+    return [_token(row) for row in connection.execute(query)] if numbers else []
 
 
 def remove_token(connection: Connection, number: int) -> None:
@@ -75,6 +80,10 @@ def note_uses(connection: Connection, uses: Mapping[int, datetime]) -> None:
     rows = [{"token_id": number, "used_at": moment} for number, moment in uses.items()]
     if rows:
         connection.execute(statement.values(last_used_at=bindparam("used_at")), rows)
+
+
+def _alive(now: datetime) -> ColumnElement[bool]:
+    return or_(api_tokens.c.expires_at.is_(None), api_tokens.c.expires_at > now)
 
 
 def _missing(number: int) -> NotFound:

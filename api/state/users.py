@@ -1,6 +1,6 @@
 """Users and the roles that each has, as rows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -70,6 +70,12 @@ def list_users(connection: Connection, limit: int, offset: int) -> tuple[list[Us
 def active_users(connection: Connection) -> list[User]:
     """Everybody who may sign in."""
     return _with_roles(connection, connection.execute(select(users).where(users.c.active)).all())
+
+
+def find_active_users(connection: Connection, numbers: Collection[int]) -> list[User]:
+    """Those of the users with these ids who may sign in."""
+    query = select(users).where(users.c.active, users.c.id.in_(numbers))
+    return _with_roles(connection, connection.execute(query).all()) if numbers else []
 
 
 def change_user(connection: Connection, number: int, values: Mapping[str, Any]) -> None:

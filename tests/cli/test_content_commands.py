@@ -40,7 +40,7 @@ def test_a_rule_goes_live_and_back_again() -> None:
     assert [(row[0], row[3], row[4]) for row in table(must("log", "acme", "shop").out)] == [
         ("3", "Grace Tester", "1 redirect removed"),
         ("2", "Grace Tester", "1 redirect added"),
-        ("1", "Grace Tester", "no rule changed"),
+        ("1", "Grace Tester", "no rule changed, 3 files"),
     ]
     assert published.out.strip() in [each["version"] for each in must("log", "acme", "shop", "--json").json]
 

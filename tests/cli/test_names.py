@@ -22,7 +22,7 @@ def store(workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     found = Store(workplace / "data")
     found.create_project(*AT, ProjectFile(review="required"), Author("Grace", "grace@tests.example"))
     for name in ("kim", "robin"):
-        must("user", "create", name, "--role", "publisher", "--firstname", name.title())
+        must("user", "create", name, "--role", "admin", "--firstname", name.title())
     return found
 
 

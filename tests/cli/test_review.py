@@ -124,6 +124,18 @@ def test_a_user_who_may_not_sign_in_any_more_says_nothing() -> None:
 
 
 @pytest.mark.usefixtures("store")
+def test_a_verdict_of_somebody_who_may_not_review_any_more_is_marked() -> None:
+    must("review", *PLACE, "--approve", "--as", "kim")
+    must("review", *PLACE, "--comment", "Hm", "--as", "kim")
+    must("user", "delete", "kim")
+    lines = must("review", *PLACE).out.splitlines()
+    assert [line.endswith(", and may not review any more") for line in lines] == [True, False, False]
+    outcome = call("publish", *PLACE)
+    assert outcome.code == 1
+    assert "What Kim approved does not count any more" in outcome.err
+
+
+@pytest.mark.usefixtures("store")
 def test_an_import_that_publishes_is_held_to_the_policy(workplace: Path) -> None:
     table = workplace / "rules.tsv"
     table.write_text("type\tsource\ttarget\tstatus\nBASIC\t/imported\t/new\t301\n")

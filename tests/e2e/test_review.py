@@ -257,6 +257,21 @@ def test_a_new_draft_of_the_same_name_begins_with_a_clean_slate(shop: Place, kim
     may_not_publish(shop)
 
 
+def test_the_same_edit_after_a_discard_is_another_draft(shop: Place, kim: Place) -> None:
+    """Within one second too, when the commits would be the same; twice, for the first one that differs is there then."""
+    heads = set()
+    for _ in range(3):
+        shop.add("/a")
+        heads.add(head_of(shop))
+        assert (state(shop), shop.get("/draft/review")["items"]) == ("none", [])
+        say(kim, "approve")
+        shop.ask("DELETE", "/draft", 204)
+    shop.add("/a")
+    may_not_publish(shop)
+    assert len(heads) == 3
+    check_repository(shop.repository)
+
+
 def test_drafts_are_reviewed_apart(shop: Place, kim: Place) -> None:
     for draft in ("main", "other"):
         shop.ask("POST", f"/draft/redirects?draft={draft}", 201, json=redirect(f"/{draft}"))
@@ -505,3 +520,17 @@ def test_a_draft_that_loosens_the_policy_shows_it_and_needs_more_than_an_approva
         wanted,
         "Publish shop: 1 redirect added, project.yaml changed",
     )
+
+
+def test_a_project_that_wants_approvals_is_not_removed_without_the_grant_to_change_that(
+    world: World, shop: Place
+) -> None:
+    """Else who may publish with an approval only would take everything offline, and begin anew without the policy."""
+    grants = [("project", action) for action in ("read", "write", "publish")]
+    boss = shop.as_(world.holder(*grants, namespace=shop.namespace))
+    refused = boss.refused("DELETE", "?confirm=shop", 403, "forbidden")
+    assert "project:override" in refused["message"]
+    assert shop.get("")["review"] == "required"
+    free = world.place().as_(world.holder(*grants))
+    free.ask("DELETE", "?confirm=shop", 204)
+    shop.as_(world.holder(*grants, ("project", "override"))).ask("DELETE", "?confirm=shop", 204)

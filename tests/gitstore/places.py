@@ -3,7 +3,7 @@
 import os
 import random
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import orjson
 from content.record import Page, Redirect
 from content.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
 from gitstore.advance import Published
+from gitstore.approval import Verdict
 from gitstore.directory import NamespacePaths
 from gitstore.drafts import DraftName
 from gitstore.edits import Edit, Put
@@ -118,11 +119,18 @@ class Place:
         """Make edits on a draft; gives its head."""
         return self.store.edit(SPACE, draft, edits, author).head
 
-    def publish(self, *edits: Edit, draft: DraftName = MAIN, publisher: Author = ADA, **order: Any) -> Published:
+    def publish(
+        self,
+        *edits: Edit,
+        draft: DraftName = MAIN,
+        publisher: Author = ADA,
+        verdicts: Sequence[Verdict] = (),
+        **order: Any,
+    ) -> Published:
         """Publish a draft, after some edits if any are given."""
         if edits:
             self.save(*edits, draft=draft)
-        return self.store.publish(SPACE, PublishOrder(draft, publisher, **order))
+        return self.store.publish(SPACE, PublishOrder(draft, publisher, **order), lambda _: verdicts)
 
     def items(self, project: str = SHOP, kind: Kind = Kind.REDIRECTS) -> list[dict[str, Any]]:
         """What agents get of a project now."""

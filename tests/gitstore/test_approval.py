@@ -7,8 +7,9 @@ import pytest
 from gitstore.approval import Verdict
 from gitstore.errors import ApprovalRequired, NotAllowed
 from gitstore.layout import CommitId
+from gitstore.publishing import PublishOrder
 from gitstore.repository import Author
-from tests.gitstore.places import ADA, BOB, SHOP, Place, found, put, redirect
+from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, found, put, redirect
 
 KIM = Author("Kim", "kim@shop.example")
 
@@ -75,6 +76,28 @@ def test_a_rejection_says_whose_it_is(place: Place) -> None:
     head = place.save(put(redirect("/a")), author=BOB)
     with pytest.raises(ApprovalRequired, match="rejected by Kim"):
         place.publish(verdicts=(Verdict(head, KIM, approves=False),))
+
+
+def test_a_rejection_that_comes_while_the_publish_works_counts(place: Place) -> None:
+    """People are asked again when the rest is done; the commit names those who approve then."""
+    head, tip = place.save(put(redirect("/a")), author=BOB), place.tip
+    yes = Verdict(head, KIM, approves=True)
+    said = iter([[yes], [yes._replace(approves=False)], [yes], [yes, yes._replace(reviewer=ADA)]])
+    order = PublishOrder(MAIN, ADA)
+    with pytest.raises(ApprovalRequired, match="rejected by Kim"):
+        place.store.publish(SPACE, order, lambda _: next(said))
+    assert (place.tip, place.items()) == (tip, [])
+    place.store.publish(SPACE, order, lambda _: next(said))
+    assert trailers(place).count("Approved-by") == 2
+
+
+def test_what_a_reviewer_said_who_may_not_review_any_more_does_not_count(place: Place) -> None:
+    head = place.save(put(redirect("/a")), author=BOB)
+    gone, lee = Verdict(head, KIM, approves=True, lapsed=True), Author("Lee", "lee@shop.example")
+    with pytest.raises(ApprovalRequired, match="What Kim approved does not count any more"):
+        place.publish(verdicts=(gone,))
+    place.publish(verdicts=(gone._replace(approves=False), Verdict(head, lee, approves=True)))
+    assert "Approved-by: Lee <lee@shop.example>" in trailers(place)
 
 
 def test_an_override_goes_past_a_rejection_and_names_no_approver(place: Place) -> None:

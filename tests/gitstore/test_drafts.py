@@ -154,3 +154,16 @@ def test_a_file_of_the_wrong_kind_is_not_written_to(place: Place, edit: Put) -> 
         ("shop/redirects.yaml", "wrong_kind")
     ]
     assert place.git("rev-parse", "draft/shop/main") == tip
+
+
+def test_no_two_drafts_begin_with_the_same_commit(place: Place) -> None:
+    """Discarded and made again in the same second, also when what was discarded stands in a pack."""
+    heads = []
+    for _ in range(4):
+        heads.append(place.save(put(redirect("/a"))))
+        place.git("repack", "-adkq")
+        place.store.discard(SPACE, MAIN)
+    assert len(set(heads)) == len(heads)
+    times = [int(place.git("log", "-1", "--format=%ct", head)) for head in heads]
+    assert times == sorted(times)
+    place.fsck()

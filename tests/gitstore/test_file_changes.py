@@ -119,3 +119,80 @@ def test_what_others_publish_is_no_change_of_the_draft(shop: Place) -> None:
     shop.publish(put(redirect("/since")), draft=DraftName(SHOP, "other"), override="Agreed")
     assert told(shop) == [{"file": "shop/tests.yaml", "change": "changed"}]
     assert shop.store.diff(SPACE, SHOP, "base", "draft") == {"redirects": [], "pages": []}
+
+
+TWO = yaml([("/a", "/b"), ("/c", "/d")])
+
+
+def text_of(place: Place, **files: str | None) -> list[dict[str, object]]:
+    """What a draft with these files is told to change in files, when release has two rules."""
+    place.push({"shop/redirects.yaml": TWO})
+    place.push({f"shop/{path.replace('__', '/')}.yaml": text for path, text in files.items()}, to="draft/shop/main")
+    report = [each.wire() for each in place.store.report(SPACE, MAIN).files]
+    assert told(place) == [each.wire() for each in place.store.view_draft(SPACE, MAIN, (), 0, 1).files] == report
+    return report
+
+
+def test_a_file_in_which_only_comments_differ_says_so(shop: Place) -> None:
+    """In the draft, in the words of its publish, in the history."""
+    wanted = [{"file": "shop/redirects.yaml", "change": "changed", "only": "text"}]
+    assert text_of(shop, redirects=f"# Since spring\n{TWO}") == wanted
+    published = shop.publish(override="Agreed")
+    publish, _, files = shop.store.publish_detail(SPACE, SHOP, str(published.number))
+    assert publish.message == "Publish shop: redirects.yaml changed (comments or layout only)"
+    assert [each.wire() for each in files] == wanted
+    assert publish.files == (0, 1, 0)
+
+
+def test_rules_in_another_order_are_told(shop: Place) -> None:
+    """Among patterns of one length the first one wins, so it is more than layout."""
+    wanted = [{"file": "shop/redirects.yaml", "change": "changed", "only": "order"}]
+    assert text_of(shop, redirects=yaml([("/c", "/d"), ("/a", "/b")])) == wanted
+
+
+def test_rules_in_another_file_are_told(shop: Place) -> None:
+    assert text_of(shop, redirects=None, redirects__all=TWO) == [
+        {"file": "shop/redirects.yaml", "change": "removed", "only": "order"},
+        {"file": "shop/redirects/all.yaml", "change": "added", "only": "order"},
+    ]
+
+
+def test_a_file_without_a_rule_that_comes_is_told(shop: Place) -> None:
+    assert text_of(shop, redirects__none="# Nothing yet\nredirects: []\n") == [
+        {"file": "shop/redirects/none.yaml", "change": "added", "only": "text"}
+    ]
+
+
+def test_a_file_with_a_rule_that_differs_is_told_by_the_rule_alone(shop: Place) -> None:
+    """Changed, added, removed, or moved to another file and changed there."""
+    base = shop.push({"shop/redirects.yaml": TWO})
+    cases: list[dict[str, str | None]] = [
+        {"redirects": f"# Note\n{yaml([('/a', '/b'), ('/c', '/other')])}"},
+        {"redirects": f"# Note\n{yaml([('/a', '/b'), ('/c', '/d'), ('/e', '/f')])}"},
+        {"redirects": f"# Note\n{yaml([('/a', '/b')])}"},
+        {"redirects": None, "redirects/all": yaml([("/a", "/b"), ("/c", "/other")])},
+    ]
+    for number, files in enumerate(cases):
+        draft = DraftName(SHOP, f"draft-{number}")
+        shop.push({f"shop/{path}.yaml": text for path, text in files.items()}, to=draft.ref.removeprefix("refs/heads/"))
+        assert shop.store.report(SPACE, draft).files == [], files
+    assert base == shop.tip
+
+
+def test_files_that_differ_are_counted_whatever_is_in_them(shop: Place) -> None:
+    """Of each publish in a window of the history, as C git counts them; of the first one and of a removal too."""
+    shop.push(
+        {"shop/pages/p.txt": "new\n", "shop/tests.yaml": None, "shop/redirects/deep/x.yaml": yaml([("/x", "/y")])}
+    )
+    shop.store.delete_project(SPACE, SHOP, KIM, may_change_policy=True)
+    shop.begin(SHOP)
+    publishes, total = shop.store.history(SPACE, SHOP, 0, 100)
+    assert total == 5
+    for publish in publishes:
+        lines = shop.git(
+            "show", "--first-parent", "--no-renames", "--name-status", "--format=", publish.version, "--", "shop"
+        ).splitlines()
+        assert publish.files == tuple(sum(line[0] == sign for line in lines) for sign in "AMD"), lines
+    assert [each.files for each, _ in shop.store.publishes_after(SPACE, SHOP, 0, 9)] == [
+        p.files for p in publishes[::-1]
+    ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitstore.errors import AlreadyExists, BadRequest, NotFound
+from gitstore.errors import AlreadyExists, BadRequest, NotAllowed, NotFound
 from gitstore.project_file import ProjectFile
 from tests.gitstore.places import ADA, BOB, SHOP, SPACE, Place, put, redirect
 
@@ -17,6 +17,29 @@ def test_new_project_is_published_with_empty_lists(place: Place) -> None:
         "shop/redirects.yaml",
     ]
     assert place.store.lint(SPACE, SHOP) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"), [({"review": "required"}, "review: required"), ({"lint": "strict"}, "lint: strict")]
+)
+def test_a_project_with_a_policy_is_removed_only_by_who_may_change_that(
+    empty: Place, settings: dict[str, str], told: str
+) -> None:
+    """Made anew in its place it would have none."""
+    place = empty.begin(SHOP, **settings)
+    tip = place.tip
+    with pytest.raises(NotAllowed, match=told):
+        place.store.delete_project(SPACE, SHOP, ADA)
+    assert place.tip == tip
+    place.store.delete_project(SPACE, SHOP, ADA, may_change_policy=True)
+    place.begin(SHOP)
+    assert place.state()[1] == 3
+
+
+def test_a_policy_that_cannot_be_read_keeps_a_project_too(place: Place) -> None:
+    place.push({"shop/project.yaml": "project: [\n"})
+    with pytest.raises(NotAllowed, match="review: required"):
+        place.store.delete_project(SPACE, SHOP, ADA)
 
 
 @pytest.mark.parametrize("name", ["shop", "SHOP", "Shop"])
