@@ -11,7 +11,8 @@ from gitstore.checks import check_change, check_snapshot, stopping
 from gitstore.directory import NamespacePaths
 from gitstore.durable import is_full
 from gitstore.errors import Busy, Invalid, OutOfSpace
-from gitstore.layout import BlobId, TreeId
+from gitstore.judgements import note_right, was_right
+from gitstore.layout import PROJECT_FILE, BlobId, TreeId
 from gitstore.lock import acquire
 from gitstore.part_store import PartStore
 from gitstore.release import Release, map_release, release_path
@@ -62,10 +63,21 @@ class Compiler:
 
     def release(self, project: str, tree: TreeId) -> Release:
         """The release of a tree; compiled where the file is missing or damaged. Invalid where its content is wrong."""
-        found = self._made.get((project, tree)) or self._open(project, tree)
+        found = self.at_hand(project, tree)
         if found is None:
             with once_at_a_time(self.paths):
                 found = self._open(project, tree) or self._compile(self.snapshot(project, tree))
+        return found
+
+    def at_hand(self, project: str, tree: TreeId) -> Release | None:
+        """The release of a tree if it is compiled."""
+        return self._made.get((project, tree)) or self._open(project, tree)
+
+    def known(self, project: str, tree: TreeId) -> Release | None:
+        """The release of a tree that was found right before, put together anew where its file is gone; else None."""
+        found = self.at_hand(project, tree)
+        if found is None and self._was_right(tree, clean=False):
+            found = self._compile(self.snapshot(project, tree))
         return found
 
     def compile_change(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> Release:
@@ -73,16 +85,31 @@ class Compiler:
         found = self._open(snapshot.project, snapshot.tree)
         if found:
             return found
-        if snapshot.settings.strict or len(changes) * _FEW > snapshot.count(Kind.REDIRECTS):
+        is_much = len(changes) * _FEW > snapshot.count(Kind.REDIRECTS)
+        if is_much or snapshot.settings.strict or self._was_right(snapshot.tree, clean=False):
             return self._compile(snapshot)
         data = dump_release(snapshot, self._before(before))
         matcher = Release(snapshot.project, memoryview(data), trusted=True).matcher
         refuse(snapshot, check_change(before, snapshot, matcher, changes))
-        return self._store(snapshot.project, snapshot.tree, data)
+        self._note_right(snapshot, clean=False)  # of warnings, others may have got some
+        return self._store(snapshot, data)
 
     def _compile(self, snapshot: Snapshot) -> Release:
-        refuse(snapshot, check_snapshot(snapshot))
-        return self._store(snapshot.project, snapshot.tree, dump_release(snapshot))
+        if self._was_right(snapshot.tree, clean=snapshot.settings.strict):
+            refuse(snapshot, snapshot.problems)
+        else:
+            problems = check_snapshot(snapshot)
+            refuse(snapshot, problems)
+            self._note_right(snapshot, clean=not problems)
+        return self._store(snapshot, dump_release(snapshot))
+
+    def _was_right(self, tree: TreeId, *, clean: bool) -> bool:
+        """Tell whether the set of a tree's rules was checked before; project.yaml, which says nothing of rules, aside."""
+        return was_right(self.paths.judged, self.repository.id_without(tree, PROJECT_FILE), clean=clean)
+
+    def _note_right(self, snapshot: Snapshot, *, clean: bool) -> None:
+        with suppress(OutOfSpace, OSError):  # a cache: it is checked again then
+            note_right(self.paths.judged, self.repository.id_without(snapshot.tree, PROJECT_FILE), clean=clean)
 
     @contextmanager
     def storing(self) -> Iterator[None]:
@@ -105,10 +132,11 @@ class Compiler:
         except (FileNotFoundError, Damaged, ValueError):  # ValueError: an empty file cannot be mapped
             return None
 
-    def _store(self, project: str, tree: TreeId, data: bytes) -> Release:
-        path = release_path(self.paths.releases, tree)
+    def _store(self, snapshot: Snapshot, data: bytes) -> Release:
+        project, tree = snapshot.project, snapshot.tree
         with self.storing():
-            store_release(path, data)
+            store_release(release_path(self.paths.releases, tree), data)
+        self._parts.keep((file.blob, file.part) for files in snapshot.rule_files.values() for file in files)
         made = self._made[project, tree] = Release(project, memoryview(data), trusted=True)
         return made
 

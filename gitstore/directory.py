@@ -23,6 +23,16 @@ class NamespacePaths:
         return self.compiled / "parts"
 
     @property
+    def kept(self) -> Path:
+        """One packed part per blob that was ever published."""
+        return self.compiled / "kept"
+
+    @property
+    def judged(self) -> Path:
+        """Which trees were found right."""
+        return self.compiled / "judged"
+
+    @property
     def releases(self) -> Path:
         """One compiled release per project tree."""
         return self.compiled / "releases"

@@ -25,7 +25,7 @@ from gitstore.layout import TreeId
 from gitstore.project_file import ProjectFile
 from gitstore.sections import load_sections
 
-FORMAT = "2"
+FORMAT = "3"
 """Part of every file name: raise it when the file's content or its meaning changes."""
 _KEPT_PATTERNS = 2
 
@@ -42,7 +42,10 @@ def map_release(path: Path) -> memoryview:
 
 
 class Listing:
-    """One list of a release: the JSON of its items, and where each begins in the items of its file."""
+    """One list of a release: the JSON of its items, and where each begins in the items of its file.
+
+    `ids` are the API's as numbers; `prints` tell apart what was written, notes and tags too.
+    """
 
     def __init__(self, project: str, kind: Kind, meta: dict[str, Any], sections: dict[str, memoryview]) -> None:
         self.total: int = meta["total"]
@@ -50,6 +53,8 @@ class Listing:
         self._offsets: Sequence[int] = sections[f"{kind}.offsets"].cast("Q")
         self.keys = sections[f"{kind}.keys"].cast("Q")
         self._lines = sections[f"{kind}.lines"].cast("I")
+        self.ids = sections[f"{kind}.ids"].cast("Q")
+        self.prints = sections[f"{kind}.prints"].cast("Q")
         self._files: list[str] = [f"{project}/{path}" for path, _, _ in meta["files"]]
         self._starts: list[int] = list(accumulate((count for _, count, _ in meta["files"]), initial=0))
         self._bases: list[int] = list(accumulate((size for _, _, size in meta["files"]), initial=0))
