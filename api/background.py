@@ -105,6 +105,12 @@ async def in_worker(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
             return _outcome(await _in_process(partial(_run, work, args, kwargs)))
 
 
+async def start_process(work: Callable[[], object]) -> None:
+    """Start a process ahead of need, unless there is one, and have it do `work`; no job is counted for that."""
+    if _pools.processes is None:
+        await _in_process(partial(_run, work, (), {}))
+
+
 def _lane() -> asyncio.Lock:
     """The lock of the present request's namespace; it is gone when nobody holds it or waits for it."""
     key = lane.get()
