@@ -18,8 +18,9 @@ from gitstore.layout import BlobId
 from gitstore.part import Part, compile_part, dump_part, load_part
 from gitstore.sections import Damaged
 
-FORMAT = "4"
+_FORMAT = "4"
 """Part of every name: raise it when what a part holds, or how a rule is judged, changes."""
+PART_SUFFIX = f".{_FORMAT}"
 _KEEP = 1000
 _TOUCH_AFTER = 86_400
 _QUICKEST = 1
@@ -104,7 +105,7 @@ class PartStore:
 
 
 def _path(folder: Path, blob: BlobId) -> Path:
-    return folder / blob[:2] / f"{blob[2:]}.{FORMAT}"
+    return folder / blob[:2] / f"{blob[2:]}{PART_SUFFIX}"
 
 
 def _store(path: Path, data: bytes) -> None:
