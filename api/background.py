@@ -105,10 +105,9 @@ async def in_worker(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
             return _outcome(await _in_process(partial(_run, work, args, kwargs)))
 
 
-async def start_process(work: Callable[[], object]) -> None:
-    """Start a process ahead of need, unless there is one, and have it do `work`; no job is counted for that."""
-    if _pools.processes is None:
-        await _in_process(partial(_run, work, (), {}))
+async def aside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The same for work that nobody asked for: no job is counted for it, and it waits for no other."""
+    return _outcome(await _in_process(partial(_run, work, args, kwargs)))
 
 
 def _lane() -> asyncio.Lock:

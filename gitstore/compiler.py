@@ -3,16 +3,18 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 
 from content.diff import Change
 from content.problem import Problem, Severity
 from content.vocabulary import Kind
+from gitstore.changes import changes_between
 from gitstore.checks import check_change, check_snapshot, stopping
 from gitstore.directory import NamespacePaths
 from gitstore.durable import is_full
 from gitstore.errors import Busy, Invalid, OutOfSpace
 from gitstore.judgements import note_right, was_right
-from gitstore.layout import PROJECT_FILE, BlobId, TreeId
+from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.lock import acquire
 from gitstore.part_store import PartStore
 from gitstore.release import Release, map_release, release_path
@@ -22,6 +24,7 @@ from gitstore.sections import Damaged
 from gitstore.snapshot import File, Snapshot, shown, take_snapshot
 
 _WAIT_SECONDS = 120.0
+_RULES = frozenset(ROLE_OF_KIND.values())
 _FEW = 20
 """Changes of more than one rule in so many are checked with all the others: then reading all at once is quicker."""
 
@@ -85,22 +88,53 @@ class Compiler:
         found = self._open(snapshot.project, snapshot.tree)
         if found:
             return found
-        is_much = len(changes) * _FEW > snapshot.count(Kind.REDIRECTS)
-        if is_much or snapshot.settings.strict or self._was_right(snapshot.tree, clean=False):
+        if self._must_check_all(snapshot, changes) or self._was_right(snapshot.tree, clean=False):
             return self._compile(snapshot)
+        return self._store(snapshot, self._dump_checked(before, snapshot, changes))
+
+    def is_prepared(self, tree: TreeId) -> bool:
+        """Tell whether a release of the tree could be put together without reading YAML or checking rules."""
+        if not self._was_right(tree, clean=False):
+            return False
+        files = ((shown(path), entry) for path, entry in self.repository.files(tree))
+        return all(self._parts.is_kept(BlobId(entry.id)) for path, entry in files if role_of(path) in _RULES)
+
+    def prepare(self, project: str, tree: TreeId, near: Snapshot | None) -> Snapshot:
+        """Find out whether a tree is right, and keep what a release of it needs; Invalid where it is wrong.
+
+        `near` is a state that is right; where little differs from it, only that is checked.
+        """
+        snapshot = self.snapshot(project, tree)
+        if not self._was_right(tree, clean=False):
+            changes = list(chain.from_iterable(changes_between(near, snapshot).values())) if near else None
+            if near is None or changes is None or self._must_check_all(snapshot, changes):
+                self._check_all(snapshot)
+            else:
+                self._dump_checked(near, snapshot, changes)
+        self._keep_parts(snapshot)
+        return snapshot
+
+    @staticmethod
+    def _must_check_all(snapshot: Snapshot, changes: Sequence[Change]) -> bool:
+        return snapshot.settings.strict or len(changes) * _FEW > snapshot.count(Kind.REDIRECTS)
+
+    def _dump_checked(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> bytes:
         data = dump_release(snapshot, self._before(before))
         matcher = Release(snapshot.project, memoryview(data), trusted=True).matcher
         refuse(snapshot, check_change(before, snapshot, matcher, changes))
         self._note_right(snapshot, clean=False)  # of warnings, others may have got some
-        return self._store(snapshot, data)
+        return data
+
+    def _check_all(self, snapshot: Snapshot) -> None:
+        problems = check_snapshot(snapshot)
+        refuse(snapshot, problems)
+        self._note_right(snapshot, clean=not problems)
 
     def _compile(self, snapshot: Snapshot) -> Release:
         if self._was_right(snapshot.tree, clean=snapshot.settings.strict):
             refuse(snapshot, snapshot.problems)
         else:
-            problems = check_snapshot(snapshot)
-            refuse(snapshot, problems)
-            self._note_right(snapshot, clean=not problems)
+            self._check_all(snapshot)
         return self._store(snapshot, dump_release(snapshot))
 
     def _was_right(self, tree: TreeId, *, clean: bool) -> bool:
@@ -132,11 +166,14 @@ class Compiler:
         except (FileNotFoundError, Damaged, ValueError):  # ValueError: an empty file cannot be mapped
             return None
 
+    def _keep_parts(self, snapshot: Snapshot) -> None:
+        self._parts.keep((file.blob, file.part) for files in snapshot.rule_files.values() for file in files)
+
     def _store(self, snapshot: Snapshot, data: bytes) -> Release:
         project, tree = snapshot.project, snapshot.tree
         with self.storing():
             store_release(release_path(self.paths.releases, tree), data)
-        self._parts.keep((file.blob, file.part) for files in snapshot.rule_files.values() for file in files)
+        self._keep_parts(snapshot)
         made = self._made[project, tree] = Release(project, memoryview(data), trusted=True)
         return made
 

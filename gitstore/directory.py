@@ -33,6 +33,11 @@ class NamespacePaths:
         return self.compiled / "judged"
 
     @property
+    def prepared(self) -> Path:
+        """How far going back is prepared, by project."""
+        return self.compiled / "prepared"
+
+    @property
     def releases(self) -> Path:
         """One compiled release per project tree."""
         return self.compiled / "releases"

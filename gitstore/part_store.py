@@ -64,6 +64,10 @@ class PartStore:
             if not path.exists():
                 _store(path, zlib.compress(dump_part(part), _QUICKEST))
 
+    def is_kept(self, blob: BlobId) -> bool:
+        """Tell whether a part is packed."""
+        return self._packed is not None and _path(self._packed, blob).exists()
+
     def _keep(self, blob: BlobId, part: Part) -> Part:
         with self._lock:
             self._kept[blob] = part

@@ -45,7 +45,7 @@ def _compiled(place: Place) -> bytes:
     return release_path(place.paths.releases, tree).read_bytes()
 
 
-def _remove(*folders: Path) -> None:
+def remove(*folders: Path) -> None:
     """Remove all files but those that are being written, which no cleaning touches."""
     for file in (file for folder in folders for file in folder.rglob("*")):
         with suppress(FileNotFoundError, IsADirectoryError):
@@ -53,17 +53,17 @@ def _remove(*folders: Path) -> None:
                 file.unlink()
 
 
-def _weeks_later(place: Place) -> None:
+def weeks_later(place: Place) -> None:
     """Only what cleaning leaves is there: the packed parts and what is small."""
-    _remove(place.paths.releases, place.paths.parts)
+    remove(place.paths.releases, place.paths.parts)
 
 
-def _roll_back(place: Place, version: int) -> Any:
+def roll_back(place: Place, version: int) -> Any:
     return place.fresh().store.roll_back(SPACE, SHOP, str(version), ADA)
 
 
 @contextmanager
-def _nothing_read_again() -> Iterator[None]:
+def nothing_read_again() -> Iterator[None]:
     """Within, no YAML of rules may be parsed, and no set of rules checked."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("part_store.compile_part", "compiler.check_snapshot", "compiler.check_change"):
@@ -76,27 +76,27 @@ def test_a_release_that_was_cleaned_away_comes_back_to_the_byte(grown: Place) ->
     published = {}
     for version in (3, 4, 6, 2):
         with suppress(Exception):
-            _roll_back(grown, version)
+            roll_back(grown, version)
         published[version] = _compiled(grown)
     for folders in ((grown.paths.releases,), (grown.paths.releases, grown.paths.parts)):
         for version, compiled in published.items():
-            _remove(*folders)
-            _roll_back(grown, version)
+            remove(*folders)
+            roll_back(grown, version)
             assert _compiled(grown) == compiled
 
 
 def test_nothing_is_parsed_or_checked_to_go_back(grown: Place) -> None:
     """To any publish, with every compiled release and every part gone, also under settings that came since."""
-    items = {version: _sent(grown, version) for version in range(1, 7)}
+    items = {version: sent(grown, version) for version in range(1, 7)}
     grown.store.change_project(SPACE, SHOP, {"title": "Other"}, ADA)
-    with _nothing_read_again():
+    with nothing_read_again():
         for version in (3, 4, 1, 5, 2, 6):
-            _weeks_later(grown)
-            _roll_back(grown, version)
-            assert _sent(grown) == items[version]
+            weeks_later(grown)
+            roll_back(grown, version)
+            assert sent(grown) == items[version]
 
 
-def _sent(place: Place, version: int = 0) -> list[bytes]:
+def sent(place: Place, version: int = 0) -> list[bytes]:
     """What agents get of a publish; of the newest without a number."""
     store = place.fresh().store
     _, release = store.release(SPACE, SHOP, str(version or store.project(SPACE, SHOP).number))
@@ -106,7 +106,7 @@ def _sent(place: Place, version: int = 0) -> list[bytes]:
 def test_the_history_tells_of_a_rollback_what_git_tells(grown: Place) -> None:
     """Counts, and the lives of rules and pages, as they are when both are made from nothing."""
     for version in (4, 3, 6, 1, 5, 2):
-        _roll_back(grown, version)
+        roll_back(grown, version)
 
     def told() -> list[object]:
         store = grown.fresh().store
@@ -117,25 +117,25 @@ def test_the_history_tells_of_a_rollback_what_git_tells(grown: Place) -> None:
         ]
 
     before = told()
-    _remove(grown.paths.changes, grown.paths.versions, grown.paths.manifests)
+    remove(grown.paths.changes, grown.paths.versions, grown.paths.manifests)
     assert told() == before
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_packed_parts_are_read_from_git_and_packed_anew(grown: Place, damage: str) -> None:
     """Guard: their checksums, and that what is damaged does not stay in the way."""
-    items = _sent(grown, 3)
+    items = sent(grown, 3)
     for file in grown.paths.kept.glob("*/*"):
         DAMAGES[damage](file)
-    _weeks_later(grown)
-    _roll_back(grown, 3)
-    assert _sent(grown) == items
-    _weeks_later(grown)
-    _roll_back(grown, 4)
-    with _nothing_read_again():
-        _weeks_later(grown)
-        _roll_back(grown, 3)
-    assert _sent(grown) == items
+    weeks_later(grown)
+    roll_back(grown, 3)
+    assert sent(grown) == items
+    weeks_later(grown)
+    roll_back(grown, 4)
+    with nothing_read_again():
+        weeks_later(grown)
+        roll_back(grown, 3)
+    assert sent(grown) == items
 
 
 def test_what_nobody_knows_to_be_right_is_checked(grown: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +160,8 @@ def test_what_nobody_knows_to_be_right_is_checked(grown: Place, monkeypatch: pyt
 
 def _back_and_forth(place: Place) -> None:
     for version in (3, 4):
-        _remove(place.paths.releases)
-        _roll_back(place, version)
+        remove(place.paths.releases)
+        roll_back(place, version)
 
 
 def test_warnings_stop_a_rollback_once_the_project_is_strict(place: Place) -> None:
@@ -171,26 +171,26 @@ def test_warnings_stop_a_rollback_once_the_project_is_strict(place: Place) -> No
     place.store.change_project(SPACE, SHOP, {"lint": "strict"}, ADA)
     before = place.fresh().state()
     for folders in ((), (place.paths.releases, place.paths.parts)):
-        _remove(*folders)
+        remove(*folders)
         with pytest.raises(Invalid) as stopped:
-            _roll_back(place, 2)
+            roll_back(place, 2)
         assert [problem.code for problem in stopped.value.problems] == ["chain"]
         assert place.fresh().state() == before
-    with _nothing_read_again():
+    with nothing_read_again():
         place.store.change_project(SPACE, SHOP, {"title": "Still strict"}, ADA)
 
 
 def test_back_from_a_push_that_is_wrong(grown: Place) -> None:
     """That is when people go back: rules that stand twice, lead in circles or cannot be read."""
-    items = _sent(grown, 4)
+    items = sent(grown, 4)
     wrong = (yaml([("/7", "/x"), ("/7", "/y"), ("/z", "/z")]), "redirects: [", yaml([("/p", "/q"), ("/q", "/p")]))
     for text in wrong:
         grown.push({"shop/redirects.yaml": text, "shop/strange.bin": b"\0"})
         assert grown.fresh().store.failures()
-        _remove(grown.paths.releases)
-        with _nothing_read_again():
-            _roll_back(grown, 4)
-        assert _sent(grown) == items
+        remove(grown.paths.releases)
+        with nothing_read_again():
+            roll_back(grown, 4)
+        assert sent(grown) == items
         assert grown.fresh().store.failures() == []
     newest = grown.fresh().store.history(SPACE, SHOP, 0, 6)[0]
     told = [publish.counts[Kind.REDIRECTS] for publish in newest if publish.rolled_back_to]
@@ -211,18 +211,18 @@ def test_a_version_that_was_never_served_is_checked_before_it_is_gone_back_to(pl
     before = place.fresh().state()
     assert before[1] == 3
     with pytest.raises(Invalid):
-        _roll_back(place, 2)
+        roll_back(place, 2)
     assert place.fresh().state() == before
 
 
 def test_rolling_back_while_everything_compiled_is_removed(grown: Place) -> None:
     """Each rollback is whole and served at once, whoever cleans meanwhile, and however much."""
-    items = {version: _sent(grown, version) for version in (3, 4)}
+    items = {version: sent(grown, version) for version in (3, 4)}
     done, paths = threading.Event(), grown.paths
 
     def clean() -> None:
         while not done.is_set():
-            _remove(paths.releases, paths.parts, paths.kept)
+            remove(paths.releases, paths.parts, paths.kept)
             for file in (paths.judged, paths.compiled / "cleaned"):
                 file.unlink(missing_ok=True)
             clean_daily(paths)
@@ -231,8 +231,8 @@ def test_rolling_back_while_everything_compiled_is_removed(grown: Place) -> None
     cleaner.start()
     try:
         for version in (3, 4) * 5:
-            _roll_back(grown, version)
-            assert _sent(grown) == items[version]
+            roll_back(grown, version)
+            assert sent(grown) == items[version]
     finally:
         done.set()
         cleaner.join()
@@ -242,8 +242,8 @@ def test_a_page_goes_back_with_its_file(place: Place) -> None:
     """Guard: the file of the page's own record is the same in both publishes, and so is its list of parts."""
     place.push(_FILES)
     place.push({"shop/robots.txt": "two\n"})
-    found = _roll_back(place, 2)
+    found = roll_back(place, 2)
     assert found.counts[Kind.PAGES].changed == 1
     assert place.fresh().items(kind=Kind.PAGES)[0]["content"] == "one\n"
     place.publish(put(page("/other")))
-    assert _roll_back(place, 3).counts[Kind.PAGES] == (0, 1, 1)
+    assert roll_back(place, 3).counts[Kind.PAGES] == (0, 1, 1)
