@@ -33,10 +33,10 @@ def lists(place: Place, tail: str = "") -> list[bytes]:
 def test_both_workers_serve_what_was_gone_back_to_though_everything_compiled_is_gone(grown: Place) -> None:
     """Guard: a rollback is acknowledged only when it can be served; byte for byte as it was published."""
     published = {number: lists(grown, f"/versions/{number}") for number in (2, 3, 4)}
-    agent = grown.holder(*READ).root.token
     compiled = grown.world.service.data / "compiled" / grown.namespace
     with ExitStack() as stack:
         pair = pinned_pair(grown.world.service, stack)
+        agent = grown.holder(*READ).root.token
         for turn, number in enumerate((2, 3, 2, 4, 3)):
             removed(compiled / "releases", compiled / "parts")
             found = by(grown, pair[turn % 2], grown.root.token).ask("POST", "/rollback", 200, json={"version": number})
