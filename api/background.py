@@ -109,6 +109,11 @@ async def in_worker(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
             return _outcome(await _in_process(partial(_run, work, args, kwargs)))
 
 
+async def aside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The same for work that nobody asked for: no job is counted for it, and it waits for no other."""
+    return _outcome(await _in_process(partial(_run, work, args, kwargs)))
+
+
 def _lane() -> asyncio.Lock:
     """The lock of the present request's namespace; it is gone when nobody holds it or waits for it."""
     key = lane.get()

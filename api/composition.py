@@ -14,6 +14,7 @@ from api.notice.parts import open_notice
 from api.notice_routes import notice_routes
 from api.served import Served
 from api.settings import Settings
+from api.standby import Standby
 from api.waiting import Waiting
 from api.watcher import Watcher
 from gitstore.store import store_at
@@ -41,6 +42,7 @@ def make_service(settings: Settings) -> Service:
             notice.herald,
             notice.streams,
             notice.courier,
+            Standby(store),
         ),
     )
     compressed = Compressed()

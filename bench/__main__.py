@@ -18,6 +18,7 @@ from bench import (
     polling,
     publishing,
     reads,
+    rollbacks,
     starting,
     validation,
     waiting,
@@ -34,6 +35,7 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "list": listings.measure,
     "start": starting.measure,
     "history": histories.measure,
+    "rollback": rollbacks.measure,
     "waits": waiting.measure,
     "disk": keeping.measure,
 }

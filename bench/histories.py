@@ -1,4 +1,4 @@
-"""A long history: its pages, one publish, the life of one rule; and going back in a project of 100,000 rules."""
+"""A long history: its pages, one publish, the life of one rule."""
 
 import subprocess
 import time
@@ -8,16 +8,10 @@ from statistics import median
 import httpx
 
 from bench.figure import Figure, at_most
-from bench.rules import MANY
-from bench.workbench import AUTHOR, BIG, NAMESPACE, Site, Workbench, make_token, publish_rules, scope
-from content.names import DEFAULT_DRAFT
+from bench.workbench import AUTHOR, NAMESPACE, Site, Workbench, make_token, scope
 from content.record import Redirect
-from content.vocabulary import Kind, RedirectStatus, RedirectType
-from gitstore.drafts import DraftName
-from gitstore.edits import Put
+from content.vocabulary import RedirectStatus, RedirectType
 from gitstore.project_file import ProjectFile
-from gitstore.publishing import PublishOrder
-from gitstore.release import release_path
 from gitstore.store import Store
 
 LONG = "long"
@@ -26,17 +20,11 @@ _RULES = 20
 _PAGE = 500
 _REPEAT = 7
 _TO_REACH = at_most(100)
-_BACK = at_most(300)
 _ALWAYS = "/always"
 
 
 def measure(bench: Workbench) -> Iterator[Figure]:
-    """The rows for the long history, then those for going back."""
-    yield from _long(bench)
-    yield from _back(bench)
-
-
-def _long(bench: Workbench) -> Iterator[Figure]:
+    """The rows."""
     data = bench.new_folder("history")
     data.mkdir()
     store = Store(data)
@@ -71,60 +59,6 @@ def _asked(client: httpx.Client, what: str, tail: str) -> Iterator[Figure]:
     """How long an answer takes, the first one apart: it writes down what is then at hand."""
     taken = [_taken(lambda: client.get(f"{scope(LONG)}/{tail}").raise_for_status()) for _ in range(_REPEAT)]
     yield Figure(what, median(taken[1:]), "ms", _TO_REACH, f"median of {_REPEAT - 1}; the first {taken[0]:,.0f} ms")
-
-
-def _back(bench: Workbench) -> Iterator[Figure]:
-    """Going back by one rule, to nothing, and to all 100,000; with the compiled file at hand and without."""
-    data = bench.new_folder("back")
-    data.mkdir()
-    store = Store(data)
-    store.create_namespace(NAMESPACE, "", AUTHOR)
-    publish_rules(store, BIG, bench.plain.rules)
-    name, rule = DraftName(BIG, DEFAULT_DRAFT), bench.plain.rules[MANY // 2]
-    store.edit(
-        NAMESPACE, name, [Put(Kind.REDIRECTS, Redirect(rule.type, rule.source, "/elsewhere", rule.status))], AUTHOR
-    )
-    store.publish(NAMESPACE, PublishOrder(name, AUTHOR))
-    admin = make_token(data, "admin")
-    site = Site(data, (), "", admin)
-    with site.serving() as service, service.as_token(admin) as client:
-        client.get(f"{scope(BIG)}/lint").raise_for_status()
-        for what, version, cleaned in _STEPS:
-            if cleaned:
-                _clean(store)
-            taken = _taken(lambda: client.post(f"{scope(BIG)}/rollback", json={"version": version}).raise_for_status())  # noqa: B023 - called at once
-            yield Figure(what, taken, "ms", None if cleaned else _BACK, "once, to the end of the call")
-        path = f"{scope(BIG)}/history?source={bench.plain.rules[7].source}"
-        first, again = (_taken(lambda: client.get(path).raise_for_status()) for _ in range(2))
-        yield Figure(
-            "life of a rule of 100,000 that came and went with all",
-            again,
-            "ms",
-            _TO_REACH,
-            f"the first {first:,.0f} ms",
-        )
-
-
-_STEPS = (
-    ("rollback, 100,000 rules, one differs, compiled file at hand", 2, False),
-    ("rollback, 100,000 rules, all go", 1, False),
-    ("rollback, 100,000 rules, all come back, compiled file at hand", 2, False),
-    ("rollback, 100,000 rules, one differs, compiled file cleaned away", 3, True),
-    ("rollback, 100,000 rules, all go (again)", 1, False),
-    ("rollback, 100,000 rules, all come back, compiled file cleaned away", 2, True),
-)
-
-
-def _clean(store: Store) -> None:
-    """Remove the compiled releases that are not served, as cleaning does after some more publishes."""
-    paths = store.directory.namespace(NAMESPACE)
-    served = {
-        release_path(paths.releases, entry.tree)
-        for entry in store.served(NAMESPACE).manifest.projects.values()
-        if entry.tree
-    }
-    for file in set(paths.releases.glob("*")) - served:
-        file.unlink()
 
 
 def _taken(work: Callable[[], object]) -> float:

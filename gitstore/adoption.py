@@ -45,7 +45,7 @@ def adopt_folder(directory: DataDirectory, founding: Founding, folder: Path, wat
     """
     check_new_name(directory, founding.name)
     with build_namespace(directory, founding) as aside, update(aside.repository) as opened:
-        parts = PartStore(aside.parts)
+        parts = PartStore(aside.parts, aside.kept)
         checkout = _checked(folder, parts, watch)
         compiler, published = Compiler(aside, opened, parts), []
         opened.clock = _one_second_each(folder, checkout)

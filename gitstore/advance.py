@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 
-from content.diff import Counts, count
+from content.diff import Counts
 from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind, changes_between
 from gitstore.checks import check_snapshot
@@ -20,10 +20,11 @@ from gitstore.errors import NothingToPublish
 from gitstore.file_changes import file_changes
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.messages import PUBLISHED_BY, dump_message, publish_message, signature
-from gitstore.numbering import Made, ensure_manifest
+from gitstore.numbering import Made, ensure_manifest, made_of
 from gitstore.policy import must_keep_policy
 from gitstore.repository import Author, Update
 from gitstore.snapshot import Snapshot
+from gitstore.table_changes import made_by_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,8 @@ class Step:
 
     `text` is the message, empty for one that says what changed; `merges` is the draft's head that comes in.
     With `keeps_policy` the step may not change what the project asks for of reviews and lint. `consent` is asked last,
-    when all else is done, right before the commit is written: it gives trailers too, or raises.
+    when all else is done, right before the commit is written: it gives trailers too, or raises. One that `returns` goes to
+    rules that were published before, under the project.yaml of today.
     """
 
     project: str
@@ -44,6 +46,7 @@ class Step:
     merges: CommitId | None = None
     keeps_policy: bool = False
     consent: Callable[[], Mapping[str, str | tuple[str, ...]]] = dict
+    returns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,25 @@ def advance(compiler: Compiler, update: Update, step: Step) -> Published:
     before = project_tree(update, step.release, step.project)
     if step.tree == before:
         raise NothingToPublish(f"{step.project} is published just so already; there is nothing to publish.")
+    made = (step.returns and _known(compiler, step, before)) or _judged(compiler, step, before)
+    commit = _commit(update, step, _text(compiler, step, before, made.counts))
+    manifest = ensure_manifest(compiler, commit, made)
+    update.move(RELEASE_REF, step.release, commit)
+    with suppress(OSError):  # the publish has happened; what could not be removed is removed after the next one
+        clean_releases(compiler.paths, manifest)
+        clean_daily(compiler.paths)
+    return Published(commit, manifest.projects[step.project].newest, made.counts)
+
+
+def _known(compiler: Compiler, step: Step, before: TreeId | None) -> Made | None:
+    """The step to a state that was found right before: compiled, and compared by tables; None where it is no such one."""
+    if before is None or step.tree is None or compiler.known(step.project, step.tree) is None:
+        return None
+    return made_by_tables(compiler, step.project, (before, step.tree))
+
+
+def _judged(compiler: Compiler, step: Step, before: TreeId | None) -> Made:
+    """The step to a state that has to be checked: what is wrong stops it."""
     old, new = (compiler.snapshot(step.project, tree) if tree else None for tree in (before, step.tree))
     changes = changes_between(old, new)
     if new and step.tree:
@@ -67,14 +89,7 @@ def advance(compiler: Compiler, update: Update, step: Step) -> Published:
         _compile(compiler, step, (old, new), changes)
     if step.keeps_policy:
         must_keep_policy(old, new)
-    counts = {kind: count(of_kind) for kind, of_kind in changes.items()}
-    commit = _commit(update, step, _text(compiler, step, before, counts))
-    manifest = ensure_manifest(compiler, commit, Made(step.project, (before, step.tree), changes, counts))
-    update.move(RELEASE_REF, step.release, commit)
-    with suppress(OSError):  # the publish has happened; what could not be removed is removed after the next one
-        clean_releases(compiler.paths, manifest)
-        clean_daily(compiler.paths)
-    return Published(commit, manifest.projects[step.project].newest, counts)
+    return made_of(step.project, (before, step.tree), changes)
 
 
 def _keep_policy(old: Snapshot | None, new: Snapshot, changes: ChangesByKind) -> None:

@@ -35,11 +35,11 @@ _BEGIN = b"WPC1"
 _ID = 8
 _ENTRY = _ID + 1
 _PLACE_BITS = 32
-_DETAILED_AT_MOST = 100
+DETAILED_AT_MOST = 100
 _DETAILS_AT_MOST = 65_536
 """Changes, and bytes, up to which a block also holds what they changed; those of an import are read from Git when asked."""
-_CODES = {(kind, change): at for at, (kind, change) in enumerate(product(Kind, ChangeType))}
-_CHANGES = {kind: {_CODES[kind, change]: change for change in ChangeType} for kind in Kind}
+CODES = {(kind, change): at for at, (kind, change) in enumerate(product(Kind, ChangeType))}
+_CHANGES = {kind: {CODES[kind, change]: change for change in ChangeType} for kind in Kind}
 
 
 class Block(NamedTuple):
@@ -62,6 +62,14 @@ class Block(NamedTuple):
         return self.start + _ENTRY * self.entries + self.details
 
 
+class Entries(NamedTuple):
+    """The changes of one publish as a block holds them: an id of 8 bytes and a code each, and of few what they changed."""
+
+    ids: bytes
+    codes: bytes
+    details: bytes = b""
+
+
 class Noted(NamedTuple):
     """One change of a record: the publish, what happened, and where in the publish's block it stands."""
 
@@ -70,13 +78,17 @@ class Noted(NamedTuple):
     place: int
 
 
-def dump_block(number: int, commit: CommitId, changes: ChangesByKind) -> bytes:
-    """The changes of one publish as bytes for the log; 9 a change, and the details of few changes."""
+def entries_of(changes: ChangesByKind) -> Entries:
+    """The entries of changes that are at hand."""
     all_ = [change for kind in Kind for change in changes[kind]]
     ids = b"".join([id_bytes(change.identity) for change in all_])
-    codes = bytes([_CODES[change.kind, change.change] for change in all_])
-    body = b"".join((ids, codes, details := _dump_details(all_)))
-    fields = (number, bytes.fromhex(commit), len(all_), len(details))
+    return Entries(ids, bytes([CODES[change.kind, change.change] for change in all_]), dump_details(all_))
+
+
+def dump_block(number: int, commit: CommitId, entries: Entries) -> bytes:
+    """The changes of one publish as bytes for the log; 9 a change, and the details of few changes."""
+    body = b"".join(entries)
+    fields = (number, bytes.fromhex(commit), len(entries.codes), len(entries.details))
     head = _HEAD.pack(_BEGIN, *fields, crc32(body, crc32(_SEALED.pack(*fields))))
     return head + body
 
@@ -142,8 +154,9 @@ class ChangeLog:
         return details
 
 
-def _dump_details(changes: Sequence[Change]) -> bytes:
-    if not changes or len(changes) > _DETAILED_AT_MOST:
+def dump_details(changes: Sequence[Change]) -> bytes:
+    """What changes changed, where they are few and small; else nothing."""
+    if not changes or len(changes) > DETAILED_AT_MOST:
         return b""
     details = orjson.dumps([change.wire() for change in changes])
     return details if len(details) <= _DETAILS_AT_MOST else b""

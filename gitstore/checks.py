@@ -18,6 +18,8 @@ from content.set_rules import HOPS, duplicate_problems, set_problems
 from content.vocabulary import Kind
 from gitstore.snapshot import RuleFile, Snapshot
 
+EDITION = 1
+"""Raise it when what stops a set of rules changes: what was found right by an earlier edition is then checked again."""
 _MOST_REQUESTS = 20_000
 """Requests beyond which walking all rules is no slower: 100,000 take about a second."""
 

@@ -3,15 +3,18 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 
 from content.diff import Change
 from content.problem import Problem, Severity
 from content.vocabulary import Kind
+from gitstore.changes import changes_between
 from gitstore.checks import check_change, check_snapshot, stopping
 from gitstore.directory import NamespacePaths
 from gitstore.durable import is_full
 from gitstore.errors import Busy, Invalid, OutOfSpace
-from gitstore.layout import BlobId, TreeId
+from gitstore.judgements import note_right, was_right
+from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.lock import acquire
 from gitstore.part_store import PartStore
 from gitstore.release import Release, map_release, release_path
@@ -21,6 +24,7 @@ from gitstore.sections import Damaged
 from gitstore.snapshot import File, Snapshot, shown, take_snapshot
 
 _WAIT_SECONDS = 120.0
+_RULES = frozenset(ROLE_OF_KIND.values())
 _FEW = 20
 """Changes of more than one rule in so many are checked with all the others: then reading all at once is quicker."""
 
@@ -62,10 +66,21 @@ class Compiler:
 
     def release(self, project: str, tree: TreeId) -> Release:
         """The release of a tree; compiled where the file is missing or damaged. Invalid where its content is wrong."""
-        found = self._made.get((project, tree)) or self._open(project, tree)
+        found = self.at_hand(project, tree)
         if found is None:
             with once_at_a_time(self.paths):
                 found = self._open(project, tree) or self._compile(self.snapshot(project, tree))
+        return found
+
+    def at_hand(self, project: str, tree: TreeId) -> Release | None:
+        """The release of a tree if it is compiled."""
+        return self._made.get((project, tree)) or self._open(project, tree)
+
+    def known(self, project: str, tree: TreeId) -> Release | None:
+        """The release of a tree that was found right before, put together anew where its file is gone; else None."""
+        found = self.at_hand(project, tree)
+        if found is None and self._was_right(tree, clean=False):
+            found = self._compile(self.snapshot(project, tree))
         return found
 
     def compile_change(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> Release:
@@ -73,16 +88,62 @@ class Compiler:
         found = self._open(snapshot.project, snapshot.tree)
         if found:
             return found
-        if snapshot.settings.strict or len(changes) * _FEW > snapshot.count(Kind.REDIRECTS):
+        if self._must_check_all(snapshot, changes) or self._was_right(snapshot.tree, clean=False):
             return self._compile(snapshot)
+        return self._store(snapshot, self._dump_checked(before, snapshot, changes))
+
+    def is_prepared(self, tree: TreeId) -> bool:
+        """Tell whether a release of the tree could be put together without reading YAML or checking rules."""
+        if not self._was_right(tree, clean=False):
+            return False
+        files = ((shown(path), entry) for path, entry in self.repository.files(tree))
+        return all(self._parts.is_kept(BlobId(entry.id)) for path, entry in files if role_of(path) in _RULES)
+
+    def prepare(self, project: str, tree: TreeId, near: Snapshot | None) -> Snapshot:
+        """Find out whether a tree is right, and keep what a release of it needs; Invalid where it is wrong.
+
+        `near` is a state that is right; where little differs from it, only that is checked.
+        """
+        snapshot = self.snapshot(project, tree)
+        if not self._was_right(tree, clean=False):
+            changes = list(chain.from_iterable(changes_between(near, snapshot).values())) if near else None
+            if near is None or changes is None or self._must_check_all(snapshot, changes):
+                self._check_all(snapshot)
+            else:
+                self._dump_checked(near, snapshot, changes)
+        self._keep_parts(snapshot)
+        return snapshot
+
+    @staticmethod
+    def _must_check_all(snapshot: Snapshot, changes: Sequence[Change]) -> bool:
+        return snapshot.settings.strict or len(changes) * _FEW > snapshot.count(Kind.REDIRECTS)
+
+    def _dump_checked(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> bytes:
         data = dump_release(snapshot, self._before(before))
         matcher = Release(snapshot.project, memoryview(data), trusted=True).matcher
         refuse(snapshot, check_change(before, snapshot, matcher, changes))
-        return self._store(snapshot.project, snapshot.tree, data)
+        self._note_right(snapshot, clean=False)  # of warnings, others may have got some
+        return data
+
+    def _check_all(self, snapshot: Snapshot) -> None:
+        problems = check_snapshot(snapshot)
+        refuse(snapshot, problems)
+        self._note_right(snapshot, clean=not problems)
 
     def _compile(self, snapshot: Snapshot) -> Release:
-        refuse(snapshot, check_snapshot(snapshot))
-        return self._store(snapshot.project, snapshot.tree, dump_release(snapshot))
+        if self._was_right(snapshot.tree, clean=snapshot.settings.strict):
+            refuse(snapshot, snapshot.problems)
+        else:
+            self._check_all(snapshot)
+        return self._store(snapshot, dump_release(snapshot))
+
+    def _was_right(self, tree: TreeId, *, clean: bool) -> bool:
+        """Tell whether the set of a tree's rules was checked before; project.yaml, which says nothing of rules, aside."""
+        return was_right(self.paths.judged, self.repository.id_without(tree, PROJECT_FILE), clean=clean)
+
+    def _note_right(self, snapshot: Snapshot, *, clean: bool) -> None:
+        with suppress(OutOfSpace, OSError):  # a cache: it is checked again then
+            note_right(self.paths.judged, self.repository.id_without(snapshot.tree, PROJECT_FILE), clean=clean)
 
     @contextmanager
     def storing(self) -> Iterator[None]:
@@ -105,10 +166,14 @@ class Compiler:
         except (FileNotFoundError, Damaged, ValueError):  # ValueError: an empty file cannot be mapped
             return None
 
-    def _store(self, project: str, tree: TreeId, data: bytes) -> Release:
-        path = release_path(self.paths.releases, tree)
+    def _keep_parts(self, snapshot: Snapshot) -> None:
+        self._parts.keep((file.blob, file.part) for files in snapshot.rule_files.values() for file in files)
+
+    def _store(self, snapshot: Snapshot, data: bytes) -> Release:
+        project, tree = snapshot.project, snapshot.tree
         with self.storing():
-            store_release(path, data)
+            store_release(release_path(self.paths.releases, tree), data)
+        self._keep_parts(snapshot)
         made = self._made[project, tree] = Release(project, memoryview(data), trusted=True)
         return made
 

@@ -23,6 +23,21 @@ class NamespacePaths:
         return self.compiled / "parts"
 
     @property
+    def kept(self) -> Path:
+        """One packed part per blob that was ever published."""
+        return self.compiled / "kept"
+
+    @property
+    def judged(self) -> Path:
+        """Which trees were found right."""
+        return self.compiled / "judged"
+
+    @property
+    def prepared(self) -> Path:
+        """How far going back is prepared, by project."""
+        return self.compiled / "prepared"
+
+    @property
     def releases(self) -> Path:
         """One compiled release per project tree."""
         return self.compiled / "releases"

@@ -51,4 +51,5 @@ class Doors:
             yield Compiler(paths, opened, self._part_store(namespace)), opened
 
     def _part_store(self, namespace: str) -> PartStore:
-        return self._parts.setdefault(namespace, PartStore(self.directory.namespace(namespace).parts))
+        paths = self.directory.namespace(namespace)
+        return self._parts.setdefault(namespace, PartStore(paths.parts, paths.kept))

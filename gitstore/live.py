@@ -141,7 +141,7 @@ class Live:
             with suppress(StoreError, OSError), hold(paths.repository, wait=0):
                 paths.bear_witness()
         with view(paths.repository) as repository:
-            compiler = Compiler(paths, repository, PartStore(paths.parts), only_reads=True)
+            compiler = Compiler(paths, repository, PartStore(paths.parts, paths.kept), only_reads=True)
             manifest = ensure_manifest(compiler, repository.release())
             projects = {
                 name: self._project(compiler, name, entry, entry.tree)

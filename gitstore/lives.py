@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from content.diff import identity_field
 from content.record import identity_id
 from content.vocabulary import Kind
-from gitstore.change_log import ChangeLog, Noted, append_blocks, dump_block
+from gitstore.change_log import ChangeLog, Noted, append_blocks, dump_block, entries_of
 from gitstore.compiler import Compiler, once_at_a_time
 from gitstore.counting import counted
 from gitstore.directory import NamespacePaths
@@ -134,9 +134,8 @@ def _append(compiler: Compiler, project: str, blocks: Sequence[bytes]) -> None:
 
 def _block(compiler: Compiler, project: str, index: VersionIndex, number: int) -> bytes:
     version = index.get(number)
-    return dump_block(
-        number, version.commit, known_changes(compiler, project, index.tree_before(version), version.tree)
-    )
+    changes = known_changes(compiler, project, index.tree_before(version), version.tree)
+    return dump_block(number, version.commit, entries_of(changes))
 
 
 def _change(

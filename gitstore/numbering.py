@@ -13,7 +13,7 @@ from content.diff import Counts
 from content.diff import count as tally
 from content.names import is_name
 from content.vocabulary import Kind
-from gitstore.change_log import append_blocks, dump_block
+from gitstore.change_log import Entries, append_blocks, dump_block, entries_of
 from gitstore.changes import ChangesByKind
 from gitstore.compiler import Compiler, once_at_a_time
 from gitstore.errors import Invalid, OutOfSpace
@@ -36,8 +36,13 @@ class Made(NamedTuple):
 
     project: str
     trees: tuple[TreeId | None, TreeId | None]
-    changes: ChangesByKind
+    entries: Entries
     counts: dict[Kind, Counts]
+
+
+def made_of(project: str, trees: tuple[TreeId | None, TreeId | None], changes: ChangesByKind) -> Made:
+    """The same, from changes that are at hand."""
+    return Made(project, trees, entries_of(changes), {kind: tally(of_kind) for kind, of_kind in changes.items()})
 
 
 def ensure_manifest(compiler: Compiler, commit: CommitId, made: Made | None = None) -> Manifest:
@@ -136,7 +141,7 @@ def _walk(
                 number = next(numbers.setdefault(name, count(1)))
                 known = _look(compiler, name, (old, new), made) if len(commits) <= _COUNT_AT_MOST else None
                 if known:
-                    logged.setdefault(name, []).append(dump_block(number, info.id, known.changes))
+                    logged.setdefault(name, []).append(dump_block(number, info.id, known.entries))
                 counts = known.counts if known else None
                 rows.setdefault(name, []).append(Version(number, info.id, new, info.time, counts))
         before = after
@@ -147,8 +152,7 @@ def _look(compiler: Compiler, name: str, trees: tuple[TreeId | None, TreeId | No
     """What a commit changed in a project: known to its maker, or seen in its trees."""
     if made and made.project == name and made.trees == trees:
         return made
-    changes = known_changes(compiler, name, *trees)
-    return Made(name, trees, changes, {kind: tally(of_kind) for kind, of_kind in changes.items()})
+    return made_of(name, trees, known_changes(compiler, name, *trees))
 
 
 def _serve(compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version) -> ProjectEntry:

@@ -61,6 +61,11 @@ class Part:
         return self.tables.ids
 
     @property
+    def prints(self) -> Sequence[int]:
+        """A number for each record that is another one where any field is, save the content of a file that it names."""
+        return self.tables.prints
+
+    @property
     def keys(self) -> Sequence[int]:
         """The key-table entries of exact records."""
         return self.tables.keys
@@ -107,16 +112,6 @@ class Part:
     def id_set(self) -> frozenset[int]:
         """The ids, for a quick no."""
         return frozenset(self.ids)
-
-    @cached_property
-    def prints(self) -> tuple[int, ...]:
-        """A number for each record that is another one where any field is, save the content of a file that it names."""
-        ends = zip(self.offsets, self.offsets[1:], strict=False)
-        items = (bytes(self.items[start:end]) for start, end in ends)
-        return tuple(
-            hash((number, item, repr(self.extras.get(position))))
-            for position, (number, item) in enumerate(zip(self.ids, items, strict=True))
-        )
 
     def position(self, record_id: str) -> int | None:
         """Where the record with an id stands, the first place where it stands twice; None where none has it."""
@@ -165,6 +160,7 @@ def dump_part(part: Part) -> bytes:
             "items": [bytes(part.items)],
             "offsets": [array("Q", part.offsets).tobytes()],
             "ids": [array("Q", part.ids).tobytes()],
+            "prints": [array("Q", part.prints).tobytes()],
             "keys": [array("Q", part.keys).tobytes()],
             "lines": [array("I", part.lines).tobytes()],
         }
@@ -179,6 +175,7 @@ def load_part(data: bytes) -> Part:
         found["items"],
         found["offsets"].cast("Q"),
         found["ids"].cast("Q"),
+        found["prints"].cast("Q"),
         found["keys"].cast("Q"),
         [tuple(row) for row in meta["patterns"]],
         frozenset(meta["hosts"]),

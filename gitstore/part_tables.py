@@ -1,6 +1,8 @@
 """The tables of a compiled part: what a release is made of, computed from a file's records."""
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -11,6 +13,8 @@ from content.onward import target_host
 from content.record import Page, Record, Redirect
 from gitstore.key_table import key_base
 
+_PRINT = 8
+
 
 class Tables(NamedTuple):
     """What a part holds of its records, by position.
@@ -19,12 +23,13 @@ class Tables(NamedTuple):
     `items[offsets[i]:offsets[i + 1] - 1]`. `ids` are the API's ids as numbers, `keys` the key-table entries
     of exact records, sorted, `hosts` those that exact records name, `patterns` position, type and source of the
     others, `target_hosts` what `target_host` gives of the redirects. A page that names a file has no content here: `extras[i]["file"]` tells the name. Other extras are `note`
-    and `tags`.
+    and `tags`. `prints` are what `prints_of` gives.
     """
 
     items: memoryview
     offsets: Sequence[int]
     ids: Sequence[int]
+    prints: Sequence[int]
     keys: Sequence[int]
     patterns: list[tuple[int, str, str]]
     hosts: frozenset[str]
@@ -36,16 +41,26 @@ def tables_of(records: Sequence[Record]) -> Tables:
     """The tables of a file's records."""
     keys = [_exact_key(record) for record in records]
     items = [orjson.dumps(record.wire()) + b"," for record in records]
+    extras = {position: extra for position, record in enumerate(records) if (extra := _extra(record))}
     return Tables(
         memoryview(b"".join(items)),
         list(accumulate(map(len, items), initial=0)),
         [int(record.id, 16) for record in records],
+        prints_of(items, extras),
         sorted(key_base(key) + position for position, key in enumerate(keys) if key),
         _patterns(records),
         frozenset(split_host(key)[0] for key in keys if key and not key.startswith("/")),
         frozenset(target_host(record) for record in records if isinstance(record, Redirect)),
-        {position: extra for position, record in enumerate(records) if (extra := _extra(record))},
+        extras,
     )
+
+
+def prints_of(items: Sequence[bytes], extras: Mapping[int, Mapping[str, Any]]) -> Sequence[int]:
+    """A number for each record, of 64 bits, that is another one where any field is: of its item and of its extras."""
+    whole = [
+        item + orjson.dumps(extras[position]) if position in extras else item for position, item in enumerate(items)
+    ]
+    return array("Q", b"".join([blake2b(data, digest_size=_PRINT).digest() for data in whole]))
 
 
 def _exact_key(record: Record) -> str:

@@ -125,7 +125,8 @@ def roll_back(
     today = project_tree(update, release, project)
     tree = _with_settings(update, version.tree, today)
     text = message.strip() or f"Roll back {project} to publish {version.number}"
-    return advance(compiler, update, Step(project, release, tree, publisher, text, {ROLLED_BACK_TO: version.commit}))
+    step = Step(project, release, tree, publisher, text, {ROLLED_BACK_TO: version.commit}, returns=True)
+    return advance(compiler, update, step)
 
 
 def merge_draft(compiler: Compiler, state: DraftState, ids: Collection[str] = ()) -> MergedFiles:

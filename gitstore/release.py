@@ -25,7 +25,7 @@ from gitstore.layout import TreeId
 from gitstore.project_file import ProjectFile
 from gitstore.sections import load_sections
 
-FORMAT = "2"
+FORMAT = "3"
 """Part of every file name: raise it when the file's content or its meaning changes."""
 _KEPT_PATTERNS = 2
 _IDENTITY = {Kind.REDIRECTS: "source", Kind.PAGES: "path"}
@@ -43,7 +43,10 @@ def map_release(path: Path) -> memoryview:
 
 
 class Listing:
-    """One list of a release: the JSON of its items, and where each begins in the items of its file."""
+    """One list of a release: the JSON of its items, and where each begins in the items of its file.
+
+    `ids` are the API's as numbers; `prints` tell apart what was written, notes and tags too.
+    """
 
     def __init__(self, project: str, kind: Kind, meta: dict[str, Any], sections: dict[str, memoryview]) -> None:
         self.total: int = meta["total"]
@@ -53,6 +56,8 @@ class Listing:
         self._lines = sections[f"{kind}.lines"].cast("I")
         self._identity = _IDENTITY[kind]
         self._begins = [f'{{"type":"{type_}","{self._identity}":'.encode() for type_ in ("BASIC", "BASIC_HOST")]
+        self.ids = sections[f"{kind}.ids"].cast("Q")
+        self.prints = sections[f"{kind}.prints"].cast("Q")
         self._files: list[str] = [f"{project}/{path}" for path, _, _ in meta["files"]]
         self._starts: list[int] = list(accumulate((count for _, count, _ in meta["files"]), initial=0))
         self._bases: list[int] = list(accumulate((size for _, _, size in meta["files"]), initial=0))

@@ -16,6 +16,7 @@ import orjson
 from content.vocabulary import Kind
 from gitstore.durable import replace_file, sync_directory
 from gitstore.key_table import Held, dump_table, joined_entries, patched_table
+from gitstore.part_tables import prints_of
 from gitstore.sections import Damaged, Run, dump_sections, load_section, run_of
 from gitstore.snapshot import RuleFile, Snapshot
 
@@ -30,11 +31,12 @@ class Before(NamedTuple):
     compiled: memoryview
 
 
-class _LaidOut(NamedTuple):
-    """The JSON of a file's records, and where in it each begins."""
+class LaidOut(NamedTuple):
+    """The JSON of a file's records, where in it each begins, and their prints."""
 
     items: Run
     starts: bytes | memoryview
+    prints: bytes | memoryview
 
 
 def dump_release(snapshot: Snapshot, before: Before | None = None) -> bytes:
@@ -43,7 +45,7 @@ def dump_release(snapshot: Snapshot, before: Before | None = None) -> bytes:
     meta: dict[str, Any] = {"hosts": sorted(snapshot.hosts), "settings": asdict(snapshot.settings)}
     for kind in Kind:
         files = snapshot.rule_files[kind]
-        laid_out = [_lay_out(snapshot, file) for file in files]
+        laid_out = [lay_out(snapshot, file) for file in files]
         meta[kind.value] = {
             "total": sum(len(file.part) for file in files),
             "files": [
@@ -54,6 +56,8 @@ def dump_release(snapshot: Snapshot, before: Before | None = None) -> bytes:
         sections[f"{kind}.offsets"] = [b"".join(data.starts for data in laid_out)]
         sections[f"{kind}.keys"] = [_key_table(kind, snapshot, before)]
         sections[f"{kind}.lines"] = [b"".join(_raw("I", file.part.lines) for file in files)]
+        sections[f"{kind}.ids"] = [b"".join(_raw("Q", file.part.ids) for file in files)]
+        sections[f"{kind}.prints"] = [b"".join(data.prints for data in laid_out)]
     sections["patterns"] = [orjson.dumps(list(_patterns(snapshot.rule_files[Kind.REDIRECTS])))]
     return dump_sections({"meta": [orjson.dumps(meta)], **sections})
 
@@ -65,14 +69,15 @@ def store_release(path: Path, data: bytes) -> None:
     sync_directory(path.parent)
 
 
-def _lay_out(snapshot: Snapshot, file: RuleFile) -> _LaidOut:
+def lay_out(snapshot: Snapshot, file: RuleFile) -> LaidOut:
     """A file's records as they are sent; one that leaves contents to files is written with them."""
     part = file.part
     if not any("file" in extra for extra in part.extras.values()):
-        return _LaidOut(part.run, _raw("Q", part.offsets)[: 8 * len(part)])
+        return LaidOut(part.run, _raw("Q", part.offsets)[: 8 * len(part)], _raw("Q", part.prints))
     items = [orjson.dumps(snapshot.whole(file, record).wire()) + b"," for record in part.records]
     starts = array("Q", accumulate(map(len, items), initial=0))
-    return _LaidOut(run_of(b"".join(items)), starts.tobytes()[: 8 * len(part)])
+    prints = _raw("Q", prints_of(items, part.extras))
+    return LaidOut(run_of(b"".join(items)), starts.tobytes()[: 8 * len(part)], prints)
 
 
 def _raw(code: str, numbers: Sequence[int]) -> bytes | memoryview:

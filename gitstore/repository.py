@@ -145,6 +145,14 @@ class Repository:
         found = (entry for entry in self.entries(tree_id) if entry.name == name and entry.is_folder)
         return next((TreeId(entry.id) for entry in found), None)
 
+    def id_without(self, tree_id: TreeId, name: str) -> TreeId:
+        """The id that a folder would have without an entry; nothing is written."""
+        tree = Tree()
+        for entry in self.entries(tree_id):
+            if entry.name != name:
+                tree.add(entry.name.encode(errors=_ODD_BYTES), entry.mode, ObjectID(entry.id.encode()))
+        return TreeId(tree.id.decode())
+
     def files(self, tree_id: TreeId) -> list[tuple[str, Entry]]:
         """All files below a folder as (path, entry), in path order."""
         return sorted(self._walk(tree_id, ""))

@@ -11,6 +11,7 @@ from pathlib import Path
 from gitstore import adoption, namespaces, projects
 from gitstore.advance import Published
 from gitstore.checkout import Watch
+from gitstore.compiler import Compiler
 from gitstore.draft_doors import DraftDoors
 from gitstore.errors import BadRequest, NotFound, StoreError
 from gitstore.founding import Founding
@@ -19,11 +20,13 @@ from gitstore.live import LiveProject
 from gitstore.manifest import Manifest
 from gitstore.namespaces import Namespace
 from gitstore.numbering import ensure_manifest
+from gitstore.part_store import PartStore
+from gitstore.preparing import prepare
 from gitstore.project_file import ProjectFile
 from gitstore.publish_doors import PublishDoors
 from gitstore.refs import list_drafts
 from gitstore.release import Release
-from gitstore.repository import Author
+from gitstore.repository import Author, view
 from gitstore.state_doors import StateDoors
 from gitstore.versions import Version
 
@@ -86,6 +89,13 @@ class Store(DraftDoors, PublishDoors, StateDoors):
     def warm(self, namespace: str) -> None:
         """Compile whatever is missing to serve a namespace, for every process of the machine."""
         self.served(namespace)
+
+    def prepare(self, namespace: str, seconds: float) -> bool:
+        """Make going back quick to publishes that nobody prepared, for so long; False where some may be left."""
+        paths = self.directory.namespace(namespace)
+        self.live.must_exist(namespace)
+        with view(paths.repository) as repository:  # with parts of its own: none of an old state shall stay in memory
+            return prepare(Compiler(paths, repository, PartStore(paths.parts, paths.kept), only_reads=True), seconds)
 
     def drafts(self, namespace: str, project: str) -> list[str]:
         """The names of a project's drafts."""

@@ -4,7 +4,7 @@ The same as `changes.changes_between` gives for the two whole states. What it co
 where only files of rules differ; where files that pages name differ too, the whole states are read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from content.diff import Change
@@ -59,6 +59,32 @@ def change_of(
         return next((change for change in changes if change.identity == identity), None)
     old, new = (_last(side, kind, identity) for side in sides)
     return Change(kind, old, new) if old != new else None
+
+
+def chosen_changes(
+    compiler: Compiler, project: str, trees: tuple[TreeId | None, TreeId | None], ids: Mapping[Kind, Sequence[int]]
+) -> list[Change]:
+    """The changes of the records with these ids, as numbers, in their order; of a file that differs only these are built."""
+    try:
+        sides = _excerpts(compiler, project, *trees)
+    except (_Whole, Invalid):
+        old, new = (compiler.snapshot(project, tree) if tree else compiler.excerpt(project, ()) for tree in trees)
+        sides = old, new
+    found = []
+    for kind, numbers in ids.items():
+        before, after = (_chosen(side, kind, frozenset(numbers)) for side in sides)
+        found += [Change(kind, before.get(number), after.get(number)) for number in numbers]
+    return found
+
+
+def _chosen(snapshot: Snapshot, kind: Kind, wanted: frozenset[int]) -> dict[int, Record]:
+    files = [file for file in snapshot.rule_files[kind] if not wanted.isdisjoint(file.part.ids)]
+    return {
+        number: snapshot.whole(file, file.part.record(at))
+        for file in files
+        for at, number in enumerate(file.part.ids)
+        if number in wanted
+    }
 
 
 def _last(snapshot: Snapshot, kind: Kind, identity: str) -> Record | None:

@@ -8,7 +8,7 @@ import pytest
 from content.diff import Change, ChangeType
 from content.record import Record, identity_id
 from content.vocabulary import Kind
-from gitstore.change_log import ChangeLog, Noted, append_blocks, dump_block
+from gitstore.change_log import ChangeLog, Noted, append_blocks, dump_block, entries_of
 from gitstore.changes import ChangesByKind
 from gitstore.layout import CommitId
 from tests.gitstore.places import dice, page, redirect
@@ -25,6 +25,10 @@ def _commits(last: int) -> list[bytes]:
 def _added(*records: Record) -> ChangesByKind:
     of = {kind: [Change(kind, None, each) for each in records if _kind(each) is kind] for kind in Kind}
     return dict(of)
+
+
+def _block(number: int, commit: CommitId, changes: ChangesByKind) -> bytes:
+    return dump_block(number, commit, entries_of(changes))
 
 
 def _kind(record: Record) -> Kind:
@@ -44,7 +48,7 @@ def _numbers(log: ChangeLog, identity: str, kind: Kind = Kind.REDIRECTS) -> list
 def _write(path: Path, *numbers: int) -> None:
     append_blocks(
         path,
-        [dump_block(number, _commit(number), _added(redirect(f"/{number}"), redirect("/all"))) for number in numbers],
+        [_block(number, _commit(number), _added(redirect(f"/{number}"), redirect("/all"))) for number in numbers],
     )
 
 
@@ -59,9 +63,9 @@ def test_changes_are_found_newest_first_in_whatever_order_they_were_written(tmp_
 def test_a_redirect_and_a_page_of_one_name_are_told_apart(tmp_path: Path) -> None:
     """Their ids are the same."""
     path = tmp_path / "log"
-    append_blocks(path, [dump_block(1, _commit(1), _added(redirect("/a"), page("/a")))])
+    append_blocks(path, [_block(1, _commit(1), _added(redirect("/a"), page("/a")))])
     append_blocks(
-        path, [dump_block(2, _commit(2), {Kind.REDIRECTS: [], Kind.PAGES: [Change(Kind.PAGES, page("/a"), None)]})]
+        path, [_block(2, _commit(2), {Kind.REDIRECTS: [], Kind.PAGES: [Change(Kind.PAGES, page("/a"), None)]})]
     )
     log = ChangeLog(path, _commits(2))
     assert _numbers(log, "/a") == [1]
@@ -73,7 +77,7 @@ def test_a_redirect_and_a_page_of_one_name_are_told_apart(tmp_path: Path) -> Non
 def test_an_id_that_stands_across_others_is_not_found(tmp_path: Path) -> None:
     """Guard: a search through bytes must land on the beginning of an id."""
     records = [redirect(f"/{number}") for number in range(200)]
-    append_blocks(tmp_path / "log", [dump_block(1, _commit(1), _added(*records))])
+    append_blocks(tmp_path / "log", [_block(1, _commit(1), _added(*records))])
     log = ChangeLog(tmp_path / "log", _commits(1))
     ids = "".join(each.id for each in records)
     across = [ids[at : at + 16] for at in range(8, 160, 2) if at % 16]
@@ -84,7 +88,7 @@ def test_an_id_that_stands_across_others_is_not_found(tmp_path: Path) -> None:
 def test_many_changes_have_no_details(tmp_path: Path) -> None:
     """Nine bytes each: the log of an import of 100,000 stays below a megabyte."""
     records = [redirect(f"/{number}") for number in range(1_000)]
-    data = dump_block(1, _commit(1), _added(*records))
+    data = _block(1, _commit(1), _added(*records))
     append_blocks(tmp_path / "log", [data])
     log = ChangeLog(tmp_path / "log", _commits(1))
     assert log.details(_find(log, "/5")[0]) is None
@@ -95,7 +99,7 @@ def test_a_block_of_another_commit_does_not_count(tmp_path: Path) -> None:
     """Guard: the log is tied to the chain of versions. A publish that lost its race has left a block under a number."""
     path = tmp_path / "log"
     _write(path, 1)
-    append_blocks(path, [dump_block(2, _commit(99), _added(redirect("/lost")))])
+    append_blocks(path, [_block(2, _commit(99), _added(redirect("/lost")))])
     log = ChangeLog(path, _commits(2))
     assert (log.missing, _numbers(log, "/lost")) == ([2], [])
     _write(path, 2)
@@ -114,7 +118,7 @@ def test_what_follows_a_torn_end_is_found(tmp_path: Path) -> None:
     path = tmp_path / "log"
     _write(path, 1, 2)
     whole = path.read_bytes()
-    length = len(dump_block(2, _commit(2), _added(redirect("/2"), redirect("/all"))))
+    length = len(_block(2, _commit(2), _added(redirect("/2"), redirect("/all"))))
     for cut in range(1, length):
         path.unlink()
         path.write_bytes(whole[:-cut])

@@ -4,9 +4,12 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from content.vocabulary import Kind
 from gitstore.cleaning import KEPT_MANIFESTS, KEPT_RELEASES, clean_daily
 from gitstore.durable import TEMPORARY_PREFIX
+from gitstore.part_store import PART_SUFFIX
 from gitstore.release import release_path
 from gitstore.store import Store
 from tests.gitstore.places import ADA, SHOP, SPACE, Place, put, redirect
@@ -80,3 +83,38 @@ def age(file: Path, days: int) -> None:
     file.write_bytes(b"x")
     then = time.time() - days * 86_400
     os.utime(file, (then, then))
+
+
+def test_what_was_published_stays_packed_when_its_parts_go(place: Place) -> None:
+    """Guard: a rollback to what nobody looked at for a week needs no YAML; a draft that was never published may."""
+    place.publish(put(redirect("/first")))
+    place.save(put(redirect("/draft")))
+    place.store.lint(SPACE, SHOP, "draft")
+    paths = place.paths
+    packed, parts = (sorted(file.name for file in folder.glob("*/*")) for folder in (paths.kept, paths.parts))
+    assert set(packed) < set(parts)
+    for file in paths.parts.glob("*/*"):
+        age(file, 8)
+    (paths.compiled / "cleaned").unlink(missing_ok=True)
+    clean_daily(paths)
+    assert list(paths.parts.glob("*/*")) == []
+    assert sorted(file.name for file in paths.kept.glob("*/*")) == packed
+
+
+def test_packed_parts_of_another_format_go_and_the_oldest_beyond_what_they_may_take(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [place.paths.kept / "ab" / f"{name}{PART_SUFFIX}" for name in ("oldest", "older", "young")]
+    other = place.paths.kept / "ab" / "young.0"
+    for file, days in zip([*files, other], (30, 20, 10, 0), strict=True):
+        age(file, days)
+    size = files[0].stat().st_blocks * 512
+    monkeypatch.setattr("gitstore.cleaning.KEPT_BYTES", 2 * size + len(packed(place)) * size)
+    (place.paths.compiled / "cleaned").unlink(missing_ok=True)
+    clean_daily(place.paths)
+    assert [file.exists() for file in [*files, other]] == [False, True, True, False]
+
+
+def packed(place: Place) -> list[Path]:
+    """The packed parts that publishes made, each smaller than a block of the disk."""
+    return [file for file in place.paths.kept.glob("*/*") if len(file.stem) == 38]

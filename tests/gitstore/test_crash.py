@@ -4,13 +4,15 @@ import os
 import signal
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
 from content.vocabulary import Kind
+from gitstore.errors import NothingToPublish
 from gitstore.publishing import PublishOrder
 from gitstore.store import Store
 from tests.gitstore.places import ADA, MAIN, SHOP, SPACE, Place, dice, found, put, redirect
@@ -45,12 +47,17 @@ def _publish(store: Store, number: int) -> str:
 
 def _killed_after(seconds: float, root: Path, start: int) -> list[tuple[int, int]]:
     """What a publishing process acknowledged (number in the rules, publish number) until it was killed."""
+    return _told_until_killed(seconds, lambda told: _publish_for_ever(root, start, told))
+
+
+def _told_until_killed(seconds: float, work: Callable[[int], None]) -> list[tuple[int, int]]:
+    """The pairs of numbers that a process which does the work wrote to its pipe until it was killed."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.close(read)
-            _publish_for_ever(root, start, write)
+            work(write)
         finally:
             os._exit(1)
     os.close(write)
@@ -95,6 +102,46 @@ def test_200_kills_lose_nothing_and_need_no_repair(quick: Place) -> None:
     assert _served(quick) == last + 1
     assert len(told) > _KILLS / 10, "the kills came too early to show anything"
     _check_history(quick, told)
+
+
+def _roll_back_for_ever(root: Path, told: int) -> None:
+    """Go to and fro between two publishes, each time with nothing but packed parts, writing down what was acknowledged."""
+    store = Store(root)
+    paths, back = store.directory.namespace(SPACE), 2
+    while True:
+        for file in (*paths.releases.glob("*.*"), *paths.parts.glob("*/*")):
+            file.unlink()
+        _roll_back(store, back)
+        os.write(told, b"%d %d\n" % (back - 2, store.project(SPACE, SHOP).number))
+        back = 5 - back
+
+
+def _roll_back(store: Store, version: int) -> None:
+    with suppress(NothingToPublish):  # the one before the kill had happened
+        store.roll_back(SPACE, SHOP, str(version), ADA)
+
+
+def test_kills_while_rolling_back_leave_one_publish_or_the_other(quick: Place) -> None:
+    """Whole, served, and one number on for each that was acknowledged, at most one more; the next one works at once."""
+    for number in range(2):
+        _publish(quick.store, number)
+    chance, usual, told = dice(), 0.05, 0
+    for _ in range(_KILLS // 5):
+        before = quick.fresh().state()[1]
+        acknowledged = _told_until_killed(
+            chance.uniform(0, 2 * usual), lambda pipe: _roll_back_for_ever(quick.root, pipe)
+        )
+        usual *= 0.9 if acknowledged else 1.1
+        served, after = _served(quick), quick.fresh().state()[1]
+        assert before <= after
+        if acknowledged:
+            assert after - acknowledged[-1][1] in {0, 1}
+            assert served == (acknowledged[-1][0] if after == acknowledged[-1][1] else 1 - acknowledged[-1][0])
+        told += len(acknowledged)
+        _roll_back(quick.fresh().store, 3 - served)
+        assert _served(quick) == 1 - served
+    assert told > _KILLS / 50, "the kills came too early to show anything"
+    _check_history(quick, {})
 
 
 def _seconds(place: Place, number: int) -> float:

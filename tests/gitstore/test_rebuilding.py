@@ -73,10 +73,11 @@ def _answers(place: Place) -> list[object]:
 
 
 def _files(place: Place, group: str) -> list[Path]:
-    return [path for path in (place.paths.compiled / group).rglob("*") if path.is_file()]
+    folder = place.paths.compiled / group
+    return [path for path in (folder, *folder.rglob("*")) if path.is_file()]
 
 
-@pytest.mark.parametrize("group", ["parts", "releases", "manifests", "versions", "changes"])
+@pytest.mark.parametrize("group", ["parts", "kept", "judged", "releases", "manifests", "versions", "changes"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_made_anew_and_give_the_same_answers(full: Place, group: str, damage: str) -> None:
     """Guards: the checksums, and that a reader makes anew what does not hold. Never a wrong answer, never an error."""
@@ -91,7 +92,7 @@ def test_damaged_files_are_made_anew_and_give_the_same_answers(full: Place, grou
 def test_everything_compiled_may_go_at_once(full: Place) -> None:
     """Also while a process serves from it, and publishing goes on with the right numbers."""
     expected = _answers(full)
-    for group in ("parts", "releases", "manifests", "versions", "changes"):
+    for group in ("parts", "kept", "judged", "releases", "manifests", "versions", "changes"):
         for path in _files(full, group):
             path.unlink()
     assert full.items() == full.fresh().items()
