@@ -15,8 +15,8 @@ from api.errors import Unauthenticated
 from api.identity import api_token, jwt_token
 from api.identity.jwt_token import TokenUse
 from api.identity.keyring import KeyRefused, Keyring
-from api.identity.principal import Principal
-from api.identity.table import Table, read_table
+from api.identity.principal import OPERATOR, Principal, PrincipalKind
+from api.identity.table import Entry, Table, read_table
 from api.state.database import Database
 from api.state.errors import StateBroken
 from api.state.generation import GenerationFile, Stamp, read_generation
@@ -95,6 +95,17 @@ class Directory:
             return None
         return self._live(self._table, value)
 
+    def principal(self, kind: str, number: int | None) -> Principal | None:
+        """An active user, a live API token, or the operator, as the table has them; None for whoever is none of these."""
+        if self._table is None:
+            raise StateBroken("Users and tokens have not been read yet.")
+        if kind == PrincipalKind.OPERATOR:
+            return OPERATOR
+        if kind == PrincipalKind.USER:
+            return self._table.users.get(number or 0)
+        entries = (entry for entry in self._table.tokens.values() if entry.principal.id == number)
+        return next((entry.principal for entry in entries if not _is_over(entry, self._clock())), None)
+
     def take_uses(self) -> dict[int, datetime]:
         """When API tokens were last used, by id, of those that were used since the last call."""
         uses, self._uses = self._uses, {}
@@ -109,7 +120,7 @@ class Directory:
     def _live(self, table: Table, value: str) -> Principal | None:
         entry = table.tokens.get(api_token.digest(value))
         now = self._clock()
-        if entry is None or (entry.expires_at is not None and entry.expires_at <= now):
+        if entry is None or _is_over(entry, now):
             return None
         self._note_use(entry.principal.id, now)
         return entry.principal
@@ -139,3 +150,7 @@ class Directory:
             if self._table is not None and self._table.number == read_generation(connection):
                 return self._table
             return read_table(connection, self._clock())
+
+
+def _is_over(entry: Entry, now: datetime) -> bool:
+    return entry.expires_at is not None and entry.expires_at <= now
