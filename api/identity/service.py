@@ -81,7 +81,7 @@ def open_services(settings: Settings, clock: Clock = utc_now) -> Services:
         keyring,
         Directory(reader, state.generation, keyring, clock),
         Logins(state, keyring, throttle, lifetimes, clock, hide_unknown=settings.hide_unknown_users),
-        Accounts(state, clock),
+        Accounts(state, throttle, clock),
         Tokens(state, clock),
         Fleet(state.database, Heartbeats(state.database, clock), clock),
         reader,
