@@ -104,7 +104,7 @@ def test_a_stolen_access_token_is_no_way_to_guess_the_password_faster(here: Worl
 
     def guess(current: str, **body: str) -> tuple[int, str]:
         answer = here.call("PATCH", "/api/me", access, {**new, "currentPassword": current, **body})
-        return answer.status, answer.error
+        return answer.status, "" if answer.status == 200 else answer.error
 
     assert guess("wrong") == (403, "wrong_password")
     assert here.call("POST", "/auth/login", body={"username": "ada", "password": "wrong"}).status == 401
