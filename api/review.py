@@ -3,7 +3,7 @@
 A verdict is of one head, and counts only while that is the draft's. Of each reviewer the latest one counts.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,6 +11,10 @@ from api.state.reviews import Action, Person, Remark
 from gitstore.authorship import UnderReview
 
 _VERDICTS = (Action.APPROVE, Action.REJECT)
+
+
+Makers = Mapping[str, Collection[str]]
+"""The addresses of the users who know an API token's value, by its own."""
 
 
 class Standing(StrEnum):
@@ -48,10 +52,10 @@ class Review:
     comments: int
 
 
-def review_of(draft: UnderReview, remarks: Sequence[Remark], makers: Mapping[str, str]) -> Review:
+def review_of(draft: UnderReview, remarks: Sequence[Remark], makers: Makers) -> Review:
     """Where the review stands after these remarks on the draft's commits, in the order they were said.
 
-    `makers` gives, by the address of an API token, that of the user who made it.
+    `makers` gives, by the address of an API token, those of the users who made or rotated it.
     """
     involved = involved_in(draft, remarks, makers)
     latest: dict[str, Remark] = {}
@@ -69,19 +73,19 @@ def review_of(draft: UnderReview, remarks: Sequence[Remark], makers: Mapping[str
     )
 
 
-def involved_in(draft: UnderReview, remarks: Sequence[Remark], makers: Mapping[str, str]) -> frozenset[str]:
+def involved_in(draft: UnderReview, remarks: Sequence[Remark], makers: Makers) -> frozenset[str]:
     """The addresses of all who wrote the draft or asked for its review, and of those who stand behind their tokens."""
     authors = {author.email for author in draft.authors}
     requesters = {remark.person.email for remark in remarks if remark.action is Action.REQUEST}
     return frozenset(address for one in authors | requesters for address in behind(one, makers))
 
 
-def behind(address: str, makers: Mapping[str, str]) -> set[str]:
-    """An address, and where it is an API token's, that of its maker."""
-    return {address, makers.get(address, address)}
+def behind(address: str, makers: Makers) -> set[str]:
+    """An address, and where it is an API token's, those of its makers."""
+    return {address, *makers.get(address, ())}
 
 
-def _opinion(draft: UnderReview, remark: Remark, involved: frozenset[str], makers: Mapping[str, str]) -> Opinion:
+def _opinion(draft: UnderReview, remark: Remark, involved: frozenset[str], makers: Makers) -> Opinion:
     independent = involved.isdisjoint(behind(remark.person.email, makers))
     return Opinion(remark, independent, independent or not draft.is_required)
 

@@ -30,7 +30,7 @@ ALSO_NEEDED = {
     "updateProject": {("project", "publish")},
     "deleteProject": {("project", "publish")},
 }
-FOR_PEOPLE = {"deleteToken"}
+FOR_PEOPLE = {"deleteToken", "rotateToken", "deleteRole"}
 """What no API token may do, whatever it holds."""
 AGENT = (("redirect", "read"), ("page", "read"), ("agent", "write"))
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
