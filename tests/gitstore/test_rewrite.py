@@ -75,6 +75,8 @@ def test_a_line_of_spaces_below_a_text_stays_when_the_text_is_replaced(style: st
     above = f"pages:\n- type: BASIC # exact\n  path: /a\n  contentType: XML\n  content: {style} # ours\n"
     (page, other) = load(f"{above}      one\n{below}".encode(), "f").records
     assert isinstance(page, Page)
+    after = edited(f"{above}      one\n{below}", [replace(page, content="  two\nthree\n"), other])
+    assert after.endswith(below), "also where the new text cannot stand as deep as the old one"
     after = edited(f"{above}      one\n{below}", [replace(page, content="two\nthree\n"), other])
     assert after == f"{above.removesuffix(f'{style} # ours{chr(10)}')}|\n      two\n      three\n{below}"
 
@@ -82,7 +84,7 @@ def test_a_line_of_spaces_below_a_text_stays_when_the_text_is_replaced(style: st
 def test_a_comment_far_above_a_rule_that_goes_stays_where_it_stood() -> None:
     """Only the one that would be read as more of the text which it comes to stand below is put further left."""
     text = (
-        "redirects:\n- {type: BASIC, source: /a, target: /x, status: FOUND}\n     # deep\n\n"
+        "redirects:\n- {type: BASIC, source: /a, target: /x, status: FOUND}\n\n     # deep\n"
         "- type: BASIC\n  source: /b\n  target: /y\n  status: FOUND\n  note: |2-\n\n     lead\n"
         "- {type: BASIC, source: /c, target: /z, status: FOUND}\n\n       # deeper\n   \n"
         "- {type: BASIC, source: /d, target: /w, status: FOUND}\n"
