@@ -79,6 +79,8 @@ class Wanted(NamedTuple):
 
 
 _ALL = Wanted()
+_LARGEST = 2**31 - 1
+"""The largest id that there can be; whoever writes commits may name any number."""
 
 
 def record(connection: Connection, entry: Entry) -> None:
@@ -96,6 +98,7 @@ def token_makers(connection: Connection, tokens: Collection[int]) -> dict[int, f
 
     The operator is left out. From the trail, for it also knows tokens that were removed since.
     """
+    tokens = [number for number in tokens if number <= _LARGEST]
     number = audit.c.detail["id"].as_integer()
     shown = audit.c.event.in_([Event.TOKEN_CREATED, Event.TOKEN_ROTATED])
     made = select(number, audit.c.actor_id).where(shown, audit.c.actor_kind == "user")

@@ -16,6 +16,7 @@ from tests.e2e.test_full_disk import check_refused, filled, small_disk
 from tests.e2e.world import World, world_of
 from tests.service import WAYPOST, running, wait_until
 
+WORKERS = 2
 TRIES = ",".join(["1"] * 20)
 
 
@@ -26,6 +27,11 @@ def cramped(tmp_path: Path) -> Iterator[World]:
         settings = {**SETTINGS, "WAYPOST_WEBHOOK_RETRIES": TRIES}
         with running(WAYPOST, data, settings) as service, world_of(service) as world:
             yield world
+
+
+def untold(world: World) -> int:
+    """How often a worker could not tell of something."""
+    return world.service.log.read_text("utf-8").count('"not_told"')
 
 
 def test_what_happens_while_the_disk_is_full_is_told_once_when_there_is_space_again(
@@ -46,6 +52,7 @@ def test_what_happens_while_the_disk_is_full_is_told_once_when_there_is_space_ag
             check_refused(place.root.send("POST", f"{place.space}/webhooks", json={"url": receiver.url}))
             clone.publish(f"{place.project}/redirects.yaml", rules("/pushed"))
             wait_until(lambda: place.sources() == ["/pushed"], PATIENCE, "the push to be served")
+            wait_until(lambda: untold(cramped) >= WORKERS, PATIENCE, "both workers to have tried to tell of it")
             assert len(deliveries(place, made)) == 1
             assert (follower.ends, follower.connections, follower.refused) == (0, 1, 0)
             assert cramped.root.send("GET", "/health/ping").status_code == 204
