@@ -24,6 +24,7 @@ from gitstore.numbering import Made, ensure_manifest
 from gitstore.policy import must_keep_policy
 from gitstore.repository import Author, Update
 from gitstore.snapshot import Snapshot
+from gitstore.twins import must_be_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ def advance(compiler: Compiler, update: Update, step: Step) -> Published:
     before = project_tree(update, step.release, step.project)
     if step.tree == before:
         raise NothingToPublish(f"{step.project} is published just so already; there is nothing to publish.")
+    if step.tree:
+        must_be_alone(update, step.release, step.project)
     old, new = (compiler.snapshot(step.project, tree) if tree else None for tree in (before, step.tree))
     changes = changes_between(old, new)
     if new and step.tree:
