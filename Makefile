@@ -45,7 +45,7 @@ clean:  ## Remove the environment and caches; ./data stays
 
 .PHONY: tools
 tools:
-	@.ci/install-tools git strace
+	@.ci/install-tools git strace postgresql
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit("Waypost needs Python 3.11 or later; try: make PYTHON=python3.11 …" if sys.version_info < (3, 11) else 0)'

@@ -75,6 +75,11 @@ def grants_item(action: str) -> Callable[[Responder], Responder]:
     return lambda responder: _declare(responder, access)
 
 
+def reads_drafts(responder: Responder) -> Responder:
+    """The caller sees drafts of what `self.resource_name` says; the responder asks for its read grant by `require_drafts`."""
+    return grants_any(("project", "read"), (_ITEM, "write"))(responder)
+
+
 def reads_project(responder: Responder) -> Responder:
     """The caller needs any read grant in the project that the path names."""
     return grants_any(*((resource, "read") for resource in PROJECT_RESOURCES))(responder)
@@ -115,6 +120,22 @@ def require(
     if not principal.may(resource, action, namespace, project):
         raise Forbidden
     return principal
+
+
+def require_drafts(req: Request, resource: str, namespace: str, project: str) -> "Principal":
+    """The caller, if they may see what is not published of a resource, `redirect` or `page`; else Forbidden.
+
+    Its read grant alone is that of agents, which read what is published and nothing else.
+    """
+    principal = require(req, resource, "read", namespace, project)
+    if not sees_drafts(principal, resource, namespace, project):
+        raise Forbidden
+    return principal
+
+
+def sees_drafts(principal: Principal, resource: str, namespace: str, project: str) -> bool:
+    """Tell whether somebody who may read a resource is one of those who see the project's work, or work on it."""
+    return principal.may("project", "read", namespace, project) or principal.may(resource, "write", namespace, project)
 
 
 def readable_kinds(req: Request, namespace: str, project: str) -> list[Kind]:

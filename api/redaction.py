@@ -1,4 +1,4 @@
-"""What a caller may not read, taken out of an answer that is about redirects and pages alike."""
+"""What a caller may not read, taken out of an answer that they may have otherwise."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
@@ -13,6 +13,12 @@ def redact_conflicts(conflicts: Iterable[Mapping[str, Any]], readable: Collectio
     """The conflicts; of a record that is not among the readable kinds only its kind, id and field."""
     hidden = {item_kind(kind) for kind in Kind if kind not in readable}
     return [_redacted(each) if each["kind"] in hidden else dict(each) for each in conflicts]
+
+
+def redact_delivery(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """A delivery without its body, and without what was answered, for a receiver may repeat what it was sent."""
+    attempts = [{**attempt, "answer": None} for attempt in shown["attempts"]]
+    return {**shown, "body": None, "attempts": attempts, "withheld": True}
 
 
 def _redacted(conflict: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,10 @@ from gitstore.authorship import UnderReview
 _VERDICTS = (Action.APPROVE, Action.REJECT)
 
 
+Makers = Mapping[str, Collection[str]]
+"""The addresses of the users who know an API token's value, by its own."""
+
+
 class Standing(StrEnum):
     """Where a review stands; outdated is one of whose verdicts none counts now, such as those of an earlier head."""
 
@@ -53,12 +57,10 @@ class Review:
     comments: int
 
 
-def review_of(
-    draft: UnderReview, remarks: Sequence[Remark], makers: Mapping[str, str], lapsed: Collection[str] = ()
-) -> Review:
+def review_of(draft: UnderReview, remarks: Sequence[Remark], makers: Makers, lapsed: Collection[str] = ()) -> Review:
     """Where the review stands after these remarks on the draft's commits, in the order they were said.
 
-    `makers` gives, by the address of an API token, that of the user who made it; `lapsed` are the addresses of the
+    `makers` gives, by the address of an API token, those of the users who made or rotated it; `lapsed` are the addresses of the
     reviewers who may not review any more.
     """
     involved = involved_in(draft, remarks, makers)
@@ -80,21 +82,19 @@ def latest_verdicts(draft: UnderReview, remarks: Sequence[Remark]) -> list[Remar
     return list({each.person.email: each for each in verdicts}.values())
 
 
-def involved_in(draft: UnderReview, remarks: Sequence[Remark], makers: Mapping[str, str]) -> frozenset[str]:
+def involved_in(draft: UnderReview, remarks: Sequence[Remark], makers: Makers) -> frozenset[str]:
     """The addresses of all who wrote the draft or asked for its review, and of those who stand behind their tokens."""
     authors = {author.email for author in draft.authors}
     requesters = {remark.person.email for remark in remarks if remark.action is Action.REQUEST}
     return frozenset(address for one in authors | requesters for address in behind(one, makers))
 
 
-def behind(address: str, makers: Mapping[str, str]) -> set[str]:
-    """An address, and where it is an API token's, that of its maker."""
-    return {address, makers.get(address, address)}
+def behind(address: str, makers: Makers) -> set[str]:
+    """An address, and where it is an API token's, those of its makers."""
+    return {address, *makers.get(address, ())}
 
 
-def _opinion(
-    draft: UnderReview, remark: Remark, involved: frozenset[str], makers: Mapping[str, str], *, lapsed: bool
-) -> Opinion:
+def _opinion(draft: UnderReview, remark: Remark, involved: frozenset[str], makers: Makers, *, lapsed: bool) -> Opinion:
     independent = involved.isdisjoint(behind(remark.person.email, makers))
     return Opinion(remark, independent, lapsed, not lapsed and (independent or not draft.is_required))
 

@@ -140,11 +140,14 @@ def _addresses(draft: UnderReview, remarks: Sequence[Remark]) -> set[str]:
     return {author.email for author in draft.authors} | {remark.person.email for remark in remarks}
 
 
-def _makers(connection: Connection, addresses: Collection[str]) -> dict[str, str]:
-    """The address of whoever made a token, by the token's own."""
+def _makers(connection: Connection, addresses: Collection[str]) -> dict[str, list[str]]:
+    """The addresses of those who made or rotated a token, by the token's own."""
     found = (_number(address) for address in addresses)
     made = token_makers(connection, [number for number in found if number is not None])
-    return {_address(PrincipalKind.TOKEN, token): _address(PrincipalKind.USER, maker) for token, maker in made.items()}
+    return {
+        _address(PrincipalKind.TOKEN, token): [_address(PrincipalKind.USER, maker) for maker in makers]
+        for token, makers in made.items()
+    }
 
 
 def _address(kind: PrincipalKind, number: int) -> str:

@@ -16,6 +16,7 @@ COMMANDS = {
     "namespace": "namespace",
     "project": "project",
     "user": "user",
+    "role": "role",
     "token": "token",
     "validate": "validate",
     "import": "import_",

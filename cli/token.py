@@ -1,16 +1,16 @@
-"""`waypost token`: make, list and remove API tokens."""
+"""`waypost token`: make, list, rotate and remove API tokens."""
 
 from datetime import UTC, datetime
 
 import click
 
-from api.identity.grants import BUILT_IN_ROLES, EVERY, Grant
+from api.identity.grants import BUILT_IN_ROLES, EVERY
 from api.identity.principal import OPERATOR
 from api.identity.roles import load_grants
 from api.resources.tokens import show_token
 from api.state.moment import dump_time
 from api.state.tokens import ApiToken
-from cli.exits import WrongUse
+from cli.granting import read_grants
 from cli.output import print_json, print_lines, print_notes, print_rows
 from cli.services import made_services, opened_services, state_options
 from cli.setup import json_option, open_store
@@ -20,7 +20,7 @@ _ALL = 1_000_000
 
 @click.group("token")
 def command() -> None:
-    """Make, list and remove API tokens, for agents and for CI."""
+    """Make, list, rotate and remove API tokens, for agents and for CI."""
 
 
 @command.command()
@@ -59,7 +59,7 @@ def create(  # noqa: PLR0913 - one parameter an option
 
     For an agent: waypost token create shop-proxy --role agent --namespace sample --project shop
     """
-    wanted = [Grant(namespace, project, *permission) for permission in _permissions(role, grants)]
+    wanted = read_grants(role, grants, namespace, project)
     until = expires.replace(tzinfo=UTC) if expires else None
     with made_services(data, database) as services:
         issued = services.tokens.create(OPERATOR, name, wanted, until)
@@ -93,6 +93,25 @@ def _read_id(_context: click.Context, _parameter: click.Parameter, text: str) ->
 
 @command.command()
 @click.argument("number", callback=_read_id, metavar="ID")
+@json_option
+@state_options
+def rotate(number: int, *, as_json: bool, data: str | None, database: str | None) -> None:
+    """Give a token another value, and print it this once.
+
+    The one before is refused from then on.
+    `waypost token list` shows the IDs.
+    """
+    with opened_services(data, database) as services:
+        issued = services.tokens.rotate(OPERATOR, number)
+    if as_json:
+        print_json({**show_token(issued.token), "token": issued.value})
+    else:
+        print_lines(issued.value)
+    print_notes(f"The token {issued.token.name} has another value. Keep it now: it is not shown again.")
+
+
+@command.command()
+@click.argument("number", callback=_read_id, metavar="ID")
 @state_options
 def delete(number: int, data: str | None, database: str | None) -> None:
     """Remove a token: it is refused from then on.
@@ -108,20 +127,3 @@ def _row(token: ApiToken) -> tuple[object, ...]:
     expires = dump_time(token.expires_at) if token.expires_at else "never"
     grants = " ".join(grant.text() for grant in load_grants(token.grants))
     return token.id, token.name, token.preview, expires, grants
-
-
-def _permissions(role: str | None, words: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Resource and action of everything that was asked for."""
-    of_role = [(grant.resource, grant.action) for grant in BUILT_IN_ROLES[role][1]] if role else []
-    found = [*of_role, *(_permission(word) for word in words)]
-    if not found:
-        raise WrongUse("Say what the token may do, with --role agent or such as --grant redirect:read.")
-    return found
-
-
-def _permission(word: str) -> tuple[str, str]:
-    resource, colon, action = word.partition(":")
-    if not colon:
-        message = f"{word!r} is not of the form RESOURCE:ACTION, such as redirect:read."
-        raise click.BadParameter(message, param_hint="--grant")
-    return resource, action

@@ -76,10 +76,17 @@ def _reference_problems(target: str, pattern: Pattern | None) -> list[Problem]:
 def _open_redirects(record: Redirect, url: Url) -> list[Problem]:
     message = ""
     if url.authority is not None and _REFERENCE.search(url.authority):
-        message = "a capture in the host lets a visitor choose where to go; name the host"
+        message = (
+            "a capture in the host lets a visitor choose where to go, or put a user name before it that looks like one; "
+            "name the host"
+        )
     elif (glued := _REFERENCE.match(url.rest)) and not _keeps_host(record, int(glued[1])):
-        place = "follows the host directly" if url.authority else "begins the target"
-        message = f'{glued[0]} {place} and may catch text that leads to another host; put "/" before it'
+        place, caught = (
+            ("follows the host directly", '".evil.example" or "@evil.example"')
+            if url.authority
+            else ("begins the target", '"//evil.example"')
+        )
+        message = f'{glued[0]} {place}: where it catches {caught}, the target is another host; put "/" before it'
     return [problem("open_redirect", message, _POINTER)] if message else []
 
 

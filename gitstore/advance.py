@@ -25,6 +25,7 @@ from gitstore.policy import must_keep_policy
 from gitstore.repository import Author, Update
 from gitstore.snapshot import Snapshot
 from gitstore.table_changes import made_by_tables
+from gitstore.twins import must_be_alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ def advance(compiler: Compiler, update: Update, step: Step) -> Published:
     before = project_tree(update, step.release, step.project)
     if step.tree == before:
         raise NothingToPublish(f"{step.project} is published just so already; there is nothing to publish.")
+    if step.tree:
+        must_be_alone(update, step.release, step.project)
     made = (step.returns and _known(compiler, step, before)) or _judged(compiler, step, before)
     commit = _commit(update, step, _text(compiler, step, before, made.counts))
     manifest = ensure_manifest(compiler, commit, made)

@@ -11,6 +11,7 @@ from gitstore.yaml_node import MappingNode, Node, ScalarNode, SequenceNode, key_
 from gitstore.yaml_reader import LINE_BREAK, Document
 
 _DASH = re.compile("- *")
+_SAYS_INDENT = re.compile("[|>][+-]?[0-9]")
 _KEEPS_BREAKS = re.compile(r"[|>][0-9]?\+")
 
 
@@ -106,13 +107,25 @@ def _span(lines: _Lines, node: MappingNode, column: int) -> tuple[int, int]:
     leaf = last_leaf(node)
     end = lines.number(max(leaf.end - 1, leaf.start))
     if isinstance(leaf, ScalarNode) and leaf.style in {"|", ">"} and not _keeps_breaks(lines, leaf):
-        # What a block scalar can hold is indented by more than its field, which is itself behind the dash.
-        while lines.is_blank(end, column + 2) and end > lines.number(leaf.start):
+        width = _width(lines, leaf, column)
+        while lines.is_blank(end, width) and end > lines.number(leaf.start):
             end -= 1
     end += 1
     while end < lines.count and lines.is_comment(end, column):
         end += 1
     return start, end
+
+
+def _width(lines: _Lines, leaf: ScalarNode, column: int) -> int:
+    """How many spaces a line below a block scalar may have and be none of its text: those that its first line begins with.
+
+    Where it says itself how deep it stands it may begin deeper, so then those that its field has at least, behind the dash.
+    """
+    first = lines.number(leaf.start)
+    if _SAYS_INDENT.match(lines.text(first, first + 1), lines.column(leaf.start)):
+        return column + 2
+    body = (lines.text(number, number + 1) for number in range(first + 1, lines.number(leaf.end - 1) + 1))
+    return next((_indentation(line) for line in body if line.strip(BLANKS)), column + 2)
 
 
 def _has_dash(lines: _Lines, number: int, column: int) -> bool:

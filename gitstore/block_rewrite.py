@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from content.record import Record
 from content.vocabulary import Kind
@@ -43,6 +44,25 @@ def rewrite_block(
     yield rewriting.text(dedented=True)
 
 
+class _Piece(NamedTuple):
+    """A rule with what stands above it; `position` is where the rule stood before, None for a new one.
+
+    `is_open` where it would take in blank lines below as its own, `is_kept` where its text is what it was.
+    """
+
+    gap: str
+    text: str
+    position: int | None
+    is_open: bool = False
+    is_kept: bool = True
+
+    def has_met(self, above: "_Piece") -> bool:
+        """Tell whether what stands above came below another text than it had above it before."""
+        if self.position is None or above.position == -1:
+            return False
+        return not above.is_kept or above.position != self.position - 1
+
+
 class _Rewriting:
     """One list and what it shall hold."""
 
@@ -65,34 +85,36 @@ class _Rewriting:
     def text(self, anew: frozenset[int] = frozenset(), *, one_line: bool = False, dedented: bool = False) -> str:
         """The document; rules at the positions `anew` are dumped whole.
 
-        With `one_line` so is every rule that changes or is new, on one line; with `dedented` comments between rules
-        stand no deeper than the dashes.
+        With `one_line` so is every rule that changes or is new, on one line; with `dedented` comments below a rule that
+        was not above them before stand no deeper than the dashes, and blank lines there have no spaces.
         """
-        pieces, was_open = [self._block.head], False
-        for above, rule, is_open in [*self._pieces(anew, one_line=one_line), (self._tail, "", False)]:
-            gap = self._dedented(above) if dedented else above
-            pieces += (gap.removeprefix(blank_lines_above(gap)) if was_open else gap, rule)
-            was_open = is_open
-        return "".join(pieces)
+        texts, last = [self._block.head], _Piece("", "", -1)
+        for piece in [*self._pieces(anew, one_line=one_line), _Piece(self._tail, "", len(self._block.rules))]:
+            gap = self._dedented(piece.gap) if dedented and piece.has_met(last) else piece.gap
+            texts += (gap.removeprefix(blank_lines_above(gap)) if last.is_open else gap, piece.text)
+            last = piece
+        return "".join(texts)
 
     def _dedented(self, gap: str) -> str:
         lines, indent = [(line, line.lstrip(" \t")) for line in lines_of(gap)], self._block.indent
-        deep = [bare.startswith("#") and len(line) - len(bare) > len(indent) for line, bare in lines]
-        return "".join(indent + bare if is_deep else line for (line, bare), is_deep in zip(lines, deep, strict=True))
+        return "".join(
+            bare if not bare.strip() else indent + bare if len(line) - len(bare) > len(indent) else line
+            for line, bare in lines
+        )
 
-    def _pieces(self, anew: frozenset[int], *, one_line: bool) -> Iterator[tuple[str, str, bool]]:
-        """What stands above each rule, the rule, and whether that would take in blank lines below as its own."""
+    def _pieces(self, anew: frozenset[int], *, one_line: bool) -> Iterator["_Piece"]:
         near = next((each for each in self._pairs if each is not None), 0)
         before: int | None = 0
         for at, (record, position) in enumerate(zip(self._wanted, self._pairs, strict=True)):
             if position is None:
                 new = self._new(self._block.rules[near], record, one_line=one_line)
-                yield self._spacing(near) if at else "", new, False
+                yield _Piece(self._spacing(near) if at else "", new, None)
             else:
                 rule, old = self._block.rules[position], self._found[position]
                 whole = position in anew or (one_line and old != record)
                 text = self._new(rule, record, one_line=one_line) if whole else self._changed(rule, old, record)
-                yield self._gap(position, pushed=before is None), text, rule.is_open and not whole
+                gap, is_open = self._gap(position, pushed=before is None), rule.is_open and not whole
+                yield _Piece(gap, text, position, is_open, is_kept=text == rule.rule.text)
                 near = position
             before = position
 

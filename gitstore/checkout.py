@@ -15,6 +15,7 @@ from gitstore.layout import PROJECT_FILE, BlobId, Role, TreeId, is_safe_name, ma
 from gitstore.part_store import PartStore
 from gitstore.repository import FILE_MODE
 from gitstore.snapshot import File, Snapshot, shown, take_snapshot
+from gitstore.twins import told
 
 Watch = Callable[[str], object]
 """Told what is being worked on, for whoever waits."""
@@ -139,8 +140,7 @@ def _twins(names: Sequence[str]) -> Iterator[Problem]:
     for name in names:
         other = first.setdefault(name.lower(), name)
         if other != name:
-            message = f"There is a project {other} already; names are unique without regard to case."
-            yield Problem("duplicate_project", message, file=name)
+            yield Problem("duplicate_project", told(other), file=name)
 
 
 class _Reader:

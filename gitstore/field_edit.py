@@ -85,7 +85,16 @@ def _respelled(rule: RuleText, node: Node, value: object) -> str:
         return "'" + value.replace("'", "''") + "'"
     if node.style in {"'", '"'} and "\n" not in value:
         return quote(value)
-    return dump_value(value, _indent(rule), rule.eol) if "\n" in value else dump_scalar(value)
+    return _lines_as_deep(rule, node, value) if "\n" in value else dump_scalar(value)
+
+
+def _lines_as_deep(rule: RuleText, node: ScalarNode, value: str) -> str:
+    """A text of several lines that stand as deep as the old ones: lines of spaces below are none of its own then either."""
+    body = rule.text[node.start - rule.start : node.end - rule.start].splitlines()[1:]
+    first = next((line for line in body if line.strip(BLANKS)), "") if node.style in {"|", ">"} else ""
+    deep = dump_value(value, " " * (len(first) - len(first.lstrip(" ")) - 2), rule.eol)
+    is_plain = bool(first) and deep.partition(rule.eol)[0] in {"|", "|-"}
+    return deep if is_plain else dump_value(value, _indent(rule), rule.eol)
 
 
 def _addition(rule: RuleText, name: str, after: Mapping[str, object]) -> _Edit | None:

@@ -22,6 +22,7 @@ from gitstore.manifest import Manifest, ProjectEntry, load_manifest, store_manif
 from gitstore.refusals import note_refusals, read_refusals
 from gitstore.repository import CommitInfo, Repository
 from gitstore.tree_changes import known_changes
+from gitstore.twins import alike, elder_of, told
 from gitstore.versions import Version, VersionIndex, amend_versions, holds, write_versions
 
 Rows = dict[str, list[Version]]
@@ -55,7 +56,10 @@ def ensure_manifest(compiler: Compiler, commit: CommitId, made: Made | None = No
         return found
     with once_at_a_time(compiler.paths):
         base, rows = _number(compiler, commit, made)
-    entries = {name: _serve(compiler, name, base.projects.get(name), versions[-1]) for name, versions in rows.items()}
+    newest = {name: versions[-1] for name, versions in rows.items()}
+    for name in alike(base.projects, rows):  # what a twin may be served depends on the other
+        newest[name] = _newest(compiler, name, base.projects[name])
+    entries = {name: _serve_alone(compiler, commit, name, base, version) for name, version in newest.items()}
     manifest = base.with_projects(commit, entries)
     with compiler.storing():
         store_manifest(compiler.paths.manifests, manifest)
@@ -153,6 +157,18 @@ def _look(compiler: Compiler, name: str, trees: tuple[TreeId | None, TreeId | No
     if made and made.project == name and made.trees == trees:
         return made
     return made_of(name, trees, known_changes(compiler, name, *trees))
+
+
+def _newest(compiler: Compiler, name: str, entry: ProjectEntry) -> Version:
+    return read_index(compiler, name, entry.newest, entry.newest_commit).get(entry.newest)
+
+
+def _serve_alone(compiler: Compiler, commit: CommitId, name: str, base: Manifest, newest: Version) -> ProjectEntry:
+    """The entry after the newest publish; nothing is served of a project that has an elder twin."""
+    elder = elder_of(compiler.repository, commit, name) if newest.tree else ""
+    if elder:
+        return _entry(newest, newest, servable=False, failed=f"publish {newest.number} of {name}: {told(elder)}")
+    return _serve(compiler, name, base.projects.get(name), newest)
 
 
 def _serve(compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version) -> ProjectEntry:

@@ -8,13 +8,16 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import schemas
+from api import logs
 from api.errors import ApiError, Forbidden, invalid
 from api.identity.grants import Grant, covers, everywhere, missing
 from api.identity.passwords import hash_password, password_problems, verify_password
 from api.identity.principal import Principal, PrincipalKind
 from api.identity.roles import Role, all_roles, grants_by_role, grants_of, role_problems
 from api.identity.table import user_principal
+from api.identity.throttle import Throttle
 from api.state import audit, sessions, users
+from api.state.attempts import Rate
 from api.state.audit import Entry, Event
 from api.state.database import Connection
 from api.state.moment import Clock, utc_now
@@ -24,6 +27,7 @@ from content.problem import Problem
 from gitstore.errors import NotFound
 
 _EVERYTHING = everywhere("*:*")
+_log = logs.logger("accounts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class Accounts:
     """Everything that is done with accounts, each time on behalf of a principal."""
 
     state: State
+    throttle: Throttle
     clock: Clock = utc_now
 
     def create(self, actor: Principal, new: NewUser) -> User:
@@ -79,15 +84,19 @@ class Accounts:
             self._record_change(connection, actor, user, fields)
             return users.find_user(connection, number)
 
-    def change_own(self, actor: Principal, fields: Mapping[str, Any]) -> User:
-        """Change one's own `firstname`, `lastname`, or password, given the current one; that ends all sessions."""
+    def change_own(self, actor: Principal, fields: Mapping[str, Any], address: str | None = None) -> User:
+        """Change one's own `firstname`, `lastname`, or password, given the current one; that ends all sessions.
+
+        A wrong current password counts as a login that failed: whoever holds a stolen access token cannot guess faster.
+        """
         user = self.own(actor)
         password = {"password": fields["newPassword"]} if "newPassword" in fields else {}
-        if password and not verify_password(fields.get("currentPassword", ""), user.password_hash):
-            raise Forbidden("The current password is wrong.", "wrong_password")
+        _refuse(password_problems(password["password"], "/newPassword") if password else [])
+        taken = self._prove(user, fields.get("currentPassword", ""), address) if password else {}
         changes = {name: fields[name] for name in ("firstname", "lastname") if name in fields} | password
         values = _columns(changes, "/newPassword")
         with self.state.changing() as connection:
+            self.throttle.give_back(connection, taken)
             users.change_user(connection, user.id, values)
             if password:
                 sessions.revoke_all(connection, user.id, self.clock(), "password was changed")
@@ -133,6 +142,14 @@ class Accounts:
         """Every role, the built-in ones first."""
         with self.state.database.reading() as connection:
             return all_roles(connection)
+
+    def _prove(self, user: User, password: str, address: str | None) -> Mapping[str, Rate]:
+        """Take a try at the password, to be given back when the change is made; 403 where it is wrong, 429 after too many."""
+        taken = self.throttle.take(user.username, address)
+        if not verify_password(password, user.password_hash):
+            _log.warning(Event.LOGIN_FAILED.value, reason="wrong current password", username=user.username)
+            raise Forbidden("The current password is wrong.", "wrong_password")
+        return taken
 
     def _record_change(self, connection: Connection, actor: Principal, user: User, fields: Mapping[str, Any]) -> None:
         events = {"password": Event.PASSWORD_CHANGED, "roles": Event.PRIVILEGES_CHANGED}

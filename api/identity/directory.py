@@ -17,7 +17,7 @@ from api.errors import Unauthenticated
 from api.identity import api_token, jwt_token
 from api.identity.jwt_token import TokenUse
 from api.identity.keyring import KeyRefused, Keyring
-from api.identity.principal import Principal
+from api.identity.principal import OPERATOR, Principal, PrincipalKind
 from api.identity.table import Entry, Table, read_table
 from api.state.database import Database
 from api.state.errors import StateBroken
@@ -111,6 +111,17 @@ class Directory:
         table = self._table
         return table is not None and known.table() is table and self.fresh() and self._lives(known.entry)
 
+    def principal(self, kind: str, number: int | None) -> Principal | None:
+        """An active user, a live API token, or the operator, as the table has them; None for whoever is none of these."""
+        if self._table is None:
+            raise StateBroken("Users and tokens have not been read yet.")
+        if kind == PrincipalKind.OPERATOR:
+            return OPERATOR
+        if kind == PrincipalKind.USER:
+            return self._table.users.get(number or 0)
+        entries = (entry for entry in self._table.tokens.values() if entry.principal.id == number)
+        return next((entry.principal for entry in entries if not _is_over(entry, self._clock())), None)
+
     def take_uses(self) -> dict[int, datetime]:
         """When API tokens were last used, by id, of those that were used since the last call."""
         uses, self._uses = self._uses, {}
@@ -129,7 +140,7 @@ class Directory:
     def _lives(self, entry: Entry) -> bool:
         """Tell whether the token has not expired, and note that it is used."""
         now = self._clock()
-        if entry.expires_at is not None and entry.expires_at <= now:
+        if _is_over(entry, now):
             return False
         self._note_use(entry.principal.id, now)
         return True
@@ -159,3 +170,7 @@ class Directory:
             if self._table is not None and self._table.number == read_generation(connection):
                 return self._table
             return read_table(connection, self._clock())
+
+
+def _is_over(entry: Entry, now: datetime) -> bool:
+    return entry.expires_at is not None and entry.expires_at <= now

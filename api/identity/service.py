@@ -6,6 +6,7 @@ from datetime import timedelta
 from api.auditing import Trail
 from api.collaborators import ReadyCheck
 from api.identity.accounts import Accounts
+from api.identity.custom_roles import CustomRoles
 from api.identity.directory import Directory
 from api.identity.keyring import Keyring
 from api.identity.login import Logins
@@ -34,6 +35,7 @@ class Services:
     directory: Directory
     logins: Logins
     accounts: Accounts
+    roles: CustomRoles
     tokens: Tokens
     fleet: Fleet
     reader: Database
@@ -81,7 +83,8 @@ def open_services(settings: Settings, clock: Clock = utc_now) -> Services:
         keyring,
         Directory(reader, state.generation, keyring, clock),
         Logins(state, keyring, throttle, lifetimes, clock, hide_unknown=settings.hide_unknown_users),
-        Accounts(state, clock),
+        Accounts(state, throttle, clock),
+        CustomRoles(state, clock),
         Tokens(state, clock),
         Fleet(state.database, Heartbeats(state.database, clock), clock),
         reader,

@@ -1,4 +1,4 @@
-"""How often one may fail to sign in: from one address, for one account from one network, and in all.
+"""How often a password may be wrong: from one address, for one account from one network, and in all.
 
 A try is taken before anything is looked up, so that what is refused says nothing about accounts, and given back when
 the login succeeds. The account alone is no key: whoever knows its name could lock its owner out.
@@ -85,5 +85,5 @@ def _key(text: str) -> str:
 
 def _too_many(wait: float) -> ApiError:
     seconds = max(1, math.ceil(wait))
-    message = f"Too many logins failed from here, or for this account. Try again in {seconds} s."
+    message = f"Too many passwords from here, or for this account, were wrong. Try again in {seconds} s."
     return ApiError(429, "too_many_attempts", message, headers={"Retry-After": str(seconds)})

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import schemas
-from api.errors import Forbidden, invalid
+from api.errors import ApiError, Forbidden, invalid
 from api.identity import api_token
 from api.identity.grants import Grant, grant_problems, missing
 from api.identity.principal import Principal
+from api.identity.roles import load_grants
 from api.state import audit, tokens
 from api.state.audit import Entry, Event
 from api.state.moment import Clock, utc_now
@@ -47,6 +48,23 @@ class Tokens:
             audit.record(connection, Entry(now, Event.TOKEN_CREATED, actor.actor(), name, detail))
             return Issued(tokens.find_token(connection, number), minted.value)
 
+    def rotate(self, actor: Principal, number: int) -> Issued:
+        """The token with a new value; the one before is refused from then on. 403 for a token beyond the actor's grants.
+
+        409 for one that has expired: its new value would be good for nothing.
+        """
+        if not actor.is_person:
+            raise Forbidden("An API token cannot rotate API tokens.")
+        now, minted = self.clock(), api_token.mint()
+        with self.state.changing() as connection:
+            token = tokens.find_token(connection, number)
+            _check_gift(actor, load_grants(token.grants))
+            if token.expires_at is not None and token.expires_at <= now:
+                raise ApiError(409, "token_expired", "The token has expired. Make a new one; this one can be removed.")
+            tokens.rotate_token(connection, number, minted.hash, minted.preview)
+            audit.record(connection, Entry(now, Event.TOKEN_ROTATED, actor.actor(), token.name, {"id": number}))
+            return Issued(tokens.find_token(connection, number), minted.value)
+
     def remove(self, actor: Principal, number: int) -> None:
         """Remove a token: it is refused from then on."""
         if not actor.is_person:
@@ -74,9 +92,14 @@ class Tokens:
         if expires_at is not None and expires_at <= self.clock():
             problems.append(Problem("in_the_past", "The token would have expired already.", pointer="/expiresAt"))
         _refuse(problems)
-        lacking = missing(actor.grants, grants)
-        if lacking:
-            raise Forbidden(f"You do not hold {lacking[0].text()} yourself.", "grant_not_held")
+        _check_gift(actor, grants)
+
+
+def _check_gift(actor: Principal, grants: Sequence[Grant]) -> None:
+    """Refuse to show somebody the value of a token that may do more than they."""
+    lacking = missing(actor.grants, grants)
+    if lacking:
+        raise Forbidden(f"You do not hold {lacking[0].text()} yourself.", "grant_not_held")
 
 
 def _refuse(problems: Sequence[Problem]) -> None:

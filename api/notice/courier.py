@@ -14,19 +14,22 @@ from datetime import timedelta
 
 from api import logs
 from api.background import in_thread
+from api.notice.holders import Verdict
 from api.notice.sender import Answer, Sender
 from api.notice.signature import signed_headers
 from api.state import deliveries
 from api.state.database import Database
 from api.state.deliveries import Attempt, Claimed, Outcome, Status
 from api.state.moment import Clock
-from api.state.webhooks import GONE, change_webhook
+from api.state.webhooks import GONE, GRANT_LOST, change_webhook, find_webhook
 from gitstore.errors import StoreError
 
 AT_ONCE = 16
 """Attempts that one worker makes at a time."""
 JITTER = 0.1
 """The share by which a wait may be longer than its setting says, so that receivers do not meet a crowd."""
+NOT_PERMITTED = "not_permitted"
+"""The class of error of a message that was not sent, since whoever answers for the webhook may not read it."""
 _LOOK_INTERVAL = 1.0
 _PARTING_SECONDS = 3.0
 _RECORD_TRIES = 3
@@ -57,6 +60,17 @@ class Outbox:
         with self.database.writing() as connection:
             return deliveries.claim(connection, now, now + self.lease, most, busy)
 
+    def stop(self, claimed: Claimed) -> None:
+        """Switch off a webhook whose holder may not read any more what it is sent; what waits is kept.
+
+        Nothing but the claim changes where somebody else answers for it meanwhile.
+        """
+        judged = claimed.webhook
+        with self.database.writing() as connection:
+            deliveries.release(connection, claimed)
+            if find_webhook(connection, judged.namespace, judged.id).holder == judged.holder:
+                change_webhook(connection, judged.id, {"active": False, "stopped_because": GRANT_LOST})
+
     def record(self, claimed: Claimed, attempt: Attempt) -> Outcome:
         """Write down what came of an attempt, and when the next one is due; a 410 switches the webhook off."""
         outcome = follow(claimed, attempt, self.retries)
@@ -69,9 +83,11 @@ class Outbox:
 class Courier:
     """A companion of the service."""
 
-    def __init__(self, outbox: Outbox, sender: Sender) -> None:
+    def __init__(self, outbox: Outbox, sender: Sender, judge: Callable[[Claimed], Verdict]) -> None:
+        """Deliver; `judge` tells whether whoever answers for a webhook may read what it is sent, and may block."""
         self._outbox = outbox
         self._sender = sender
+        self._judge = judge
         self._under_way: dict[asyncio.Task[None], int] = {}
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -142,6 +158,22 @@ class Courier:
         self._wake.set()
 
     async def _deliver(self, claimed: Claimed) -> None:
+        """Make one attempt, if it may be made; where that cannot be told the claim runs out, and it is tried again."""
+        try:
+            verdict = await in_thread(self._judge, claimed)
+            if verdict is Verdict.STOP:
+                await in_thread(self._outbox.stop, claimed)
+                _log.warning("webhook_stopped", webhook=claimed.webhook.id, reason=GRANT_LOST)
+        except (StoreError, OSError) as ex:
+            _log.warning("delivery_not_begun", delivery=claimed.delivery.id, error=str(ex))
+            return
+        if verdict is Verdict.SEND:
+            await self._send(claimed)
+        elif verdict is Verdict.REFUSE:
+            answer = Answer(None, NOT_PERMITTED, "")
+            await self._record(claimed, Attempt(self._outbox.clock(), None, NOT_PERMITTED, 0, ""), answer)
+
+    async def _send(self, claimed: Claimed) -> None:
         delivery, at, begun = claimed.delivery, self._outbox.clock(), time.perf_counter()
         body = delivery.body.encode()
         headers = {
@@ -171,11 +203,14 @@ class Courier:
 
 
 def follow(claimed: Claimed, attempt: Attempt, retries: Sequence[int]) -> Outcome:
-    """What follows from an attempt: 2xx is delivered, 410 final, anything else is tried again while tries are left."""
+    """What follows from an attempt: 2xx is delivered, 410 final, and so is what must not be sent.
+
+    Anything else is tried again while tries are left.
+    """
     if attempt.error is None and attempt.status is not None and Answer(attempt.status, None, "").is_success:
         return Outcome(attempt, Status.DELIVERED, None)
     made = claimed.delivery.attempts
-    if attempt.status == _GONE_STATUS or made >= len(retries):
+    if attempt.status == _GONE_STATUS or attempt.error == NOT_PERMITTED or made >= len(retries):
         return Outcome(attempt, Status.FAILED, None)
     return Outcome(attempt, Status.PENDING, attempt.at + _wait(retries[made]))
 

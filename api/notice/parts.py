@@ -7,6 +7,7 @@ from api.identity.service import Services
 from api.notice.addresses import Reach
 from api.notice.courier import Courier, Outbox
 from api.notice.herald import Herald
+from api.notice.holders import Holders
 from api.notice.sender import Sender
 from api.notice.streams import Streams
 from api.notice.teller import Teller
@@ -44,7 +45,7 @@ def open_notice(settings: Settings, store: Store, served: Served, services: Serv
         teller,
         Herald(teller, served, services.fleet, settings.agent_silent, settings.event_lifetime),
         Streams(reader, database.told, services.directory),
-        Courier(outbox, Sender(reach, settings.webhook_timeout)),
+        Courier(outbox, Sender(reach, settings.webhook_timeout), Holders(services.directory).judge),
         Webhooks(services.state, reach, clock, lambda namespace: _projects(store, namespace)),
     )
 

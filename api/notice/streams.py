@@ -13,6 +13,7 @@ from api import logs
 from api.background import in_thread
 from api.collaborators import Directory, Principal
 from api.errors import Unauthenticated
+from api.notice.sight import may_hear
 from api.state.bell import Bell
 from api.state.database import Database
 from api.state.events import Event, list_events, newest_id
@@ -100,7 +101,7 @@ class Streams:
                 roused.clear()
                 found, after = await self._after(namespace, after)
                 for event in found:
-                    if _may_see(principal, event):
+                    if may_hear(principal, event.namespace, event.project, event.type):
                         yield event
                         sent_at = clock()
                 if clock() - sent_at >= KEEPALIVE:
@@ -177,12 +178,6 @@ class Streams:
     def _read(self, after: int, limit: int, namespace: str | None = None) -> list[Event]:
         with self._reader.reading() as connection:
             return list_events(connection, after, limit, namespace)
-
-
-def _may_see(principal: Principal, event: Event) -> bool:
-    """Tell whether a caller may know of an event: as of the project itself, and of its agents only with their grant."""
-    wanted = ["project", "agent"] if event.type.startswith("agent.") else ["project"]
-    return all(principal.may(resource, "read", event.namespace, event.project) for resource in wanted)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

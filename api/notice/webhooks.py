@@ -1,13 +1,14 @@
 """Webhooks of a namespace: who made them, what they are sent, what came of it. All of it blocks: call it in threads."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from api.errors import ApiError, invalid
+from api.errors import ApiError, Forbidden, invalid
 from api.identity.principal import Principal
 from api.notice.addresses import AddressRefused, Reach
+from api.notice.sight import unheard
 from api.notice.signature import mint_secret
 from api.notice.target import read_target, url_problems
 from api.state import audit, deliveries, webhooks
@@ -46,11 +47,18 @@ class Webhooks:
     """The names of the projects of a namespace."""
 
     def create(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> Signed:
-        """A new webhook; 422 for a URL that cannot be or an unknown project, 409 where there are too many."""
+        """A new webhook; 403 where the actor may not read what it would be sent, 409 where there are too many.
+
+        422 for a URL that cannot be or an unknown project.
+        """
         self._check_url(fields["url"])
         columns = {**_EMPTY, **_columns(fields)}
-        self._check_projects(namespace, columns["projects"])
-        webhook = Webhook(namespace, **columns, secret=mint_secret(), created_at=self.clock(), created_by=actor.name)
+        now, holder = self.clock(), actor.actor()
+        webhook = Webhook(
+            namespace, **columns, secret=mint_secret(), created_at=now, created_by=actor.name, holder=holder
+        )
+        _check_sight(actor, webhook)
+        self._check_projects(namespace, webhook.projects)
         with self.state.database.writing() as connection:
             if webhooks.list_webhooks(connection, namespace, 0, 0)[1] >= MOST:
                 raise ApiError(409, "too_many_webhooks", f"A namespace has at most {MOST} webhooks; remove one.")
@@ -59,15 +67,18 @@ class Webhooks:
             return Signed(webhooks.find_webhook(connection, namespace, number), webhook.secret)
 
     def change(self, actor: Principal, namespace: str, number: int, fields: Mapping[str, Any]) -> Webhook:
-        """The webhook with other fields; whoever switches it on makes it forget why it was off."""
+        """The webhook with other fields; whoever switches it on makes it forget why it was off.
+
+        Whoever changes what is sent, or where to, answers for it from then on, and must be able to read it: else 403.
+        """
         if "url" in fields:
             self._check_url(fields["url"])
         changes = _columns(fields)
         if changes.get("active"):
             changes["stopped_because"] = None
-        if changes.get("projects"):  # one that was deleted may stay in the list
-            kept = self.find(namespace, number).projects
-            self._check_projects(namespace, changes["projects"], kept)
+        if fields.get("active", False) or not fields.keys().isdisjoint(_WHAT_IS_SENT):
+            self._check_change(actor, self.find(namespace, number), changes)
+            changes |= webhooks.dump_holder(actor.actor())
         with self.state.database.writing() as connection:
             webhooks.find_webhook(connection, namespace, number)
             if changes:
@@ -136,6 +147,12 @@ class Webhooks:
             connection.execution_options(**{TELLS: True})
             return deliveries.find_delivery(connection, number, delivery)
 
+    def _check_change(self, actor: Principal, before: Webhook, changes: Mapping[str, Any]) -> None:
+        events, projects = changes.get("events", before.events), changes.get("projects", before.projects)
+        _check_sight(actor, replace(before, events=tuple(events), projects=tuple(projects)))
+        if changes.get("projects"):  # one that was deleted may stay in the list
+            self._check_projects(before.namespace, changes["projects"], before.projects)
+
     def _check_url(self, url: str) -> None:
         problems = url_problems(url)
         if not problems:
@@ -174,6 +191,13 @@ class Webhooks:
         audit.record(connection, entry)
 
 
+def _check_sight(actor: Principal, webhook: Webhook) -> None:
+    """Refuse a webhook that would send somebody what they may not read."""
+    if lacking := unheard(actor, webhook):
+        message = f"A webhook is sent only what you may read yourself, and you do not hold {lacking}."
+        raise Forbidden(message, "grant_not_held")
+
+
 def _unknown_project(name: str, known: Collection[str]) -> str:
     near = nearest(name, known)
     return f"There is no project '{name}' in this namespace" + (f"; did you mean '{near}'?" if near else ".")
@@ -188,6 +212,7 @@ def _active(connection: Connection, namespace: str, number: int) -> Webhook:
 
 
 EVERY = "*"
+_WHAT_IS_SENT = frozenset({"url", "events", "projects"})
 _EMPTY: Mapping[str, Any] = {"events": (), "projects": (), "description": "", "active": True}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api import wire
-from api.access import grants_item
+from api.access import grants_item, reads_drafts, require_drafts
 from api.authors import author_of
 from api.background import in_thread
 from api.body import read_json
@@ -35,9 +35,10 @@ class DraftItems:
         self._limit = limit
         self.resource_name = item_kind(kind)
 
-    @grants_item("read")
+    @reads_drafts
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """A window of the working state, filtered and sorted."""
+        """A window of the working state, filtered and sorted; for those who may see drafts."""
+        require_drafts(req, self.resource_name, namespace, project)
         limit, offset = read_window(req)
         name, query = DraftName(project, read_draft(req)), _query(req, self._kind)
         known = partial(_names, req.get_header("If-None-Match"))
@@ -70,9 +71,10 @@ class DraftItem:
         self._limit = limit
         self.resource_name = item_kind(kind)
 
-    @grants_item("read")
+    @reads_drafts
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str, id: str) -> None:
-        """The record with its etag."""
+        """The record with its etag; for those who may see drafts."""
+        require_drafts(req, self.resource_name, namespace, project)
         name = DraftName(project, read_draft(req))
         _write(resp, await in_thread(self._store.item, namespace, name, self._kind, id))
 

@@ -5,7 +5,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api import wire
-from api.access import grants, principal_of, readable_kinds, reads_project, require
+from api.access import grants, principal_of, readable_kinds, reads_project, require, require_drafts
 from api.authors import author_of
 from api.background import in_worker
 from api.body import read_json
@@ -63,13 +63,16 @@ class DraftReplace:
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Replace as one commit, or with `dryRun` say what would change; it needs the write grant of each kind.
 
-        A dry run needs their read grants.
+        A dry run is for those who may see the draft.
         """
         body = await read_json(req, "draft-replace", self._limit)
         is_dry, window = read_flag(req, "dryRun"), read_window(req)
         order = _replace_order(DraftName(project, read_draft(req)), body)
-        for kind in order.kinds:
-            require(req, item_kind(kind), "read" if is_dry else "write", namespace, project)
+        for kind in map(item_kind, order.kinds):
+            if is_dry:
+                require_drafts(req, kind, namespace, project)
+            else:
+                require(req, kind, "write", namespace, project)
         if is_dry:
             found = await in_worker(_preview, self._store, namespace, order, window.offset, window.limit)
             resp.media = {**found, "limit": window.limit, "offset": window.offset}

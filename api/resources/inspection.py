@@ -11,6 +11,7 @@ from api.body import read_json
 from api.errors import invalid
 from api.parameters import read_draft, read_text
 from api.served import Served
+from api.sights import readable_state
 from content.diff import count
 from content.matching import Matcher
 from content.problem import Problem
@@ -32,7 +33,8 @@ class Test:
         """Each URL's answer, rule, file and line, losing candidates, and the chain that follows."""
         body = await read_json(req, "test-request")
         asked = _parse(body["urls"])
-        at = str(body.get("at", PUBLISHED))
+        word = str(body.get("at", PUBLISHED))
+        at = await readable_state(req, self._store, "redirect", namespace, project, word)
         if at == PUBLISHED:
             matcher = (await self._served.project(namespace, project)).release.matcher
             found = await in_thread(answer_all, matcher, asked)

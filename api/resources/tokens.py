@@ -62,6 +62,12 @@ class ApiTokenResource:
         await in_thread(self._tokens.remove, caller(principal_of(req)), read_id(id, "API token"))
         resp.status = 204
 
+    @grants("token", "write")
+    async def on_post_rotate(self, req: Request, resp: Response, id: str) -> None:
+        """A new value, shown this once; the one before is refused from now on."""
+        issued = await in_thread(self._tokens.rotate, caller(principal_of(req)), read_id(id, "API token"))
+        resp.media = {**show_token(issued.token), "token": issued.value}
+
 
 def _read_expiry(text: str | None) -> Any:
     if text is None:

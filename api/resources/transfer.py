@@ -10,6 +10,7 @@ from api.authors import author_of
 from api.background import in_worker
 from api.errors import ApiError, bad_request
 from api.parameters import read_draft, read_flag, read_text
+from api.sights import readable_state
 from api.upload import read_upload
 from content.record import Redirect
 from content.tsv import read_rows, write_rows
@@ -62,6 +63,8 @@ class Export:
         if wanted == "json":
             require(req, "page", "read", namespace, project)
         at = read_text(req, "at") or PUBLISHED
+        for resource in ["redirect", "page"] if wanted == "json" else ["redirect"]:
+            at = await readable_state(req, self._store, resource, namespace, project, at)
         media_type, _ = _FORMATS[wanted]
         resp.data = await in_worker(export_bytes, self._store, namespace, project, wanted, at, read_draft(req))
         resp.content_type = media_type

@@ -79,10 +79,14 @@ class Me:
 
     @any_principal
     async def on_patch(self, req: Request, resp: Response) -> None:
-        """Change one's own name, or password given the current one; a new password ends all sessions."""
+        """Change one's own name, or password given the current one; a new password ends all sessions.
+
+        429 after too many wrong ones, as for logins.
+        """
         principal = caller(principal_of(req))
         body = await read_json(req, "me-update")
-        resp.media = _show_caller(principal, await in_thread(self._accounts.change_own, principal, body))
+        user = await in_thread(self._accounts.change_own, principal, body, req.remote_addr)
+        resp.media = _show_caller(principal, user)
 
 
 def show_user(user: User) -> dict[str, Any]:

@@ -10,9 +10,11 @@ from api.body import read_json
 from api.collaborators import Principal
 from api.errors import bad_request
 from api.identity.principal import caller
+from api.notice.sight import may_see_body
 from api.notice.webhooks import EVERY, Signed, Webhooks
 from api.paging import write_window
 from api.parameters import read_text, read_window
+from api.redaction import redact_delivery
 from api.resources.record_id import read_id
 from api.served import Served
 from api.state.deliveries import Attempt, Delivery, Status
@@ -99,12 +101,13 @@ class Deliveries:
         write_window(resp, [_show_delivery(each) for each in found], total, limit, offset)
 
     @grants("namespace", "read")
-    async def on_get_one(self, _req: Request, resp: Response, namespace: str, id: str, delivery: str) -> None:
-        """One delivery: the body that is sent, and every attempt."""
+    async def on_get_one(self, req: Request, resp: Response, namespace: str, id: str, delivery: str) -> None:
+        """One delivery: the body that is sent, and every attempt; without what the caller may not read of a project."""
         numbers = _id(id), read_id(delivery, "delivery")
         found, attempts = await in_thread(self._webhooks.delivery, namespace, *numbers)
         made = [_show_attempt(attempt) for attempt in attempts]
-        resp.media = {**_show_delivery(found), "body": found.body, "attempts": made}
+        shown = {**_show_delivery(found), "body": found.body, "attempts": made}
+        resp.media = shown if may_see_body(principal_of(req), namespace, found) else redact_delivery(shown)
 
     @grants("namespace", "write")
     async def on_post_redeliver(self, _req: Request, resp: Response, namespace: str, id: str, delivery: str) -> None:
@@ -136,6 +139,7 @@ def _show(webhook: Webhook, principal: Principal) -> dict[str, Any]:
         "stoppedBecause": webhook.stopped_because,
         "createdAt": dump_time(webhook.created_at),
         "createdBy": webhook.created_by,
+        "onBehalfOf": webhook.holder.name if webhook.holder else None,
     }
 
 

@@ -30,6 +30,10 @@ class Event(StrEnum):
     DRAFT_REJECTED = "draft_rejected"
     OVERRIDE_ASKED = "approval_override_asked"
     APPROVAL_OVERRIDDEN = "approval_overridden"
+    TOKEN_ROTATED = "authn_token_rotated"  # noqa: S105 - the name of an event, no secret
+    ROLE_CREATED = "role_created"
+    ROLE_CHANGED = "role_changed"
+    ROLE_DELETED = "role_deleted"
     WEBHOOK_CREATED = "webhook_created"
     WEBHOOK_CHANGED = "webhook_changed"
     WEBHOOK_DELETED = "webhook_deleted"
@@ -75,6 +79,8 @@ class Wanted(NamedTuple):
 
 
 _ALL = Wanted()
+_LARGEST = 2**31 - 1
+"""The largest id that there can be; whoever writes commits may name any number."""
 
 
 def record(connection: Connection, entry: Entry) -> None:
@@ -87,14 +93,19 @@ def record(connection: Connection, entry: Entry) -> None:
     )
 
 
-def token_makers(connection: Connection, tokens: Collection[int]) -> dict[int, int]:
-    """The user who made each of these API tokens, by the token's id; those of the operator are left out.
+def token_makers(connection: Connection, tokens: Collection[int]) -> dict[int, frozenset[int]]:
+    """The users who were shown the value of each of these API tokens, when they made or rotated it, by the token's id.
 
-    From the trail, for it also knows tokens that were removed since.
+    The operator is left out. From the trail, for it also knows tokens that were removed since.
     """
+    tokens = [number for number in tokens if number <= _LARGEST]
     number = audit.c.detail["id"].as_integer()
-    made = select(number, audit.c.actor_id).where(audit.c.event == Event.TOKEN_CREATED, audit.c.actor_kind == "user")
-    return {row[0]: row[1] for row in connection.execute(made.where(number.in_(tokens)))} if tokens else {}
+    shown = audit.c.event.in_([Event.TOKEN_CREATED, Event.TOKEN_ROTATED])
+    made = select(number, audit.c.actor_id).where(shown, audit.c.actor_kind == "user")
+    found: dict[int, frozenset[int]] = {}
+    for token, maker in connection.execute(made.where(number.in_(tokens))) if tokens else ():
+        found[token] = found.get(token, frozenset()) | {maker}
+    return found
 
 
 def list_entries(connection: Connection, limit: int, offset: int, wanted: Wanted = _ALL) -> tuple[list[Entry], int]:

@@ -33,6 +33,9 @@ _WRITES = "waypost_writes"
 _WAL_IS_SAFE_FROM = (3, 51, 3)
 _BUSY = {"database is locked", "database table is locked"}
 _FULL = {"database or disk is full"}
+_BUSY_STATES = {"55P03", "40P01", "40001"}
+"""PostgreSQL's words for a lock that was not to be had, a deadlock, and a transaction that came in another one's way."""
+_FULL_STATE = "53100"
 
 
 def default_url(data: Path) -> URL:
@@ -128,13 +131,35 @@ def _identity(file: Path | None) -> tuple[int, int] | None:
 def _open_engine(text: str | URL, patience: float) -> Engine:
     url = make_url(text)
     if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True, pool_timeout=patience)
+        return _open_server(url, patience)
     if url.database:
         _create_private(Path(url.database))
     engine = create_engine(url, pool_timeout=patience, pool_size=8, creator=partial(_connect, url, patience))
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _open_server(url: URL, patience: float) -> Engine:
+    """An engine for a server: whoever waits there for a lock gives up after the patience, as with SQLite."""
+    options: dict[str, Any] = {}
+    if url.get_backend_name() == "postgresql":
+        options = {"options": f"-c lock_timeout={round(patience * 1000)}", "connect_timeout": max(2, round(patience))}
+    engine = create_engine(url, pool_pre_ping=True, pool_timeout=patience, connect_args=options)
+    event.listen(engine, "before_cursor_execute", _without_nul, retval=True)
+    return engine
+
+
+def _without_nul(_connection: Connection, _cursor: object, statement: str, parameters: Any, *_rest: object) -> Any:
+    """The parameters without U+0000, which PostgreSQL cannot hold: nobody's name has one, and reports are kept."""
+    rows = parameters if isinstance(parameters, list | tuple) else [parameters]
+    if any("\0" in value for row in rows for value in row.values() if isinstance(value, str)):
+        clean = [
+            {name: value.replace("\0", "\ufffd") if isinstance(value, str) else value for name, value in row.items()}
+            for row in rows
+        ]
+        return statement, clean if isinstance(parameters, list | tuple) else clean[0]
+    return statement, parameters
 
 
 def _create_private(path: Path) -> None:
@@ -175,9 +200,9 @@ def _translated() -> Iterator[None]:
 
 
 def _store_error(ex: DBAPIError) -> StateBusy | StateFull | StateBroken:
-    reason = str(ex.orig)
-    if reason in _BUSY:
+    reason, state = str(ex.orig), getattr(ex.orig, "sqlstate", None)
+    if reason in _BUSY or state in _BUSY_STATES:
         return StateBusy("The database is locked by another writer; try again in a moment.")
-    if reason in _FULL:
+    if reason in _FULL or state == _FULL_STATE:
         return StateFull("The disk is full; nothing was changed.")
     return StateBroken("The database cannot be used; the log tells why.")

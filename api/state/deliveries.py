@@ -146,6 +146,12 @@ def record_outcome(connection: Connection, claimed: Claimed, outcome: Outcome) -
     return True
 
 
+def release(connection: Connection, claimed: Claimed) -> None:
+    """Give a claim back, as if it had never been made: due when it was."""
+    own = and_(deliveries.c.id == claimed.delivery.id, deliveries.c.claims == claimed.claim)
+    connection.execute(update(deliveries).where(own).values(due_at=claimed.delivery.due_at))
+
+
 def redeliver(connection: Connection, number: int, now: datetime) -> None:
     """Make a delivery due now, with its tries counted anew; an attempt that is under way still ends by itself."""
     again = {"status": Status.PENDING.value, "attempts": 0, "due_at": now, "finished_at": None}

@@ -23,6 +23,7 @@ def migrate(database: Database, lock: Path) -> None:
     """
     with held(lock), database.writing() as connection:
         if connection.dialect.name == "postgresql":
+            connection.execute(text("SET LOCAL lock_timeout = 0"))  # another node's migration may take its time
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
         _upgrade(connection)
 

@@ -247,6 +247,9 @@ webhooks = Table(
     Column("secret_before_until", Moment),
     Column("created_at", Moment, nullable=False),
     Column("created_by", String(100), nullable=False),
+    Column("holder_kind", String(20)),
+    Column("holder_id", Integer),
+    Column("holder_name", String(100)),
     Index("webhooks_by_namespace", "namespace"),
     sqlite_autoincrement=True,
 )

@@ -67,6 +67,11 @@ def find_live_tokens(connection: Connection, numbers: Collection[int], now: date
     return [_token(row) for row in connection.execute(query)] if numbers else []
 
 
+def rotate_token(connection: Connection, number: int, hashed: str, preview: str) -> None:
+    """Give a token another value: what it was before is good for nothing from then on."""
+    connection.execute(update(api_tokens).where(api_tokens.c.id == number).values(hash=hashed, preview=preview))
+
+
 def remove_token(connection: Connection, number: int) -> None:
     """Remove a token for good; NotFound where there is none."""
     if connection.execute(delete(api_tokens).where(api_tokens.c.id == number)).rowcount == 0:

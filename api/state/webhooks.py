@@ -7,11 +7,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
+from api.state.audit import Actor
 from api.state.tables import webhooks
 from gitstore.errors import NotFound
 
 GONE = "gone"
 """Why a webhook was switched off: its receiver answered 410."""
+GRANT_LOST = "grant_lost"
+"""Why a webhook was switched off: whoever answers for it may not read any more what it is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,8 @@ class Webhook:
     """One webhook; empty `events` or `projects` stand for all. `id` is 0 until it is stored.
 
     `stopped_because` says why the service switched it off, None where nobody did or a person. Until
-    `secret_before_until` what is sent is signed with the secret before the present one, too.
+    `secret_before_until` what is sent is signed with the secret before the present one, too. `holder` answers for it: it
+    is sent only what they may read; None for one that is older than this rule.
     """
 
     namespace: str
@@ -35,6 +39,7 @@ class Webhook:
     secret_before: str | None = field(default=None, repr=False)
     secret_before_until: datetime | None = None
     id: int = 0
+    holder: Actor | None = None
 
     def secrets(self, now: datetime) -> tuple[str, ...]:
         """What a message is signed with now: one signature for each."""
@@ -58,6 +63,7 @@ def add_webhook(connection: Connection, webhook: Webhook) -> int:
         "secret": webhook.secret,
         "created_at": webhook.created_at,
         "created_by": webhook.created_by,
+        **(dump_holder(webhook.holder) if webhook.holder else {}),
     }
     return int(connection.execute(insert(webhooks).values(row).returning(webhooks.c.id)).scalar_one())
 
@@ -100,6 +106,11 @@ def remove_webhooks_of(connection: Connection, namespace: str) -> None:
     connection.execute(delete(webhooks).where(webhooks.c.namespace == namespace))
 
 
+def dump_holder(holder: Actor) -> dict[str, Any]:
+    """The columns that keep who answers for a webhook."""
+    return {"holder_kind": holder.kind, "holder_id": holder.id, "holder_name": holder.name}
+
+
 def load_webhook(row: Row[Any]) -> Webhook:
     """A webhook from a row of its columns."""
     return Webhook(
@@ -116,4 +127,5 @@ def load_webhook(row: Row[Any]) -> Webhook:
         row.secret_before,
         row.secret_before_until,
         row.id,
+        Actor(row.holder_kind, row.holder_id, row.holder_name) if row.holder_kind else None,
     )

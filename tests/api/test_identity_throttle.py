@@ -98,6 +98,27 @@ def test_the_answer_says_when_to_come_again(here: World) -> None:
     assert (answers[3].error, answers[3].headers["retry-after"]) == ("too_many_attempts", "100")
 
 
+def test_a_stolen_access_token_is_no_way_to_guess_the_password_faster(here: World) -> None:
+    """Wrong ones count as logins that failed do, and together with them; right ones, and other changes, do not."""
+    access, new = here.access("ada"), {"newPassword": "another good one"}
+
+    def guess(current: str, **body: str) -> tuple[int, str]:
+        answer = here.call("PATCH", "/api/me", access, {**new, "currentPassword": current, **body})
+        return answer.status, "" if answer.status == 200 else answer.error
+
+    assert guess("wrong") == (403, "wrong_password")
+    assert here.call("POST", "/auth/login", body={"username": "ada", "password": "wrong"}).status == 401
+    assert [guess("x", newPassword="é" * 600)[0] for _ in range(3)] == [422] * 3, "no try at all: it says nothing"
+    assert guess("wrong") == (403, "wrong_password")
+    assert guess("wrong") == (429, "too_many_attempts")
+    assert guess(PASSWORD) == (429, "too_many_attempts")
+    assert here.call("POST", "/auth/login", body={"username": "ada", "password": PASSWORD}).status == 429
+    assert here.call("PATCH", "/api/me", access, {"firstname": "Augusta"}).status == 200
+    here.clock.advance(seconds=100)
+    assert guess(PASSWORD)[0] == 200
+    assert status(here, "ada", "wrong", "127.0.0.1") == 401, "the try of what was right was given back"
+
+
 def test_keys_tell_nothing_and_are_forgotten_in_time(here: World) -> None:
     """Also those that a clock which was wrong has put far off."""
     fail(here, 1, "my-secret-password")

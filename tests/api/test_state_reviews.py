@@ -86,5 +86,5 @@ def test_who_made_a_token_is_known_after_it_was_removed(services: Services) -> N
     machine = services.tokens.create(OPERATOR, "machine", everywhere("redirect:write")).token.id
     services.tokens.remove(kim, own)
     with services.state.database.reading() as connection:
-        assert token_makers(connection, [own, machine, 999, 10**17]) == {own: user.id}
+        assert token_makers(connection, [own, machine, 999, 10**17]) == {own: {user.id}}
         assert token_makers(connection, []) == {}

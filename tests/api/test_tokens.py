@@ -1,10 +1,13 @@
 """API tokens over HTTP."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from api.identity.grants import everywhere
 from api.state import roles
+from api.state.audit import token_makers
 from tests.api.world import AGENTS, World, shaped, world
 
 READ = {"resource": "redirect", "action": "read"}
@@ -140,3 +143,43 @@ def test_tokens_are_listed_in_windows(here: World, admin: str) -> None:
     found = shaped(here.call("GET", "/api/tokens?limit=2&offset=1", admin), "token-list")
     assert [token["id"] for token in found["items"]] == [2, 3]
     assert found["total"] == 3
+
+
+def test_a_rotated_token_is_the_same_with_another_value_and_the_old_one_is_refused_at_once(
+    here: World, admin: str
+) -> None:
+    value = here.token("redirect:read")
+    before = shaped(here.call("GET", "/api/token/1", admin), "token")
+    assert here.call("GET", "/api/me", value).status == 200
+    answer = shaped(here.call("POST", "/api/token/1/rotate", admin), "token-created")
+    new = answer.pop("token")
+    assert answer == {**before, "preview": new[:8] + "…"}
+    assert here.call("GET", "/api/me", value).status == 401
+    assert shaped(here.call("GET", "/api/me", new), "me")["id"] == 1
+    assert new.encode() not in here.call("GET", "/api/token/1", admin).body
+    found = shaped(here.call("GET", "/api/audit", admin), "audit-list")["items"][0]
+    assert (found["event"], found["actor"]["name"], found["detail"]) == ("authn_token_rotated", "root", {"id": 1})
+
+
+def test_a_token_is_rotated_by_those_who_hold_what_it_may_do_and_while_it_lives(here: World, admin: str) -> None:
+    with here.services.state.changing() as connection:
+        roles.put_role(connection, roles.Role("maker", "", (("*", "*", "token", "write"),), here.clock()))
+    here.user("mia", "maker")
+    machine = here.token("*:*", expires_at=here.clock() + timedelta(minutes=5))
+    for caller, code in ((here.access("mia"), "grant_not_held"), (machine, "forbidden")):
+        assert here.call("POST", "/api/token/1/rotate", caller).error == code
+    assert here.call("POST", "/api/token/2/rotate", admin).error == "not_found"
+    assert here.call("GET", "/api/me", machine).status == 200
+    here.clock.advance(minutes=5)
+    answer = here.call("POST", "/api/token/1/rotate", admin)
+    assert (answer.status, answer.error) == (409, "token_expired")
+
+
+def test_whoever_rotates_a_token_stands_behind_it_beside_its_maker(here: World) -> None:
+    """They know its value: what it writes is theirs too, where nobody may approve their own."""
+    second = here.user("bob", "admin")
+    ada, bob = here.services.accounts.principal("root"), here.services.accounts.principal("bob")
+    number = here.services.tokens.create(ada, "ci", everywhere("redirect:write")).token.id
+    here.services.tokens.rotate(bob, number)
+    with here.services.state.database.reading() as connection:
+        assert token_makers(connection, [number]) == {number: {ada.id, second.id}}

@@ -108,6 +108,55 @@ def test_a_token_that_makes_no_sense_is_refused(words: tuple[str, ...], shown: s
     assert outcome.err.count(shown) == 1
 
 
+def test_a_rotated_token_shows_its_new_value_once() -> None:
+    made = must("token", "create", "proxy", "--role", "agent", "--json").json
+    rotated = must("token", "rotate", "1")
+    assert rotated.out.startswith("svc_")
+    assert rotated.out.strip() != made["token"]
+    again = must("token", "rotate", "1", "--json").json
+    assert (again["id"], again["grants"]) == (made["id"], made["grants"])
+    assert rotated.out.strip()[8:] not in must("token", "list").out
+    outcome = call("token", "rotate", "2")
+    assert (outcome.code, "There is no API token 2" in outcome.err) == (2, True)
+
+
+def test_a_role_of_ones_own_is_made_changed_given_and_removed() -> None:
+    """As a built-in one for one namespace or project, or of single grants."""
+    made = must(
+        "role", "create", "shop-editor", "--role", "editor", "--namespace", "acme", "--project", "shop", "--json"
+    )
+    scopes = {(each["resource"], each["namespace"], each["project"]) for each in made.json["grants"]}
+    assert {("redirect", "acme", "shop"), ("namespace", "acme", "*")} <= scopes
+    assert {namespace for _, namespace, _ in scopes} == {"acme"}
+    must("user", "create", "kim", "--role", "shop-editor")
+    must("role", "set", "shop-editor", "--grant", "page:read", "--description", "Looks at pages.")
+    listed = table(must("role", "list").out)
+    assert listed[-1] == ["shop-editor", "no", "page:read@*/*"]
+    assert must("role", "list", "--json").json[-1]["description"] == "Looks at pages."
+    must("role", "delete", "shop-editor")
+    assert must("user", "list", "--json").json[0]["roles"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("create", "viewer", "--role", "editor"), "There is a role 'viewer' already"),
+        (("create", "a b", "--role", "editor"), "letters, digits"),
+        (("create", "a"), "--role agent"),
+        (("create", "a", "--grant", "page:fly"), "fly"),
+        (("set", "admin", "--grant", "page:read"), "built in"),
+        (("delete", "admin"), "built in"),
+        (("delete", "nobody"), "There is no role 'nobody'"),
+        (("set", "nobody", "--grant", "page:read"), "There is no role 'nobody'"),
+    ],
+)
+def test_a_role_that_cannot_be_is_refused_in_a_sentence(words: tuple[str, ...], shown: str) -> None:
+    must("role", "create", "mine", "--grant", "page:read")
+    outcome = call("role", *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert shown in outcome.err
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [

@@ -116,6 +116,16 @@ def test_json_holds_every_problem_with_its_place_from_the_path_on(workplace: Pat
     assert (warning["severity"], warning["line"], warning["code"]) == ("warning", 3, "query_in_source")
 
 
+def test_an_open_redirect_is_a_warning_that_says_what_a_visitor_would_send(workplace: Path) -> None:
+    rule = '- {"type": "REGEX", "source": "^/old(.*)$", "target": "https://shop.example$1", "status": "FOUND"}'
+    project(workplace / "shop", {"redirects.yaml": f"redirects:\n{rule}\n"})
+    shown = call("validate", workplace)
+    assert (shown.code, "warning" in shown.out, '"@evil.example"' in shown.out) == (0, True, True)
+    (found,) = call("validate", workplace, "--format", "json").json["problems"]
+    assert (found["code"], found["severity"], found["line"]) == ("open_redirect", "warning", 2)
+    assert call("validate", workplace, "--strict").code == 1
+
+
 def test_warnings_alone_are_fine_unless_strictness_is_asked_for(workplace: Path) -> None:
     project(workplace / "shop", {"redirects.yaml": flow("/x?y=1")})
     assert call("validate").code == 0

@@ -147,6 +147,20 @@ def test_what_is_doubtful_is_a_warning(record: Record, expected: list[str]) -> N
     assert errors(problems) == []
 
 
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("https://site.example$1", '$1 follows the host directly: where it catches ".evil.example" or "@evil.example"'),
+        ("https://site.example:80$1", '"@evil.example", the target is another host; put "/" before it'),
+        ("https://$1.site.example/", "or put a user name before it that looks like one; name the host"),
+        ("$1", '$1 begins the target: where it catches "//evil.example"'),
+    ],
+)
+def test_an_open_redirect_is_told_with_what_a_visitor_would_send(target: str, words: str) -> None:
+    (problem,) = record_problems(redirect("REGEX", "^/a(.*)$", target))
+    assert words in problem.message
+
+
 @pytest.mark.parametrize("character", [*CONTROLS, "\ud800"])
 @pytest.mark.parametrize("kind", RedirectType)
 def test_no_control_character_is_accepted_anywhere(kind: RedirectType, character: str) -> None:

@@ -21,12 +21,16 @@ SERVER_WIDE = [each for each in GRANTED if "{namespace}" not in each.path]
 EVERYTHING = {(resource, action) for resource, actions in ACTIONS.items() for action in actions}
 PROJECT_WIDE = {pair for pair in EVERYTHING if pair[0] in {"redirect", "page", "agent", "project"}}
 ALSO_NEEDED = {
+    "listDraftRedirects": {("redirect", "read")},
+    "getDraftRedirect": {("redirect", "read")},
+    "listDraftPages": {("page", "read")},
+    "getDraftPage": {("page", "read")},
     "discardDraft": {("page", "write")},
     "reopenVersion": {("page", "write")},
     "updateProject": {("project", "publish")},
     "deleteProject": {("project", "publish")},
 }
-FOR_PEOPLE = {"deleteToken"}
+FOR_PEOPLE = {"deleteToken", "rotateToken", "deleteRole"}
 """What no API token may do, whatever it holds."""
 AGENT = (("redirect", "read"), ("page", "read"), ("agent", "write"))
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -187,6 +191,47 @@ def test_every_pair_of_a_permission_is_listed(world: World) -> None:
 def test_grants_of_tokens_are_shown_as_they_were_given(world: World) -> None:
     grant = Grant("acme", "shop", "redirect", "read")
     assert Caller(world.http, world.token([grant])).get("/api/me")["grants"] == [grant.wire()]
+
+
+def test_an_agents_token_sees_nothing_that_is_not_published(world: World) -> None:
+    """Neither of a draft nor of a branch, by whichever call; what was published once it may read."""
+    place = world.place()
+    place.add_page("/robots.txt")
+    old = place.published("/a")["version"]
+    place.published("/b")
+    (kept, *_) = place.get("/redirects")["items"]
+    place.add("/secret")
+    repository = place.repository / "refs" / "heads"
+    (repository / "abcdef0").write_bytes((repository / "draft" / place.project / "main").read_bytes())
+    agent = place.holder(*AGENT)
+    item = place.get("/draft/redirects")["items"][0]["id"]
+    assert agent.get("/redirects")["items"][0] == kept
+    for tail in ("/draft/redirects", f"/draft/redirects/{item}", "/draft/pages", "/draft", "/draft/diff"):
+        agent.refused("GET", tail, 403, "forbidden")
+    body = {"find": "a", "replace": "b", "fields": ["target"]}
+    agent.refused("POST", "/draft/replace?dryRun=true", 403, "forbidden", json=body)
+    hidden = ("draft", f"branch:draft/{place.project}/main", "abcdef0", "branch:release", "99", "nothing")
+    for at in hidden:
+        agent.refused("GET", f"/export?at={at}", 403, "forbidden")
+        agent.refused("GET", f"/export?format=json&at={at}", 403, "forbidden")
+        agent.refused("POST", "/test", 403, "forbidden", json={"urls": ["/secret"], "at": at})
+    for at, found in (("published", b"/b"), ("2", b"/a"), (old[:9], b"/a")):
+        assert found in agent.ask("GET", f"/export?at={at}", 200).content
+        assert found in agent.ask("GET", f"/export?format=json&at={at}", 200).content
+    (answer,) = agent.ask("POST", "/test", 200, json={"urls": ["/b"], "at": "2"}).json()["results"]
+    assert answer["status"] is None
+
+
+@pytest.mark.parametrize("more", [("project", "read"), ("redirect", "write")])
+def test_those_who_see_a_projects_work_or_work_on_it_see_its_drafts(world: World, more: tuple[str, str]) -> None:
+    place = world.place()
+    made = place.add("/secret")
+    reader = place.holder(("redirect", "read"), more)
+    assert [item["source"] for item in reader.get("/draft/redirects")["items"]] == ["/secret"]
+    assert reader.get(f"/draft/redirects/{made['id']}")["etag"] == made["etag"]
+    assert b"/secret" in reader.ask("GET", "/export?at=draft", 200).content
+    reader.refused("GET", "/draft/pages", 403, "forbidden")
+    reader.refused("GET", "/export?at=draft&format=json", 403, "forbidden")
 
 
 def test_of_mixed_answers_one_sees_the_kinds_that_one_may_read(world: World) -> None:

@@ -248,6 +248,23 @@ def test_an_id_is_taken_as_it_was_given_and_in_no_other_spelling(place: Place) -
             place.refused("DELETE", f"/draft/redirects/{word}", 404, "not_found")
 
 
+def test_an_open_redirect_is_told_in_the_draft_until_the_rule_is_mended(place: Place) -> None:
+    """With the place, and with what a visitor would send; a warning stops no publish."""
+    made = place.add("^/old(.*)$", "https://shop.example$1", type="REGEX")
+    for tail in ("/draft", "/lint?at=draft"):
+        (found,) = place.get(tail)["problems"]
+        assert (found["code"], found["severity"], found["pointer"]) == (
+            "open_redirect",
+            "warning",
+            "/redirects/0/target",
+        )
+        assert '"@evil.example"' in found["message"]
+        assert (found["file"], found["line"] > 0) == ("shop/redirects.yaml", True)
+    place.publish()
+    place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "https://shop.example/$1"})
+    assert place.get("/draft")["problems"] == []
+
+
 def test_the_report_of_a_draft(place: Place) -> None:
     empty = place.get("/draft")
     assert (empty["head"], empty["problems"], empty["conflicts"]) == (None, [], [])

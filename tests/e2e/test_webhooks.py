@@ -15,17 +15,11 @@ from typing import Any
 import pytest
 
 from tests.e2e.git import Clone, rules
+from tests.e2e.hooks import PATIENCE, SETTINGS, deliveries, detail, hook, path, settled, told
 from tests.e2e.receiver import Message, Receiver, always, in_turn, receiving
 from tests.e2e.stream import following
 from tests.e2e.world import Place, World, world_of
 from tests.service import WAYPOST, running, wait_until
-
-PATIENCE = 60.0
-SETTINGS = {
-    "WAYPOST_WEBHOOK_NETWORKS": "127.0.0.0/8",
-    "WAYPOST_WEBHOOK_RETRIES": "0,0,0",
-    "WAYPOST_WEBHOOK_TIMEOUT": "1",
-}
 
 
 @pytest.fixture(scope="module")
@@ -41,45 +35,10 @@ def shop(hooked: World) -> Place:
     return told(hooked.place())
 
 
-def told(place: Place) -> Place:
-    """A place whose first publish was told already, so that a webhook of afterwards never hears of it."""
-    with following(place, after="0") as follower:
-        follower.wait(1)
-    return place
-
-
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     with receiving() as found:
         yield found
-
-
-def hook(place: Place, url: str, **fields: Any) -> Any:
-    """A new webhook, with its secret."""
-    body = {"url": url, "events": ["published", "rolled_back"], **fields}
-    return place.root.ask("POST", f"{place.space}/webhooks", 201, json=body).json()
-
-
-def path(place: Place, made: Any) -> str:
-    return f"{place.space}/webhook/{made['id']}"
-
-
-def deliveries(place: Place, made: Any, **params: Any) -> list[Any]:
-    found: list[Any] = place.root.get(f"{path(place, made)}/deliveries", **params)["items"]
-    return found
-
-
-def settled(place: Place, made: Any, status: str, count: int = 1) -> list[Any]:
-    """The deliveries of a status, newest first, once there are so many."""
-    return wait_until(
-        lambda: found if len(found := deliveries(place, made, status=status)) >= count else None,
-        PATIENCE,
-        f"{count} deliveries {status}",
-    )
-
-
-def detail(place: Place, made: Any, delivery: Any) -> Any:
-    return place.root.get(f"{path(place, made)}/delivery/{delivery['id']}")
 
 
 def is_signed(message: Message, secret: str) -> bool:

@@ -167,12 +167,12 @@ def page(path: str, content: str = "hello", **fields: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def world_of(service: Service, *, killed: bool = False) -> Iterator[World]:
-    """The world of a running service; at the end its log must tell of nothing that nobody foresaw.
+def world_of(service: Service, *, killed: bool = False, database: str = "") -> Iterator[World]:
+    """The world of a running service, with its `database` where that is another than its own; at the end its log must tell of nothing that nobody foresaw.
 
     Where processes are `killed`, Python's own helper processes write plain lines beside the log, which do not count.
     """
-    services = open_services(Settings(data=service.data))
+    services = open_services(Settings(data=service.data, database=database))
     with httpx.Client(base_url=service.url, timeout=120, limits=httpx.Limits(max_keepalive_connections=0)) as http:
         yield World(service, services, http)
     services.close()

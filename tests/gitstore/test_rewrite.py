@@ -67,6 +67,34 @@ def lines_changed(before: str, after: str) -> list[tuple[str, str]]:
     return [(old.strip(), new.strip()) for old, new in pairs if old != new]
 
 
+@pytest.mark.parametrize("style", ["|", "|-", ">"])
+@pytest.mark.parametrize("spaces", range(1, 7))
+def test_a_line_of_spaces_below_a_text_stays_when_the_text_is_replaced(style: str, spaces: int) -> None:
+    """As deep as the text, so no part of it: found among generated files, where it was dropped."""
+    below = " " * spaces + "\n\n# Patterns.\n- {type: BASIC, path: /b, contentType: XML, content: x}\n"
+    above = f"pages:\n- type: BASIC # exact\n  path: /a\n  contentType: XML\n  content: {style} # ours\n"
+    (page, other) = load(f"{above}      one\n{below}".encode(), "f").records
+    assert isinstance(page, Page)
+    after = edited(f"{above}      one\n{below}", [replace(page, content="  two\nthree\n"), other])
+    assert after.endswith(below), "also where the new text cannot stand as deep as the old one"
+    after = edited(f"{above}      one\n{below}", [replace(page, content="two\nthree\n"), other])
+    assert after == f"{above.removesuffix(f'{style} # ours{chr(10)}')}|\n      two\n      three\n{below}"
+
+
+def test_a_comment_far_above_a_rule_that_goes_stays_where_it_stood() -> None:
+    """Only the one that would be read as more of the text which it comes to stand below is put further left."""
+    text = (
+        "redirects:\n- {type: BASIC, source: /a, target: /x, status: FOUND}\n\n     # deep\n"
+        "- type: BASIC\n  source: /b\n  target: /y\n  status: FOUND\n  note: |2-\n\n     lead\n"
+        "- {type: BASIC, source: /c, target: /z, status: FOUND}\n\n       # deeper\n   \n"
+        "- {type: BASIC, source: /d, target: /w, status: FOUND}\n"
+    )
+    held = load(text.encode(), "f").records
+    after = edited(text, [*held[:2], held[3]])
+    gone = "- {type: BASIC, source: /c, target: /z, status: FOUND}\n"
+    assert after == text.replace(gone, "").replace("\n       # deeper\n   \n", "\n# deeper\n\n")
+
+
 @given(st.data())
 def test_what_is_written_reads_back_as_what_was_wanted(data: st.DataObject) -> None:
     file = data.draw(written())
