@@ -21,6 +21,7 @@ from cli.setup import (
 from cli.status import shown_status
 from content.record import identity_id
 from gitstore.advance import Published
+from gitstore.approval import says_why
 from gitstore.drafts import DraftName
 from gitstore.errors import NotFound, UnknownChange
 from gitstore.messages import count_text
@@ -70,6 +71,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     Exits with 1, and publishes nothing, where there is nothing to publish, something is wrong with the draft, or it
     conflicts with what was published meanwhile, or where the project wants an approval and nobody has given one.
     """
+    if override and not says_why(override):
+        raise WrongUse("--override says why: its REASON needs a letter or a digit. Nothing was published.")
     name, chosen = DraftName(project, draft), _chosen(ids, (*sources, *paths))
     author = author_of(username, data, database)
     order = PublishOrder(name, author, head, message, override, frozenset(chosen))

@@ -12,6 +12,11 @@ from gitstore.messages import APPROVED_BY, OVERRIDE, signature
 from gitstore.repository import Author
 
 
+def says_why(reason: str) -> bool:
+    """Tell whether the reason of an override is one: words, not blanks or marks alone."""
+    return any(map(str.isalnum, reason))
+
+
 class Verdict(NamedTuple):
     """What a reviewer thinks last of one head of a draft.
 

@@ -11,7 +11,7 @@ from api.authors import author_of
 from api.background import in_thread, in_worker
 from api.body import read_json
 from api.parameters import read_draft
-from api.redaction import redact_conflicts
+from api.redaction import redact_conflicts, redact_problems
 from api.reviewing import Reviews
 from api.state.reviews import DraftKey
 from content.diff import Counts, count
@@ -43,9 +43,11 @@ class DraftResource:
         name = DraftName(project, read_draft(req))
         report = await in_worker(self._store.report, namespace, name)
         review = await in_thread(self._reviews.glance, DraftKey(namespace, *name), report.under_review)
+        readable = readable_kinds(req, namespace, project)
         resp.media = {
             **wire.draft(name.draft, report),
-            "conflicts": redact_conflicts(report.conflicts, readable_kinds(req, namespace, project)),
+            "problems": [problem.wire() for problem in redact_problems(report.problems, readable)],
+            "conflicts": redact_conflicts(report.conflicts, readable),
             "review": wire.review(review) if review else None,
         }
 

@@ -10,6 +10,7 @@ from api.background import in_thread, in_worker
 from api.body import read_json
 from api.errors import invalid
 from api.parameters import read_draft, read_text
+from api.redaction import redact_problems
 from api.served import Served
 from api.sights import readable_state
 from content.diff import count
@@ -54,7 +55,8 @@ class Lint:
         """Every error and warning of a state of the project: `?at=` published, draft, or a version."""
         at = read_text(req, "at") or PUBLISHED
         problems = await in_worker(self._store.lint, namespace, project, at, read_draft(req))
-        resp.media = {"problems": [problem.wire() for problem in problems]}
+        shown = redact_problems(problems, readable_kinds(req, namespace, project))
+        resp.media = {"problems": [problem.wire() for problem in shown]}
 
 
 class Diff:

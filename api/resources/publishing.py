@@ -1,5 +1,7 @@
 """Publishing, rolling back, and the history of both."""
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -11,18 +13,20 @@ from api.authors import author_of
 from api.background import in_thread, in_worker
 from api.body import read_json
 from api.convergence import DEFAULT_WAIT, LONGEST_WAIT, Convergence
-from api.errors import Forbidden, bad_request
+from api.errors import Forbidden, bad_request, invalid
 from api.identity.principal import caller
 from api.paging import write_window
 from api.parameters import read_draft, read_number, read_text, read_window
-from api.redaction import redact_conflicts
+from api.redaction import redact_conflicts, redact_problems
 from api.reviewing import Override, Reviews
 from api.state.reviews import DraftKey, Origin
 from content.diff import identity_field, item_kind
+from content.problem import Problem
 from content.vocabulary import Kind
 from gitstore.advance import Published
+from gitstore.approval import says_why
 from gitstore.drafts import DraftName
-from gitstore.errors import Conflicts
+from gitstore.errors import Conflicts, Invalid
 from gitstore.publishing import PublishOrder
 from gitstore.store import Store
 
@@ -50,6 +54,7 @@ class Publish:
         body = await read_json(req, "publish") if _has_body(req) else {}
         if "override" in body:
             require(req, "project", "override", namespace, project)
+            _must_say_why(body["override"])
         order = PublishOrder(
             DraftName(project, read_draft(req)),
             author_of(req),
@@ -59,11 +64,8 @@ class Publish:
             frozenset(body.get("ids", ())),
             may_change_policy=principal_of(req).may("project", "override", namespace, project),
         )
-        try:
+        with _redacted(readable_kinds(req, namespace, project)):
             found = await self._publish(req, namespace, order)
-        except Conflicts as ex:
-            readable = readable_kinds(req, namespace, project)
-            raise Conflicts(str(ex), redact_conflicts(ex.conflicts, readable)) from ex
         _write(req, resp, found, "publish")
         if seconds is not None:
             waited = await self._convergence.wait(namespace, project, found.number, seconds)
@@ -97,7 +99,8 @@ class Rollback:
         """Publish an earlier version's rules and pages again, as a new version."""
         body = await read_json(req, "rollback")
         word, message = str(body["version"]), body.get("message", "")
-        found = await in_worker(self._store.roll_back, namespace, project, word, author_of(req), message)
+        with _redacted(readable_kinds(req, namespace, project)):
+            found = await in_worker(self._store.roll_back, namespace, project, word, author_of(req), message)
         _write(req, resp, found, "rollback")
 
 
@@ -181,3 +184,20 @@ def _write(req: Request, resp: Response, found: Published, kind: str) -> None:
 def _has_body(req: Request) -> bool:
     """Tell whether anything was sent, also where no length was announced: an order is never read as if it were none."""
     return bool(req.content_type or req.content_length or req.get_header("Transfer-Encoding"))
+
+
+def _must_say_why(reason: str) -> None:
+    if not says_why(reason):
+        message = "An override says why: its reason needs a letter or a digit. Nothing was published."
+        raise invalid(message, [Problem("too_short", message, pointer="/override")])
+
+
+@contextmanager
+def _redacted(readable: Collection[Kind]) -> Iterator[None]:
+    """Let out what stands in the way of a publish without what the caller may not read."""
+    try:
+        yield
+    except Conflicts as ex:
+        raise Conflicts(str(ex), redact_conflicts(ex.conflicts, readable)) from ex
+    except Invalid as ex:
+        raise Invalid(str(ex), redact_problems(ex.problems, readable)) from ex

@@ -5,7 +5,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api import wire
-from api.access import grants, grants_any, principal_of, require
+from api.access import grants, grants_any, principal_of, readable_kinds, require
 from api.background import JUDGING, in_thread, in_worker, lane
 from api.body import read_json
 from api.identity.principal import caller
@@ -13,6 +13,7 @@ from api.parameters import read_draft, read_window
 from api.reviewing import VOICES, Reviews, Said
 from api.state.reviews import Action, DraftKey, Origin, Topic
 from api.topics import KINDS, topic_identities
+from content.diff import item_kind
 from gitstore.drafts import DraftName
 from gitstore.errors import NotFound
 from gitstore.store import Store
@@ -32,7 +33,8 @@ class DraftReview:
         draft = await in_worker(self._store.under_review, namespace, name)
         review, remarks = await in_thread(self._reviews.thread, DraftKey(namespace, *name), draft)
         shown = remarks[offset : offset + limit]
-        topics = {remark.topic for remark in shown if remark.topic}
+        readable = {item_kind(kind) for kind in readable_kinds(req, namespace, project)}
+        topics = {remark.topic for remark in shown if remark.topic and remark.topic.kind in readable}
         identities = await in_worker(topic_identities, self._store, namespace, name, topics)
         resp.media = {
             "items": [wire.remark(remark, draft.head, identities) for remark in shown],

@@ -117,6 +117,12 @@ def test_an_override_in_the_name_of_a_user_takes_the_user_s_grant(store: Store, 
     ]
 
 
+def test_an_override_without_a_reason_is_wrong_use(store: Store, data: Path) -> None:
+    outcome = call("publish", *PLACE, "--override", " - ")
+    assert (outcome.code, published(store), overrides(data)) == (2, [], [])
+    assert "says why" in outcome.err
+
+
 def test_a_change_of_policy_in_the_name_of_a_user_takes_the_user_s_grant(store: Store, data: Path) -> None:
     clone = Clone.of(data / "repos" / "sample.git", data / "clone")
     clone.write("sale/project.yaml", "project:\n  title: Sale\n  policy:\n    lint: strict\n")

@@ -249,3 +249,31 @@ def test_of_mixed_answers_one_sees_the_kinds_that_one_may_read(world: World) -> 
         assert ("public" in whole, "secret" in whole, "words" in whole) == (True, True, True), tail
         assert ("public" in redirects, "secret" in redirects, "words" in redirects) == (True, False, False), tail
         assert ("public" in pages, "secret" in pages, "words" in pages) == (False, True, True), tail
+
+
+def test_what_is_wrong_with_rules_is_not_told_to_who_may_not_read_them(place: Place) -> None:
+    """That something is wrong, and in which file and line, yes; what the rules say, no."""
+    place.add("/secret-a", "/secret-b")
+    place.add("/secret-b", "/secret-a")
+    blind = place.holder(("project", "read"), ("project", "publish"))
+    draft, lint = blind.get("/draft"), blind.get("/lint?at=draft")
+    refused = blind.refused("POST", "/publish", 422, "invalid_content", json={})
+    for told_of in (draft, lint, refused):
+        assert {(each["code"], each["file"]) for each in told_of["problems"]} == {
+            ("redirect_loop", "shop/redirects.yaml")
+        }
+        assert "secret" not in str(told_of)
+    seeing = place.holder(("project", "read"), ("redirect", "read"), ("page", "read"))
+    assert "/secret-a" in str(seeing.get("/draft")["problems"])
+
+
+def test_a_comment_on_a_rule_names_it_to_who_may_read_it(place: Place) -> None:
+    made = place.add("/secret")
+    remark = {"action": "comment", "head": place.get("/draft")["head"], "note": "Why?"}
+    place.ask("POST", "/draft/review", 200, json={**remark, "item": {"kind": "redirect", "id": made["id"]}})
+    shown = place.holder(("project", "read")).get("/draft/review")["items"][0]["item"]
+    assert (shown["id"], shown["source"]) == (made["id"], None)
+    assert (
+        place.holder(("project", "read"), ("redirect", "read")).get("/draft/review")["items"][0]["item"]["source"]
+        == "/secret"
+    )

@@ -370,6 +370,16 @@ def test_an_override_is_in_the_commit_and_in_the_audit_trail(world: World, shop:
     )
 
 
+@pytest.mark.parametrize("reason", ["", " ", "\t", "\u00a0", "\u200b", "\u2028", "...", "-"])
+def test_an_override_without_a_reason_is_none(world: World, shop: Place, reason: str) -> None:
+    """The reason is what it is for: blanks and marks do not say why."""
+    boss = shop.as_(world.person("admin"))
+    boss.add("/a")
+    before = shop.get("/version")
+    boss.refused("POST", "/publish", 422, "invalid_body", json={"override": reason})
+    assert (shop.get("/version"), entries(world, shop)) == (before, [])
+
+
 def test_an_override_that_came_to_nothing_says_that_it_was_tried(world: World, shop: Place) -> None:
     shop.as_(world.person("admin")).refused("POST", "/publish", 409, "nothing_to_publish", json={"override": "x"})
     assert [entry.event for entry in entries(world, shop)] == [Event.OVERRIDE_ASKED]
