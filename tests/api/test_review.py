@@ -15,7 +15,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 MAIN = DraftKey("acme", "shop", "main")
 PEOPLE = [Person("user", number, f"user{number}", "", f"user-{number}@waypost.invalid") for number in range(4)]
 TOKEN = Person("token", 9, "own", "", "token-9@waypost.invalid")
-MAKERS = {TOKEN.email: PEOPLE[0].email}
+MAKERS = {TOKEN.email: [PEOPLE[0].email]}
 OLD, HEAD = CommitId("a" * 40), CommitId("b" * 40)
 said = st.lists(
     st.tuples(st.sampled_from([OLD, HEAD]), st.sampled_from(list(Action)), st.sampled_from([*PEOPLE, TOKEN])),
@@ -39,12 +39,12 @@ def test_approved_is_what_everybody_elses_latest_word_on_this_head_says(
 ) -> None:
     found = review(draft_of(*authors, required=required), *steps)
     own = {person.email for person in authors} | {who.email for _, action, who in steps if action is Action.REQUEST}
-    own |= {MAKERS[email] for email in own & set(MAKERS)}
+    own |= {maker for email in own & set(MAKERS) for maker in MAKERS[email]}
     latest = {who: action for head, action, who in steps if head == HEAD and action in {Action.APPROVE, Action.REJECT}}
     words = {
         action
         for who, action in latest.items()
-        if not required or not {who.email, MAKERS.get(who.email, who.email)} & own
+        if not required or not {who.email, *MAKERS.get(who.email, ())} & own
     }
     assert (found.standing is Standing.APPROVED) == (words == {Action.APPROVE})
     assert (found.standing is Standing.REJECTED) == (Action.REJECT in words)
