@@ -16,8 +16,9 @@ from gitstore.founding import README, Founding, begin_release, build_namespace, 
 from gitstore.layout import PROJECT_FILE, RELEASE_REF, TESTS_FILE, CommitId, TreeId, may_stand_beside_projects
 from gitstore.messages import dump_message
 from gitstore.part_store import PartStore
-from gitstore.repository import Author, Update, update
+from gitstore.repository import Author
 from gitstore.snapshot import RuleFile, Snapshot, body_path
+from gitstore.update import Update, update
 
 _FEW_FILES = 12
 """Files of a kind that each get a commit of their own; a history of hundreds of them tells nobody anything."""

@@ -22,10 +22,11 @@ from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.numbering import Made, ensure_manifest, made_of
 from gitstore.policy import must_keep_policy
-from gitstore.repository import Author, Update
+from gitstore.repository import Author
 from gitstore.snapshot import Snapshot
 from gitstore.table_changes import made_by_tables
 from gitstore.twins import must_be_alone
+from gitstore.update import Update
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from gitstore.compiler import Compiler
 from gitstore.directory import DataDirectory
 from gitstore.live import Live, LiveNamespace, LiveProject
 from gitstore.part_store import PartStore
-from gitstore.repository import Update, update, view
+from gitstore.repository import view
+from gitstore.update import Update, update
 from gitstore.versions import Version
 
 

@@ -12,8 +12,9 @@ from gitstore.errors import Broken, Busy, Invalid, LostRace, NotFound, OutOfSpac
 from gitstore.file_paths import must_be_in_reach
 from gitstore.layout import CommitId, TreeId, draft_ref
 from gitstore.messages import edit_message
-from gitstore.repository import Author, Repository, Update
+from gitstore.repository import Author, Repository
 from gitstore.snapshot import Snapshot
+from gitstore.update import Update
 from gitstore.workspace import Files, Workspace
 
 AFTER_THE_MOVE = (Busy, LostRace, OutOfSpace, OSError)

@@ -24,7 +24,8 @@ from gitstore.half_written import let_go
 from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.lock import acquire
 from gitstore.messages import dump_message
-from gitstore.repository import Author, Update
+from gitstore.repository import Author
+from gitstore.update import Update
 
 README = "README.md"
 DESCRIPTION_FILE = "description"

@@ -18,8 +18,9 @@ from gitstore.drafts import DraftState, commit_workspace, snapshot_of
 from gitstore.edits import Put
 from gitstore.layout import CommitId
 from gitstore.messages import count_text
-from gitstore.repository import Author, Update
+from gitstore.repository import Author
 from gitstore.snapshot import Snapshot
+from gitstore.update import Update
 from gitstore.workspace import Workspace
 
 _ROUNDS = 5

@@ -10,7 +10,8 @@ from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.durable import sync_directory
 from gitstore.founding import DESCRIPTION_FILE, Founding, begin_release, build_namespace, write_description
 from gitstore.lock import hold
-from gitstore.repository import Author, Repository, update, view
+from gitstore.repository import Author, Repository, view
+from gitstore.update import update
 
 
 class Namespace(NamedTuple):

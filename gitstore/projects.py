@@ -15,8 +15,9 @@ from gitstore.numbering import project_trees
 from gitstore.project_edit import rewrite_project
 from gitstore.project_file import ProjectFile, dump_project
 from gitstore.refs import list_drafts
-from gitstore.repository import Author, Update
+from gitstore.repository import Author
 from gitstore.snapshot import Snapshot
+from gitstore.update import Update
 
 
 def create_project(compiler: Compiler, update: Update, name: str, settings: ProjectFile, author: Author) -> Published:

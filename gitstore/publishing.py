@@ -18,8 +18,9 @@ from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.merging import MergedFiles, Trees, merge_trees
 from gitstore.messages import ROLLED_BACK_TO, SELECTED_FROM, WRITTEN_BY, load_message, signature
 from gitstore.numbering import ensure_manifest, read_index
-from gitstore.repository import Author, CommitInfo, Repository, Update
+from gitstore.repository import Author, CommitInfo, Repository
 from gitstore.selection import select
+from gitstore.update import Update
 from gitstore.versions import Version
 
 Trailers = Mapping[str, str | tuple[str, ...]]

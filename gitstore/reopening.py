@@ -6,8 +6,9 @@ from gitstore.drafts import DraftName, DraftState, commit_draft, must_stand_at, 
 from gitstore.errors import DraftExists, NotFound, NothingToChange
 from gitstore.layout import PROJECT_FILE, TESTS_FILE, BlobId, CommitId, TreeId
 from gitstore.messages import dump_message
-from gitstore.repository import Author, Repository, Update
+from gitstore.repository import Author, Repository
 from gitstore.tree_changes import known_changes
+from gitstore.update import Update
 from gitstore.versions import Version
 
 _TODAYS = (PROJECT_FILE, TESTS_FILE)

@@ -15,9 +15,10 @@ from gitstore.errors import Invalid
 from gitstore.layout import CommitId
 from gitstore.messages import count_text
 from gitstore.replacement_plan import Replaced, ReplaceOrder, plan_replacement, shown
-from gitstore.repository import Author, Repository, Update
+from gitstore.repository import Author, Repository
 from gitstore.rule_lists import RuleLists
 from gitstore.snapshot import Snapshot
+from gitstore.update import Update
 from gitstore.workspace import Files
 
 _TOLD_AT_MOST = 50

@@ -28,8 +28,9 @@ from gitstore.drafts import (
 from gitstore.layout import BlobId, CommitId, TreeId
 from gitstore.merging import MergedFiles, Trees, merge_trees
 from gitstore.publishing import write_merged
-from gitstore.repository import Author, Update
+from gitstore.repository import Author
 from gitstore.snapshot import Snapshot
+from gitstore.update import Update
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,11 @@ from gitstore.dump import LAYOUTS, dump_item, new_file
 from gitstore.errors import NotAllowed, NotFound
 from gitstore.layout import CommitId, TreeId
 from gitstore.messages import edit_message
-from gitstore.repository import Author, Update
+from gitstore.repository import Author
 from gitstore.rewrite import rewrite
 from gitstore.rule_lists import Place, ReadBlob, RuleLists
 from gitstore.snapshot import Snapshot, body_path
+from gitstore.update import Update
 from gitstore.workspace import Files
 
 _Sides = tuple[Placed[Record] | None, Placed[Record] | None]

@@ -11,8 +11,8 @@ from gitstore.drafts import DraftState, snapshot_of, write_project
 from gitstore.edits import Delete, Edit, Put
 from gitstore.errors import NotFound, UnknownChange
 from gitstore.layout import TreeId
-from gitstore.repository import Update
 from gitstore.snapshot import Snapshot
+from gitstore.update import Update
 from gitstore.workspace import Workspace
 
 

@@ -42,9 +42,7 @@ def test_approved_is_what_everybody_elses_latest_word_on_this_head_says(
     own |= {maker for email in own & set(MAKERS) for maker in MAKERS[email]}
     latest = {who: action for head, action, who in steps if head == HEAD and action in {Action.APPROVE, Action.REJECT}}
     words = {
-        action
-        for who, action in latest.items()
-        if not required or not {who.email, *MAKERS.get(who.email, ())} & own
+        action for who, action in latest.items() if not required or not {who.email, *MAKERS.get(who.email, ())} & own
     }
     assert (found.standing is Standing.APPROVED) == (words == {Action.APPROVE})
     assert (found.standing is Standing.REJECTED) == (Action.REJECT in words)

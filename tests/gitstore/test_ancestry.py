@@ -8,7 +8,8 @@ import pytest
 
 from gitstore.ancestry import commits_between
 from gitstore.layout import CommitId
-from gitstore.repository import Update, update, view
+from gitstore.repository import view
+from gitstore.update import Update, update
 from tests.gitstore.places import ADA, Place, dice, found
 
 COUNT = 24

@@ -11,7 +11,7 @@ from gitstore.edits import Put
 from gitstore.errors import Invalid
 from gitstore.file_paths import DEEPEST
 from gitstore.layout import BlobId, TreeId
-from gitstore.repository import update
+from gitstore.update import update
 from tests.gitstore.places import MAIN, SHOP, SPACE, Place, put, redirect, yaml
 
 OTHER = DraftName(SHOP, "other")

@@ -16,7 +16,7 @@ from gitstore.errors import Busy, Conflicts, Invalid, LostRace, NothingToPublish
 from gitstore.importing import ImportOptions
 from gitstore.layout import RELEASE_REF
 from gitstore.numbering import read_index
-from gitstore.repository import Update
+from gitstore.update import Update
 from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, dice, page, put, redirect, yaml
 
 ALL = slice(0, 1_000_000)

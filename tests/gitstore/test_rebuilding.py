@@ -10,8 +10,8 @@ from content.vocabulary import Kind
 from gitstore.errors import LostRace
 from gitstore.layout import RELEASE_REF
 from gitstore.numbering import ensure_manifest
-from gitstore.repository import Update
 from gitstore.store import Store
+from gitstore.update import Update
 from tests.gitstore.places import ADA, SHOP, SPACE, Place, dice, page, put, redirect
 
 

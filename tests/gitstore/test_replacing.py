@@ -11,7 +11,7 @@ from gitstore.errors import Invalid, StaleDraft
 from gitstore.lock import FILE_NAME, hold
 from gitstore.replacement_plan import ReplaceOrder
 from gitstore.replacing import Replacing, commit_replacement, prepare_replacement
-from gitstore.repository import update
+from gitstore.update import update
 from tests.gitstore.places import ADA, BOB, MAIN, SHOP, SPACE, Place, git, put, redirect, yaml
 from tests.service import wait_until
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from gitstore.errors import BadRequest, Broken
 from gitstore.layout import BlobId, CommitId, TreeId
-from gitstore.repository import Author, Repository, update, view
+from gitstore.repository import Author, Repository, view
+from gitstore.update import update
 from tests.gitstore.places import ADA, Place, dice, git, put, redirect
 
 

@@ -17,7 +17,7 @@ from gitstore.errors import Conflicts
 from gitstore.layout import CommitId, TreeId
 from gitstore.part_store import PartStore
 from gitstore.publishing import merged_tree
-from gitstore.repository import Update, update
+from gitstore.update import Update, update
 from tests.gitstore.merge_sides import IDENTITY, Flat, body_of
 from tests.gitstore.places import MAIN, SHOP, found
 
