@@ -94,12 +94,17 @@ class Webhooks:
             self._note(connection, audit.Event.WEBHOOK_DELETED, actor, namespace, number)
 
     def rotate(self, actor: Principal, namespace: str, number: int) -> Signed:
-        """A new secret; for a day the one before signs too."""
+        """A new secret; for a day the one before signs too.
+
+        Whoever knows the secret can sign what the receiver then believes, so they answer for the webhook from then on, and
+        must be able to read what it is sent: else 403.
+        """
         secret, until = mint_secret(), self.clock() + OVERLAP
         with self.state.database.writing() as connection:
-            before = webhooks.find_webhook(connection, namespace, number).secret
-            changes = {"secret": secret, "secret_before": before, "secret_before_until": until}
-            webhooks.change_webhook(connection, number, changes)
+            before = webhooks.find_webhook(connection, namespace, number)
+            _check_sight(actor, before)
+            changes = {"secret": secret, "secret_before": before.secret, "secret_before_until": until}
+            webhooks.change_webhook(connection, number, changes | webhooks.dump_holder(actor.actor()))
             self._note(connection, audit.Event.WEBHOOK_SECRET_ROTATED, actor, namespace, number)
             return Signed(webhooks.find_webhook(connection, namespace, number), secret)
 

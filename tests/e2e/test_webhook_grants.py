@@ -91,6 +91,18 @@ def test_whoever_changes_what_is_sent_answers_for_it_from_then_on(shop: Place, r
     assert (found["onBehalfOf"], found["createdBy"]) == ("hooks", made["createdBy"])
 
 
+def test_nobody_gets_the_secret_of_what_they_may_not_read_and_whoever_does_answers_for_it(
+    shop: Place, receiver: Receiver
+) -> None:
+    made = hook(shop, receiver.url)
+    for other in (holder(shop), holder(shop, ("project", "read"), project="elsewhere")):
+        other.root.refused("POST", f"{path(shop, made)}/rotate", 403, "grant_not_held")
+    assert shop.root.get(path(shop, made))["onBehalfOf"] == made["onBehalfOf"]
+    taken = holder(shop, ("project", "read")).root.ask("POST", f"{path(shop, made)}/rotate", 200).json()
+    assert taken["secret"] != made["secret"]
+    assert (taken["onBehalfOf"], taken["createdBy"]) == ("hooks", made["createdBy"])
+
+
 def test_what_was_sent_is_shown_to_those_who_may_read_the_project(shop: Place, receiver: Receiver) -> None:
     """Also what the receiver answered, for it may repeat what it was sent; but that it was sent, to all who see webhooks."""
     receiver.reply = lambda message, _number: (200, {}, message.raw)
