@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select
+from sqlalchemy import ColumnElement, Connection, func, insert, or_, select
 
 from api.state.tables import audit
 
@@ -68,7 +68,10 @@ class Entry:
 
 
 class Wanted(NamedTuple):
-    """Which lines are asked for: None for any. `since` is the first moment, `until` the first that is too late."""
+    """Which lines are asked for: None for any. `since` is the first moment, `until` the first that is too late.
+
+    `actor` is a name; `operator` is everybody at the command line, whatever they are called there.
+    """
 
     event: str | None = None
     actor: str | None = None
@@ -78,6 +81,8 @@ class Wanted(NamedTuple):
     until: datetime | None = None
 
 
+OPERATOR_KIND = "operator"
+"""The kind of an actor at the command line."""
 _ALL = Wanted()
 _LARGEST = 2**31 - 1
 """The largest id that there can be; whoever writes commits may name any number."""
@@ -131,10 +136,13 @@ def list_entries(connection: Connection, limit: int, offset: int, wanted: Wanted
 
 
 def _conditions(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
-    columns = {"event": "event", "actor": "actor_name", "namespace": "namespace", "project": "project"}
+    columns = {"event": "event", "namespace": "namespace", "project": "project"}
     for name, column in columns.items():
         if getattr(wanted, name) is not None:
             yield audit.c[column] == getattr(wanted, name)
+    if wanted.actor is not None:
+        by_name = audit.c.actor_name == wanted.actor
+        yield or_(by_name, audit.c.actor_kind == OPERATOR_KIND) if wanted.actor == OPERATOR_KIND else by_name
     if wanted.since:
         yield audit.c.at >= wanted.since
     if wanted.until:

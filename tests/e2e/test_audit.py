@@ -1,9 +1,11 @@
 """The audit trail over HTTP: all of it, for those who may read it, and nothing that must stay secret."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from api.state.audit import Actor, Entry, Event, record
 from tests.e2e.world import PASSWORD, Place, World
 
 TRAIL = "/api/audit"
@@ -56,6 +58,20 @@ def test_filters_narrow_it_together(world: World, reviewed: Place) -> None:
     assert trail(world, since="2020-01-01T00:00:00Z", until="2999-01-01T02:00:00+02:00", **within)["total"] == 3
     assert trail(world, since="2999-01-01T00:00:00Z", **within)["total"] == 0
     assert trail(world, until="2020-01-01T00:00:00Z", **within)["total"] == 0
+
+
+def test_operator_is_everybody_at_the_command_line_and_whoever_is_called_so(world: World) -> None:
+    place, at = world.place(), datetime.now(UTC)
+    actors = [Actor("operator", None, "operator"), Actor("operator", None, "Grace"), Actor("token", 7, "operator")]
+    with world.services.state.database.writing() as connection:
+        for actor in (*actors, Actor("user", 9, "Grace")):
+            record(connection, Entry(at, Event.APPROVAL_OVERRIDDEN, actor, "main", namespace=place.namespace))
+    found = trail(world, actor="operator", event="approval_overridden", namespace=place.namespace)["items"]
+    assert [(each["actor"]["kind"], each["actor"]["name"]) for each in found] == [
+        (each.kind, each.name) for each in reversed(actors)
+    ]
+    named = trail(world, actor="Grace", namespace=place.namespace)["items"]
+    assert [each["actor"]["kind"] for each in named] == ["user", "operator"]
 
 
 @pytest.mark.parametrize(
