@@ -29,6 +29,14 @@ class UnknownChange(NotFound):
         self.id = record_id
 
 
+class UnknownRecord(NotFound):
+    """An edit is of a record that the draft does not have; `place` is the edit's in its list, from 0."""
+
+    def __init__(self, message: str, place: int) -> None:
+        super().__init__(message)
+        self.place = place
+
+
 class AlreadyExists(StoreError):
     """The name is taken."""
 

@@ -12,7 +12,7 @@ from content.vocabulary import Kind
 from gitstore.content_files import ContentFiles, Settled
 from gitstore.dump import Layout, new_file
 from gitstore.edits import Delete, Edit, Put, etag_of
-from gitstore.errors import BadRequest, DuplicateIdentity, DuplicatePath, Invalid, NotFound, StaleItem
+from gitstore.errors import BadRequest, DuplicateIdentity, DuplicatePath, Invalid, NotFound, StaleItem, UnknownRecord
 from gitstore.layout import ROLE_OF_KIND, RULES_PER_FILE, BlobId, first_file, is_safe_name, numbered_file, role_of
 from gitstore.page_bodies import is_in_reach
 from gitstore.part import id_number
@@ -37,11 +37,11 @@ class Workspace:
 
     def apply(self, edits: Iterable[Edit]) -> None:
         """Make all the edits, in order; what is raised leaves the workspace unusable."""
-        for edit in edits:
-            if isinstance(edit, Put):
-                self._put(edit)
-            else:
-                self._delete(edit)
+        for place, edit in enumerate(edits):
+            try:
+                self._put(edit) if isinstance(edit, Put) else self._delete(edit)
+            except NotFound as ex:
+                raise UnknownRecord(str(ex), place) from ex
 
     @property
     def files(self) -> Files:

@@ -10,23 +10,25 @@ from api.access import grants, readable_kinds, reads_project, require
 from api.authors import author_of
 from api.background import in_thread, in_worker
 from api.body import read_json
+from api.errors import ApiError
 from api.parameters import read_draft
 from api.redaction import redact_conflicts, redact_problems
 from api.reviewing import Reviews
 from api.state.reviews import DraftKey
 from content.diff import Counts, count
-from content.problem import errors
+from content.problem import Problem, errors
 from content.record import identity_id, record_of
 from content.record_rules import record_problems
 from content.vocabulary import Kind
 from gitstore.drafts import DraftName
 from gitstore.edits import Delete, Edit, Put
-from gitstore.errors import Invalid
+from gitstore.errors import Invalid, UnknownRecord
 from gitstore.layout import CommitId
 from gitstore.repository import Author
 from gitstore.store import Store
 
 _TOLD_AT_MOST = 50
+_SHOWN = 200
 _KINDS = {"redirect": Kind.REDIRECTS, "page": Kind.PAGES}
 
 
@@ -85,7 +87,10 @@ class DraftChanges:
             require(req, kind, "write", namespace, project)
         name, edits = DraftName(project, read_draft(req)), [_edit(change) for change in body]
         await in_thread(_refuse_wrong, edits)
-        head, counts = await in_worker(edit_counted, self._store, namespace, name, edits, author_of(req))
+        try:
+            head, counts = await in_worker(edit_counted, self._store, namespace, name, edits, author_of(req))
+        except UnknownRecord as ex:
+            raise _unknown(body[ex.place], ex.place) from ex
         resp.media = {"head": head, "changes": wire.counts(counts)}
 
 
@@ -108,6 +113,14 @@ def _refuse_wrong(edits: Sequence[Edit]) -> None:
     if found:
         what = "1 problem was" if len(found) == 1 else f"{len(found)} problems were"
         raise Invalid(f"{what} found in the records; nothing was changed.", found[:_TOLD_AT_MOST])
+
+
+def _unknown(change: dict[str, Any], place: int) -> ApiError:
+    """404 for a deletion of what is not there, in the words in which it was sent."""
+    field = next(name for name in ("id", "source", "path") if name in change)
+    what = f"There is no {change['kind']} with the {field} {change[field][:_SHOWN]!r} in this draft"
+    problem = Problem("unknown_record", f"{what}.", pointer=f"/{place}/{field}")
+    return ApiError(404, "not_found", f"{what} (/{place}/{field}); nothing was changed.", [problem])
 
 
 def _edit(change: dict[str, Any]) -> Edit:

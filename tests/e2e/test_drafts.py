@@ -358,6 +358,22 @@ def test_a_namespace_is_described_and_set_aside(world: World, place: Place) -> N
     world.root.refused("GET", f"{place.path}/version", 404, "not_found")
 
 
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [("redirect", "source", "/nowhere"), ("page", "path", "/robots.txt"), ("redirect", "id", "0" * 16)],
+)
+def test_a_deletion_of_what_is_not_there_is_named_by_its_place_and_as_it_was_sent(
+    place: Place, kind: str, field: str, value: str
+) -> None:
+    changes = [put("/a"), {"op": "delete", "kind": kind, field: value}]
+    found = place.refused("POST", "/draft/changes", 404, "not_found", json=changes)
+    (problem,) = found["problems"]
+    assert (problem["code"], problem["pointer"]) == ("unknown_record", f"/1/{field}")
+    for message in (problem["message"], found["message"]):
+        assert f"no {kind} with the {field} '{value}'" in message
+    assert place.get("/draft")["head"] is None
+
+
 def test_every_wrong_record_of_a_list_is_named_by_its_place(place: Place) -> None:
     """Whoever sends a hundred changes is told of all that is wrong at once."""
     wrong = [redirect("/a"), redirect("/b", "/with space"), redirect("/c", "javascript:alert(1)")]
