@@ -176,6 +176,7 @@ def publish_record(found: Publish) -> dict[str, Any]:
         "author": found.author,
         "publishedBy": found.published_by,
         "approvedBy": found.approved_by or None,
+        "overrideReason": found.override or None,
         "message": found.message,
         "served": found.served,
         "changes": counts(found.counts),

@@ -105,7 +105,8 @@ def _shown(value: object) -> str:
 
 
 def _title(found: Publish) -> str:
-    return found.message.partition("\n")[0]
+    overridden = f" (approval overridden: {_shown(found.override)})" if found.override else ""
+    return found.message.partition("\n")[0] + overridden
 
 
 def _names(people: str) -> str:

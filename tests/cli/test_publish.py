@@ -111,6 +111,8 @@ def test_an_override_in_the_name_of_a_user_takes_the_user_s_grant(store: Store, 
     assert (outcome.code, published(store), overrides(data)) == (2, [], [])
     assert "does not hold project:override" in outcome.err
     must("publish", *PLACE, "--as", "ada", "--override", "It burns")
+    assert "(approval overridden: It burns)" in must("log", *PLACE).out
+    assert [each["overrideReason"] for each in must("log", *PLACE, "--json").json][:2] == ["It burns", None]
     told = [(each.event, each.actor.kind, each.actor.name, each.detail["operator"]) for each in overrides(data)]
     assert told == [
         (event, "user", "ada", "Grace Tester") for event in (Event.OVERRIDE_ASKED, Event.APPROVAL_OVERRIDDEN)

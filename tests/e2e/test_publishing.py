@@ -272,6 +272,9 @@ def test_review_is_asked_for_and_can_be_overridden_by_who_may(world: World) -> N
     place.publish(override="It burns")
     assert place.sources() == ["/a"]
     assert "It burns" in git(place.repository, "log", "-1", "--format=%B", "release")
+    newest, first = place.get("/history")["items"]
+    assert (newest["approvedBy"], newest["overrideReason"], first["overrideReason"]) == (None, "It burns", None)
+    assert place.get(f"/history/{newest['version']}")["overrideReason"] == "It burns"
 
 
 def test_a_draft_cannot_switch_its_own_review_off(world: World, tmp_path: Path) -> None:
