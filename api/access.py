@@ -14,13 +14,13 @@ from typing import Any, TypeVar, cast
 from falcon.asgi import Request
 
 from api.collaborators import Principal
-from api.errors import Forbidden, Unauthenticated
+from api.errors import Unauthenticated
+from api.refusal import EVERYWHERE, lacking
 from content.diff import item_kind
 from content.vocabulary import Kind
 
 Responder = TypeVar("Responder", bound=Callable[..., Any])
 
-EVERYWHERE = "*"
 PROJECT_RESOURCES = ("redirect", "page", "agent", "project")
 
 
@@ -118,7 +118,7 @@ def require(
     """The caller, if their grants cover this; else Forbidden. For what a path alone cannot tell."""
     principal = principal_of(req)
     if not principal.may(resource, action, namespace, project):
-        raise Forbidden
+        raise lacking([(resource, action)], namespace, project)
     return principal
 
 
@@ -129,7 +129,7 @@ def require_drafts(req: Request, resource: str, namespace: str, project: str) ->
     """
     principal = require(req, resource, "read", namespace, project)
     if not sees_drafts(principal, resource, namespace, project):
-        raise Forbidden
+        raise lacking([("project", "read"), (resource, "write")], namespace, project)
     return principal
 
 

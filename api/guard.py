@@ -7,11 +7,12 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.access import EVERYWHERE, Access, Audience
+from api.access import Access, Audience
 from api.asked import check_parameters, known_parameters
 from api.background import in_thread, lane
 from api.collaborators import Directory, Principal
-from api.errors import ApiError, Forbidden, Unauthenticated, not_found
+from api.errors import ApiError, Unauthenticated, not_found
+from api.refusal import EVERYWHERE, lacking
 from content.names import is_name
 
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([\x21-\x7e]{1,4096})")
@@ -43,7 +44,7 @@ class Guard:
         if access.audience is not Audience.PUBLIC:
             principal = await self._authenticate(req)
             if not access.holds(principal, namespace, project):
-                raise Forbidden
+                raise lacking(access.accepted, namespace, project)
             req.context.principal = principal
         _check_names(params)
         check_parameters(req, self._known)

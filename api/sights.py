@@ -4,7 +4,7 @@ from falcon.asgi import Request
 
 from api.access import principal_of, sees_drafts
 from api.background import in_thread
-from api.errors import Forbidden
+from api.refusal import lacking
 from gitstore.states import PUBLISHED
 from gitstore.store import Store
 
@@ -18,5 +18,5 @@ async def readable_state(req: Request, store: Store, resource: str, namespace: s
         return word
     found = await in_thread(store.resolve_version, namespace, project, word)
     if found is None:
-        raise Forbidden
+        raise lacking([("project", "read"), (resource, "write")], namespace, project)
     return str(found[0])

@@ -17,6 +17,7 @@ from gitstore.live import LiveNamespace
 RETRY_MILLISECONDS = 2000
 """How long a client that was cut off waits before it comes again."""
 _ID = re.compile(r"[0-9]{1,19}")
+_NEEDED = "This needs project:read in a project of this namespace."
 
 
 class Events:
@@ -31,9 +32,9 @@ class Events:
         """What happens from now on, or after an id, in the projects that the caller may read (`project:read`)."""
         principal = principal_of(req)
         if not principal.sees(namespace):
-            raise Forbidden
+            raise Forbidden(_NEEDED)
         if not _reads_any(principal, namespace, await self._served.namespace(namespace)):
-            raise Forbidden
+            raise Forbidden(_NEEDED)
         after, newest = _read_after(req), await self._streams.newest()
         begin = newest if after is None else min(after, newest)
         resp.set_header("X-Accel-Buffering", "no")  # else nginx keeps events until it has some kilobytes

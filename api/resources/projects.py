@@ -29,7 +29,7 @@ class Projects:
         """The projects in which the caller may read anything."""
         principal = principal_of(req)
         if not principal.sees(namespace):
-            raise Forbidden
+            raise Forbidden("This needs a grant to read something in this namespace.")
         served = await self._served.namespace(namespace)
         visible = [name for name in sorted(served.projects) if principal.sees(namespace, name)]
         write_list(req, resp, [await in_thread(_show, self._store, namespace, name) for name in visible])

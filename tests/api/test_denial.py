@@ -82,6 +82,17 @@ def test_without_a_token_that_holds_every_guarded_route_is_401(
 
 
 @pytest.mark.parametrize("operation", GRANTED, ids=name_of)
+def test_a_refusal_names_the_grants_of_which_one_would_do(whole: Service, operation: Operation) -> None:
+    message = ask(whole, operation, "Bearer none").json()["message"]
+    assert message.startswith("This needs ")
+    assert all(":".join(pair) in message for pair in operation.accepted)
+    assert message.endswith(" in this project.") is ("{project}" in operation.path)
+    assert message.endswith(" in this namespace.") is (
+        "{namespace}" in operation.path and "{project}" not in operation.path
+    )
+
+
+@pytest.mark.parametrize("operation", GRANTED, ids=name_of)
 def test_a_token_without_grants_is_403_everywhere_in_the_same_words(whole: Service, operation: Operation) -> None:
     answers = [ask(whole, operation, "Bearer none", project) for project in ("shop", "none", "a.b")]
     assert {answer.status for answer in answers} == {403}
