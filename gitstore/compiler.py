@@ -13,6 +13,7 @@ from gitstore.checks import check_change, check_snapshot, stopping
 from gitstore.directory import NamespacePaths
 from gitstore.durable import is_full
 from gitstore.errors import Busy, Invalid, OutOfSpace
+from gitstore.file_paths import shown
 from gitstore.judgements import note_right, was_right
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.lock import acquire
@@ -21,7 +22,7 @@ from gitstore.release import Release, map_release, release_path
 from gitstore.release_dump import Before, dump_release, store_release
 from gitstore.repository import Repository
 from gitstore.sections import Damaged
-from gitstore.snapshot import File, Snapshot, shown, take_snapshot
+from gitstore.snapshot import File, Snapshot, take_snapshot
 
 _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
