@@ -6,9 +6,11 @@ a limit. Each of these has a test against the real server.
 """
 
 import asyncio
+import fcntl
 import json
 import socket
 import struct
+import termios
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -26,6 +28,9 @@ _SMALL = 16 * 1024
 """Bytes of a body that are sent with its head in one piece: copying them costs less than another piece would."""
 _ONE_PIECE = 512 * 1024
 """Bytes of a body that are handed over at once, all pieces of it for one call of the system."""
+
+_COUNT = struct.Struct("i")
+"""How the kernel tells a number of bytes."""
 
 _SENTENCES: dict[int, tuple[str, str]] = {
     400: ("malformed_request", "The request is not well-formed HTTP."),
@@ -142,15 +147,27 @@ class Connection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has n
 
     def _watch_stall(self) -> None:
         seconds = self.worker.settings.write_timeout
-        waiting = self.transport.get_write_buffer_size()
+        waiting = self._untaken()
         self._stall = self.worker.loop.call_later(seconds, self._check_stall, waiting, LEAST_RATE * seconds)
 
     def _check_stall(self, waiting: int, least: int) -> None:
         self._stall = None
-        if waiting - self.transport.get_write_buffer_size() < least:
+        if waiting - self._untaken() < least:
             self._reset()
         else:
             self._watch_stall()
+
+    def _untaken(self) -> int:
+        """The bytes of answers that the client has not taken: those that wait here, and those that the kernel holds.
+
+        The kernel holds megabytes, and takes more only when about a third of them are gone: until then what waits here
+        stands still, however steadily the client reads.
+        """
+        waiting = int(self.transport.get_write_buffer_size())
+        with suppress(OSError, ValueError):  # a kernel that does not tell, or a socket that is closed already
+            number = self.transport.get_extra_info("socket").fileno()
+            waiting += _COUNT.unpack(fcntl.ioctl(number, termios.TIOCOUTQ, bytes(_COUNT.size)))[0]
+        return waiting
 
     def _reset(self) -> None:
         """End the connection at once; without the linger option the kernel would go on holding what is unsent."""

@@ -107,7 +107,7 @@ def _compile(compiler: Compiler, step: Step, states: tuple[Snapshot | None, Snap
     known = ensure_manifest(compiler, step.release).projects.get(step.project)
     old, new = states
     if old is None or known is None or known.tree is None or known.failed:
-        compiler.release(step.project, new.tree)
+        compiler.judged(step.project, new.tree)
     else:
         compiler.compile_change(old, new, list(chain.from_iterable(changes.values())))
 

@@ -11,10 +11,11 @@ from content.names import is_name
 from content.problem import Problem
 from gitstore.checks import check_snapshot, stopping
 from gitstore.errors import NotFound
+from gitstore.file_paths import shown
 from gitstore.layout import PROJECT_FILE, BlobId, Role, TreeId, is_safe_name, may_stand_beside_projects, role_of
 from gitstore.part_store import PartStore
 from gitstore.repository import FILE_MODE
-from gitstore.snapshot import File, Snapshot, shown, take_snapshot
+from gitstore.snapshot import File, Snapshot, take_snapshot
 from gitstore.twins import told
 
 Watch = Callable[[str], object]

@@ -13,6 +13,7 @@ from gitstore.checks import check_change, check_snapshot, stopping
 from gitstore.directory import NamespacePaths
 from gitstore.durable import is_full
 from gitstore.errors import Busy, Invalid, OutOfSpace
+from gitstore.file_paths import shown
 from gitstore.judgements import note_right, was_right
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.lock import acquire
@@ -21,7 +22,7 @@ from gitstore.release import Release, map_release, release_path
 from gitstore.release_dump import Before, dump_release, store_release
 from gitstore.repository import Repository
 from gitstore.sections import Damaged
-from gitstore.snapshot import File, Snapshot, shown, take_snapshot
+from gitstore.snapshot import File, Snapshot, take_snapshot
 
 _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
@@ -77,18 +78,29 @@ class Compiler:
         return self._made.get((project, tree)) or self._open(project, tree)
 
     def known(self, project: str, tree: TreeId) -> Release | None:
-        """The release of a tree that was found right before, put together anew where its file is gone; else None."""
+        """The release of a tree that today's checks found right, put together anew where its file is gone; else None."""
+        if not self._was_right(tree, clean=False):
+            return None
         found = self.at_hand(project, tree)
-        if found is None and self._was_right(tree, clean=False):
+        if found is None or (self._is_strict(project, tree) and not self._was_right(tree, clean=True)):
             found = self._compile(self.snapshot(project, tree))
         return found
 
+    def judged(self, project: str, tree: TreeId) -> Release:
+        """The release of a tree that is to be published: one that is at hand counts only where today's checks know it.
+
+        Invalid where they refuse it.
+        """
+        return self.known(project, tree) or self._compile(self.snapshot(project, tree))
+
     def compile_change(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> Release:
-        """Compile a state that was right `before` the changes, checking what they touch; Invalid where they are wrong."""
-        found = self._open(snapshot.project, snapshot.tree)
-        if found:
-            return found
-        if self._must_check_all(snapshot, changes) or self._was_right(snapshot.tree, clean=False):
+        """Compile a state, checking what the changes touch since `before`, or all where that is not known to be right.
+
+        Invalid where it is wrong.
+        """
+        if self._was_right(snapshot.tree, clean=False) or not self._was_right(before.tree, clean=False):
+            return self.judged(snapshot.project, snapshot.tree)
+        if self._must_check_all(snapshot, changes):
             return self._compile(snapshot)
         return self._store(snapshot, self._dump_checked(before, snapshot, changes))
 
@@ -140,6 +152,15 @@ class Compiler:
     def _was_right(self, tree: TreeId, *, clean: bool) -> bool:
         """Tell whether the set of a tree's rules was checked before; project.yaml, which says nothing of rules, aside."""
         return was_right(self.paths.judged, self.repository.id_without(tree, PROJECT_FILE), clean=clean)
+
+    def _is_strict(self, project: str, tree: TreeId) -> bool:
+        """Tell whether a tree's own project.yaml asks for strict lint; no other file is read."""
+        files = [
+            File(entry.name, entry.mode, BlobId(entry.id))
+            for entry in self.repository.entries(tree)
+            if entry.name == PROJECT_FILE and not entry.is_folder
+        ]
+        return self.excerpt(project, files).settings.strict
 
     def _note_right(self, snapshot: Snapshot, *, clean: bool) -> None:
         with suppress(OutOfSpace, OSError):  # a cache: it is checked again then

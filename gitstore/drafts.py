@@ -7,9 +7,10 @@ from typing import NamedTuple
 from content.diff import Change
 from content.names import is_name
 from gitstore.compiler import Compiler
+from gitstore.dump import EMPTY_FILES
 from gitstore.edits import Edit
 from gitstore.errors import Broken, Busy, Invalid, LostRace, NotFound, OutOfSpace, StaleDraft
-from gitstore.file_paths import must_be_in_reach
+from gitstore.file_paths import must_be_free, must_be_in_reach
 from gitstore.layout import CommitId, TreeId, draft_ref
 from gitstore.messages import edit_message
 from gitstore.repository import Author, Repository
@@ -116,21 +117,36 @@ def commit_workspace(update: Update, state: DraftState, workspace: Workspace, au
     files = workspace.files
     if not files:
         return Edited(state.head or state.release, ())
-    tree = write_project(update, state.tree, files)
+    tree = write_project(update, state, files)
     if tree == state.tree:
         return Edited(state.head or state.release, ())
     changes = workspace.changes
     return Edited(commit_draft(update, state, tree, author, text or edit_message(changes)), changes)
 
 
-def write_project(update: Update, base: TreeId | None, files: Files) -> TreeId:
-    """The project's folder with new bytes of some files."""
-    must_be_in_reach(path for path, data in files.items() if data is not None)
-    written = {path: update.write_blob(data) if data is not None else None for path, data in files.items()}
-    tree = update.write_files(base, written)
+def write_project(update: Update, state: DraftState, files: Files) -> TreeId:
+    """The project's folder in the draft with new bytes of some files.
+
+    A file of rules that is left without any goes where the draft began without it. Invalid where a file cannot stand.
+    """
+    left = _without_emptied(update, state.base_tree, files)
+    must_be_in_reach(path for path, data in left.items() if data is not None)
+    must_be_free(state.name.project, _paths(update, state.tree), left)
+    written = {path: update.write_blob(data) if data is not None else None for path, data in left.items()}
+    tree = update.write_files(state.tree, written)
     if tree is None:
         raise Invalid("A project cannot be left without any file.", ())
     return tree
+
+
+def _without_emptied(update: Update, base: TreeId | None, files: Files) -> Files:
+    empty = {path for path, data in files.items() if data in EMPTY_FILES}
+    gone = empty - _paths(update, base) if empty and base else set()
+    return {**files, **dict.fromkeys(gone)}
+
+
+def _paths(update: Update, tree: TreeId | None) -> set[str]:
+    return {path for path, _ in update.files(tree)} if tree else set()
 
 
 def commit_draft(

@@ -90,6 +90,10 @@ def new_file(kind: Kind, records: Sequence[Record], layout: Layout = "block") ->
     return "".join([f"{kind.value}:\n", *(dump_item(record, layout) for record in records)]).encode()
 
 
+EMPTY_FILES = frozenset(new_file(kind, ()) for kind in Kind)
+"""What files hold of which nothing is left, not even a comment."""
+
+
 def _json_value(value: object) -> str:
     if isinstance(value, str):
         return quote(value)

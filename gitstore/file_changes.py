@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass, field
 from content.diff import ChangeType
 from gitstore.compiler import Compiler
 from gitstore.errors import Invalid
+from gitstore.file_paths import shown
 from gitstore.layout import PROJECT_FILE, BlobId, Role, TreeId, role_of
 from gitstore.project_file import load_project
 from gitstore.repository import Entry
 from gitstore.rule_text import Only, same_rules
-from gitstore.snapshot import File, shown
+from gitstore.snapshot import File
 
 _RULES = {Role.REDIRECTS, Role.PAGES}
 

@@ -65,7 +65,7 @@ class _Merging:
                 conflicts += self._merge_whole(path, files)
         for kind in Kind:
             conflicts += self._merge_rules(kind, files)
-        must_be_free({path for path, content in {**self._blobs[1], **files}.items() if content is not None})
+        must_be_free(self._project, self._blobs[1], files)
         return MergedFiles(files, conflicts)
 
     def _merge_whole(self, path: str, files: _Changed) -> list[dict[str, object]]:

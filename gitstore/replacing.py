@@ -84,7 +84,7 @@ def commit_replacement(update: Update, prepared: Prepared, author: Author) -> Re
         return None
     if not prepared.files:
         return Replacing(state.head, {})
-    tree = write_project(update, state.tree, prepared.files)
+    tree = write_project(update, state, prepared.files)
     return Replacing(commit_draft(update, state, tree, author, prepared.text), prepared.counts)
 
 

@@ -95,7 +95,7 @@ def _apply(compiler: Compiler, update: Update, state: DraftState, chosen: Sequen
     release = compiler.snapshot(project, state.release_tree)
     files = _files(update, release, chosen)
     applied = _apply_rules(draft, release, chosen)
-    tree = write_project(update, state.tree, applied.lists.dump(update.blob))
+    tree = write_project(update, state, applied.lists.dump(update.blob))
     return update.write_files(tree, files) or tree
 
 

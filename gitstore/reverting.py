@@ -21,7 +21,7 @@ from gitstore.drafts import (
     snapshot_of,
     write_project,
 )
-from gitstore.dump import LAYOUTS, dump_item, new_file
+from gitstore.dump import EMPTY_FILES, LAYOUTS, dump_item
 from gitstore.errors import NotAllowed, NotFound
 from gitstore.layout import CommitId, TreeId
 from gitstore.messages import edit_message
@@ -66,7 +66,7 @@ def revert(compiler: Compiler, update: Update, order: RevertOrder) -> Reverted:
     reverting = _Reverting(base, working, update.blob, frozenset(chosen[Kind.PAGES]))
     for kind, sides in chosen.items():
         reverting.restore(kind, sides)
-    tree = write_project(update, state.tree, reverting.files)
+    tree = write_project(update, state, reverting.files)
     changes = tuple(reverting.lists.changes)
     return Reverted(_commit(update, state, tree, order.author, changes), changes)
 
@@ -99,9 +99,6 @@ def _changed(kind: Kind, base: Snapshot | None, working: Snapshot) -> Iterator[t
         old, new = before.get(key), after.get(key)
         if old is None or new is None or (old.record, old.file) != (new.record, new.file):
             yield key, (old, new)
-
-
-_EMPTY = frozenset(new_file(kind, ()) for kind in Kind)
 
 
 class _Reverting:
@@ -143,7 +140,7 @@ class _Reverting:
         """Files that the draft began, and that other edits had left without a rule already."""
         empty = [(kind, file) for kind in Kind for file in self._working.rule_files[kind] if not len(file.part)]
         new = [file for kind, file in empty if self._before.text((kind, file.path), self._read_blob) is None]
-        return {file.path: None for file in new if self._read_blob(file.blob) in _EMPTY}
+        return {file.path: None for file in new if self._read_blob(file.blob) in EMPTY_FILES}
 
     def _nearest(self, place: Place, edited: bytes) -> bytes | None:
         """The file as it was with the changes that stay, where that keeps every line of the draft that would stay."""

@@ -1,6 +1,7 @@
 """Publishing some changes of a draft: what the selected ones make of release, and what is left of the draft."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from content.diff import Change
@@ -33,7 +34,8 @@ def select(compiler: Compiler, update: Update, state: DraftState, ids: Collectio
     _all_known(chosen, ids)
     workspace = Workspace(base, update.blob)
     workspace.apply(_edit(draft, change) for change in chosen)
-    return Selection(write_project(update, state.base_tree, workspace.files), chosen)
+    tree = write_project(update, replace(state, tree=state.base_tree), workspace.files)
+    return Selection(tree, chosen)
 
 
 def _edit(draft: Snapshot, change: Change) -> Edit:

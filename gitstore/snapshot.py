@@ -146,11 +146,6 @@ def body_path(rule_path: str, named: str) -> str:
     return normpath(join(dirname(rule_path), named))
 
 
-def shown(path: str) -> str:
-    """A path as it can be told: bytes that are not UTF-8 are spelled out in hexadecimal."""
-    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
-
-
 def take_snapshot(project: str, tree: TreeId, files: Sequence[File], source: FileSource, parts: PartStore) -> Snapshot:
     """Read a project's files; only blobs that were never compiled are parsed."""
     return _Reader(project, files, source, parts).read(tree)

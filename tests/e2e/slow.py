@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 _PAUSE = 0.25
 _SMALL = 2048
 _SEGMENT = 536
+_PIECE = 8192
 _ENDED = select.POLLRDHUP | select.POLLHUP | select.POLLERR
 
 
@@ -82,6 +83,25 @@ def _open(port: int, kind: Kind) -> socket.socket:
     connection.sendall(kind.opening)
     connection.setblocking(False)  # noqa: FBT003 - socket's own
     return connection
+
+
+def take_slowly(port: int, request: bytes, pieces: int) -> tuple[int, int]:
+    """Read an answer in so many small pieces, four a second, and then the rest; gives its length and how much came."""
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL)
+        connection.settimeout(30)
+        connection.connect(("127.0.0.1", port))
+        connection.sendall(request)
+        came, nothing = bytearray(), select.poll()
+        with suppress(ConnectionError):
+            for _ in range(pieces):
+                came += connection.recv(_PIECE)
+                nothing.poll(_PAUSE * 1000)
+            while more := connection.recv(1 << 20):
+                came += more
+    head, _, body = bytes(came).partition(b"\r\n\r\n")
+    length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    return int(length.partition(b":")[2]), len(body)
 
 
 def latencies(ask: Callable[[], None], going: Callable[[], bool]) -> list[float]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.slow import Crowd, Kind, latencies
+from tests.e2e.slow import Crowd, Kind, latencies, take_slowly
 from tests.e2e.traffic import Line, Order, Traffic
 from tests.e2e.world import Place, World, world_of
 from tests.metering import read_metrics, total
@@ -33,6 +33,8 @@ SLOW_CLIENTS = 500
 DEADLINE = 2
 PATIENCE = 60.0
 """Seconds within which every one of them has to be ended, on a machine that has other things to do too."""
+LARGE_RULES = 5_000
+"""Of 1.5 kB each: more than the kernel holds of one answer."""
 JSON_HEADERS = b"Host: x\r\nContent-Type: application/json\r\n"
 
 
@@ -225,6 +227,18 @@ def test_hundreds_of_slow_clients_hold_up_nobody_and_are_ended(strict: World) ->
     # How quickly is the machine's affair; one that waits for the slow would wait for half of their time at least.
     assert statistics.median(seconds) < DEADLINE / 2
     wait_until(lambda: open_sockets(service) <= before, 10, f"no more sockets than before: {before}")
+
+
+def test_a_client_that_reads_slowly_but_steadily_gets_the_whole_of_a_large_answer(strict: World) -> None:
+    """Guard: what waits in the service stands still for longer than the deadline, for the kernel holds megabytes."""
+    place = strict.place()
+    rows = "".join(f"BASIC\t/{number}\t/{'x' * 1500}\tFOUND\n" for number in range(LARGE_RULES))
+    headers = {"Content-Type": "text/tab-separated-values"}
+    place.ask("POST", "/import", 200, content="type\tsource\ttarget\tstatus\n" + rows, headers=headers)
+    place.publish()
+    request = get(place, f"/redirects?limit={LARGE_RULES}", "Connection: close")
+    length, came = take_slowly(strict.service.port, request, 12 * DEADLINE)
+    assert length == came > LARGE_RULES * 1500
 
 
 def open_sockets(service: Service) -> int:

@@ -16,7 +16,6 @@ import pytest
 
 from content.record import Record, Redirect, page_of, redirect_of
 from content.vocabulary import Kind, RedirectStatus
-from gitstore.drafts import write_project
 from gitstore.edits import Delete, Edit, Put
 from gitstore.layout import TreeId
 from gitstore.workspace import Workspace
@@ -57,7 +56,8 @@ def edited(at: Bench, sheet: Sheet, edit: Edit) -> tuple[str, list[Record]]:
     assert list(before.rule_files[Kind(sheet.kind)][0].part.records) == records_of(sheet), "the file is read otherwise"
     workspace = Workspace(before, at.update.blob)
     workspace.apply([edit])
-    after = at.compiler.snapshot(SHOP, TreeId(write_project(at.update, tree, workspace.files)))
+    blobs = {name: at.update.write_blob(data) if data is not None else None for name, data in workspace.files.items()}
+    after = at.compiler.snapshot(SHOP, TreeId(at.update.write_files(tree, blobs) or ""))
     file = after.rule_files[Kind(sheet.kind)][0]
     return at.update.blob(file.blob).decode(), list(file.part.records)
 

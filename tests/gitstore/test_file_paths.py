@@ -6,8 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from content.record import identity_id
+from content.vocabulary import Kind
 from gitstore.drafts import DraftName
-from gitstore.edits import Put
+from gitstore.edits import Delete, Edit, Put
 from gitstore.errors import Invalid
 from gitstore.file_paths import DEEPEST
 from gitstore.layout import BlobId, TreeId
@@ -57,7 +59,8 @@ def test_a_file_of_rules_is_not_replaced_by_a_folder(place: Place) -> None:
     mine = place.save(put(redirect("/mine")))
     with pytest.raises(Invalid, match="file and a folder at once") as caught:
         place.save(beside("redirects/sale.yaml/x.yaml"))
-    assert [problem.code for problem in caught.value.problems] == ["path_taken"]
+    told = [(problem.code, problem.file) for problem in caught.value.problems]
+    assert told == [("path_taken", "shop/redirects/sale.yaml")]
     assert place.git("rev-parse", MAIN.ref) == mine
 
 
@@ -76,7 +79,84 @@ def test_drafts_that_want_a_file_and_a_folder_of_one_name_are_not_merged(place: 
         place.publish()
     assert (place.tip, place.git("rev-parse", MAIN.ref)) == (tip, head)
     assert place.targets() == {"/first": "/new"}
-    assert "path_taken" in {problem.code for problem in place.store.report(SPACE, MAIN).problems}
+    problems = place.store.report(SPACE, MAIN).problems
+    assert ("path_taken", "shop/redirects/k.yaml") in {(problem.code, problem.file) for problem in problems}
+
+
+@pytest.mark.parametrize("also", [False, True])
+@pytest.mark.parametrize(
+    "leave", [Delete(Kind.REDIRECTS, identity_id("/added")), put(redirect("/added"), file="redirects/other.yaml")]
+)
+def test_a_draft_that_wants_another_drafts_place_is_mended_by_naming_another_file(
+    place: Place, leave: Edit, *, also: bool
+) -> None:
+    """Guard: a file that only the draft had, and that holds no rule any more, does not stay in the way."""
+    place.save(beside("redirects/k.yaml/z.yaml"))
+    place.publish(put(redirect("/first"), file="redirects/k.yaml", create=True), draft=OTHER)
+    with pytest.raises(Invalid):
+        place.publish()
+    if also:
+        place.save(
+            put(redirect("/more"), file="redirects/k.yaml/z.yaml"), put(redirect("/more"), file="redirects.yaml")
+        )
+    place.publish(leave, put(redirect("/last"), file="redirects/last.yaml"))
+    assert {"/first", "/last"} <= place.targets().keys()
+    assert place.git("ls-tree", "-r", "--name-only", "release", "shop/redirects/k.yaml") == "shop/redirects/k.yaml"
+
+
+def test_within_a_draft_a_file_without_rules_makes_room_for_a_folder(place: Place) -> None:
+    place.save(beside("redirects/gone.yaml"))
+    place.save(Delete(Kind.REDIRECTS, identity_id("/added")))
+    place.publish(put(redirect("/b"), file="redirects/gone.yaml/y.yaml"))
+    assert place.targets() == {"/b": "/new"}
+
+
+def test_a_file_without_rules_stays_where_it_was_before_or_says_something(place: Place) -> None:
+    place.push({"shop/redirects/old.yaml": yaml([("/a", "/1")])})
+    place.push({"shop/redirects/new.yaml": "# ours\n" + yaml([("/b", "/1")])}, to="draft/shop/main")
+    place.save(Delete(Kind.REDIRECTS, identity_id("/a")), Delete(Kind.REDIRECTS, identity_id("/b")))
+    assert place.file("shop/redirects/old.yaml", MAIN.ref) == "redirects: []\n"
+    assert place.file("shop/redirects/new.yaml", MAIN.ref) == "# ours\nredirects: []\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "named"),
+    [
+        ("redirects/sale.yaml", "redirects/Sale.yaml", "shop/redirects/Sale.yaml"),
+        ("redirects/d/a.yaml", "redirects/D/b.yaml", "shop/redirects/D"),
+        ("redirects/d.yaml/a.yaml", "redirects/D.yaml", "shop/redirects/D.yaml"),
+        ("redirects/D.yaml", "redirects/d.yaml/a.yaml", "shop/redirects/d.yaml"),
+        ("redirects/straße.yaml", "redirects/STRASSE.yaml", "shop/redirects/STRASSE.yaml"),
+    ],
+)
+def test_a_file_that_differs_from_another_in_case_only_is_refused(
+    place: Place, there: str, wanted: str, named: str
+) -> None:
+    """At the edit where it is known, else when the second draft is published: in some checkouts one of both would be lost."""
+    place.save(beside(wanted))
+    place.publish(put(redirect("/first"), file=there, create=True), draft=OTHER)
+    for refused in (place.publish, lambda: place.save(beside(wanted), draft=OTHER)):
+        with pytest.raises(Invalid, match="in case only") as caught:
+            refused()
+        assert [(problem.code, problem.file) for problem in caught.value.problems] == [("path_taken", named)]
+    assert place.targets() == {"/first": "/new"}
+    place.publish(put(redirect("/added"), file="redirects/other.yaml"))
+    assert place.targets() == {"/first": "/new", "/added": "/new"}
+
+
+def test_two_files_of_one_request_that_differ_in_case_only_are_refused(place: Place) -> None:
+    with pytest.raises(Invalid, match="in case only"):
+        place.save(beside("redirects/a.yaml"), put(redirect("/b"), file="redirects/A.yaml"))
+
+
+def test_files_that_differ_in_case_only_already_are_edited_on(place: Place) -> None:
+    """Plain Git can make them; what has nothing to do with that goes on, also through a merge."""
+    both = {"/1": "redirects/d/a.yaml", "/2": "redirects/D/a.yaml", "/3": "redirects/D.yaml"}
+    place.push({f"shop/{path}": yaml([(source, "/old")]) for source, path in both.items()})
+    place.save(put(redirect("/1")), put(redirect("/4"), file="redirects/d/b.yaml"))
+    place.publish(put(redirect("/2")), put(redirect("/5"), file="redirects/D/c.yaml"), draft=OTHER)
+    place.publish()
+    assert place.targets() == {"/1": "/new", "/2": "/new", "/3": "/old", "/4": "/new", "/5": "/new"}
 
 
 @pytest.mark.parametrize(("folders", "fits"), [(DEEPEST - 2, True), (DEEPEST - 1, False), (DEEPEST + 8, False)])

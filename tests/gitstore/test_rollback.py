@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from content.problem import Problem
+from content.record import identity_id
 from content.vocabulary import Kind
 from gitstore import checks
 from gitstore.cleaning import clean_daily
 from gitstore.durable import TEMPORARY_PREFIX
+from gitstore.edits import Delete
 from gitstore.errors import Invalid
 from gitstore.release import release_path
 from gitstore.snapshot import Snapshot
@@ -156,6 +158,46 @@ def test_what_nobody_knows_to_be_right_is_checked(grown: Place, monkeypatch: pyt
     monkeypatch.setattr("gitstore.judgements.EDITION", checks.EDITION + 1)
     _back_and_forth(grown)
     assert len(checked[3:]) == len(set(checked[3:])) == 2
+
+
+def test_stricter_checks_are_asked_of_what_is_compiled_already(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is live goes on being served; nobody goes back to what is wrong now, or publishes on top of it."""
+    place.publish(put(redirect("/zz")))
+    place.publish(delete("/zz"), put(redirect("/a")))
+    monkeypatch.setattr("gitstore.judgements.EDITION", checks.EDITION + 1)
+    monkeypatch.setattr("gitstore.compiler.check_snapshot", _no_zz)
+    for _ in range(2):
+        with pytest.raises(Invalid) as stopped:
+            roll_back(place, 2)
+        assert [problem.code for problem in stopped.value.problems] == ["zz"]
+    roll_back(place, 1)
+    assert place.fresh().targets() == {}
+
+
+def test_what_is_live_and_wrong_by_stricter_checks_is_served_until_it_is_mended(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: a change that leaves the wrong rule alone is not all that is looked at."""
+    place.publish(put(redirect("/zz")), *(put(redirect(f"/{number}")) for number in range(_RULES)))
+    monkeypatch.setattr("gitstore.judgements.EDITION", checks.EDITION + 1)
+    monkeypatch.setattr("gitstore.compiler.check_snapshot", _no_zz)
+    with pytest.raises(Invalid):
+        place.fresh().publish(put(redirect("/b")))
+    assert "/zz" in place.fresh().targets()
+    assert "/b" not in place.fresh().targets()
+    place.fresh().publish(delete("/zz"))
+    assert "/b" in place.fresh().targets()
+
+
+def _no_zz(snapshot: Snapshot) -> list[Problem]:
+    """Checks that are stricter than ours: a rule for /zz is an error."""
+    wrong = any(int(identity_id("/zz"), 16) in file.part.id_set for file in snapshot.rule_files[Kind.REDIRECTS])
+    return [Problem("zz", "No rule may be for /zz.")] if wrong else []
+
+
+def delete(source: str) -> Delete:
+    """An edit that removes a redirect."""
+    return Delete(Kind.REDIRECTS, identity_id(source))
 
 
 def _back_and_forth(place: Place) -> None:
