@@ -130,6 +130,20 @@ def test_a_draft_of_another_name_is_published_by_its_name() -> None:
     assert outcome.json["publishNumber"] == 2
 
 
+def test_the_next_step_after_an_import_is_on_the_same_draft_and_data(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copied as it stands it publishes what was imported, not the draft main."""
+    monkeypatch.delenv("WAYPOST_DATA")
+    words = ("--draft", "spring", "--data", str(shop))
+    outcome = must("import", "acme", "shop", "-", *words, stdin=rows("BASIC|/old|/new|301"))
+    command = outcome.err.split("`")[1]
+    assert command == f"waypost publish acme shop --draft spring --data {shop}"
+    must(*command.split()[1:])
+    again = must("import", "acme", "shop", "-", "--data", str(shop), stdin=rows("BASIC|/b|/new|301"))
+    assert f"`waypost publish acme shop --data {shop}`" in again.err
+
+
 @pytest.mark.usefixtures("shop")
 def test_publishing_a_draft_that_moved_meanwhile_is_refused() -> None:
     must("import", "acme", "shop", "-", stdin=rows("BASIC|/old|/new|301"))
