@@ -1,6 +1,7 @@
 """The services of users and tokens, for commands: opened for one command, and closed."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,8 @@ def start_services(settings: Settings) -> Services:
         return open_services(settings)
     except ModuleNotFoundError as ex:
         raise Failed(
-            f"This kind of database needs the package {ex.name}; try: pip install 'waypost[postgres]'."
+            f"PostgreSQL needs psycopg 3, and Waypost's environment has no module {ex.name}. Install it there: "
+            f'{sys.executable} -m pip install "psycopg[binary]>=3.2" (see docs/reference/dependencies.md).'
         ) from ex
 
 

@@ -1,10 +1,12 @@
 """Users and tokens by the command line; no secret ever stands on it."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.cli.terminal import call, must, run, table
+from tests.service import ROOT
 
 PASSWORD = "correct horse battery"
 
@@ -162,12 +164,29 @@ def test_a_role_that_cannot_be_is_refused_in_a_sentence(words: tuple[str, ...], 
     [
         ("postgresql+psycopg://waypost:secret@db.example/waypost", "WAYPOST_DATABASE"),
         ("nonsense", "URL such as postgresql"),
+        ("postgres://waypost@db.example/waypost", "write postgresql+psycopg://"),
+        ("postgresql+psycopg2://waypost@db.example/waypost", "write postgresql+psycopg://"),
+        ("postgresql+psycopg://waypost@db.example:secret/waypost", "PORT a number"),
+        ("mysql://waypost@db.example/waypost", "mysql:// is not supported, only SQLite and PostgreSQL"),
     ],
 )
 @pytest.mark.usefixtures("data")
 def test_a_database_is_named_by_a_url_without_a_password(url: str, shown: str) -> None:
     outcome = call("user", "list", "--database", url)
     assert (outcome.code, shown in outcome.err, "secret" in outcome.err) == (2, True, False)
+
+
+@pytest.mark.usefixtures("data")
+def test_without_psycopg_its_own_package_is_to_be_installed(workplace: Path) -> None:
+    """Waypost itself is in no package index, so that nobody may be told to install a package of that name."""
+    (workplace / "hidden").mkdir()
+    (workplace / "hidden" / "psycopg.py").write_text("raise ModuleNotFoundError('No psycopg', name='psycopg')\n")
+    path = f"{workplace / 'hidden'}{os.pathsep}{ROOT}"
+    env = {"PYTHONPATH": path, "WAYPOST_DATA": os.environ["WAYPOST_DATA"]}
+    outcome = run("user", "list", "--database", "postgresql+psycopg://waypost@db.example/waypost", env=env)
+    assert outcome.code == 3
+    assert '-m pip install "psycopg[binary]>=3.2"' in outcome.err
+    assert "waypost[" not in outcome.err
 
 
 def test_a_database_by_url_is_used(data: Path) -> None:
