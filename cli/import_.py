@@ -111,7 +111,7 @@ def _print(plan: ImportPlan, file: Path, published: Published | None, *, as_json
         print_lines(
             f"… and {count_noun(plan.untold_errors, 'more error')} in {count_noun(plan.untold_rows, 'more row')}."
         )
-    print_lines(", ".join(f"{report[name]:,} {name}" for name in ("added", "changed", "identical", "skipped")))
+    print_lines(", ".join(f"{report[name]:,} {name}" for name in ("added", "changed", "identical", "skipped", "wrong")))
 
 
 def _outcome(found: Imported, published: Published | None, next_step: str, *, dry_run: bool, stops: bool) -> str:

@@ -10,7 +10,7 @@ from api import logs
 from api.identity.service import Services, open_services
 from api.settings import Settings
 from cli.exits import Failed, WrongUse
-from cli.setup import existing_data, made_data, read_settings, setting_options
+from cli.setup import existing_data, read_settings, setting_options, told_data
 
 state_options = setting_options("data", "database")
 
@@ -46,5 +46,5 @@ def opened_services(
 @contextmanager
 def made_services(data: str | None, database: str | None) -> Iterator[Services]:
     """The services of the data directory, which is made where it is not there yet."""
-    with opened_services(data, database, made_data) as services:
+    with opened_services(data, database, told_data) as services:
         yield services

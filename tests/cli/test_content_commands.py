@@ -28,7 +28,7 @@ def rows(*lines: str) -> bytes:
 @pytest.mark.usefixtures("shop")
 def test_a_rule_goes_live_and_back_again() -> None:
     imported = must("import", "acme", "shop", "-", stdin=rows("BASIC|/old|/new|301"))
-    assert imported.out == "1 added, 0 changed, 0 identical, 0 skipped\n"
+    assert imported.out == "1 added, 0 changed, 0 identical, 0 skipped, 0 wrong\n"
     assert call("match", "acme", "shop", "/old").code == 1
     assert must("match", "acme", "shop", "/old", "--at", "draft").out.startswith("301 /new  BASIC /old  shop/")
     published = must("publish", "acme", "shop", "-m", "Move the old page")
@@ -73,7 +73,7 @@ def test_wrong_rows_are_named_and_stop_the_import(shop: Path) -> None:
     first, second, counts = outcome.out.splitlines()
     assert first.startswith(f"{table_file}:2:2: error: ")
     assert second.startswith(f"{table_file}:3:4: error: status must be one of")
-    assert counts == "0 added, 0 changed, 0 identical, 0 skipped"
+    assert counts == "0 added, 0 changed, 0 identical, 0 skipped, 2 wrong"
     assert "--skip-errors" in outcome.err
     assert call("publish", "acme", "shop").code == 1
 
@@ -119,7 +119,10 @@ def test_overwriting_changes_what_has_the_same_source() -> None:
     must("import", "acme", "shop", "-", stdin=rows("BASIC|/old|/new|301"))
     newer = rows("BASIC|/old|/newer|301")
     assert "0 changed, 0 identical, 1 skipped" in must("import", "acme", "shop", "-", stdin=newer).out
-    assert "1 changed, 0 identical, 0 skipped" in must("import", "acme", "shop", "-", "--overwrite", stdin=newer).out
+    assert (
+        "1 changed, 0 identical, 0 skipped, 0 wrong"
+        in must("import", "acme", "shop", "-", "--overwrite", stdin=newer).out
+    )
 
 
 @pytest.mark.usefixtures("shop")

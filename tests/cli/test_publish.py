@@ -130,8 +130,9 @@ def test_an_override_in_the_name_of_a_user_takes_the_user_s_grant(store: Store, 
     ]
 
 
-def test_an_override_without_a_reason_is_wrong_use(store: Store, data: Path) -> None:
-    outcome = call("publish", *PLACE, "--override", " - ")
+@pytest.mark.parametrize("reason", [" - ", " ", ""])
+def test_an_override_without_a_reason_is_wrong_use(store: Store, data: Path, reason: str) -> None:
+    outcome = call("publish", *PLACE, "--override", reason)
     assert (outcome.code, published(store), overrides(data)) == (2, [], [])
     assert "says why" in outcome.err
 
