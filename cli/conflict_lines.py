@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cli.next_command import next_command
 from cli.output import count_noun
-from content.names import DEFAULT_DRAFT
 from gitstore.drafts import DraftName
 
 _SHOWN = 200
@@ -21,9 +21,8 @@ def conflict_lines(found: Mapping[str, Any]) -> list[str]:
 
 def settling(count: int, namespace: str, name: DraftName) -> str:
     """How many conflicts there are, and how they are settled."""
-    where = "" if name.draft == DEFAULT_DRAFT else f" --draft {name.draft}"
-    command = f"waypost edit resolve {namespace} {name.project}{where} --take draft"
-    return f"{count_noun(count, 'conflict')} to settle: `{command}` (or `--take release`)."
+    command = next_command("edit resolve", namespace, name, "--take draft")
+    return f"{count_noun(count, 'conflict')} to settle: {command} (or `--take release`)."
 
 
 def _deed(found: Mapping[str, Any], side: str) -> str:

@@ -5,11 +5,13 @@ import click
 from api import wire
 from cli.difference import as_code, as_text, file_lines, markdown_lines, text_lines
 from cli.exits import ProblemsFound
+from cli.named_draft import must_be_begun
 from cli.output import print_json, print_lines, print_notes
 from cli.setup import data_option, namespace_argument, open_store, project_argument
 from content.diff import count
 from content.vocabulary import Kind
 from gitstore.changes import ChangesByKind
+from gitstore.drafts import DraftName
 from gitstore.messages import change_text, count_text
 from gitstore.states import BASE, DRAFT
 
@@ -49,7 +51,10 @@ def command(  # noqa: PLR0913 - one parameter an option
     version (a publish number or SHA), or a branch of the repository; FROM also base, which is where TO left release: what
     the draft or branch changes itself. If left out, FROM is base and TO is draft. Differences alone are no failure: the exit code is 0 unless --exit-code is given.
     """
-    found, files = open_store(data).difference(namespace, project, old, new, draft)
+    store = open_store(data)
+    if DRAFT in {old, new}:
+        must_be_begun(store, namespace, DraftName(project, draft))
+    found, files = store.difference(namespace, project, old, new, draft)
     totals = {kind: count(changes) for kind, changes in found.items()}
     changes = [change for kind in Kind for change in found[kind]]
     title = change_text(totals, files) if files else _capital(count_text(totals))

@@ -15,6 +15,7 @@ from cli.edit_replace import replace
 from cli.edit_resolve import resolve
 from cli.edit_words import STATUS, TYPE, print_done
 from cli.exits import ProblemsFound, WrongUse
+from cli.named_draft import must_be_begun, no_draft
 from cli.output import print_json, print_lines, print_notes
 from cli.rule_edits import put_of, puts_from
 from cli.setup import (
@@ -155,7 +156,11 @@ def revert(  # noqa: PLR0913 - one parameter an option
     Each RULE that the draft changed is named by its source, its path or its id.
     """
     ids = frozenset(map(_id, rules))
-    done = open_store(data).revert(namespace, RevertOrder(DraftName(project, draft), ids, author, head))
+    store, name = open_store(data), DraftName(project, draft)
+    try:
+        done = store.revert(namespace, RevertOrder(name, ids, author, head))
+    except NotFound as ex:
+        raise _as_typed(store, namespace, name, rules) or ex from ex
     counts = {kind: count(change for change in done.changes if change.kind is kind) for kind in Kind}
     print_done(done.head, counts, as_json=as_json)
 
@@ -186,6 +191,7 @@ def show(namespace: str, project: str, *, draft: str, as_json: bool, data: str |
     Below that, what is wrong with it, and the conflicts to settle. Exits with 1 where something stops its publish.
     """
     store = open_store(data)
+    must_be_begun(store, namespace, DraftName(project, draft))
     report = store.report(namespace, DraftName(project, draft))
     if as_json:
         print_json(wire.draft(draft, report))
@@ -210,6 +216,20 @@ def _all_there(store: Store, namespace: str, name: DraftName, kind: Kind, rules:
         except NotFound as ex:
             noun = kind.removesuffix("s")
             raise NotFound(f"There is no {noun} {rule[:200]!r} in the draft {name.draft}; nothing was deleted.") from ex
+
+
+def _as_typed(store: Store, namespace: str, name: DraftName, rules: Sequence[str]) -> NotFound | None:
+    """What the draft does not change, as it was typed; the store knows only its id. None where something else is missing."""
+    if store.report(namespace, name).state.head is None:
+        return no_draft(store, namespace, name)
+    changed = store.diff(namespace, name.project, BASE, DRAFT, name.draft).values()
+    known = {identity_id(change.identity) for changes in changed for change in changes}
+    word = next((word for word in rules if _id(word) not in known), None)
+    if word is None:
+        return None
+    return NotFound(
+        f"The draft {name.draft} of {name.project} changes nothing at {word[:200]!r}; nothing was reverted."
+    )
 
 
 def _fields(options: dict[str, Any]) -> dict[str, Any]:

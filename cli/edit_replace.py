@@ -79,6 +79,10 @@ def replace(  # noqa: PLR0913 - one parameter an option
         return
     with shown_status(f"Replacing in {project}"):
         done = store.replace_all(namespace, order, author)
+    if not as_json and not any(map(any, done.counts.values())):
+        print_lines(*filter(None, [done.head]))
+        print_notes(f"Nothing was found to replace in the draft {draft} of {project}; nothing was changed.")
+        return
     print_done(done.head, done.counts, as_json=as_json)
 
 

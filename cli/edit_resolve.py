@@ -8,6 +8,8 @@ import click
 from cli.authoring import author_options
 from cli.conflict_lines import conflict_lines, settling
 from cli.exits import WrongUse
+from cli.named_draft import must_be_begun
+from cli.next_command import next_command
 from cli.output import count_noun, print_json, print_lines, print_notes
 from cli.setup import data_option, draft_option, json_option, namespace_argument, open_store, project_argument
 from gitstore.choices import Choice
@@ -51,11 +53,13 @@ def resolve(  # noqa: PLR0913 - one parameter an option
     if source is not None and path is not None:
         raise WrongUse("Give --source or --path, not both.")
     store, name = open_store(data), DraftName(project, draft)
+    must_be_begun(store, namespace, name)
     report = store.report(namespace, name)
     named = {key: value for key, value in (("source", source), ("path", path), ("field", field)) if value is not None}
     chosen = [each for each in report.conflicts if all(each.get(key) == value for key, value in named.items())]
     if not chosen:
-        raise NotFound(f"There is no such conflict in the draft {draft} of {project}; `waypost edit show` lists them.")
+        lists = next_command("edit show", namespace, name)
+        raise NotFound(f"There is no such conflict in the draft {draft} of {project}; {lists} lists them.")
     order = ResolveOrder(name, [_choice(each, take) for each in chosen], author, head or report.state.head or "")
     _print(store.resolve(namespace, order), as_json=as_json, place=(namespace, name))
 

@@ -88,6 +88,8 @@ def _code(ex: Exception) -> int:
 
 
 def _sentence(ex: Exception) -> str:
+    if isinstance(ex, click.MissingParameter):
+        return " ".join(ex.format_message().split())  # click lists choices in lines of their own, with tabs
     if isinstance(ex, click.ClickException):
         return ex.format_message()
     if isinstance(ex, OSError):

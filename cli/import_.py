@@ -8,6 +8,7 @@ import click
 from api import wire
 from cli.authoring import as_option, author_of
 from cli.exits import Failed, ProblemsFound
+from cli.next_command import next_command
 from cli.output import count_noun, print_json, print_lines, print_notes
 from cli.publishing import publish_draft, publisher_of
 from cli.services import opened_services, state_options
@@ -77,7 +78,7 @@ def command(  # noqa: PLR0913 - one parameter an option
                 order = PublishOrder(name, author, found.head)
                 published = publish_draft(services, store, namespace, order, publisher)
     _print(found.plan, file, published, as_json=as_json)
-    next_step = f"To make it live: waypost publish {namespace} {project}."
+    next_step = f"To make it live: {next_command('publish', namespace, name)}."
     print_notes(_outcome(found, published, next_step, dry_run=dry_run, stops=stops))
     if stops:
         raise ProblemsFound
@@ -110,7 +111,7 @@ def _print(plan: ImportPlan, file: Path, published: Published | None, *, as_json
         print_lines(
             f"… and {count_noun(plan.untold_errors, 'more error')} in {count_noun(plan.untold_rows, 'more row')}."
         )
-    print_lines(", ".join(f"{report[name]:,} {name}" for name in ("added", "changed", "identical", "skipped")))
+    print_lines(", ".join(f"{report[name]:,} {name}" for name in ("added", "changed", "identical", "skipped", "wrong")))
 
 
 def _outcome(found: Imported, published: Published | None, next_step: str, *, dry_run: bool, stops: bool) -> str:

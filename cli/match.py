@@ -6,11 +6,13 @@ import click
 
 from api import wire
 from cli.exits import ProblemsFound
+from cli.named_draft import must_be_begun
 from cli.output import print_json, print_lines
 from cli.setup import data_option, json_option, namespace_argument, open_store, project_argument
 from content.match import Answer, Chain, Match
 from content.request import parse_request
-from gitstore.states import PUBLISHED
+from gitstore.drafts import DraftName
+from gitstore.states import DRAFT, PUBLISHED
 
 
 @click.command("match")
@@ -37,7 +39,10 @@ def command(namespace: str, project: str, url: str, at: str, draft: str, *, as_j
         request = parse_request(url)
     except ValueError as ex:
         raise click.BadParameter(str(ex), param_hint="URL") from ex
-    matcher = open_store(data).matcher(namespace, project, at, draft)
+    store = open_store(data)
+    if at == DRAFT:
+        must_be_begun(store, namespace, DraftName(project, draft))
+    matcher = store.matcher(namespace, project, at, draft)
     answer, chain = matcher.answer(request), matcher.follow(request)
     if as_json:
         print_json(wire.answer(url, answer, chain))

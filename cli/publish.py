@@ -34,7 +34,7 @@ from gitstore.publishing import PublishOrder
 @click.option("--message", "-m", default="", metavar="TEXT", help="Why; if left out, what changed.")
 @click.option("--head", default="", metavar="SHA", help="Publish only if the draft stands at this commit.")
 @click.option(
-    "--override", default="", metavar="REASON", help="Publish without the approval that the project asks for."
+    "--override", default=None, metavar="REASON", help="Publish without the approval that the project asks for."
 )
 @click.option(
     "--id", "ids", multiple=True, metavar="ID", help="Only the change of this rule; may be given several times."
@@ -52,7 +52,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     project: str,
     message: str,
     head: str,
-    override: str,
+    override: str | None,
     draft: str,
     *,
     ids: tuple[str, ...],
@@ -71,11 +71,11 @@ def command(  # noqa: PLR0913 - one parameter an option
     Exits with 1, and publishes nothing, where there is nothing to publish, something is wrong with the draft, or it
     conflicts with what was published meanwhile, or where the project wants an approval and nobody has given one.
     """
-    if override and not says_why(override):
+    if override is not None and not says_why(override):
         raise WrongUse("--override says why: its REASON needs a letter or a digit. Nothing was published.")
     name, chosen = DraftName(project, draft), _chosen(ids, (*sources, *paths))
     author = author_of(username, data, database)
-    order = PublishOrder(name, author, head, message, override, frozenset(chosen))
+    order = PublishOrder(name, author, head, message, override or "", frozenset(chosen))
     store = open_store(data)
     with opened_services(data, database) as services, shown_status(f"Publishing {project}"):
         publisher = publisher_of(services, username, namespace, project)

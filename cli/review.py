@@ -13,6 +13,7 @@ from api.state.moment import dump_time
 from api.state.reviews import Action, DraftKey, Origin, Remark, Topic
 from api.topics import KINDS, topic_identities
 from cli.exits import WrongUse
+from cli.named_draft import must_be_begun
 from cli.output import print_json, print_lines, print_notes
 from cli.services import opened_services, state_options
 from cli.setup import draft_option, json_option, namespace_argument, open_store, operator, project_argument
@@ -70,6 +71,8 @@ def command(  # noqa: PLR0913 - one parameter an option
     action = _one([each for each, is_asked in asked.items() if is_asked])
     if comment is not None and note:
         raise WrongUse("A comment is its own note: leave --note out, or --comment.")
+    if note and not action:
+        raise WrongUse("--note says why with --request, --approve or --reject; to say something of its own: --comment.")
     topic = _topic(source, path, is_comment=comment is not None)
     store, name = open_store(data), DraftName(project, draft)
     under_review = store.under_review(namespace, name)
@@ -80,6 +83,8 @@ def command(  # noqa: PLR0913 - one parameter an option
             _must_be_there(store, namespace, name, topic)
             _say(services, key, under_review, said, username)
         thread = services.reviews().thread(key, under_review)
+    if not thread.remarks:
+        must_be_begun(store, namespace, name)
     topics = {remark.topic for remark in thread.remarks if remark.topic}
     _print(thread, under_review, topic_identities(store, namespace, name, topics), as_json=as_json)
 

@@ -1,5 +1,6 @@
 """`waypost role`: make, change, list and remove roles of one's own."""
 
+import shlex
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import click
 from api.identity.grants import BUILT_IN_ROLES, EVERY
 from api.identity.principal import OPERATOR
 from cli.granting import read_grants
+from cli.next_command import same_place
 from cli.output import print_json, print_notes, print_rows
 from cli.services import made_services, opened_services, state_options
 from cli.setup import json_option
@@ -65,7 +67,8 @@ def create(  # noqa: PLR0913 - one parameter an option
         made = services.roles.create(OPERATOR, name, description, wanted)
     if as_json:
         print_json(made.wire())
-    print_notes(f"Made the role {name}. Give it with: waypost user create USERNAME --role {name}")
+    giving = same_place(f"waypost user create USERNAME --role {shlex.quote(name)}")
+    print_notes(f"Made the role {name}. Give it with: {giving}")
 
 
 @command.command("set")

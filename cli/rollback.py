@@ -5,17 +5,18 @@ from collections.abc import Mapping
 import click
 
 from api import wire
-from cli.authoring import author_options
+from cli.authoring import as_option, author_of
 from cli.output import print_json, print_lines, print_notes
 from cli.publish import print_published
-from cli.setup import data_option, draft_option, json_option, namespace_argument, open_store, project_argument
+from cli.publishing import publisher_of
+from cli.services import opened_services, state_options
+from cli.setup import draft_option, json_option, namespace_argument, open_store, project_argument
 from cli.status import shown_status
 from content.diff import Counts
 from content.vocabulary import Kind
 from gitstore.drafts import DraftName
 from gitstore.layout import CommitId
 from gitstore.messages import count_text
-from gitstore.repository import Author
 
 
 @click.command("rollback")
@@ -27,8 +28,8 @@ from gitstore.repository import Author
 @draft_option
 @click.option("--head", default="", metavar="SHA", help="With --as-draft: replace what the draft at this commit holds.")
 @json_option
-@author_options
-@data_option
+@as_option
+@state_options
 def command(  # noqa: PLR0913 - one parameter an option
     namespace: str,
     project: str,
@@ -39,21 +40,25 @@ def command(  # noqa: PLR0913 - one parameter an option
     *,
     as_draft: bool,
     as_json: bool,
+    username: str | None,
     data: str | None,
-    author: Author,
+    database: str | None,
 ) -> None:
     """Publish an earlier version again, as a new one.
 
     Prints the new version of PROJECT. VERSION is a publish number or a SHA, as `waypost log` shows them. The newer versions stay in the history, so a
     rollback can be rolled back. With --as-draft it prints the head of the draft instead.
     """
-    store = open_store(data)
+    store, author = open_store(data), author_of(username, data, database)
     if as_draft:
         commit, counts = store.reopen(namespace, DraftName(project, draft), version, author, message, head)
         _print_draft(draft, commit, counts, as_json=as_json)
         return
     if head:
         raise click.UsageError("--head is for --as-draft: a rollback replaces what is published, not a draft.")
+    if username:  # else whoever runs the command, who may; then the database is not needed
+        with opened_services(data, database) as services:
+            publisher_of(services, username, namespace, project)
     with shown_status(f"Publishing {project}"):
         found = store.roll_back(namespace, project, version, author, message)
     print_published(project, found, as_json=as_json)

@@ -8,8 +8,10 @@ import orjson
 
 import schemas
 from cli.exits import Failed, WrongUse
-from content.problem import Problem
+from cli.output import count_noun
+from content.problem import Problem, errors
 from content.record import identity_id, record_of
+from content.record_rules import record_problems
 from content.vocabulary import Kind
 from gitstore.drafts import DraftName
 from gitstore.edits import Put
@@ -17,6 +19,7 @@ from gitstore.errors import Invalid, NotFound
 from gitstore.store import Store
 
 _NEW = {"type": "BASIC", "status": "MOVED_PERMANENT"}
+_TOLD_AT_MOST = 100
 
 
 def put_of(store: Store, namespace: str, name: DraftName, fields: dict[str, Any]) -> Put:
@@ -41,7 +44,15 @@ def puts_from(file: Path) -> list[Put]:
     items = _read(file)
     if not isinstance(items, list):
         raise WrongUse(f"{file} has to hold a JSON list of redirects and pages.")
-    return [_put(item, f"/{place}") for place, item in enumerate(items)]
+    puts = [_put(item, place) for place, item in enumerate(items)]
+    found = [
+        Problem(each.code, f"{_where(place, put.record.identity)}{each.message}", pointer=f"/{place}{each.pointer}")
+        for place, put in enumerate(puts)
+        for each in errors(record_problems(put.record))
+    ]
+    if found:
+        raise Invalid(f"{count_noun(len(found), 'problem')} in {file}; nothing was changed.", found[:_TOLD_AT_MOST])
+    return puts
 
 
 def _read(file: Path) -> Any:
@@ -56,19 +67,25 @@ def _read(file: Path) -> Any:
         raise WrongUse(f"{file} is not JSON: line {ex.lineno}, column {ex.colno}.") from ex
 
 
-def _put(item: Any, pointer: str) -> Put:
+def _put(item: Any, place: int) -> Put:
     is_page = isinstance(item, dict) and "path" in item
     kind, noun = (Kind.PAGES, "page") if is_page else (Kind.REDIRECTS, "redirect")
-    _check(noun, item, pointer)
+    identity = item.get("path", item.get("source")) if isinstance(item, dict) else None
+    _check(noun, item, _where(place, identity if isinstance(identity, str) else ""), f"/{place}")
     return Put(kind, record_of(kind, item), file=item.get("file", ""))
 
 
-def _check(noun: str, item: Any, pointer: str) -> None:
+def _where(place: int, identity: str) -> str:
+    """Which rule of a list, counted from 1 as people do."""
+    return f"rule {place + 1} of the list{f' ({identity[:200]})' if identity else ''}: "
+
+
+def _check(noun: str, item: Any, where: str, pointer: str = "") -> None:
     if found := schemas.check(f"{noun}-put", item):
-        told = [Problem(each.code, _told(each, pointer), pointer=pointer + each.pointer) for each in found]
+        told = [Problem(each.code, _told(each, where), pointer=pointer + each.pointer) for each in found]
         raise Invalid("This is no rule; nothing was changed.", told)
 
 
-def _told(problem: Problem, pointer: str) -> str:
-    place = f"{pointer}{problem.pointer}".strip("/")
-    return f"{place}: {problem.message}" if place else problem.message
+def _told(problem: Problem, where: str) -> str:
+    field = problem.pointer.strip("/")
+    return f"{where}{field}: {problem.message}" if field else f"{where}{problem.message}"

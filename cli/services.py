@@ -1,6 +1,7 @@
 """The services of users and tokens, for commands: opened for one command, and closed."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from api import logs
 from api.identity.service import Services, open_services
 from api.settings import Settings
 from cli.exits import Failed, WrongUse
-from cli.setup import existing_data, made_data, read_settings, setting_options
+from cli.setup import existing_data, read_settings, setting_options, told_data
 
 state_options = setting_options("data", "database")
 
@@ -22,7 +23,8 @@ def start_services(settings: Settings) -> Services:
         return open_services(settings)
     except ModuleNotFoundError as ex:
         raise Failed(
-            f"This kind of database needs the package {ex.name}; try: pip install 'waypost[postgres]'."
+            f"PostgreSQL needs psycopg 3, and Waypost's environment has no module {ex.name}. Install it there: "
+            f'{sys.executable} -m pip install "psycopg[binary]>=3.2" (see docs/reference/dependencies.md).'
         ) from ex
 
 
@@ -44,5 +46,5 @@ def opened_services(
 @contextmanager
 def made_services(data: str | None, database: str | None) -> Iterator[Services]:
     """The services of the data directory, which is made where it is not there yet."""
-    with opened_services(data, database, made_data) as services:
+    with opened_services(data, database, told_data) as services:
         yield services

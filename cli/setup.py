@@ -12,6 +12,7 @@ import click
 
 from api.settings import FORMS, Settings, environment_name
 from cli.exits import WrongUse
+from cli.output import print_notes
 from cli.suggestion import remember
 from gitstore.repository import Author
 
@@ -59,7 +60,7 @@ def open_store(data: str | None) -> "Store":
 
 def make_store(data: str | None) -> "Store":
     """The content store of the data directory, which is made where it is not there yet."""
-    return _store(made_data(read_settings(data=data)))
+    return _store(told_data(read_settings(data=data)))
 
 
 def existing_data(settings: Settings) -> Path:
@@ -76,6 +77,15 @@ def made_data(settings: Settings) -> Path:
     if not path.exists():
         path.mkdir(parents=True)
     return _directory(path)
+
+
+def told_data(settings: Settings) -> Path:
+    """The data directory, made where it is not there yet, which is told: its name may have been mistyped."""
+    is_new = not settings.data.absolute().exists()
+    path = made_data(settings)
+    if is_new:
+        print_notes(f"Made a new data directory {path}.")
+    return path
 
 
 def _directory(path: Path) -> Path:

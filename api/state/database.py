@@ -15,9 +15,10 @@ from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from api.settings import SettingRefused
 from api.state.bell import Bell
 from api.state.errors import StateBroken, StateBusy, StateFull
 
@@ -36,6 +37,8 @@ _FULL = {"database or disk is full"}
 _BUSY_STATES = {"55P03", "40P01", "40001"}
 """PostgreSQL's words for a lock that was not to be had, a deadlock, and a transaction that came in another one's way."""
 _FULL_STATE = "53100"
+_DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
+_POSTGRESQL = "postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE"
 
 
 def default_url(data: Path) -> URL:
@@ -129,7 +132,7 @@ def _identity(file: Path | None) -> tuple[int, int] | None:
 
 
 def _open_engine(text: str | URL, patience: float) -> Engine:
-    url = make_url(text)
+    url = _read_url(text)
     if url.get_backend_name() != "sqlite":
         return _open_server(url, patience)
     if url.database:
@@ -138,6 +141,25 @@ def _open_engine(text: str | URL, patience: float) -> Engine:
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _read_url(text: str | URL) -> URL:
+    """The URL of a database of a kind that is supported; what refuses another one does not repeat its password."""
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        raise SettingRefused(
+            f"The database URL cannot be read. Write {_POSTGRESQL}, with every sign in USER and PASSWORD that is no letter "
+            "or digit percent-encoded (%40 for @), and PORT a number."
+        ) from None
+    if url.drivername in _DRIVERS:
+        return url
+    if url.drivername.startswith("postgres"):
+        raise SettingRefused(f"For PostgreSQL, write {_POSTGRESQL}, not {url.drivername}://….")
+    raise SettingRefused(
+        f"A database of the kind {url.drivername}:// is not supported, only SQLite and PostgreSQL. For PostgreSQL, write "
+        f"{_POSTGRESQL}; for SQLite in the data directory, leave the setting out."
+    )
 
 
 def _open_server(url: URL, patience: float) -> Engine:

@@ -53,6 +53,11 @@ def test_a_draft_shows_its_conflicts() -> None:
     assert "2 conflicts to settle: `waypost edit resolve acme shop --take draft`" in shown.err
 
 
+def test_how_to_settle_names_the_data_that_was_given(workplace: Path) -> None:
+    shown = call("edit", "show", *AT, "--data", workplace / "data")
+    assert f"`waypost edit resolve acme shop --take draft --data {workplace / 'data'}`" in shown.err
+
+
 def test_conflicts_are_settled_one_by_one() -> None:
     first = must("edit", "resolve", *AT, "--take", "draft", "--source", "/a", "--field", "target", "--json")
     assert (first.json["settled"], [each["source"] for each in first.json["conflicts"]]) == (1, ["/b"])

@@ -28,7 +28,7 @@ def rows(*lines: str) -> bytes:
 @pytest.mark.usefixtures("shop")
 def test_a_rule_goes_live_and_back_again() -> None:
     imported = must("import", "acme", "shop", "-", stdin=rows("BASIC|/old|/new|301"))
-    assert imported.out == "1 added, 0 changed, 0 identical, 0 skipped\n"
+    assert imported.out == "1 added, 0 changed, 0 identical, 0 skipped, 0 wrong\n"
     assert call("match", "acme", "shop", "/old").code == 1
     assert must("match", "acme", "shop", "/old", "--at", "draft").out.startswith("301 /new  BASIC /old  shop/")
     published = must("publish", "acme", "shop", "-m", "Move the old page")
@@ -73,7 +73,7 @@ def test_wrong_rows_are_named_and_stop_the_import(shop: Path) -> None:
     first, second, counts = outcome.out.splitlines()
     assert first.startswith(f"{table_file}:2:2: error: ")
     assert second.startswith(f"{table_file}:3:4: error: status must be one of")
-    assert counts == "0 added, 0 changed, 0 identical, 0 skipped"
+    assert counts == "0 added, 0 changed, 0 identical, 0 skipped, 2 wrong"
     assert "--skip-errors" in outcome.err
     assert call("publish", "acme", "shop").code == 1
 
@@ -119,7 +119,10 @@ def test_overwriting_changes_what_has_the_same_source() -> None:
     must("import", "acme", "shop", "-", stdin=rows("BASIC|/old|/new|301"))
     newer = rows("BASIC|/old|/newer|301")
     assert "0 changed, 0 identical, 1 skipped" in must("import", "acme", "shop", "-", stdin=newer).out
-    assert "1 changed, 0 identical, 0 skipped" in must("import", "acme", "shop", "-", "--overwrite", stdin=newer).out
+    assert (
+        "1 changed, 0 identical, 0 skipped, 0 wrong"
+        in must("import", "acme", "shop", "-", "--overwrite", stdin=newer).out
+    )
 
 
 @pytest.mark.usefixtures("shop")
@@ -128,6 +131,20 @@ def test_a_draft_of_another_name_is_published_by_its_name() -> None:
     assert call("publish", "acme", "shop").code == 1
     outcome = must("publish", "acme", "shop", "--draft", "spring", "--json")
     assert outcome.json["publishNumber"] == 2
+
+
+def test_the_next_step_after_an_import_is_on_the_same_draft_and_data(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Copied as it stands it publishes what was imported, not the draft main."""
+    monkeypatch.delenv("WAYPOST_DATA")
+    words = ("--draft", "spring", "--data", str(shop))
+    outcome = must("import", "acme", "shop", "-", *words, stdin=rows("BASIC|/old|/new|301"))
+    command = outcome.err.split("`")[1]
+    assert command == f"waypost publish acme shop --draft spring --data {shop}"
+    must(*command.split()[1:])
+    again = must("import", "acme", "shop", "-", "--data", str(shop), stdin=rows("BASIC|/b|/new|301"))
+    assert f"`waypost publish acme shop --data {shop}`" in again.err
 
 
 @pytest.mark.usefixtures("shop")

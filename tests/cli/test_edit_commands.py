@@ -67,9 +67,72 @@ def test_a_json_list_is_put_at_once(shop: Path) -> None:
     must("edit", "delete", *AT, "/robots.txt", "--page")
     (shop / "wrong.json").write_text(json.dumps([rules[0], {"source": "/q"}]))
     found = call("edit", "put", *AT, "--from", "wrong.json")
-    assert (found.code, "1: " in found.err) == (1, True)
+    assert (found.code, "rule 2 of the list (/q): " in found.err) == (1, True)
     for text in ("{", "{}", "7"):
         assert call("edit", "put", *AT, "--from", "-", stdin=text.encode()).code == 2
+
+
+def test_every_wrong_rule_of_a_list_is_named_by_its_place_and_source() -> None:
+    good = {"type": "BASIC", "source": "/good", "target": "/z", "status": 301}
+    page = {"type": "BASIC", "path": "no-slash", "content": "x", "contentType": "TEXT_PLAIN"}
+    rules = [good, {**good, "source": "/bad", "target": "no path"}, page]
+    found = call("edit", "put", *AT, "--from", "-", stdin=json.dumps(rules).encode())
+    assert (found.code, "rule 1 of" in found.err) == (1, False)
+    assert "rule 2 of the list (/bad): a target cannot hold a space" in found.err
+    assert "rule 3 of the list (no-slash): " in found.err
+    assert must("diff", *AT).out == ""
+
+
+def test_what_cannot_be_reverted_is_named_as_it_was_typed() -> None:
+    must("edit", "put", *AT, "--source", "/a", "--target", "/x")
+    found = call("edit", "revert", *AT, "/a", "/none")
+    assert (found.code, "changes nothing at '/none'; nothing was reverted" in found.err) == (2, True)
+    assert must("diff", *AT).out != ""
+    found = call("edit", "revert", *AT, "/a", "--draft", "spring")
+    assert (found.code, "has no draft spring" in found.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("diff", *AT, "--exit-code"),
+        ("diff", *AT, "draft", "published"),
+        ("match", *AT, "/a", "--at", "draft"),
+        ("review", *AT),
+        ("edit", "show", *AT),
+        ("edit", "resolve", *AT, "--take", "draft"),
+        ("edit", "revert", *AT, "/a"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_told_of_a_draft_whose_name_was_mistyped(words: tuple[str, ...]) -> None:
+    must("edit", "put", *AT, "--source", "/a", "--target", "/x", "--draft", "spring")
+    outcome = call(*words, "--draft", "sprnig")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "The project shop has no draft sprnig. Did you mean 'spring'?" in outcome.err
+
+
+def test_the_draft_main_and_states_that_are_no_draft_need_no_draft() -> None:
+    must("diff", *AT, "--draft", "main")
+    must("diff", *AT, "1", "published", "--draft", "none")
+    must("match", *AT, "/a", "--at", "draft")
+    must("match", *AT, "/a", "--draft", "none")
+    must("review", *AT)
+    must("edit", "show", *AT)
+
+
+def test_a_replacement_that_finds_nothing_says_so() -> None:
+    found = must("edit", "replace", *AT, "nowhere", "x", "--draft", "none")
+    assert found.out == ""
+    assert found.err == "Nothing was found to replace in the draft none of shop; nothing was changed.\n"
+    head = must("edit", "put", *AT, "--source", "/a", "--target", "/x").out
+    found = must("edit", "replace", *AT, "nowhere", "x")
+    assert (found.out, "Nothing was found" in found.err) == (head, True)
+    assert must("edit", "replace", *AT, "nowhere", "x", "--json").json["head"] == head.strip()
+
+
+def test_choices_of_a_missing_option_are_in_one_line() -> None:
+    assert "Missing option '--take'. Choose from: draft, release\n" in call("edit", "resolve", *AT).err
 
 
 def test_replacing_is_tried_first_and_refused_where_a_rule_would_be_wrong() -> None:

@@ -105,6 +105,17 @@ def test_a_user_publishes_within_their_grants(store: Store) -> None:
     assert publishes[0].published_by.startswith("Kim <user-")
 
 
+def test_a_user_rolls_back_within_their_grants(store: Store) -> None:
+    must("publish", *PLACE)
+    outcome = call("rollback", *PLACE, "1", "--as", "eve")
+    assert (outcome.code, outcome.out, published(store)) == (2, "", ["/a", "/b", "/p.txt"])
+    assert "The user eve does not hold project:publish in sample/sale" in outcome.err
+    must("rollback", *PLACE, "1", "--as-draft", "--as", "eve")
+    must("rollback", *PLACE, "1", "--as", "kim")
+    publishes, _ = store.history("sample", "sale", 0, 1)
+    assert (published(store), publishes[0].published_by.startswith("Kim <user-")) == ([], True)
+
+
 def test_an_override_in_the_name_of_a_user_takes_the_user_s_grant(store: Store, data: Path) -> None:
     store.change_project("sample", "sale", {"review": "required"}, GRACE)
     outcome = call("publish", *PLACE, "--as", "kim", "--override", "It burns")
@@ -119,8 +130,9 @@ def test_an_override_in_the_name_of_a_user_takes_the_user_s_grant(store: Store, 
     ]
 
 
-def test_an_override_without_a_reason_is_wrong_use(store: Store, data: Path) -> None:
-    outcome = call("publish", *PLACE, "--override", " - ")
+@pytest.mark.parametrize("reason", [" - ", " ", ""])
+def test_an_override_without_a_reason_is_wrong_use(store: Store, data: Path, reason: str) -> None:
+    outcome = call("publish", *PLACE, "--override", reason)
     assert (outcome.code, published(store), overrides(data)) == (2, [], [])
     assert "says why" in outcome.err
 

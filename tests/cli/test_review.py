@@ -98,6 +98,7 @@ def test_four_eyes_hold_at_the_command_line() -> None:
         (("--approve", "--reject", "--as", "kim"), 2, "one thing at a time"),
         (("--comment", "", "--as", "kim"), 2, "must not be empty"),
         (("--comment", "x", "--note", "y", "--as", "kim"), 2, "leave --note out"),
+        (("--note", "y", "--as", "kim"), 2, "--note says why with --request"),
         (("--comment", "x", "--source", "/c", "--as", "kim"), 2, "no such redirect"),
         (("--approve", "--source", "/a", "--as", "kim"), 2, "only with --comment"),
         (("--approve", "--note", "x" * 5001, "--as", "kim"), 2, "at most 5000"),
