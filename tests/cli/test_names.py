@@ -70,4 +70,4 @@ def test_the_history_of_a_rule_says_who_wrote_it_and_why() -> None:
     (row,) = must("log", *AT, "--source", "/a").out.splitlines()[1:]
     assert "Kim" in row
     assert "Robin" in row
-    assert row.endswith("Because")
+    assert row.endswith("Because (approval overridden: Alone)")

@@ -12,7 +12,7 @@ from content.vocabulary import Kind
 from gitstore.changes import changes_between
 from gitstore.drafts import DraftName
 from gitstore.edits import Delete
-from gitstore.errors import Busy, Conflicts, Invalid, LostRace, NothingToPublish, StoreError
+from gitstore.errors import Busy, Conflicts, Invalid, LostRace, NotFound, NothingToPublish, StoreError
 from gitstore.importing import ImportOptions
 from gitstore.layout import RELEASE_REF
 from gitstore.numbering import read_index
@@ -231,7 +231,8 @@ def _edit(place: Place, chance: random.Random) -> None:
 def _remove(place: Place, chance: random.Random) -> None:
     name = chance.choice(_NAMES)
     if _there(place) and name in place.targets():
-        place.save(Delete(Kind.REDIRECTS, redirect(name).id))
+        with suppress(NotFound):  # agents have it, and a push that is wrong does not
+            place.save(Delete(Kind.REDIRECTS, redirect(name).id))
         _publish(place)
 
 
