@@ -11,12 +11,15 @@ import json
 import socket
 import struct
 import termios
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from email.utils import formatdate
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
-from gunicorn.asgi import protocol  # type: ignore[import-untyped]  # gunicorn has no types
+from gunicorn.asgi.protocol import ASGIProtocol
 
 from api.express import Told
 
@@ -43,7 +46,7 @@ _SENTENCES: dict[int, tuple[str, str]] = {
 _OTHER = ("refused", "The request is refused.")
 
 
-class Connection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has no types
+class Connection(ASGIProtocol):
     """A connection that ends when its client is too slow."""
 
     _deadline: asyncio.TimerHandle | None = None
@@ -123,7 +126,7 @@ class Connection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has n
         """Send an answer, and wait while the client takes no more; one that has sent several requests waits its turn."""
         answer = told.answer
         last = b"connection: close\r\n\r\n" if closes else b"\r\n"
-        head = b"".join((answer.head, told.line, *_own_lines(), last))
+        head = b"".join((answer.head, told.line, _date_line(int(time.time())), last))
         if answer.size <= _SMALL:
             self._safe_write(b"".join((head, *answer.reply.body)))
         elif answer.size <= _ONE_PIECE:
@@ -191,9 +194,10 @@ class Connection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunicorn has n
         self._safe_write(refusal(status, tuple(extra_headers)))
 
 
-def _own_lines() -> tuple[bytes, bytes]:
-    """The lines that gunicorn adds to every answer; it renews the date once a second."""
-    return protocol._CACHED_SERVER_HEADER, protocol._get_cached_date_header()  # noqa: SLF001 - they have no other names
+@lru_cache(1)
+def _date_line(second: int) -> bytes:
+    """The header of a second since 1970, made once for all answers in it."""
+    return f"date: {formatdate(second, usegmt=True)}\r\n".encode()
 
 
 def refusal(status: int, headers: Sequence[tuple[str, str]] = ()) -> bytes:

@@ -9,6 +9,7 @@ from falcon.asgi import Request, Response
 
 from api import logs
 from api.errors import not_found
+from api.replies import STANDING
 from api.tally import UNKNOWN_ROUTE, Tally, method_label
 
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -40,7 +41,8 @@ class Edge:
     async def process_response(self, req: Request, resp: Response, _resource: object, _succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
         """Set the headers of every answer; nobody stores one whose responder does not say that they may."""
         resp.set_header("X-Request-Id", req.context.request_id)
-        resp.set_header("X-Content-Type-Options", "nosniff")
+        for name, value in STANDING:
+            resp.set_header(name, value)
         if resp.get_header("Cache-Control") is None:
             resp.set_header("Cache-Control", "no-store")
         seconds = time.perf_counter() - req.context.begun

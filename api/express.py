@@ -16,7 +16,7 @@ from api import logs
 from api.compression import Compressed, accepts_gzip
 from api.identity.directory import Directory, Pass
 from api.parameters import DEFAULT_LIMIT, Window
-from api.replies import Asked, Reply, State, is_known, list_reply, needs_compression, version_reply
+from api.replies import STANDING, Asked, Reply, State, is_known, list_reply, needs_compression, version_reply
 from api.tally import Tally
 from content.vocabulary import Kind
 from gitstore.live import Live, LiveNamespace, LiveProject
@@ -169,8 +169,8 @@ class _Plain(NamedTuple):
 
 
 def _head_of(reply: Reply) -> bytes:
-    own = (("x-content-type-options", "nosniff"), ("content-length", str(reply.size)))
-    headers = (*reply.headers, *(own if reply.status != _NOT_MODIFIED else own[:1]))
+    size = () if reply.status == _NOT_MODIFIED else (("content-length", str(reply.size)),)
+    headers = (*reply.headers, *STANDING, *size)
     lines = [
         f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
         *(f"{name}: {value}" for name, value in headers),

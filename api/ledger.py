@@ -80,7 +80,7 @@ class Ledger:
 
     def _names(self) -> list[str]:
         with suppress(FileNotFoundError):
-            return [name for name in os.listdir(self._directory) if name[:1].isdigit()]  # noqa: PTH208 - names alone
+            return [path.name for path in self._directory.iterdir() if path.name[:1].isdigit()]
         return []
 
     def _read(self, name: str) -> dict[str, Any]:

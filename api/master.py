@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any
 
-from gunicorn.arbiter import Arbiter  # type: ignore[import-untyped]  # gunicorn has no types
+from gunicorn.arbiter import Arbiter
 
 from api import logs
 from api.ledger import DIRECTORY, Ledger
@@ -21,7 +21,7 @@ _STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _log = logs.logger("server")
 
 
-class Master(Arbiter):  # type: ignore[misc]  # gunicorn has no types
+class Master(Arbiter):
     """gunicorn's arbiter, which would stop the old workers of a reload as soon as the new ones are forked."""
 
     def manage_workers(self) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from api import logs
 from api.background import in_thread, jobs
 from api.ledger import Ledger, Page, Totals, page_name
+from api.routine import Routine
 from api.tally import Counts, Tally
 
 INTERVAL = 1.0
@@ -25,7 +26,7 @@ class Meter:
         self._name = page_name()
         self._levels: dict[str, Callable[[], int]] = {OPEN_JOBS: lambda: jobs.open}
         self._writing = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
+        self._routine = Routine(self._run)
         self._failing = False
 
     def show(self, name: str, level: Callable[[], int]) -> None:
@@ -34,13 +35,11 @@ class Meter:
 
     async def start(self) -> None:
         """Begin to write once a second."""
-        self._task = asyncio.create_task(self._run())
+        self._routine.begin()
 
     async def stop(self) -> None:
         """End, with everything written."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._routine.end()
         await self._try()
 
     async def read(self) -> Totals:

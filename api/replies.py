@@ -16,6 +16,8 @@ from gitstore.release import Release
 
 Headers = tuple[tuple[str, str], ...]
 
+STANDING: Headers = (("x-content-type-options", "nosniff"), ("server", "waypost"))
+"""What every answer bears."""
 REVALIDATE = "private, no-cache"
 IMMUTABLE = "private, max-age=31536000, immutable"
 _JSON = "application/json"

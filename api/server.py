@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from gunicorn import glogging  # type: ignore[import-untyped]  # gunicorn has no types
-from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]  # gunicorn has no types
+from gunicorn import glogging
+from gunicorn.app.base import BaseApplication
 
 from api import logs
 from api.app import Service
@@ -36,7 +36,7 @@ LONGEST_FIELD = 8190
 _log = logs.logger("server")
 
 
-class ServerLog(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
+class ServerLog(glogging.Logger):
     """gunicorn's messages, as lines of our log."""
 
     def setup(self, cfg: Any) -> None:
@@ -51,7 +51,7 @@ class ServerLog(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
         logs.configure(cfg.loglevel)
 
 
-class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+class Server(BaseApplication):
     """A gunicorn application; `make` builds the ASGI application in each worker, after the fork."""
 
     def __init__(self, settings: Settings, make: Callable[[], Service]) -> None:

@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from api import logs
 from api.background import WorkerLost, aside
+from api.routine import Routine
 from gitstore.errors import StoreError
 from gitstore.store import Store
 
@@ -25,17 +26,15 @@ class Standby:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._task: asyncio.Task[None] | None = None
+        self._routine = Routine(self._run)
 
     async def start(self) -> None:
         """Begin, in a moment."""
-        self._task = asyncio.create_task(self._run())
+        self._routine.begin()
 
     async def stop(self) -> None:
         """End."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._routine.end()
 
     async def _run(self) -> None:
         await asyncio.sleep(_AFTER_SECONDS)

@@ -10,6 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 
+from api.routine import Routine
 from api.served import Served
 from gitstore.errors import StoreError
 from gitstore.live import LiveNamespace
@@ -27,19 +28,17 @@ class Waiting:
         self._served = served
         self._waiters: dict[str, dict[str, dict[asyncio.Future[None], str]]] = defaultdict(dict)
         """By namespace and project, who waits, each with the version that they know."""
-        self._task: asyncio.Task[None] | None = None
+        self._routine = Routine(self._look)
         self._ending = False
         served.listen(self.tell)
 
     async def start(self) -> None:
         """Begin to look at the refs that are waited for."""
-        self._task = asyncio.create_task(self._look())
+        self._routine.begin()
 
     async def stop(self) -> None:
         """End."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._routine.end()
         self.release()
 
     def release(self) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from watchfiles import Change, awatch
 
 from api import logs
+from api.routine import Routine
 from api.served import Served
 from gitstore.errors import StoreError
 from gitstore.layout import RELEASE_REF
@@ -29,18 +30,16 @@ class Watcher:
     def __init__(self, store: Store, served: Served) -> None:
         self._store = store
         self._served = served
-        self._task: asyncio.Task[None] | None = None
+        self._routine = Routine(self._run)
 
     async def start(self) -> None:
         """Begin to watch."""
         self._store.directory.repositories.mkdir(parents=True, exist_ok=True)
-        self._task = asyncio.create_task(self._run())
+        self._routine.begin()
 
     async def stop(self) -> None:
         """End."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._routine.end()
 
     async def _run(self) -> None:
         while True:

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, ClassVar
 
 import uvloop
-from gunicorn.workers import gasgi  # type: ignore[import-untyped]  # gunicorn has no types
+from gunicorn.workers import gasgi
 
 from api.connection import Connection
 from api.settings import Settings
@@ -25,7 +25,7 @@ class Loop(uvloop.Loop):
         return await super().create_server(*args, **{"backlog": BACKLOG, **kwargs})
 
 
-class Worker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
+class Worker(gasgi.ASGIWorker):
     """gunicorn's asgi worker, with our connections, and an end that fails no request."""
 
     settings: ClassVar[Settings]

@@ -9,6 +9,7 @@ from api import logs
 from api.background import in_thread
 from api.identity.directory import Directory
 from api.identity.login import Logins
+from api.routine import Routine
 from api.state import tokens
 from api.state.heartbeats import Heartbeats
 from gitstore.errors import StoreError
@@ -27,7 +28,7 @@ class Upkeep:
         self._heartbeats = heartbeats
         self._logins = logins
         self._swept_at: float | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._routine = Routine(self._run)
 
     async def start(self) -> None:
         """Read the directory, and begin; while the database is away, whoever needs it is told so."""
@@ -35,13 +36,11 @@ class Upkeep:
             await in_thread(self._directory.reload)
         except (StoreError, OSError) as ex:
             _log.warning("directory_not_read", error=str(ex))
-        self._task = asyncio.create_task(self._run())
+        self._routine.begin()
 
     async def stop(self) -> None:
         """End, with everything written."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._routine.end()
         await in_thread(self.round)
 
     def round(self) -> None:

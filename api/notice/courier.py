@@ -17,6 +17,7 @@ from api.background import in_thread
 from api.notice.holders import Verdict
 from api.notice.sender import Answer, Sender
 from api.notice.signature import signed_headers
+from api.routine import Routine
 from api.state import deliveries
 from api.state.database import Database
 from api.state.deliveries import Attempt, Claimed, Outcome, Status
@@ -90,7 +91,7 @@ class Courier:
         self._judge = judge
         self._under_way: dict[asyncio.Task[None], int] = {}
         self._wake = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._routine = Routine(self._run)
         self._ending = False
         self.count: Callable[[str], None] = lambda _outcome: None
         """Told how each attempt ended: `delivered`, `again` or `failed`."""
@@ -99,7 +100,7 @@ class Courier:
         """Begin to deliver."""
         loop = asyncio.get_running_loop()
         self._outbox.database.told.listen(lambda: loop.call_soon_threadsafe(self._wake.set))
-        self._task = asyncio.create_task(self._run())
+        self._routine.begin()
 
     def release(self) -> None:
         """Claim nothing any more: the worker shall end."""
@@ -108,9 +109,7 @@ class Courier:
     async def stop(self) -> None:
         """End; what is under way has a moment to come to its end, and is else sent again by another worker."""
         self.release()
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._routine.end()
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=_PARTING_SECONDS)
         for task in self._under_way:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from api import logs
 from api.background import in_thread
 from api.notice.teller import Teller
+from api.routine import Routine
 from api.served import Served
 from api.state.deliveries import has_delivery_before, remove_deliveries_before
 from api.state.events import has_event_before, remove_events_before
@@ -37,19 +38,17 @@ class Herald:
         self._begun = False
         self._started_at = time.monotonic()
         self._cleaned_at = 0.0
-        self._task: asyncio.Task[None] | None = None
+        self._routine = Routine(self._run)
         served.listen(self._note)
 
     async def start(self) -> None:
         """Begin."""
         self._started_at = time.monotonic()
-        self._task = asyncio.create_task(self._run())
+        self._routine.begin()
 
     async def stop(self) -> None:
         """End."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await self._routine.end()
 
     def _note(self, namespace: str, _before: LiveNamespace | None, _after: LiveNamespace) -> None:
         self._moved.add(namespace)

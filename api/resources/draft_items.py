@@ -1,5 +1,6 @@
 """The single records of a draft: listed, added, replaced, changed, removed; each edit is one commit."""
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -23,6 +24,7 @@ from gitstore.edits import Delete, Put
 from gitstore.listing import SORTS, Item, Query, Span
 from gitstore.store import Store
 
+_TAG = re.compile('"([^"]+)"')
 _TYPES = {Kind.REDIRECTS: RedirectType, Kind.PAGES: PageType}
 
 
@@ -142,6 +144,7 @@ def _if_match(req: Request) -> str:
     header = req.get_header("If-Match", default="*").strip()
     if header == "*":
         return ""
-    if header.startswith('"') and header.endswith('"') and header.count('"') == 2 and len(header) > 2:  # noqa: PLR2004 - one quoted tag
-        return header.strip('"')
+    tag = _TAG.fullmatch(header)
+    if tag:
+        return tag.group(1)
     raise ApiError(400, "bad_header", 'If-Match takes one etag as it was given, such as "0123456789abcdef".')

@@ -1,6 +1,7 @@
 """What agents read: the version of a project and its published lists, straight from the memory map."""
 
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 
 from falcon.asgi import Request, Response
 
@@ -101,7 +102,7 @@ def write_reply(resp: Response, reply: Reply) -> None:
     resp.status = reply.status
     for name, value in reply.headers:
         resp.set_header(name, value)
-    if reply.status == 200:  # noqa: PLR2004 - the one status with a body
+    if reply.status == HTTPStatus.OK:  # the one status with a body
         resp.content_length = reply.size
         resp.stream = _stream(reply)
 

@@ -1,6 +1,5 @@
 """Webhooks carry only what those may read who answer for them, and show what was sent to nobody else."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,31 +8,18 @@ from api.identity.grants import Grant
 from api.identity.principal import OPERATOR
 from api.identity.tokens import Issued
 from tests.e2e.caller import Caller
-from tests.e2e.hooks import PATIENCE, SETTINGS, deliveries, detail, hook, path, settled, told
-from tests.e2e.receiver import Receiver, in_turn, receiving
-from tests.e2e.world import Place, World, world_of
-from tests.service import WAYPOST, running, wait_until
+from tests.e2e.hooks import PATIENCE, deliveries, detail, hook, path, settled, told
+from tests.e2e.receiver import Receiver, in_turn
+from tests.e2e.world import Place, World
+from tests.service import wait_until
 
 MAKING = (("namespace", "read"), ("namespace", "write"))
 READING = (("project", "read"), ("agent", "read"))
 
 
-@pytest.fixture(scope="module")
-def hooked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    data = tmp_path_factory.mktemp("hooked") / "data"
-    with running(WAYPOST, data, SETTINGS) as service, world_of(service) as world:
-        yield world
-
-
 @pytest.fixture
 def shop(hooked: World) -> Place:
     return told(hooked.place())
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as found:
-        yield found
 
 
 def holder(place: Place, *permissions: tuple[str, str], project: str = "*") -> Place:

@@ -8,7 +8,6 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +21,9 @@ from tests.e2e.world import Place, World, world_of
 from tests.service import WAYPOST, running, wait_until
 
 
-@pytest.fixture(scope="module")
-def hooked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service that may send to loopback, and tries again at once."""
-    data = tmp_path_factory.mktemp("hooked") / "data"
-    with running(WAYPOST, data, SETTINGS) as service, world_of(service) as world:
-        yield world
-
-
 @pytest.fixture
 def shop(hooked: World) -> Place:
     return told(hooked.place())
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as found:
-        yield found
 
 
 def is_signed(message: Message, secret: str) -> bool:
