@@ -1,4 +1,4 @@
-# Waypost: `make run` tries it, `make test` proves it. Everything they need is set up by them.
+# Waypost. `make run` serves a sample; `make test` runs the tests. Each target sets up its own requirements.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,9 +6,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint format bench wheel lock clean
+.PHONY: help run test check lint format docs bench mutants wheel lock clean
 
-help:  ## Show what there is to make
+help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in ./data
@@ -17,26 +17,34 @@ run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in .
 test: $(VENV)/dev.done tools  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
-check: lint  ## Check style, types and import directions
+check: lint  ## Check style, types, import directions, words and generated documents
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.docs.words
+	@$(BIN)/python -m tests.docs.generate --check
 
 lint: $(VENV)/dev.done
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-format: $(VENV)/dev.done  ## Put the code in its layout
+format: $(VENV)/dev.done  ## Format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(VENV)/dev.done  ## Measure, and print ratios
+docs: $(VENV)/dev.done  ## Write the generated parts of the documents
+	@$(BIN)/python -m tests.docs.generate
+
+bench: $(VENV)/dev.done  ## Run the benchmarks, and print ratios
 	@.ci/install-tools wrk nginx
 	@$(BIN)/python -m bench
+
+mutants: $(VENV)/dev.done  ## Change the code, and list the changes that no test notices
+	@nice -n 10 $(BIN)/python -m tests.mutants --most $(or $(MOST),25) --minutes $(or $(MINUTES),90) $(MODULES)
 
 wheel: $(VENV)/dev.done  ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 
-lock: $(VENV)/dev.done  ## Resolve the dependencies anew
+lock: $(VENV)/dev.done  ## Resolve the dependencies again
 	@$(PIP) install pip-tools
 	@.ci/lock $(BIN)
 
@@ -52,7 +60,7 @@ $(VENV)/made:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# --no-deps --no-build-isolation: nothing but what the lock file names is ever fetched.
+# --no-deps --no-build-isolation: pip downloads only the packages in the lock file.
 $(VENV)/run.done: $(VENV)/made requirements.lock pyproject.toml
 	@echo "Setting up the environment in $(VENV) …"
 	@$(PIP) install --require-hashes -r requirements.lock
@@ -60,6 +68,6 @@ $(VENV)/run.done: $(VENV)/made requirements.lock pyproject.toml
 	@touch $@
 
 $(VENV)/dev.done: $(VENV)/run.done requirements-dev.lock
-	@echo "Setting up what the tests need …"
+	@echo "Setting up the tests …"
 	@$(PIP) install --require-hashes -r requirements-dev.lock
 	@touch $@

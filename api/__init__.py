@@ -1,1 +1,1 @@
-"""The HTTP service: a Falcon ASGI application, identity, permissions and agents."""
+"""The HTTP service: a Falcon ASGI application with authentication, permissions and agents."""

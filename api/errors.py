@@ -1,12 +1,12 @@
-"""Why a request is refused, and the one JSON shape that every refusal has."""
+"""API errors: exceptions with an HTTP status and an error code, and the JSON body that they share."""
 
 from collections.abc import Mapping, Sequence
 
-from content.problem import Problem
+from content.records.problem import Problem
 
 
 class ApiError(Exception):
-    """One answer other than success: HTTP status, stable code, a sentence, problems, headers."""
+    """An error response: HTTP status, stable code, message, problems and headers."""
 
     def __init__(
         self,
@@ -24,49 +24,49 @@ class ApiError(Exception):
         self.headers = dict(headers or {})
         self.details: dict[str, object] = {}
 
-    def beside(self, **details: object) -> "ApiError":
-        """The same answer with further fields beside `error` and `message`, such as the conflicts of a publish."""
+    def with_details(self, **details: object) -> "ApiError":
+        """Add fields beside `error` and `message`, such as the conflicts of a publish; return the error itself."""
         self.details.update(details)
         return self
 
     def wire(self) -> dict[str, object]:
-        """The JSON body: `error`, `message`, and `problems` or other fields where there are any."""
+        """Return the JSON body: `error`, `message`, and `problems` or other fields if there are any."""
         problems = {"problems": [problem.wire() for problem in self.problems]} if self.problems else {}
         return {"error": self.code, "message": self.message, **problems, **self.details}
 
 
 class Unauthenticated(ApiError):
-    """There is no token, or none that holds: 401. The message never says which part of a token is wrong."""
+    """401: the token is missing, invalid or expired. The message never says which part of a token is invalid."""
 
-    def __init__(self, message: str = "The token is not valid, or not any more.", code: str = "invalid_token") -> None:
+    def __init__(self, message: str = "The token is invalid or expired.", code: str = "invalid_token") -> None:
         challenge = f'Bearer realm="waypost", error="{code}"' if code == "invalid_token" else 'Bearer realm="waypost"'
         super().__init__(401, code, message, headers={"WWW-Authenticate": challenge})
 
 
 class Forbidden(ApiError):
-    """The caller is known and may not do this: 403, in the same words whether or not the thing exists."""
+    """403: the caller lacks a permission. The message is the same whether or not the resource exists."""
 
     def __init__(self, message: str = "Your permissions do not cover this.", code: str = "forbidden") -> None:
         super().__init__(403, code, message)
 
 
 class Unavailable(ApiError):
-    """Something this needs is away for the moment: 503; `retry_after` in seconds."""
+    """503: a dependency is temporarily unavailable; `retry_after` in seconds."""
 
     def __init__(self, message: str, code: str = "unavailable", retry_after: int = 1) -> None:
         super().__init__(503, code, message, headers={"Retry-After": str(retry_after)})
 
 
 def not_found(message: str) -> ApiError:
-    """404: what was named does not exist."""
+    """Create a 404 error: the resource does not exist."""
     return ApiError(404, "not_found", message)
 
 
 def bad_request(message: str, code: str = "bad_request") -> ApiError:
-    """400: the question itself is malformed."""
+    """Create a 400 error: the request is malformed."""
     return ApiError(400, code, message)
 
 
 def invalid(message: str, problems: Sequence[Problem], code: str = "invalid_body") -> ApiError:
-    """422: the question is well-formed and its content is wrong, as the problems say."""
+    """Create a 422 error: the request is well-formed, but its content is invalid; `problems` lists the details."""
     return ApiError(422, code, message, problems)

@@ -1,4 +1,4 @@
-"""The log: one JSON object a line on standard error, with request ids and without secrets."""
+"""Logging: one JSON object per line on standard error, with request ids and without secrets."""
 
 import logging
 import re
@@ -24,7 +24,7 @@ _SECRET_KEYS = frozenset(
         "token",
     }
 )
-# An API token, a webhook's secret, a JWT (also one that was cut short), and the credentials of a Basic or Bearer header.
+# An API token, a webhook's secret, a JWT (also a truncated one), and the credentials of a Basic or Bearer header.
 _SECRET_TEXT = re.compile(
     r"svc_[0-9A-Za-z]{20,}|whsec_[0-9A-Za-z+/=]{20,}|eyJ[0-9A-Za-z_-]{5,}(?:\.[0-9A-Za-z_=-]*){0,4}"
     r"|(?<=[Bb]earer )\S+|(?<=[Bb]asic )\S+"
@@ -32,15 +32,15 @@ _SECRET_TEXT = re.compile(
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """The one handler of ours, told apart from those of others so that it is replaced and not added twice."""
+    """The handler of this module, recognized by its type, so that `configure` replaces it and adds no second one."""
 
 
+# Libraries with info messages that do not help an operator.
 _CHATTY = ("alembic", "watchfiles")
-"""Libraries whose ordinary messages tell an operator nothing."""
 
 
 def configure(level: str, stream: TextIO | None = None) -> None:
-    """Send this process's events, and those of every library, to a stream (standard error) from `level` upwards."""
+    """Send the events of this process and of every library to a stream (standard error), from `level` upwards."""
     least = logging.getLevelNamesMapping()[level.upper()]
     shared = _shared_processors()
     structlog.configure(
@@ -58,39 +58,39 @@ def configure(level: str, stream: TextIO | None = None) -> None:
 
 
 def logger(name: str) -> FilteringBoundLogger:
-    """A logger of the service; `name` says which part of it speaks."""
+    """Return the logger of a component of the service."""
     return cast("FilteringBoundLogger", structlog.get_logger(f"waypost.{name}"))
 
 
-def tells_all() -> bool:
-    """Tell whether events at debug are written: what a hot path asks before it puts one together."""
+def is_debug_enabled() -> bool:
+    """Return whether debug events are written; a hot path checks this before it builds one."""
     return logging.root.level <= logging.DEBUG
 
 
 def request_id(req: Request) -> str:
-    """The id that the answer and the log lines of a request carry; `-` before it has one."""
+    """Return the id that a request's response and log lines carry; `-` before it is assigned."""
     return cast("str", getattr(req.context, "request_id", "-"))
 
 
 def request_fields(req: Request) -> dict[str, str]:
-    """What a log line says of a request; never its query, which may hold secrets."""
+    """Return the fields of a request for a log line; never its query, since it may hold secrets."""
     principal = getattr(req.context, "principal", None)
     caller = {"principal": str(principal.name)} if principal is not None else {}
     return {"request_id": request_id(req), "method": req.method, "path": req.path, **caller}
 
 
 def scrub(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """A processor that takes secrets out of an event: whole values by key, tokens in any text."""
-    return {key: REMOVED if key.lower() in _SECRET_KEYS else _scrubbed(value) for key, value in event.items()}
+    """Remove secrets from an event: whole values by key, tokens in any text. This is a structlog processor."""
+    return {key: REMOVED if key.lower() in _SECRET_KEYS else _scrub_value(value) for key, value in event.items()}
 
 
-def _scrubbed(value: Any) -> Any:
+def _scrub_value(value: Any) -> Any:
     if isinstance(value, str):
         return _SECRET_TEXT.sub(REMOVED, value)
     if isinstance(value, dict):
-        return {key: REMOVED if str(key).lower() in _SECRET_KEYS else _scrubbed(part) for key, part in value.items()}
+        return {key: REMOVED if str(key).lower() in _SECRET_KEYS else _scrub_value(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_scrubbed(part) for part in value]
+        return [_scrub_value(part) for part in value]
     return value
 
 
@@ -103,7 +103,9 @@ def _shared_processors() -> list[Processor]:
 
 
 def _formatter(shared: list[Processor]) -> logging.Formatter:
-    """One formatter for our events and for those of libraries, so that no line escapes the scrubbing."""
+    """Return one formatter for the service's events and for those of libraries, so that every line is scrubbed."""
+    # Records of libraries do not pass structlog's own processors; `foreign_pre_chain` gives them the same fields. See
+    # https://www.structlog.org/en/stable/standard-library.html#rendering-using-structlog-based-formatters-within-logging
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared,
         processors=[

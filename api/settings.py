@@ -1,4 +1,4 @@
-"""Every setting of the service in one frozen record: an option, else WAYPOST_… , else waypost.toml, else a default."""
+"""The settings of the service in one frozen record; each from an option, WAYPOST_…, waypost.toml or its default."""
 
 import re
 import tomllib
@@ -12,20 +12,20 @@ ENVIRONMENT_PREFIX = "WAYPOST_"
 LARGEST_PORT = 65535
 
 
-class SettingRefused(ValueError):
-    """A setting that the service cannot start with; the message names its source and what is allowed."""
+class InvalidSetting(ValueError):
+    """An invalid setting; the message names its source and the allowed values."""
 
 
-class Form(NamedTuple):
-    """How a setting is written: `parse` raises ValueError, `allowed` says what it takes, `about` what it does."""
+class SettingFormat(NamedTuple):
+    """The format of a setting: `parse` raises ValueError, `allowed` describes the valid values, `about` the effect."""
 
     parse: Callable[[str], object]
     allowed: str
     about: str
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """A parser of whole numbers within bounds, in ASCII digits."""
+def integer(least: int, most: int) -> Callable[[str], int]:
+    """Return a parser of whole numbers within bounds, in ASCII digits."""
 
     def parse(text: str) -> int:
         if not re.fullmatch("[0-9]{1,12}", text) or not least <= int(text) <= most:
@@ -35,8 +35,8 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     return parse
 
 
-def word(*words: str) -> Callable[[str], str]:
-    """A parser of one of the words, without regard to case."""
+def choice(*words: str) -> Callable[[str], str]:
+    """Return a parser of one of the words, ignoring case."""
 
     def parse(text: str) -> str:
         if text.lower() not in words:
@@ -47,19 +47,19 @@ def word(*words: str) -> Callable[[str], str]:
 
 
 def directory(text: str) -> Path:
-    """A path; never empty."""
+    """Parse a path; never empty."""
     if not text.strip():
         raise ValueError(text)
     return Path(text)
 
 
 def flag(text: str) -> bool:
-    """`true` or `false`."""
-    return word("true", "false")(text) == "true"
+    """Parse `true` or `false`."""
+    return choice("true", "false")(text) == "true"
 
 
 def address(text: str) -> str:
-    """`host:port`, `[v6]:port` or `unix:/path`."""
+    """Parse `host:port`, `[v6]:port` or `unix:/path`."""
     if not re.fullmatch(r"unix:/.+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]*):[0-9]{1,5}", text):
         raise ValueError(text)
     if not text.startswith("unix:") and int(text.rpartition(":")[2]) > LARGEST_PORT:
@@ -68,14 +68,14 @@ def address(text: str) -> str:
 
 
 def origin(text: str) -> str:
-    """An http or https origin, without a path; empty where none is set."""
+    """Parse an http or https origin without a path, or an empty text for none."""
     if text and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+/?", text):
         raise ValueError(text)
     return text.rstrip("/")
 
 
 def addresses(text: str) -> tuple[str, ...]:
-    """Addresses or networks, separated by commas; empty for none."""
+    """Parse addresses or networks, separated by commas; empty for none."""
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     for part in found:
         ip_network(part)
@@ -83,129 +83,142 @@ def addresses(text: str) -> tuple[str, ...]:
 
 
 def delays(text: str) -> tuple[int, ...]:
-    """Up to 20 whole numbers of seconds, separated by commas."""
-    found = tuple(whole(0, DAY)(part.strip()) for part in text.split(","))
-    if len(found) > MOST_DELAYS:
+    """Parse up to 20 whole numbers of seconds, separated by commas."""
+    found = tuple(integer(0, DAY)(part.strip()) for part in text.split(","))
+    if len(found) > MAX_DELAYS:
         raise ValueError(text)
     return found
 
 
-def _form(parse: Callable[[str], object], allowed: str, about: str) -> dict[str, Form]:
-    return {"form": Form(parse, allowed, about)}
+def _format(parse: Callable[[str], object], allowed: str, about: str) -> dict[str, SettingFormat]:
+    return {"form": SettingFormat(parse, allowed, about)}
 
 
-def _seconds(least: int, most: int, about: str) -> dict[str, Form]:
-    return _form(whole(least, most), f"seconds from {least} to {most:,}", about)
+def _seconds(least: int, most: int, about: str) -> dict[str, SettingFormat]:
+    return _format(integer(least, most), f"seconds from {least} to {most:,}", about)
 
 
-def _bytes(about: str) -> dict[str, Form]:
-    return _form(whole(1024, 2**40), "bytes from 1024 upwards", about)
+def _bytes(about: str) -> dict[str, SettingFormat]:
+    return _format(integer(1024, 2**40), "bytes from 1024 upwards", about)
 
 
 HOUR = 60 * 60
 DAY = 24 * HOUR
 MIB = 1024 * 1024
-MOST_DELAYS = 20
+MAX_DELAYS = 20
 
-_DATA = _form(directory, "a directory", "where repositories, the database and keys are")
-_BIND = _form(address, "host:port, [address]:port or unix:/path", "the address that is served")
-_WORKERS = _form(whole(1, 256), "a number from 1 to 256", "worker processes")
-_PUBLIC_URL = _form(origin, "an http or https origin such as https://waypost.example", "the origin that clients see")
-_DATABASE = _form(str, "a database URL, or nothing for SQLite in the data directory", "where users and tokens are")
-_HIDE_USERS = _form(flag, "true or false", "answer an unknown account in the words of a wrong password")
-_ATTEMPTS = whole(1, 1_000_000), "a number from 1 to 1,000,000"
-_LOGIN_ATTEMPTS = _form(*_ATTEMPTS, "logins that may fail in five minutes from one address, and for one account")
-_LOGIN_ATTEMPTS_TOTAL = _form(*_ATTEMPTS, "logins that may fail in five minutes in all")
-_CONNECTIONS = _form(whole(10, 1_000_000), "a number from 10 to 1,000,000", "connections that one worker holds")
-_PROXIES = _form(
-    addresses, "addresses or networks, separated by commas", "proxies whose X-Forwarded-… headers are believed"
+_DATA = _format(directory, "a directory", "the directory of repositories, database and keys")
+_BIND = _format(address, "host:port, [address]:port or unix:/path", "the address to listen on")
+_WORKERS = _format(integer(1, 256), "a number from 1 to 256", "the number of worker processes")
+_PUBLIC_URL = _format(
+    origin,
+    "an http or https origin such as https://waypost.example",
+    "the public origin of the service, as clients see it",
 )
-_WEBHOOK_NETWORKS = _form(
+_DATABASE = _format(
+    str, "a database URL, or nothing for SQLite in the data directory", "the database of users, tokens and other state"
+)
+_HIDE_USERS = _format(flag, "true or false", "give the same error for an unknown account as for a wrong password")
+_ATTEMPTS = integer(1, 1_000_000), "a number from 1 to 1,000,000"
+_LOGIN_ATTEMPTS = _format(*_ATTEMPTS, "failed logins allowed in five minutes from one address, and for one account")
+_LOGIN_ATTEMPTS_TOTAL = _format(*_ATTEMPTS, "failed logins allowed in five minutes in total")
+_CONNECTIONS = _format(
+    integer(10, 1_000_000), "a number from 10 to 1,000,000", "the maximum number of connections of one worker"
+)
+_PROXIES = _format(
+    addresses, "addresses or networks, separated by commas", "proxies whose X-Forwarded-… headers are trusted"
+)
+_WEBHOOK_NETWORKS = _format(
     addresses, "addresses or networks, separated by commas", "private networks that webhooks may be sent to"
 )
-_WEBHOOK_RETRIES = _form(
+_WEBHOOK_RETRIES = _format(
     delays,
     "up to 20 whole numbers of seconds, separated by commas",
-    "how long to wait before each further try of a webhook",
+    "the delay before each retry of a webhook",
 )
-_LOG_LEVEL = _form(
-    word("debug", "info", "warning", "error"),
+_LOG_LEVEL = _format(
+    choice("debug", "info", "warning", "error"),
     "debug, info, warning or error",
-    "the least severe event that is logged; debug tells of every request",
+    "the least severe level that is logged; debug logs every request",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an operator can set. Lifetimes and timeouts are in seconds, limits in bytes."""
+    """The settings of the service. Lifetimes and timeouts are in seconds, limits in bytes."""
 
     data: Path = field(default=Path("data"), metadata=_DATA)
     bind: str = field(default="127.0.0.1:8080", metadata=_BIND)
     workers: int = field(default=2, metadata=_WORKERS)
     public_url: str = field(default="", metadata=_PUBLIC_URL)
     database: str = field(default="", metadata=_DATABASE)
-    access_lifetime: int = field(default=900, metadata=_seconds(10, DAY, "how long an access token holds"))
+    access_lifetime: int = field(default=900, metadata=_seconds(10, DAY, "the lifetime of an access token"))
     refresh_idle_lifetime: int = field(
-        default=7 * DAY, metadata=_seconds(60, 365 * DAY, "how long a refresh token holds unused")
+        default=7 * DAY, metadata=_seconds(60, 365 * DAY, "the lifetime of an unused refresh token")
     )
     refresh_lifetime: int = field(
-        default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "how long a login holds however often it is refreshed")
+        default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "the lifetime of a login, however often it is refreshed")
     )
     hide_unknown_users: bool = field(default=False, metadata=_HIDE_USERS)
     login_attempts: int = field(default=10, metadata=_LOGIN_ATTEMPTS)
     login_attempts_total: int = field(default=1000, metadata=_LOGIN_ATTEMPTS_TOTAL)
     json_limit: int = field(default=MIB, metadata=_bytes("the largest JSON body"))
-    page_limit: int = field(default=8 * MIB, metadata=_bytes("the largest body of a call that carries a page"))
+    page_limit: int = field(default=8 * MIB, metadata=_bytes("the largest body of a request with a page"))
     import_limit: int = field(
         default=200 * MIB, metadata=_bytes("the largest import file, and the largest list of changes")
     )
     header_timeout: int = field(
-        default=10, metadata=_seconds(1, HOUR, "how long a client may take to send the headers of a request")
+        default=10, metadata=_seconds(1, HOUR, "the time allowed for a client to send the headers of a request")
     )
-    body_timeout: int = field(default=30, metadata=_seconds(1, HOUR, "how long a client may take to send a JSON body"))
+    body_timeout: int = field(
+        default=30, metadata=_seconds(1, HOUR, "the time allowed for a client to send a JSON body")
+    )
     write_timeout: int = field(
-        default=30, metadata=_seconds(1, HOUR, "how long a client may stop reading in the middle of an answer")
+        default=30,
+        metadata=_seconds(
+            1, HOUR, "the time after which a client that reads less than 512 bytes a second is disconnected"
+        ),
     )
-    keepalive: int = field(default=75, metadata=_seconds(0, HOUR, "how long a connection without a request stays open"))
+    keepalive: int = field(default=75, metadata=_seconds(0, HOUR, "the time for which an idle connection stays open"))
     graceful_timeout: int = field(
-        default=30, metadata=_seconds(1, HOUR, "how long requests may go on after a stop was asked for")
+        default=30, metadata=_seconds(1, HOUR, "the time allowed for running requests to finish at a stop")
     )
     connections: int = field(default=20_000, metadata=_CONNECTIONS)
     trusted_proxies: tuple[str, ...] = field(default=(), metadata=_PROXIES)
     agent_silent: int = field(
-        default=5 * 60, metadata=_seconds(2, DAY, "how long an agent may be unheard of before that is told")
+        default=5 * 60, metadata=_seconds(2, DAY, "the time without a heartbeat before an agent is reported silent")
     )
     event_lifetime: int = field(
-        default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "how long events and deliveries to webhooks are kept")
+        default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "the retention time of events and webhook deliveries")
     )
     webhook_networks: tuple[str, ...] = field(default=(), metadata=_WEBHOOK_NETWORKS)
     webhook_retries: tuple[int, ...] = field(
         default=(5, 60, 300, 1800, 2 * HOUR, 5 * HOUR, 8 * HOUR, 8 * HOUR), metadata=_WEBHOOK_RETRIES
     )
     webhook_timeout: int = field(
-        default=15, metadata=_seconds(1, 120, "how long a webhook's receiver may take to answer")
+        default=15, metadata=_seconds(1, 120, "the time allowed for a webhook's receiver to respond")
     )
     log_level: str = field(default="info", metadata=_LOG_LEVEL)
 
     @classmethod
     def read(cls, options: Mapping[str, object], env: Mapping[str, str], toml: Path | None = None) -> "Settings":
-        """The settings by option, environment and file, in that order; an option of None counts as not given.
+        """Return the settings from options, environment and file, in that order; an option of None counts as not given.
 
-        Raises SettingRefused for a value that is not allowed, an unknown option or key, or an unreadable file.
+        Raises InvalidSetting for a value that is not allowed, an unknown option or key, or an unreadable file.
         """
         file = _read_toml(toml) if toml is not None else {}
         _check_known(options, "option")
         _check_known(file, f"key of {toml}")
-        found = {name: _find(name, (options, env, file), toml) for name in FORMS}
+        found = {name: _find(name, (options, env, file), toml) for name in SETTING_FORMATS}
         return cls(**{name: value for name, value in found.items() if value is not None})
 
 
-FORMS: dict[str, Form] = {part.name: part.metadata["form"] for part in fields(Settings)}
-"""How each setting is written, by name; the names are those of the record's fields."""
+# By the names of the record's fields.
+SETTING_FORMATS: dict[str, SettingFormat] = {part.name: part.metadata["form"] for part in fields(Settings)}
 
 
 def environment_name(name: str) -> str:
-    """The environment variable of a setting: `WAYPOST_LOG_LEVEL` of `log_level`."""
+    """Return the environment variable of a setting: `WAYPOST_LOG_LEVEL` for `log_level`."""
     return ENVIRONMENT_PREFIX + name.upper()
 
 
@@ -219,18 +232,18 @@ def _find(
         (env.get(variable), f"environment variable {variable}"),
         (file.get(name), f"key '{name}' of {toml}"),
     )
-    return next((_parse(FORMS[name], value, source) for value, source in given if value is not None), None)
+    return next((_parse(SETTING_FORMATS[name], value, source) for value, source in given if value is not None), None)
 
 
-def _parse(form: Form, value: object, source: str) -> object:
+def _parse(form: SettingFormat, value: object, source: str) -> object:
     try:
         return form.parse(_text(value))
     except ValueError as ex:
-        raise SettingRefused(f"The {source} is {value!r}; allowed: {form.allowed}.") from ex
+        raise InvalidSetting(f"The {source} is {value!r}; allowed: {form.allowed}.") from ex
 
 
 def _text(value: object) -> str:
-    """A value as it would be written in the environment, so that one parser serves all sources."""
+    """Return a value as it is written in the environment, so that one parser serves all sources."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
@@ -242,8 +255,8 @@ def _text(value: object) -> str:
 
 def _check_known(given: Mapping[str, object], what: str) -> None:
     for name in given:
-        if name not in FORMS:
-            raise SettingRefused(f"There is no setting '{name}' ({what}); there are: {', '.join(FORMS)}.")
+        if name not in SETTING_FORMATS:
+            raise InvalidSetting(f"Unknown setting '{name}' ({what}). Use one of: {', '.join(SETTING_FORMATS)}.")
 
 
 def _read_toml(path: Path) -> dict[str, object]:
@@ -252,4 +265,4 @@ def _read_toml(path: Path) -> dict[str, object]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as ex:
-        raise SettingRefused(f"The settings file {path} cannot be read: {ex}.") from ex
+        raise InvalidSetting(f"The settings file {path} cannot be read: {ex}.") from ex

@@ -1,1 +1,1 @@
-"""Benchmarks: `make bench`, or `python -m bench NAME` for one group of rows. They measure; the tests prove."""
+"""Benchmarks: `make bench`, or `python -m bench NAME` for one group of figures."""

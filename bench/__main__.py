@@ -1,6 +1,6 @@
-"""`python -m bench [NAME…] [--quick]`: measure, and print what was reached.
+"""The benchmarks: `python -m bench [NAME…] [--quick]` measures, and prints the figures.
 
-Everything runs on the loopback address of this machine, in a folder that goes at the end.
+Everything runs on the loopback address of this machine, in a temporary folder.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from bench import (
+    call_paths,
     histories,
     keeping,
     listings,
@@ -38,18 +39,19 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "rollback": rollbacks.measure,
     "waits": waiting.measure,
     "disk": keeping.measure,
+    "call_paths": call_paths.measure,
 }
 
 
 def main() -> None:
-    """Measure the groups that are named, or all."""
+    """Measure the named groups, or all."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure Waypost on this machine.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(GROUPS)}; all if none is named")
-    parser.add_argument("--quick", action="store_true", help="measure shorter and repeat less")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(GROUPS)}; default: all")
+    parser.add_argument("--quick", action="store_true", help="shorter measurements and fewer repetitions")
     given = parser.parse_args()
     unknown = [name for name in given.names if name not in GROUPS]
     if unknown:
-        parser.error(f"there is no group {unknown[0]!r}; there are {', '.join(GROUPS)}")
+        parser.error(f"unknown group {unknown[0]!r}; choose from {', '.join(GROUPS)}")
     begun = time.monotonic()
     print(f"{machine.describe()}\n")
     with tempfile.TemporaryDirectory(prefix="waypost-bench-") as folder:
@@ -58,7 +60,7 @@ def main() -> None:
         print_head()
         for name in given.names or GROUPS:
             print_figures(GROUPS[name](bench))
-    print(f"\ntaken in {time.monotonic() - begun:.0f} s{', quickly' if given.quick else ''}")
+    print(f"\nmeasured in {time.monotonic() - begun:.0f} s{', quick mode' if given.quick else ''}")
 
 
 if __name__ == "__main__":

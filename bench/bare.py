@@ -1,7 +1,7 @@
-"""The yardstick *bare*: a function that gives one constant answer, under the same gunicorn and options as the service.
+"""The yardstick *bare*: a function with one constant response, under the same gunicorn and options as the service.
 
-python -m bench.bare FILE [--hold], where FILE is what `dump_answer` wrote; settings by WAYPOST_… variables as for the
-service. With --hold the answer is held back until somebody asks for /go.
+python -m bench.bare FILE [--hold], where FILE comes from `dump_response`; settings by WAYPOST_… variables as for the
+service. With --hold, responses wait until a request for /go.
 """
 
 import asyncio
@@ -11,46 +11,45 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from api.app import Service
-from api.server import serve
+from api.app.app import Application
+from api.server.server import serve
 from api.settings import Settings
 
 
-class Answer(NamedTuple):
-    """A whole answer: status, headers and body."""
+class RecordedResponse(NamedTuple):
+    """A complete response: status, headers and body."""
 
     status: int
     headers: list[tuple[str, str]]
     body: bytes
 
 
-def dump_answer(answer: Answer, path: Path) -> None:
-    """Write an answer for `load_answer`."""
+def dump_response(answer: RecordedResponse, path: Path) -> None:
+    """Write a response for `load_response`."""
     head = json.dumps({"status": answer.status, "headers": answer.headers})
     path.write_bytes(head.encode() + b"\n" + answer.body)
 
 
-def load_answer(path: Path) -> Answer:
-    """What `dump_answer` wrote."""
+def load_response(path: Path) -> RecordedResponse:
+    """Read the output of `dump_response`."""
     head, _, body = path.read_bytes().partition(b"\n")
     fields = json.loads(head)
-    return Answer(fields["status"], [(name, value) for name, value in fields["headers"]], body)
+    return RecordedResponse(fields["status"], [(name, value) for name, value in fields["headers"]], body)
 
 
-class Bare:
-    """The application: two messages, made beforehand."""
+class StaticApp:
+    """The application: two messages, prepared in advance."""
 
-    express = None
-    leaving = ()
-    """What our server calls when it ends: nothing waits here."""
+    fast_path = None
+    shutdown_hooks = ()  # the server calls them when it ends
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: RecordedResponse) -> None:
         headers = [(name.encode(), value.encode()) for name, value in answer.headers]
         self._start = {"type": "http.response.start", "status": answer.status, "headers": headers}
         self._body = {"type": "http.response.body", "body": answer.body}
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Give the answer, whatever is asked."""
+        """Send the response to every request."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
             return
@@ -58,15 +57,15 @@ class Bare:
         await send(self._body)
 
 
-class Holding(Bare):
-    """The same, but everybody waits until /go was asked for."""
+class HoldingApp(StaticApp):
+    """The same application, but all responses wait for a request for /go."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: RecordedResponse) -> None:
         super().__init__(answer)
         self._go = asyncio.Event()
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Wait, and give the answer."""
+        """Wait, and send the response."""
         if scope["type"] == "http":
             if scope["path"] == "/go":
                 self._go.set()
@@ -81,6 +80,6 @@ async def _live(receive: Any, send: Any) -> None:
 
 
 if __name__ == "__main__":
-    given = load_answer(Path(sys.argv[1]))
-    kind = Holding if "--hold" in sys.argv[2:] else Bare
-    serve(Settings.read({}, os.environ), lambda: cast("Service", kind(given)))
+    given = load_response(Path(sys.argv[1]))
+    kind = HoldingApp if "--hold" in sys.argv[2:] else StaticApp
+    serve(Settings.read({}, os.environ), lambda: cast(Application, kind(given)))

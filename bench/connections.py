@@ -1,4 +1,4 @@
-"""Connections to each worker of a service: which one a connection belongs to is read from /proc."""
+"""Connections to each worker of a service; the worker of a connection is read from /proc."""
 
 from collections.abc import Mapping
 from http.client import HTTPConnection
@@ -6,14 +6,14 @@ from pathlib import Path
 
 from tests.service import Service
 
-_MOST_TRIES = 200
+_MAX_TRIES = 200
 
 
 def connect_all(service: Service) -> dict[int, HTTPConnection]:
-    """An open connection to each worker, by its process id."""
+    """Open a connection to each worker; return them by process id."""
     found: dict[int, HTTPConnection] = {}
     wanted = service.workers()
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         connection = HTTPConnection("127.0.0.1", service.port, timeout=30)
         ask(connection, "/health/ping", {})
         worker = _owner(connection.sock.getsockname()[1], service.port, wanted)
@@ -26,17 +26,17 @@ def connect_all(service: Service) -> dict[int, HTTPConnection]:
 
 
 def ask(connection: HTTPConnection, path: str, headers: Mapping[str, str]) -> bytes:
-    """The body of an answer that must be a good one."""
+    """Return the body of a response; raise AssertionError for an error."""
     connection.request("GET", path, headers=dict(headers))
     response = connection.getresponse()
     body = response.read()
     if response.status >= 400:
-        raise AssertionError(f"{path} answered {response.status}: {body[:500]!r}")
+        raise AssertionError(f"{path} returned {response.status}: {body[:500]!r}")
     return body
 
 
 def _owner(client: int, server: int, workers: set[int]) -> int:
-    """The worker that holds the server's end of a connection between two ports of the loopback address."""
+    """Return the worker at the server's end of a connection between two ports of the loopback address."""
     target = f"socket:[{_inode(server, client)}]"
     return next(worker for worker in workers if target in _open_files(worker))
 

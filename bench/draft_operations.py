@@ -1,4 +1,4 @@
-"""What the operations on a draft of 100,000 redirects cost: replace, review view, revert and resolve, in seconds.
+"""The times of operations on a draft of 100,000 redirects: replace, review view, revert and resolve, in seconds.
 
 python -m bench.draft_operations [RULES]
 """
@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from content.record import Redirect
-from content.replacement import Replacement
-from content.vocabulary import Kind, RedirectStatus, RedirectType
-from gitstore.choices import Choice
-from gitstore.drafts import DraftName
-from gitstore.edits import Put
-from gitstore.lock import hold
-from gitstore.project_file import ProjectFile
-from gitstore.publishing import PublishOrder
-from gitstore.replacement_plan import ReplaceOrder
-from gitstore.repository import Author
-from gitstore.resolving import ResolveOrder
-from gitstore.reverting import RevertOrder
-from gitstore.store import Store
+from content.changes.replacement import Replacement
+from content.records.record import Redirect
+from content.records.vocabulary import Kind, RedirectStatus, RedirectType
+from gitstore.drafts.drafts import DraftName
+from gitstore.drafts.edits import Put
+from gitstore.drafts.replacement_plan import ReplaceRequest
+from gitstore.drafts.reverting import RevertRequest
+from gitstore.git.lock import hold
+from gitstore.git.repository import Author
+from gitstore.merge.choices import Choice
+from gitstore.merge.resolving import ResolveRequest
+from gitstore.publish.publishing import PublishRequest
+from gitstore.store.store import Store
+from gitstore.yamlfiles.project_file import ProjectFile
 
 ADA = Author("Ada", "ada@shop.example")
 MAIN, OTHER = DraftName("shop", "main"), DraftName("shop", "other")
@@ -35,31 +35,33 @@ def main(rules: int) -> None:
     """Print a line for each operation."""
     with tempfile.TemporaryDirectory() as folder:
         store = Store(Path(folder) / "data")
-        store.create_namespace("acme", "", ADA)
-        store.create_project("acme", "shop", ProjectFile(), ADA)
-        _timed("put all", lambda: store.edit("acme", MAIN, [_put(n, "/new") for n in range(rules)], ADA))
-        store.publish("acme", PublishOrder(MAIN, ADA))
+        store.namespaces.create("acme", "", ADA)
+        store.projects.create("acme", "shop", ProjectFile(), ADA)
+        _print_time("put all", lambda: store.drafts.edit("acme", MAIN, [_put(n, "/new") for n in range(rules)], ADA))
+        store.publishes.publish("acme", PublishRequest(MAIN, ADA))
         _measure(store)
 
 
 def _measure(store: Store) -> None:
-    every = ReplaceOrder(MAIN, Replacement("/new/", "/newer/"), frozenset({"target"}))
-    _timed("preview of replacing in every rule", lambda: store.preview_replacement("acme", every, 0, 100))
-    regex = ReplaceOrder(MAIN, Replacement("^/new/(.*)$", "/$1", regex=True), frozenset({"target", "source"}))
-    _timed("the same with a regular expression", lambda: store.preview_replacement("acme", regex, 0, 100))
-    with _others(store.directory.namespace("acme").repository):
-        _timed("replacing in every rule", lambda: store.replace_all("acme", every, ADA))
-    store.discard("acme", MAIN)
-    store.edit("acme", MAIN, [_put(n, "/mine") for n in range(CHANGED)], ADA)
-    _timed("review view", lambda: store.view_draft("acme", MAIN, list(Kind), 0, 100))
-    store.edit("acme", OTHER, [_put(n, "/theirs") for n in range(CHANGED)], ADA)
-    store.publish("acme", PublishOrder(OTHER, ADA))
-    found = store.report("acme", MAIN).conflicts
+    every = ReplaceRequest(MAIN, Replacement("/new/", "/newer/"), frozenset({"target"}))
+    _print_time("preview of replacing in every rule", lambda: store.drafts.preview_replacement("acme", every, 0, 100))
+    regex = ReplaceRequest(MAIN, Replacement("^/new/(.*)$", "/$1", regex=True), frozenset({"target", "source"}))
+    _print_time("the same with a regular expression", lambda: store.drafts.preview_replacement("acme", regex, 0, 100))
+    with _concurrent_writer(store.directory.namespace("acme").repository):
+        _print_time("replacing in every rule", lambda: store.drafts.replace("acme", every, ADA))
+    store.drafts.discard("acme", MAIN)
+    store.drafts.edit("acme", MAIN, [_put(n, "/mine") for n in range(CHANGED)], ADA)
+    _print_time("review view", lambda: store.drafts.review_view("acme", MAIN, list(Kind), 0, 100))
+    store.drafts.edit("acme", OTHER, [_put(n, "/theirs") for n in range(CHANGED)], ADA)
+    store.publishes.publish("acme", PublishRequest(OTHER, ADA))
+    found = store.drafts.report("acme", MAIN).conflicts
     choices = [Choice("redirect", str(each["id"]), "target", "draft") for each in found]
-    _timed("settling half of the conflicts", lambda: store.resolve("acme", ResolveOrder(MAIN, choices[::2], ADA)))
-    _timed("settling the rest", lambda: store.resolve("acme", ResolveOrder(MAIN, choices[1::2], ADA)))
+    _print_time(
+        "resolving half of the conflicts", lambda: store.drafts.resolve("acme", ResolveRequest(MAIN, choices[::2], ADA))
+    )
+    _print_time("resolving the rest", lambda: store.drafts.resolve("acme", ResolveRequest(MAIN, choices[1::2], ADA)))
     ids = frozenset(_redirect(n, "").id for n in range(CHANGED))
-    _timed("reverting 10,000 changes", lambda: store.revert("acme", RevertOrder(MAIN, ids, ADA)))
+    _print_time("reverting 10,000 changes", lambda: store.drafts.revert("acme", RevertRequest(MAIN, ids, ADA)))
 
 
 def _put(number: int, target: str) -> Put:
@@ -71,8 +73,8 @@ def _redirect(number: int, target: str) -> Redirect:
 
 
 @contextmanager
-def _others(repository: Path) -> Iterator[None]:
-    """Print how long another writer of the namespace waited at most for what is done inside."""
+def _concurrent_writer(repository: Path) -> Iterator[None]:
+    """Print the longest wait of another writer of the namespace during the block."""
     waits, ended = [0.0], threading.Event()
 
     def write() -> None:
@@ -88,10 +90,10 @@ def _others(repository: Path) -> Iterator[None]:
     finally:
         ended.set()
         other.join()
-    print(f"{'  of which others waited at most':45} {max(waits):7.2f} s")
+    print(f"{'  longest wait of other writers':45} {max(waits):7.2f} s")
 
 
-def _timed(name: str, work: Callable[[], object]) -> None:
+def _print_time(name: str, work: Callable[[], object]) -> None:
     begun = time.perf_counter()
     work()
     print(f"{name:45} {time.perf_counter() - begun:7.2f} s")

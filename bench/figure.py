@@ -1,4 +1,4 @@
-"""A measured figure beside the figure to reach, and how both are printed."""
+"""Measured figures with their targets, and their printed form."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,47 +8,47 @@ CENTS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class Target:
     """A bound: `sign` is `>=` or `<=`."""
 
     sign: str
     bound: float
 
-    def holds(self, value: float) -> bool:
-        """Tell whether the value keeps to the bound."""
+    def is_met(self, value: float) -> bool:
+        """Tell whether the value is within the bound."""
         return value >= self.bound if self.sign == ">=" else value <= self.bound
 
 
-def at_least(bound: float) -> Reach:
-    """A lower bound."""
-    return Reach(">=", bound)
+def at_least(bound: float) -> Target:
+    """Return a lower bound."""
+    return Target(">=", bound)
 
 
-def at_most(bound: float) -> Reach:
-    """An upper bound."""
-    return Reach("<=", bound)
+def at_most(bound: float) -> Target:
+    """Return an upper bound."""
+    return Target("<=", bound)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One row: what was measured, the value in its unit, what to reach (None: only told), and what it comes from."""
+    """One row: label, value and unit, target (None: only reported), and details of the measurement."""
 
-    what: str
+    label: str
     value: float
     unit: str
-    reach: Reach | None = None
+    target: Target | None = None
     detail: str = ""
 
     def row(self) -> str:
-        """The row of a Markdown table."""
-        bound = f"{self.reach.sign} {number(self.reach.bound)}" if self.reach else ""
-        verdict = "" if self.reach is None else "yes" if self.reach.holds(self.value) else "**no**"
-        return f"| {self.what} | {number(self.value)} {self.unit} | {bound} | {verdict} | {self.detail} |"
+        """Return the row of a Markdown table."""
+        bound = f"{self.target.sign} {number(self.target.bound)}" if self.target else ""
+        verdict = "" if self.target is None else "yes" if self.target.is_met(self.value) else "**no**"
+        return f"| {self.label} | {number(self.value)} {self.unit} | {bound} | {verdict} | {self.detail} |"
 
 
 def print_head() -> None:
-    """Begin the table."""
-    print("| what | measured | reach | reached | from |\n|---|---|---|---|---|", flush=True)
+    """Print the head of the table."""
+    print("| figure | measured | target | met | details |\n|---|---|---|---|---|", flush=True)
 
 
 def print_figures(figures: Iterable[Figure]) -> None:
@@ -58,10 +58,10 @@ def print_figures(figures: Iterable[Figure]) -> None:
 
 
 def number(value: float) -> str:
-    """A figure with three significant digits, or whole with thousands separated."""
+    """Format a number with three significant digits, or as an integer with thousands separators."""
     return f"{value:,.0f}" if abs(value) >= CENTS else f"{value:.3g}"
 
 
 def percentile(values: Iterable[float], percent: int) -> float:
-    """The value that `percent` of the values do not exceed."""
+    """Return the value that `percent` of the values do not exceed."""
     return quantiles(values, n=CENTS, method="inclusive")[percent - 1]

@@ -1,4 +1,4 @@
-"""A long history: its pages, one publish, the life of one rule."""
+"""A long history: its pages, one publish, the history of one rule."""
 
 import subprocess
 import time
@@ -9,66 +9,68 @@ import httpx
 
 from bench.figure import Figure, at_most
 from bench.workbench import AUTHOR, NAMESPACE, Site, Workbench, make_token, scope
-from content.record import Redirect
-from content.vocabulary import RedirectStatus, RedirectType
-from gitstore.project_file import ProjectFile
-from gitstore.store import Store
+from content.records.record import Redirect
+from content.records.vocabulary import RedirectStatus, RedirectType
+from gitstore.store.store import Store
+from gitstore.yamlfiles.project_file import ProjectFile
 
 LONG = "long"
 PUBLISHES = 10_000
 _RULES = 20
 _PAGE = 500
 _REPEAT = 7
-_TO_REACH = at_most(100)
+_TARGET = at_most(100)
 _ALWAYS = "/always"
 
 
 def measure(bench: Workbench) -> Iterator[Figure]:
-    """The rows."""
+    """Yield the figures."""
     data = bench.new_folder("history")
     data.mkdir()
     store = Store(data)
-    store.create_namespace(NAMESPACE, "", AUTHOR)
-    store.create_project(NAMESPACE, LONG, ProjectFile(), AUTHOR)
+    store.namespaces.create(NAMESPACE, "", AUTHOR)
+    store.projects.create(NAMESPACE, LONG, ProjectFile(), AUTHOR)
     _write_history(store)
     yield Figure(
-        f"numbering {PUBLISHES:,} publishes that came by one push", _taken(lambda: store.warm(NAMESPACE)), "ms"
+        f"numbering {PUBLISHES:,} publishes from one push",
+        _elapsed_ms(lambda: store.releases.compile(NAMESPACE)),
+        "ms",
     )
     site = Site(data, (), "", make_token(data, "admin"))
     with site.serving() as service, service.as_token(site.admin) as client:
-        client.get(f"{scope(LONG)}/diff?from=1&to=2").raise_for_status()  # its own process is there from now on
+        client.get(f"{scope(LONG)}/diff?from=1&to=2").raise_for_status()  # starts the process for diffs
         for name, start in (("newest", 0), ("from the middle", PUBLISHES // 2), ("oldest", PUBLISHES - _PAGE)):
-            yield from _asked(client, f"history, {_PAGE} {name} of {PUBLISHES:,}", f"history?offset={start}")
-        taken = _taken(lambda: _until_read(client))
-        yield Figure("the first question for a life, all is read from Git", taken, "ms", None, "in tries of 10 s")
-        yield from _asked(client, "one publish with what it changed", f"history/{PUBLISHES // 2}")
-        yield from _asked(
-            client, f"life of a rule that all {PUBLISHES:,} changed, {_PAGE} of them", f"history?source={_ALWAYS}"
+            yield from _measure_get(client, f"history, {_PAGE} {name} of {PUBLISHES:,}", f"history?offset={start}")
+        elapsed = _elapsed_ms(lambda: _until_read(client))
+        yield Figure("first history of a rule, read from Git", elapsed, "ms", None, "in requests of 10 s")
+        yield from _measure_get(client, "one publish with its changes", f"history/{PUBLISHES // 2}")
+        yield from _measure_get(
+            client, f"history of a rule that all {PUBLISHES:,} changed, {_PAGE} of them", f"history?source={_ALWAYS}"
         )
-        yield from _asked(client, f"life of a rule that one in {_RULES} changed", "history?source=/rule/7")
-        yield from _asked(client, "life of a rule that never was", "history?source=/none")
+        yield from _measure_get(client, f"history of a rule that one in {_RULES} changed", "history?source=/rule/7")
+        yield from _measure_get(client, "history of an unknown rule", "history?source=/none")
 
 
 def _until_read(client: httpx.Client) -> None:
-    """Ask until the history is read."""
+    """Repeat the request until the history is read."""
     while client.get(f"{scope(LONG)}/history?source={_ALWAYS}").status_code == httpx.codes.SERVICE_UNAVAILABLE:
         time.sleep(0.1)
 
 
-def _asked(client: httpx.Client, what: str, tail: str) -> Iterator[Figure]:
-    """How long an answer takes, the first one apart: it writes down what is then at hand."""
-    taken = [_taken(lambda: client.get(f"{scope(LONG)}/{tail}").raise_for_status()) for _ in range(_REPEAT)]
-    yield Figure(what, median(taken[1:]), "ms", _TO_REACH, f"median of {_REPEAT - 1}; the first {taken[0]:,.0f} ms")
+def _measure_get(client: httpx.Client, label: str, tail: str) -> Iterator[Figure]:
+    """Measure the responses to a request; the first one is separate, because it fills the caches."""
+    elapsed = [_elapsed_ms(lambda: client.get(f"{scope(LONG)}/{tail}").raise_for_status()) for _ in range(_REPEAT)]
+    yield Figure(label, median(elapsed[1:]), "ms", _TARGET, f"median of {_REPEAT - 1}; the first {elapsed[0]:,.0f} ms")
 
 
-def _taken(work: Callable[[], object]) -> float:
+def _elapsed_ms(work: Callable[[], object]) -> float:
     begun = time.perf_counter()
     work()
     return 1000 * (time.perf_counter() - begun)
 
 
 def _write_history(store: Store) -> None:
-    """Publishes as the service would make them, a merge each, written by C git in one go."""
+    """Write publishes like those of the service, a merge each, with one run of C git."""
     repository = store.directory.namespace(NAMESPACE).repository
     stream = b"".join(_commits(PUBLISHES - 1))
     command = ["git", "-C", str(repository), "fast-import", "--quiet"]

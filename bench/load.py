@@ -1,4 +1,4 @@
-"""Load by wrk, over connections that are kept open."""
+"""Load from wrk, over persistent connections."""
 
 import json
 import os
@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SCRIPT = Path(__file__).with_name("wrk.lua")
-_LONGEST = 120
-"""Seconds after which a load that is ended by hand ends by itself."""
+_LONGEST = 120  # seconds after which a load ends that was not ended by its caller
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What wrk counted; latencies in microseconds: the median, that of the slowest 1% at its least, and the worst."""
+    """The counts of wrk; latencies in microseconds: the median, the 99th percentile (`slow`), and the maximum."""
 
     requests: int
     bytes: int
@@ -28,7 +27,7 @@ class Load:
 
     @property
     def rate(self) -> float:
-        """Answers a second."""
+        """Responses a second."""
         return self.requests / self.microseconds * 1e6
 
     @property
@@ -37,15 +36,15 @@ class Load:
         return self.bytes / self.microseconds * 1e6
 
 
-def press(url: str, headers: Mapping[str, str], seconds: float, connections: int = 4) -> Load:
-    """As many requests as are answered, from one thread of wrk."""
+def run_load(url: str, headers: Mapping[str, str], seconds: float, connections: int = 4) -> Load:
+    """Send requests without a pause, from one thread of wrk."""
     command = _command(url, headers, f"{max(1, round(seconds))}s", connections)
     return _read(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
 
 
 @contextmanager
-def pacing(url: str, headers: Mapping[str, str], connections: int, pause: int) -> Iterator[Callable[[], Load]]:
-    """Requests from each connection, `pause` milliseconds after its last answer; the callable ends them."""
+def paced_load(url: str, headers: Mapping[str, str], connections: int, pause: int) -> Iterator[Callable[[], Load]]:
+    """Send requests on each connection, `pause` milliseconds after its last response; the callable ends the load."""
     environment = {**os.environ, "BENCH_PAUSE": str(pause)}
     command = _command(url, headers, f"{_LONGEST}s", connections)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)

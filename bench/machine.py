@@ -1,4 +1,4 @@
-"""The machine that the figures come from."""
+"""The machine of the figures."""
 
 import os
 import platform
@@ -10,12 +10,11 @@ from pathlib import Path
 from bench.yardsticks import nginx_program
 
 _PACKAGES = ("falcon", "gunicorn", "uvloop", "orjson", "google-re2", "PyYAML", "jsonschema")
-_GIB = 2**20
-"""KiB in a GiB."""
+_GIB = 2**20  # KiB in a GiB
 
 
 def describe() -> str:
-    """Processor, memory, versions, and how busy the machine is with other things."""
+    """Describe processor, memory, versions and the load average."""
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     return "\n".join(
         (

@@ -1,7 +1,7 @@
-"""The yardstick for `waypost validate`: the usual tools doing the same job.
+"""The yardstick for `waypost validate`: the usual tools for the same task.
 
 python -m bench.plain_validator FOLDER reads every redirects file below FOLDER with `yaml.CSafeLoader` and checks it with
-`jsonschema` against the same schema. Prints how many rules there were; exits with 1 where one is wrong.
+`jsonschema` against the same schema. It prints the number of rules, and exits with 1 if one is invalid.
 """
 
 import sys
@@ -16,18 +16,18 @@ from schemas.loader import documents, uri
 
 
 def validate_files(folder: Path) -> tuple[int, int]:
-    """How many rules the files hold, and how many violations of the schema."""
+    """Return the number of rules in the files, and the number of violations of the schema."""
     registry: Registry[Any] = Registry()
     resources: list[tuple[str, Resource[Any]]] = [
         (name, Resource.from_contents(document)) for name, document in documents()
     ]
     validator = Draft202012Validator({"$ref": uri("redirects")}, registry=registry.with_resources(resources))
-    count = wrong = 0
+    count = violations = 0
     for path in sorted(folder.rglob("redirects/*.yaml")):
         loaded = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
-        wrong += sum(1 for _ in validator.iter_errors(loaded))
+        violations += sum(1 for _ in validator.iter_errors(loaded))
         count += len(loaded["redirects"])
-    return count, wrong
+    return count, violations
 
 
 if __name__ == "__main__":

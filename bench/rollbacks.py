@@ -1,4 +1,4 @@
-"""Going back in a project of 100,000 rules, by the API: from the call until its answer."""
+"""Rollbacks in a project of 100,000 rules, by the API: the time from the call until its response."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -13,32 +13,31 @@ from bench.figure import Figure, at_most
 from bench.processes import processor_seconds
 from bench.rules import MANY, table
 from bench.workbench import AUTHOR, BIG, NAMESPACE, Site, Workbench, make_token, publish_rules, scope
-from content.names import DEFAULT_DRAFT
-from content.record import Redirect
-from content.tsv import read_rows
-from content.vocabulary import Kind
-from gitstore.drafts import DraftName
-from gitstore.edits import Put
-from gitstore.importing import ImportOptions
-from gitstore.publishing import PublishOrder
-from gitstore.release import release_path
-from gitstore.store import Store
-from tests.service import Service, children_of, wait_until
+from content.formats.tsv import read_rows
+from content.records.names import DEFAULT_DRAFT
+from content.records.record import Redirect
+from content.records.vocabulary import Kind
+from gitstore.compiled.release import release_path
+from gitstore.drafts.drafts import DraftName
+from gitstore.drafts.edits import Put
+from gitstore.drafts.importing import ImportOptions
+from gitstore.publish.publishing import PublishRequest
+from gitstore.store.store import Store
+from tests.service import Service, child_pids, wait_until
 
 _TURNS = 5
-_TO_REACH = at_most(300)
-_LIFE = at_most(100)
-_IMPORTING = 2.0
-"""Seconds."""
+_TARGET = at_most(300)
+_HISTORY_TARGET = at_most(100)
+_IMPORTING = 2.0  # seconds
 _NAME = DraftName(BIG, DEFAULT_DRAFT)
+# Publishes: without rules; with 100,000; with another target of one; with another target of each.
 _EMPTY, _FIRST, _ONE, _ALL = 1, 2, 3, 4
-"""Publishes: without rules; with 100,000; with another target of one; with another target of each."""
 
 
 class _Step(NamedTuple):
-    """Back to a publish, after its compiled files were cleaned away, or those of the parts too."""
+    """A rollback to a publish, after the removal of its compiled files, or of the segments too."""
 
-    what: str
+    label: str
     version: int
     cleaned: bool = False
     weeks_later: bool = False
@@ -47,48 +46,48 @@ class _Step(NamedTuple):
 _STEPS = (
     _Step("all differ", _FIRST),
     _Step("one differs", _ONE),
-    _Step("one differs, compiled file cleaned away", _FIRST, cleaned=True),
-    _Step("all differ, compiled file cleaned away", _ALL, cleaned=True),
-    _Step("all go", _EMPTY),
-    _Step("all come back, compiled file cleaned away", _ALL, cleaned=True),
+    _Step("one differs, compiled file removed", _FIRST, cleaned=True),
+    _Step("all differ, compiled file removed", _ALL, cleaned=True),
+    _Step("all are removed", _EMPTY),
+    _Step("all are restored, compiled file removed", _ALL, cleaned=True),
 )
 _FIRST_STEPS = (
     _Step("all differ, the first call after a start", _FIRST),
-    _Step("all differ, the first call after a start, compiled file and parts cleaned away", _ALL, weeks_later=True),
+    _Step("all differ, the first call after a start, compiled file and segments removed", _ALL, weeks_later=True),
 )
 
 
-class _Taken(NamedTuple):
-    """Milliseconds of a call, and of processor in all processes of the service."""
+class _Duration(NamedTuple):
+    """Milliseconds of a call, and of processor time in all processes of the service."""
 
     wall: float
     processor: float
 
 
 def measure(bench: Workbench) -> Iterator[Figure]:
-    """A row for each step: with a process that has read it all, then each as the first call after a start."""
+    """Yield a figure for each step: with filled caches, then each as the first call after a start."""
     data = bench.new_folder("back")
     data.mkdir()
     store = Store(data)
-    store.create_namespace(NAMESPACE, "", AUTHOR)
+    store.namespaces.create(NAMESPACE, "", AUTHOR)
     _publish_all(store, bench.plain.rules[:MANY])
     admin = make_token(data, "admin")
     site = Site(data, (), "", admin)
     with site.serving() as service, service.as_token(admin) as client:
         _roll_back(service, client, _FIRST)
         _roll_back(service, client, _ALL)
-        yield _life(client, bench.plain.rules[7].source)
-        turns = [[_step(service, client, store, step) for step in _STEPS] for _ in bench.turns(_TURNS, 25)]
-        yield from _figures(_STEPS, turns)
-    turns = [[_first(site, store, step) for step in _FIRST_STEPS] for _ in bench.turns(_TURNS, 60)]
-    yield from _figures(_FIRST_STEPS, turns)
+        yield _measure_history(client, bench.plain.rules[7].source)
+        rounds = [[_step(service, client, store, step) for step in _STEPS] for _ in bench.rounds(_TURNS, 25)]
+        yield from _figures(_STEPS, rounds)
+    rounds = [[_first(site, store, step) for step in _FIRST_STEPS] for _ in bench.rounds(_TURNS, 60)]
+    yield from _figures(_FIRST_STEPS, rounds)
 
 
-def _first(site: Site, store: Store, step: _Step) -> _Taken:
-    """A step as the first call after a start, once the worker has a process that stands by."""
+def _first(site: Site, store: Store, step: _Step) -> _Duration:
+    """Take a step as the first call after a start, once the worker has a prewarmed process."""
     with site.serving() as service, service.as_token(site.admin) as client:
         worker = next(iter(service.workers()))
-        wait_until(lambda: len(children_of(worker)) > 1, 30, "a process to stand by")
+        wait_until(lambda: len(child_pids(worker)) > 1, 30, "a prewarmed process")
         time.sleep(_IMPORTING)
         return _step(service, client, store, step)
 
@@ -96,55 +95,55 @@ def _first(site: Site, store: Store, step: _Step) -> _Taken:
 def _publish_all(store: Store, rules: Sequence[Redirect]) -> None:
     publish_rules(store, BIG, rules)
     one = rules[MANY // 2]
-    store.edit(NAMESPACE, _NAME, [Put(Kind.REDIRECTS, replace(one, target="/elsewhere"))], AUTHOR)
-    store.publish(NAMESPACE, PublishOrder(_NAME, AUTHOR))
+    store.drafts.edit(NAMESPACE, _NAME, [Put(Kind.REDIRECTS, replace(one, target="/elsewhere"))], AUTHOR)
+    store.publishes.publish(NAMESPACE, PublishRequest(_NAME, AUTHOR))
     others = table([replace(rule, target=f"{rule.target}?other") for rule in rules])
-    store.import_rows(NAMESPACE, _NAME, read_rows(others), ImportOptions(overwrite=True), AUTHOR)
-    store.publish(NAMESPACE, PublishOrder(_NAME, AUTHOR))
+    store.drafts.import_rows(NAMESPACE, _NAME, read_rows(others), ImportOptions(overwrite=True), AUTHOR)
+    store.publishes.publish(NAMESPACE, PublishRequest(_NAME, AUTHOR))
 
 
-def _step(service: Service, client: httpx.Client, store: Store, step: _Step) -> _Taken:
+def _step(service: Service, client: httpx.Client, store: Store, step: _Step) -> _Duration:
     paths = store.directory.namespace(NAMESPACE)
     if step.cleaned or step.weeks_later:
         _clean(paths.releases.glob("*"), store)
     if step.weeks_later:
-        _clean(paths.parts.glob("*/*"), store)
+        _clean(paths.segments.glob("*/*"), store)
     return _roll_back(service, client, step.version)
 
 
 def _clean(files: Iterator[Path], store: Store) -> None:
-    """Remove compiled files that are not served, as cleaning does after some more publishes or a week."""
-    paths, manifest = store.directory.namespace(NAMESPACE), store.manifest(NAMESPACE)
+    """Remove compiled files that are not served, as clean-up does after some more publishes or a week."""
+    paths, manifest = store.directory.namespace(NAMESPACE), store.releases.manifest(NAMESPACE)
     served = {release_path(paths.releases, entry.tree) for entry in manifest.projects.values() if entry.tree}
     for file in set(files) - served:
         file.unlink()
 
 
-def _roll_back(service: Service, client: httpx.Client, version: int) -> _Taken:
+def _roll_back(service: Service, client: httpx.Client, version: int) -> _Duration:
     used, begun = _processor(service), time.perf_counter()
     client.post(f"{scope(BIG)}/rollback", json={"version": version}).raise_for_status()
-    taken = time.perf_counter() - begun
-    return _Taken(1000 * taken, 1000 * (_processor(service) - used))
+    elapsed = time.perf_counter() - begun
+    return _Duration(1000 * elapsed, 1000 * (_processor(service) - used))
 
 
-def _life(client: httpx.Client, source: str) -> Figure:
-    taken = []
+def _measure_history(client: httpx.Client, source: str) -> Figure:
+    elapsed = []
     for _ in range(2):
         begun = time.perf_counter()
         client.get(f"{scope(BIG)}/history", params={"source": source}).raise_for_status()
-        taken.append(1000 * (time.perf_counter() - begun))
-    what = "life of a rule of 100,000 that changed, came and went with all"
-    return Figure(what, taken[1], "ms", _LIFE, f"the first {taken[0]:,.0f} ms")
+        elapsed.append(1000 * (time.perf_counter() - begun))
+    label = "history of a rule of 100,000, changed, removed and restored with all"
+    return Figure(label, elapsed[1], "ms", _HISTORY_TARGET, f"the first {elapsed[0]:,.0f} ms")
 
 
 def _processor(service: Service) -> float:
     workers = service.workers()
-    return sum(processor_seconds(pid) for worker in workers for pid in (worker, *children_of(worker)))
+    return sum(processor_seconds(pid) for worker in workers for pid in (worker, *child_pids(worker)))
 
 
-def _figures(steps: Sequence[_Step], turns: Sequence[Sequence[_Taken]]) -> Iterator[Figure]:
-    for step, taken in zip(steps, zip(*turns, strict=True), strict=True):
-        walls, processor = [each.wall for each in taken], median(each.processor for each in taken)
-        slowest = f"median of {len(taken)}, best {min(walls):.0f}, slowest {max(walls):.0f} ms"
+def _figures(steps: Sequence[_Step], rounds: Sequence[Sequence[_Duration]]) -> Iterator[Figure]:
+    for step, elapsed in zip(steps, zip(*rounds, strict=True), strict=True):
+        walls, processor = [each.wall for each in elapsed], median(each.processor for each in elapsed)
+        slowest = f"median of {len(elapsed)}, best {min(walls):.0f}, slowest {max(walls):.0f} ms"
         detail = f"{slowest}; processor {processor:.0f} ms"
-        yield Figure(f"rollback, 100,000 rules, {step.what}", median(walls), "ms", _TO_REACH, detail)
+        yield Figure(f"rollback, 100,000 rules, {step.label}", median(walls), "ms", _TARGET, detail)

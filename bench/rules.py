@@ -1,11 +1,11 @@
-"""Rules for the benchmarks: always the same ones, as long and as varied as those of real sites."""
+"""Rules for the benchmarks: always the same ones, with the length and variety of those of real sites."""
 
 from collections.abc import Sequence
 from itertools import cycle, islice
 
-from content.record import Redirect
-from content.tsv import write_rows
-from content.vocabulary import RedirectStatus, RedirectType
+from content.formats.tsv import write_rows
+from content.records.record import Redirect
+from content.records.vocabulary import RedirectStatus, RedirectType
 
 MANY = 100_000
 FEW = 1_000
@@ -27,8 +27,7 @@ _WORDS = (
     "team",
 )
 _HOSTS = tuple(f"{name}.shop.example" for name in ("www", "blog", "help", "press", "docs", "old", "jobs", "status"))
-_SHARE_WITH_HOST = 5
-"""Of the exact rules of a mixed project one in five names a host; of its patterns one in ten."""
+_SHARE_WITH_HOST = 5  # in a mixed project, one in five of the exact rules names a host, and one in ten of the patterns
 
 
 def _slug(number: int) -> str:
@@ -40,37 +39,37 @@ def _status(number: int) -> RedirectStatus:
 
 
 def path_rule(number: int) -> Redirect:
-    """An exact rule for a path."""
+    """Return an exact rule for a path."""
     source = f"/section-{number % 89:02d}/{_slug(number)}-{number:06d}"
     target = f"https://www.shop.example/new/{number:06d}/{_slug(number + 1)}"
     return Redirect(RedirectType.BASIC, source, target, _status(number))
 
 
 def host_rule(number: int) -> Redirect:
-    """An exact rule for a host and a path."""
+    """Return an exact rule for a host and a path."""
     rule = path_rule(number)
     return Redirect(RedirectType.BASIC_HOST, _HOSTS[number % len(_HOSTS)] + rule.source, rule.target, rule.status)
 
 
 def exact_rules(count: int) -> list[Redirect]:
-    """Exact rules for paths alone."""
+    """Return exact rules for paths."""
     return [path_rule(number) for number in range(count)]
 
 
 def mixed_rules(exact: int, patterns: int) -> list[Redirect]:
-    """Exact rules with and without a host, and patterns with and without one."""
+    """Return exact rules with and without a host, and patterns with and without one."""
     rules = [host_rule(number) if number % _SHARE_WITH_HOST == 0 else path_rule(number) for number in range(exact)]
     return [*rules, *(pattern_rule(number) for number in range(patterns))]
 
 
 def pattern_rule(number: int) -> Redirect:
-    """A rule with a pattern, of one of ten shapes."""
+    """Return a rule with a pattern, of one of ten shapes."""
     type_, source, target = _SHAPES[number % len(_SHAPES)]
     return Redirect(type_, source.format(n=number), target.format(n=number), _status(number))
 
 
 def pattern_url(number: int) -> str:
-    """A URL that `pattern_rule` of the number answers."""
+    """Return a URL that `pattern_rule` of the number answers."""
     return _URLS[number % len(_URLS)].format(n=number)
 
 
@@ -102,21 +101,21 @@ _URLS = (
 
 
 def exact_url(rule: Redirect) -> str:
-    """A URL that an exact rule answers."""
+    """Return a URL that an exact rule answers."""
     return f"https://{rule.source}" if rule.type.has_host else f"https://www.shop.example{rule.source}"
 
 
 def unknown_url(number: int) -> str:
-    """A URL that no rule answers, though it looks like those that some do."""
+    """Return a URL that no rule answers, but that resembles the sources of some rules."""
     return f"https://www.shop.example/section-{number % 89:02d}/{_slug(number)}-{number:06d}-unknown"
 
 
-def spread(rules: Sequence[Redirect], count: int) -> list[Redirect]:
+def sample_evenly(rules: Sequence[Redirect], count: int) -> list[Redirect]:
     """So many of the rules, from everywhere in the list, in no order that a cache would like."""
     stride = max(1, len(rules) * 618 // 1000) | 1
     return list(islice((rules[place * stride % len(rules)] for place in cycle(range(len(rules)))), count))
 
 
 def table(rules: Sequence[Redirect]) -> bytes:
-    """The rules as a file for the import."""
+    """Return the rules as a file for the import."""
     return b"".join(write_rows(rules))

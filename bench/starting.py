@@ -1,4 +1,4 @@
-"""The start of `waypost serve` on a large project with its compiled files there, and what a second worker costs."""
+"""The start of `waypost serve` on a large project with existing compiled files, and the memory of a second worker."""
 
 import os
 import subprocess
@@ -14,23 +14,23 @@ from bench.workbench import BIG, Site, Workbench, bearer, scope
 from bench.yardsticks import free_port
 from tests.service import ROOT, WAYPOST, stop
 
-_LATEST = 30.0
+_TIMEOUT_SECONDS = 30.0
 _STEP = 0.002
 
 
 def measure(bench: Workbench) -> Iterator[Figure]:
-    """The time until ready, and the memory of a worker beside another."""
+    """Yield the time until ready, and the memory of a second worker."""
     site = bench.mixed
     with site.serving():
-        pass  # whatever the first start makes is there now: keys, tables, compiled modules
-    starts = [start(site) for _ in bench.turns(7, 15)]
-    detail = f"best of {len(starts)}; the slowest {max(starts):.2f} s; importing alone {_import_seconds():.2f} s"
+        pass  # the first start creates keys, tables and compiled modules
+    starts = [start(site) for _ in bench.rounds(7, 15)]
+    detail = f"best of {len(starts)}; the slowest {max(starts):.2f} s; import of all modules {_import_seconds():.2f} s"
     yield Figure("start of waypost serve, 110,000 rules, until ready", min(starts), "s", at_most(1.5), detail)
     yield _memory(site)
 
 
 def start(site: Site) -> float:
-    """Seconds from the start of the process until /health/ready answers 200."""
+    """Return the seconds from the start of the process until /health/ready is 200."""
     port = free_port()
     settings = {"WAYPOST_DATA": str(site.data), "WAYPOST_BIND": f"127.0.0.1:{port}", "WAYPOST_WORKERS": "1"}
     begun = time.perf_counter()
@@ -39,8 +39,8 @@ def start(site: Site) -> float:
     )
     try:
         while not _is_ready(port):
-            if time.perf_counter() - begun > _LATEST or process.poll() is not None:
-                raise AssertionError("the service does not become ready")
+            if time.perf_counter() - begun > _TIMEOUT_SECONDS or process.poll() is not None:
+                raise AssertionError("The service does not become ready.")
             time.sleep(_STEP)
         return time.perf_counter() - begun
     finally:
@@ -48,7 +48,7 @@ def start(site: Site) -> float:
 
 
 def _is_ready(port: int) -> bool:
-    connection = HTTPConnection("127.0.0.1", port, timeout=_LATEST)
+    connection = HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_SECONDS)
     try:
         connection.request("GET", "/health/ready")
         return connection.getresponse().status == 200
@@ -59,14 +59,14 @@ def _is_ready(port: int) -> bool:
 
 
 def _import_seconds() -> float:
-    """What reading all modules takes by itself."""
+    """Return the seconds of importing all modules."""
     begun = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import cli.serve, cli.main"], cwd=ROOT, check=True)
+    subprocess.run([sys.executable, "-c", "import cli.server.serve, cli.main"], cwd=ROOT, check=True)
     return time.perf_counter() - begun
 
 
 def _memory(site: Site) -> Figure:
-    """Private memory of the larger of two workers after both served the lists: windows, and the whole."""
+    """Return the private memory of the larger of two workers after both served the lists, in windows and as a whole."""
     with site.serving(2) as service:
         connections = connect_all(service)
         before = {worker: private_megabytes(worker) for worker in connections}
@@ -74,7 +74,7 @@ def _memory(site: Site) -> Figure:
             _read_lists(connection, bearer(site.agent))
         after = {worker: private_megabytes(worker) for worker in service.workers()}
     most = max(after, key=lambda worker: after[worker])
-    detail = f"the larger of two; {before[most]:.0f} MB before it served; the other {min(after.values()):.1f} MB"
+    detail = f"the larger of two; {before[most]:.0f} MB before its first list; the other {min(after.values()):.1f} MB"
     return Figure("a second worker's private memory", after[most], "MB", at_most(60), detail)
 
 

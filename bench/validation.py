@@ -11,35 +11,35 @@ from typing import NamedTuple
 from bench.figure import Figure, at_least
 from bench.rules import MANY, PER_FILE, exact_rules
 from bench.workbench import Workbench
-from content.record import Redirect
-from content.vocabulary import Kind
-from gitstore.dump import Layout, new_file
+from content.records.record import Redirect
+from content.records.vocabulary import Kind
+from gitstore.yamlfiles.dump import Layout, new_file
 from tests.service import ROOT
 
 _TARGETS: tuple[tuple[Layout, str, float], ...] = (("block", "blocks", 4), ("flow", "one rule a line", 12))
 
 
-class Took(NamedTuple):
-    """What a program took, in seconds of the clock and of the processor."""
+class Duration(NamedTuple):
+    """The duration of a program, in seconds of the clock and of processor time."""
 
     clock: float
     processor: float
 
 
 def measure(bench: Workbench) -> Iterator[Figure]:
-    """A row for each layout."""
+    """Yield a figure for each layout."""
     for layout, name, bound in _TARGETS:
         folder = bench.new_folder(layout)
         write_files(folder, exact_rules(MANY), layout)
         ours, usual = [], []
-        for _ in bench.turns(2, 40):
+        for _ in bench.rounds(2, 40):
             ours += [_run("cli.main", "validate", str(folder)) for _ in range(2)]
             usual.append(_run("bench.plain_validator", str(folder)))
         yield _compare(name, min(ours), min(usual), bound)
 
 
 def write_files(folder: Path, rules: Sequence[Redirect], layout: Layout) -> None:
-    """A namespace's folder with one project of these rules."""
+    """Write a namespace's folder with one project of these rules."""
     lists = folder / "big" / "redirects"
     lists.mkdir(parents=True)
     (folder / "big" / "project.yaml").write_text("project:\n  title: Big\n", encoding="utf-8")
@@ -48,18 +48,18 @@ def write_files(folder: Path, rules: Sequence[Redirect], layout: Layout) -> None
         (lists / f"{start // PER_FILE:03d}.yaml").write_bytes(data)
 
 
-def _compare(name: str, ours: Took, usual: Took, bound: float) -> Figure:
+def _compare(name: str, ours: Duration, usual: Duration, bound: float) -> Figure:
     detail = (
         f"{ours.clock:.2f} s ({ours.processor:.2f} s of processor), "
         f"CSafeLoader + jsonschema {usual.clock:.2f} s ({usual.processor:.2f} s)"
     )
-    what = f"waypost validate of 100,000 rules, {name}"
-    return Figure(what, usual.clock / ours.clock, "times faster", at_least(bound), detail)
+    label = f"waypost validate of 100,000 rules, {name}"
+    return Figure(label, usual.clock / ours.clock, "times faster", at_least(bound), detail)
 
 
-def _run(*words: str) -> Took:
+def _run(*words: str) -> Duration:
     before, begun = os.times(), time.perf_counter()
     subprocess.run([sys.executable, "-m", *words], cwd=ROOT, check=True, capture_output=True)
     clock, after = time.perf_counter() - begun, os.times()
     used = after.children_user - before.children_user + after.children_system - before.children_system
-    return Took(clock, used)
+    return Duration(clock, used)

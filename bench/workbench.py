@@ -1,4 +1,4 @@
-"""What the groups share: a folder that goes at the end, projects made once, and services over them."""
+"""The workbench of the groups: a temporary folder, projects that are created once, and services on them."""
 
 import os
 import time
@@ -8,31 +8,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from api.identity.grants import BUILT_IN_ROLES
-from api.identity.principal import OPERATOR
-from api.identity.service import open_services
+from api.app.services import open_services
+from api.auth.grants import BUILT_IN_ROLES
+from api.auth.principal import OPERATOR
 from api.settings import Settings
 from bench import rules
-from content.names import DEFAULT_DRAFT
-from content.record import Redirect
-from content.tsv import read_rows
-from gitstore.drafts import DraftName
-from gitstore.importing import ImportOptions
-from gitstore.project_file import ProjectFile
-from gitstore.publishing import PublishOrder
-from gitstore.repository import Author
-from gitstore.store import Store
+from content.formats.tsv import read_rows
+from content.records.names import DEFAULT_DRAFT
+from content.records.record import Redirect
+from gitstore.drafts.drafts import DraftName
+from gitstore.drafts.importing import ImportOptions
+from gitstore.git.repository import Author
+from gitstore.publish.publishing import PublishRequest
+from gitstore.store.store import Store
+from gitstore.yamlfiles.project_file import ProjectFile
 from tests.service import WAYPOST, Service, running
 
 NAMESPACE = "bench"
 BIG = "big"
 SMALL = "small"
-_QUICKER = 3
+_QUICK_DIVISOR = 3
 AUTHOR = Author("Bench", "bench@shop.example")
 
 
 def scope(project: str) -> str:
-    """The path of a project in the API."""
+    """Return the path of a project in the API."""
     return f"/api/namespace/{NAMESPACE}/project/{project}"
 
 
@@ -47,34 +47,34 @@ class Site:
 
     @contextmanager
     def serving(self, workers: int = 1) -> Iterator[Service]:
-        """The service over this data."""
+        """Run the service on this data."""
         with running(WAYPOST, self.data, {"WAYPOST_WORKERS": str(workers)}) as service:
             yield service
 
 
 def bearer(token: str) -> dict[str, str]:
-    """The header that sends a token."""
+    """Return the header for a token."""
     return {"Authorization": f"Bearer {token}"}
 
 
 class Workbench:
-    """One run: `quick` measures shorter and repeats less, on the same projects."""
+    """One run; `quick` shortens the measurements, on the same projects."""
 
     def __init__(self, folder: Path, *, quick: bool) -> None:
         self.folder = folder
         self.quick = quick
         self._count = 0
 
-    def turns(self, most: int, seconds: float) -> Iterator[int]:
-        """Numbers from 0, for repeating what can be disturbed: `most` at most, and none begins after so many seconds."""
-        end = time.monotonic() + (seconds / _QUICKER if self.quick else seconds)
+    def rounds(self, most: int, seconds: float) -> Iterator[int]:
+        """Yield numbers from 0, for repetitions: `most` at most, and none after so many seconds."""
+        end = time.monotonic() + (seconds / _QUICK_DIVISOR if self.quick else seconds)
         for turn in range(most):
             if turn and time.monotonic() > end:
                 return
             yield turn
 
     def new_folder(self, name: str) -> Path:
-        """The path of a folder that is not there yet."""
+        """Return the path of a folder that does not exist yet."""
         self._count += 1
         return self.folder / f"{self._count:02d}-{name}"
 
@@ -94,7 +94,7 @@ class Workbench:
         data = self.new_folder(name)
         data.mkdir()
         store = Store(data)
-        store.create_namespace(NAMESPACE, "", AUTHOR)
+        store.namespaces.create(NAMESPACE, "", AUTHOR)
         for project, held in projects.items():
             publish_rules(store, project, held)
         agent, admin = (make_token(data, role) for role in ("agent", "admin"))
@@ -102,17 +102,17 @@ class Workbench:
 
 
 def publish_rules(store: Store, project: str, held: Sequence[Redirect]) -> None:
-    """Make a project, import its rules and publish them."""
-    store.create_project(NAMESPACE, project, ProjectFile(), AUTHOR)
+    """Create a project, import its rules and publish them."""
+    store.projects.create(NAMESPACE, project, ProjectFile(), AUTHOR)
     name = DraftName(project, DEFAULT_DRAFT)
-    imported = store.import_rows(NAMESPACE, name, read_rows(rules.table(held)), ImportOptions(), AUTHOR)
+    imported = store.drafts.import_rows(NAMESPACE, name, read_rows(rules.table(held)), ImportOptions(), AUTHOR)
     if imported.plan.wrong:
-        raise AssertionError(f"the rules of the benchmark are wrong: {imported.plan.errors[:3]}")
-    store.publish(NAMESPACE, PublishOrder(name, AUTHOR))
+        raise AssertionError(f"The rules of the benchmark are invalid: {imported.plan.errors[:3]}")
+    store.publishes.publish(NAMESPACE, PublishRequest(name, AUTHOR))
 
 
 def make_token(data: Path, role: str) -> str:
-    """A new API token with the grants of a role."""
+    """Create an API token with the grants of a role; return its value."""
     services = open_services(Settings(data=data))
     try:
         return services.tokens.create(OPERATOR, f"bench {role}", BUILT_IN_ROLES[role][1]).value
@@ -121,6 +121,6 @@ def make_token(data: Path, role: str) -> str:
 
 
 def prepare_environment(folder: Path) -> None:
-    """Let all processes keep their compiled modules, as an installed service does, but outside the source tree."""
+    """Let all processes cache their compiled modules, as an installed service does, but outside the source tree."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "pycache")

@@ -1,4 +1,4 @@
--- The result as one line of JSON. With BENCH_PAUSE each connection waits between requests, so many milliseconds on average.
+-- Print the result as one line of JSON. With BENCH_PAUSE, each connection waits so many milliseconds on average between requests.
 local pause = tonumber(os.getenv("BENCH_PAUSE") or "0")
 
 if pause > 0 then

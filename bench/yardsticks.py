@@ -1,4 +1,4 @@
-"""The two yardsticks: the same answer by a bare function under our server, and by nginx from a file."""
+"""The two yardsticks: the same response from a bare function under our server, and from nginx with a file."""
 
 import grp
 import os
@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import httpx
 
-from bench.bare import Answer, dump_answer
-from tests.service import children_of, stop, wait_until
+from bench.bare import RecordedResponse, dump_response
+from tests.service import child_pids, stop, wait_until
 
-_OF_THE_SERVER = {"date", "server", "connection", "transfer-encoding"}
+_SERVER_HEADERS = {"date", "server", "connection", "transfer-encoding"}
 _START_SECONDS = 10.0
 
 _NGINX = """\
@@ -44,27 +44,27 @@ http {{
 """
 
 
-def take_answer(client: httpx.Client, path: str, headers: Mapping[str, str]) -> Answer:
-    """What the service answers, as a constant for the yardsticks."""
+def record_response(client: httpx.Client, path: str, headers: Mapping[str, str]) -> RecordedResponse:
+    """Record a response of the service, as a constant for the yardsticks."""
     found = client.get(path, headers={"Accept-Encoding": "identity", **headers})
     if found.is_error:
-        raise AssertionError(f"{path} answered {found.status_code}: {found.text[:500]}")
-    kept = [(name, value) for name, value in found.headers.multi_items() if name.lower() not in _OF_THE_SERVER]
-    return Answer(found.status_code, kept, found.content)
+        raise AssertionError(f"{path} returned {found.status_code}: {found.text[:500]}")
+    kept = [(name, value) for name, value in found.headers.multi_items() if name.lower() not in _SERVER_HEADERS]
+    return RecordedResponse(found.status_code, kept, found.content)
 
 
 class Origin(NamedTuple):
-    """Something that answers: where, and by which process."""
+    """A server: its URL, and the process that responds."""
 
     url: str
     worker: int
 
 
 @contextmanager
-def bare(answer: Answer, folder: Path, *options: str) -> Iterator[Origin]:
-    """One worker that gives this answer to everything, with the options of the service; see `bench.bare`."""
+def bare(answer: RecordedResponse, folder: Path, *options: str) -> Iterator[Origin]:
+    """Run one worker with this constant response and the options of the service; see `bench.bare`."""
     folder.mkdir(parents=True)
-    dump_answer(answer, folder / "answer")
+    dump_response(answer, folder / "answer")
     port = free_port()
     settings = {"WAYPOST_DATA": str(folder), "WAYPOST_BIND": f"127.0.0.1:{port}", "WAYPOST_WORKERS": "1"}
     command = [sys.executable, "-m", "bench.bare", str(folder / "answer"), *options]
@@ -73,8 +73,8 @@ def bare(answer: Answer, folder: Path, *options: str) -> Iterator[Origin]:
 
 
 @contextmanager
-def nginx(answer: Answer, path: str, folder: Path) -> Iterator[Origin]:
-    """An nginx of one worker that has the body as a file under `path`."""
+def nginx(answer: RecordedResponse, path: str, folder: Path) -> Iterator[Origin]:
+    """Run an nginx of one worker that serves the body as a file under `path`."""
     file = folder / "root" / path.lstrip("/")
     file.parent.mkdir(parents=True)
     file.write_bytes(answer.body)
@@ -90,19 +90,19 @@ def _started(command: Sequence[str], port: int, settings: Mapping[str, str]) -> 
     process = subprocess.Popen(command, env={**os.environ, **settings})
     try:
         wait_until(lambda: _accepts(process, port), _START_SECONDS, f"{command[0]} to listen")
-        workers = wait_until(lambda: children_of(process.pid), _START_SECONDS, "a worker")
+        workers = wait_until(lambda: child_pids(process.pid), _START_SECONDS, "a worker")
         yield Origin(f"http://127.0.0.1:{port}", next(iter(workers)))
     finally:
         stop(process)
 
 
 def nginx_program() -> str:
-    """The path of nginx, which Debian puts where only root looks."""
+    """Return the path of nginx, which Debian installs outside the PATH of ordinary users."""
     return shutil.which("nginx") or "/usr/sbin/nginx"
 
 
 def free_port() -> int:
-    """A port of the loopback address that nobody has at this moment."""
+    """Return a free port of the loopback address."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
     return port
@@ -115,7 +115,7 @@ def _configuration(folder: Path, port: int) -> str:
 
 def _accepts(process: subprocess.Popen[bytes], port: int) -> bool:
     if process.poll() is not None:
-        raise AssertionError(f"the yardstick ended with {process.returncode}")
+        raise AssertionError(f"The yardstick ended with exit code {process.returncode}.")
     try:
         socket.create_connection(("127.0.0.1", port), timeout=1).close()
     except OSError:

@@ -1,1 +1,1 @@
-"""The `waypost` command, one file per sub-command."""
+"""The `waypost` command, a module for each sub-command."""

@@ -1,38 +1,39 @@
-"""The `waypost` command: sub-commands by name, each in a module of its own that is loaded when it is asked for."""
+"""The `waypost` command: its sub-commands by name, each imported when it is called."""
 
 from importlib import import_module
 from typing import Any
 
 import click
 
-from cli.exits import run_command
-from cli.suggestion import near, with_suggestion
+from cli.console.exits import run_command
+from cli.console.suggestion import suggest, with_suggestion
 from cli.version import __version__
 from gitstore.errors import NotFound
 
+# The module of each sub-command. Importing all of them takes half a second, too much for a Git hook.
 COMMANDS = {
-    "serve": "serve",
-    "demo": "demo",
-    "namespace": "namespace",
-    "project": "project",
-    "user": "user",
-    "role": "role",
-    "token": "token",
-    "validate": "validate",
-    "import": "import_",
-    "review": "review",
-    "publish": "publish",
-    "rollback": "rollback",
-    "log": "log",
-    "match": "match",
-    "diff": "diff",
-    "edit": "edit",
+    "serve": "server.serve",
+    "demo": "server.demo",
+    "namespace": "content.namespace",
+    "project": "content.project",
+    "user": "access.user",
+    "role": "access.role",
+    "token": "access.token",
+    "validate": "content.validate",
+    "import": "content.import_",
+    "review": "release.review",
+    "publish": "release.publish",
+    "rollback": "release.rollback",
+    "log": "release.log",
+    "match": "content.match",
+    "diff": "content.diff",
+    "edit": "content.edit",
+    "run": "run",
 }
-"""The module of each command; loading all of them takes half a second, which a Git hook should not pay."""
 
 
 class _Commands(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click calls it
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - the signature is click's
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as above
@@ -45,7 +46,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise click.UsageError(f"No such command {args[0]!r}.{near(args[0], COMMANDS)}", ctx)
+            raise click.UsageError(f"No such command {args[0]!r}.{suggest(args[0], COMMANDS)}", ctx)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -60,20 +61,22 @@ class _Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="waypost")
 def waypost() -> None:
-    """HTTP redirects and static pages as YAML in Git, published by merging, served to agents fast.
+    """Manage and serve HTTP redirects and static pages, kept as YAML in Git.
 
-    To look around, start with `waypost demo`. To check a folder of rules: `waypost validate`.
+    To try it, run `waypost demo`. To check a folder of rules, run `waypost validate`.
 
     Commands that change content or users work on the data directory itself, whether or not it is being served.
     Every setting is an option, an environment variable WAYPOST_… and a key of waypost.toml in the current folder,
-    in that order.
+    in this order of precedence.
 
-    Exit codes: 0 fine, 1 problems found, 2 wrong use, 3 failure.
+    Exit codes: 0 success, 1 problems found, 2 usage error, 3 failure.
     """
 
 
 def run() -> None:
     """Run the command line."""
+    # Standalone, click prints exceptions and exits by itself:
+    # https://click.palletsprojects.com/en/stable/api/#click.Command.main
     run_command(lambda: waypost.main(prog_name="waypost", standalone_mode=False))
 
 

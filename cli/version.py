@@ -1,3 +1,3 @@
-"""The version of Waypost, in one place."""
+"""The version of Waypost."""
 
 __version__ = "0.1.0"

@@ -1,1 +1,1 @@
-"""The pure core: records, vocabulary, matching, checks, diff, merge and exchange formats; no I/O."""
+"""Rules without I/O: records, vocabulary, matching, checks, diff, merge and exchange formats."""

@@ -1,12 +1,12 @@
-"""The data directory: where each namespace's repository and compiled files stand on disk."""
+"""The data directory: the paths of each namespace's repository and compiled files."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from content.names import is_name
+from content.records.names import is_name
 from gitstore.errors import NotFound
 
-_WITNESS = "namespace"
+_MARKER = "namespace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,23 +18,23 @@ class NamespacePaths:
     compiled: Path
 
     @property
-    def parts(self) -> Path:
-        """One compiled part per blob."""
+    def segments(self) -> Path:
+        """One compiled segment for each blob."""
         return self.compiled / "parts"
 
     @property
-    def kept(self) -> Path:
-        """One packed part per blob that was ever published."""
+    def archive(self) -> Path:
+        """One compressed segment for each blob that was ever published."""
         return self.compiled / "kept"
 
     @property
-    def judged(self) -> Path:
-        """Which trees were found right."""
+    def validations(self) -> Path:
+        """The log of validated trees."""
         return self.compiled / "judged"
 
     @property
     def prepared(self) -> Path:
-        """How far going back is prepared, by project."""
+        """The progress of the preparation for rollbacks, by project."""
         return self.compiled / "prepared"
 
     @property
@@ -48,15 +48,15 @@ class NamespacePaths:
         return self.compiled / "manifests"
 
     @property
-    def witness(self) -> Path:
-        """A file that says that there is such a namespace, even if its repository is gone from disk."""
-        return self.compiled / _WITNESS
+    def marker(self) -> Path:
+        """A file that marks the namespace as existing, even if its repository is missing on disk."""
+        return self.compiled / _MARKER
 
-    def bear_witness(self) -> None:
-        """Write that file; only under the repository's lock, so that no deletion is under way."""
-        if not self.witness.exists():
+    def write_marker(self) -> None:
+        """Write the marker. Call it only under the repository's lock, so that no deletion runs at the same time."""
+        if not self.marker.exists():
             self.compiled.mkdir(parents=True, exist_ok=True)
-            self.witness.touch()
+            self.marker.touch()
 
     @property
     def versions(self) -> Path:
@@ -71,7 +71,7 @@ class NamespacePaths:
 
 @dataclass(frozen=True, slots=True)
 class DataDirectory:
-    """The root of everything that the service keeps."""
+    """The root of all data that the service keeps."""
 
     root: Path
 
@@ -82,17 +82,17 @@ class DataDirectory:
 
     @property
     def trash(self) -> Path:
-        """Where deleted namespaces are moved; nothing here is ever read again."""
+        """The folder of deleted namespaces; nothing in it is read again."""
         return self.root / "trash"
 
     def namespace(self, name: str) -> NamespacePaths:
-        """The paths of a namespace by its exact name; NotFound where the text is no name at all."""
+        """Return the paths of a namespace by its exact name. Raises NotFound if the text is not a valid name."""
         if not is_name(name):
             raise NotFound(f"There is no namespace {name[:60]!r}.")
         return NamespacePaths(name, self.repositories / f"{name}.git", self.root / "compiled" / name)
 
     def namespaces(self) -> list[str]:
-        """The names of all namespaces, sorted; one whose repository is gone without having been deleted counts."""
+        """List all namespaces, sorted. One whose repository is missing, without a deletion, counts."""
         found = {path.name.removesuffix(".git") for path in self.repositories.glob("*.git")}
-        witnesses = {path.parent.name for path in (self.root / "compiled").glob(f"*/{_WITNESS}")}
-        return sorted(name for name in found | witnesses if is_name(name))
+        markers = {path.parent.name for path in (self.root / "compiled").glob(f"*/{_MARKER}")}
+        return sorted(name for name in found | markers if is_name(name))

@@ -1,28 +1,29 @@
-"""Why the content store stops: each exception is one answer that a caller can act on.
+"""The errors of the content store: each exception is one answer that a caller can act on.
 
 `code` is stable and goes to the wire; the message is a sentence for people.
 """
 
+import errno
 from collections.abc import Sequence
 from typing import ClassVar
 
-from content.problem import Problem
+from content.records.problem import Problem
 
 
 class StoreError(Exception):
-    """The root of all that the content store raises on purpose."""
+    """The root of all errors that the content store raises on purpose."""
 
     code: ClassVar[str] = "store_error"
 
 
 class NotFound(StoreError):
-    """What was named does not exist: namespace, project, version, draft, redirect or page."""
+    """A named object does not exist: namespace, project, version, draft, redirect or page."""
 
     code = "not_found"
 
 
 class UnknownChange(NotFound):
-    """The draft changes nothing of this id."""
+    """The draft has no change with this id."""
 
     def __init__(self, message: str, record_id: str) -> None:
         super().__init__(message)
@@ -30,7 +31,7 @@ class UnknownChange(NotFound):
 
 
 class UnknownRecord(NotFound):
-    """An edit is of a record that the draft does not have; `place` is the edit's in its list, from 0."""
+    """An edit names a record that the draft does not have; `place` is the edit's index in its list, from 0."""
 
     def __init__(self, message: str, place: int) -> None:
         super().__init__(message)
@@ -44,67 +45,67 @@ class AlreadyExists(StoreError):
 
 
 class DuplicateIdentity(StoreError):
-    """Another redirect has this source already."""
+    """Another redirect already has this source."""
 
     code = "duplicate_source"
 
 
 class DuplicatePath(DuplicateIdentity):
-    """The same, of a page."""
+    """Another page already has this path."""
 
     code = "duplicate_path"
 
 
 class BadRequest(StoreError):
-    """The question itself is malformed, such as a version that is neither number nor hex."""
+    """The request is malformed, such as a version that is neither a number nor hex."""
 
     code = "bad_request"
 
 
 class StaleItem(StoreError):
-    """The item was changed since the caller read it (its etag no longer holds)."""
+    """The item has changed since the caller read it (its etag no longer matches)."""
 
     code = "stale_item"
 
 
 class StaleDraft(StoreError):
-    """The draft's head is not the one that the caller named."""
+    """The draft's head is not the commit that the caller named."""
 
     code = "stale_draft"
 
 
 class DraftExists(StoreError):
-    """There is a draft of that name already, and it would be lost."""
+    """A draft with this name already exists, and would be lost."""
 
     code = "draft_exists"
 
 
 class NothingToChange(StoreError):
-    """What was asked for is so already."""
+    """The requested state is already the current one."""
 
     code = "nothing_to_change"
 
 
 class LostRace(StoreError):
-    """Another writer moved the branch first; nothing was written, the caller may try again."""
+    """Another writer moved the branch first. Nothing was written; the caller may retry."""
 
     code = "lost_race"
 
 
 class NothingToPublish(StoreError):
-    """There is no draft, or it changes nothing."""
+    """The draft does not exist, or has no changes."""
 
     code = "nothing_to_publish"
 
 
 class ApprovalRequired(StoreError):
-    """The project wants a second person to approve, and nobody has."""
+    """The project requires the approval of a second person, which is missing."""
 
     code = "approval_required"
 
 
 class NotAllowed(StoreError):
-    """What was named turns out to be of a kind that the caller may not write."""
+    """The named object is of a kind that the caller may not write."""
 
     code = "forbidden"
 
@@ -120,7 +121,7 @@ class Conflicts(StoreError):
 
 
 class Invalid(StoreError):
-    """The content is wrong; `problems` says what, where, and how to mend it."""
+    """The content is invalid; `problems` has the place, the fault and the fix of each."""
 
     code = "invalid_content"
 
@@ -130,18 +131,32 @@ class Invalid(StoreError):
 
 
 class Broken(StoreError):
-    """The repository on disk cannot be read: an object or ref is missing or damaged. Never to be told as absence."""
+    """The repository on disk cannot be read: an object or ref is missing or damaged. Never report it as absence."""
 
     code = "store_broken"
 
 
 class Busy(StoreError):
-    """A lock is held by another living writer for longer than a request should wait."""
+    """Another living writer has held a lock for longer than a request should wait."""
 
     code = "store_busy"
 
 
 class OutOfSpace(StoreError):
-    """The disk is full; nothing was changed."""
+    """The disk is full; nothing changed."""
 
     code = "out_of_space"
+
+    def __init__(
+        self, message: str = "The disk is full; nothing was changed. Free some space, then try again."
+    ) -> None:
+        super().__init__(message)
+
+
+# ENOSPC: no space left; EDQUOT: the user's quota; EFBIG: the process's file-size limit (RLIMIT_FSIZE).
+_DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def is_disk_full(ex: BaseException) -> bool:
+    """Tell whether an error means a full disk, on behalf of all packages."""
+    return isinstance(ex, OutOfSpace) or (isinstance(ex, OSError) and ex.errno in _DISK_FULL)

@@ -1,15 +1,16 @@
-"""Where things stand in a namespace's repository: branch names and file paths, in one place."""
+"""The layout of a namespace's repository: branch names and file paths, in one place."""
 
 from enum import Enum, auto
 from functools import lru_cache
+from posixpath import dirname
 from typing import NewType
 
-from content.vocabulary import Kind
+from content.records.vocabulary import Kind
 
+# Ids are text of 40 lower-case hex digits; the bytes of dulwich stay inside `gitstore.git`.
 CommitId = NewType("CommitId", str)
 TreeId = NewType("TreeId", str)
 BlobId = NewType("BlobId", str)
-"""Ids are 40 lower-case hex digits as text; bytes end in the modules that speak to dulwich."""
 
 BRANCH_PREFIX = "refs/heads/"
 RELEASE_REF = "refs/heads/release"
@@ -18,66 +19,70 @@ PROJECT_FILE = "project.yaml"
 TESTS_FILE = "tests.yaml"
 YAML_SUFFIX = ".yaml"
 RULES_PER_FILE = 500
-_REMEMBERED = 4096
-"""Names about which the answers are kept: a project's files are asked about several times for each publish."""
-_LONGEST = 255
-"""Bytes of a file's name that every file system takes."""
+_NAME_CACHE_SIZE = 4096  # names; each publish looks up a project's files several times
+_MAX_NAME_BYTES = 255  # NAME_MAX of common file systems: https://man7.org/linux/man-pages/man0/limits.h.0p.html
 
-_BESIDE_PROJECTS = frozenset(
+_ROOT_FILES = frozenset(
     {"README.md", "LICENSE", "CODEOWNERS", ".editorconfig", ".pre-commit-config.yaml", ".gitlab-ci.yml", ".github"}
 )
 
 
-class Role(Enum):
-    """What a file in a project's folder is for."""
+class FileRole(Enum):
+    """The purpose of a file in a project's folder."""
 
     PROJECT = auto()
     TESTS = auto()
     REDIRECTS = auto()
     PAGES = auto()
-    CONTENT = auto()
-    """The body of a page that names it with `file:`."""
+    CONTENT = auto()  # the body of a page that names it with `file:`
     UNKNOWN = auto()
 
 
-ROLE_OF_KIND = {Kind.REDIRECTS: Role.REDIRECTS, Kind.PAGES: Role.PAGES}
+ROLE_OF_KIND = {Kind.REDIRECTS: FileRole.REDIRECTS, Kind.PAGES: FileRole.PAGES}
 
 
 def draft_ref(project: str, draft: str) -> str:
-    """The ref of a project's working branch."""
+    """Return the ref of a project's working branch."""
     return f"{DRAFT_PREFIX}{project}/{draft}"
 
 
-@lru_cache(_REMEMBERED)
+@lru_cache(_NAME_CACHE_SIZE)
 def is_safe_name(name: str) -> bool:
-    """Tell whether a file or folder of this name does no harm in any checkout: no dots alone, nothing of Git's own."""
+    """Tell whether the name of a file or folder is safe in any checkout: not only dots, nor a name of Git's own."""
     plain = name.isprintable() and "\\" not in name
-    return plain and name.strip(". ").lower() not in {"", "git", "git~1"} and len(name.encode()) <= _LONGEST
+    # `git~1` is the short name that NTFS gives to `.git`: https://nvd.nist.gov/vuln/detail/CVE-2014-9390
+    return plain and name.strip(". ").lower() not in {"", "git", "git~1"} and len(name.encode()) <= _MAX_NAME_BYTES
 
 
-def may_stand_beside_projects(name: str) -> bool:
-    """Tell whether a top-level entry that is no project belongs in a namespace's repository."""
-    return name in _BESIDE_PROJECTS
+def is_root_file(name: str) -> bool:
+    """Tell whether a top-level entry other than a project belongs in a namespace's repository."""
+    return name in _ROOT_FILES
 
 
-@lru_cache(_REMEMBERED)
-def role_of(path: str) -> Role:
-    """What the file at `path` (relative to the project's folder) is for."""
+@lru_cache(_NAME_CACHE_SIZE)
+def role_of(path: str) -> FileRole:
+    """Return the role of the file at `path`, relative to the project's folder."""
     if path == PROJECT_FILE:
-        return Role.PROJECT
+        return FileRole.PROJECT
     if path == TESTS_FILE:
-        return Role.TESTS
+        return FileRole.TESTS
     for kind, role in ROLE_OF_KIND.items():
         if path == f"{kind}.yaml" or (path.startswith(f"{kind}/") and path.endswith(YAML_SUFFIX)):
             return role
-    return Role.CONTENT if path.startswith(f"{Kind.PAGES}/") or "/" not in path else Role.UNKNOWN
+    return FileRole.CONTENT if path.startswith(f"{Kind.PAGES}/") or "/" not in path else FileRole.UNKNOWN
 
 
 def first_file(kind: Kind) -> str:
-    """The file that the first record of a kind goes to."""
+    """Return the file for the first record of a kind."""
     return f"{kind}.yaml"
 
 
 def numbered_file(kind: Kind, number: int) -> str:
-    """The `number`-th (from 1) overflow file of a kind; path order is number order."""
+    """Return the `number`-th (from 1) overflow file of a kind; path order is number order."""
     return f"{kind}/{number:05d}.yaml"
+
+
+def can_reference(path: str, body: str) -> bool:
+    """Tell whether a page in the file at `path` can name a content file: it is in the same folder, or below."""
+    folder = dirname(path)
+    return not folder or body.startswith(f"{folder}/")

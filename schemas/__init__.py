@@ -1,4 +1,4 @@
-"""Shapes: JSON Schemas of every file and body, the OpenAPI description, and the one door through which data is checked."""
+"""JSON Schemas of every file and body, the OpenAPI description, and the check of data against them."""
 
 from schemas.check import check
 from schemas.contract import Operation, openapi, openapi_bytes, operations

@@ -1,6 +1,6 @@
-"""The quick half of checking: jsonschema-rs says yes or no, for one entry or a hundred thousand.
+"""Fast validation: jsonschema-rs accepts or refuses, for an entry or a hundred thousand.
 
-Its verdict is final; `schemas.explanation` only finds the words for a no.
+Its result is final; `schemas.explanation` only explains a refusal.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from functools import cache, partial
 
 from jsonschema_rs import Draft202012Validator, RegexOptions, Registry
 
-from schemas.exactness import EXACT, Exact
+from schemas.exactness import EXACT_KEYWORD, ExactKeyword
 from schemas.loader import documents, uri
 
 
@@ -18,26 +18,28 @@ def _registry() -> Registry:
 
 
 @cache
-def acceptor(name: str) -> Callable[[object], bool]:
-    """The test of one schema by its name; compiled once, patterns without backtracking."""
-    return acceptor_of(uri(name))
+def validator_for(name: str) -> Callable[[object], bool]:
+    """Return the validator of a schema by its name; compiled once, patterns without backtracking."""
+    return compile_validator(uri(name))
 
 
 @cache
-def acceptor_of(address: str) -> Callable[[object], bool]:
-    """The test of what an absolute reference points at."""
+def compile_validator(address: str) -> Callable[[object], bool]:
+    """Return the validator of the target of an absolute reference."""
     validator = Draft202012Validator(
         {"$ref": address},
         registry=_registry(),
         pattern_options=RegexOptions(),
-        keywords={EXACT: Exact},
+        keywords={EXACT_KEYWORD: ExactKeyword},
         offline=True,
     )
-    return partial(_accepts, validator.is_valid)
+    return partial(_is_valid, validator.is_valid)
 
 
-def _accepts(is_valid: Callable[[object], bool], instance: object) -> bool:
+def _is_valid(is_valid: Callable[[object], bool], instance: object) -> bool:
     try:
         return is_valid(instance)
-    except UnicodeEncodeError:  # half of a surrogate pair where a pattern is asked for; readers refuse it before
+    # jsonschema-rs 0.60 raises this for half of a surrogate pair, since a Rust string is UTF-8,
+    # https://doc.rust-lang.org/std/primitive.str.html. The readers refuse such text earlier.
+    except UnicodeEncodeError:
         return False

@@ -1,28 +1,28 @@
-"""The one door: is this data what its schema says, and if not, what is wrong where, in our own words."""
+"""The check of data against a schema, with problems in Waypost's own words."""
 
 from itertools import islice
 
-from content.problem import Problem
-from schemas.acceptance import acceptor
+from content.records.problem import Problem
+from schemas.acceptance import validator_for
 from schemas.explanation import violations
-from schemas.wording import problem_of
+from schemas.wording import translate_error
 
 MAX_PROBLEMS = 50
 
 
 def check(name: str, instance: object, limit: int = MAX_PROBLEMS) -> list[Problem]:
-    """What is wrong with the data by the schema of that name: [] where it is right, else 1 to `limit` problems.
+    """Return the problems of the data by the schema of that name: [] where it is valid, else 1 to `limit` problems.
 
-    The data is what a JSON or YAML reader gives (str keys, no dates); KeyError for a name that is no schema.
-    Pointers are JSON Pointers into the data: to the value that is wrong, the key that is unknown, or the object
-    that lacks a field. Messages are bounded whatever the data holds.
+    The data comes from a JSON or YAML reader (str keys, no dates); raises KeyError for an unknown schema.
+    Pointers are JSON Pointers into the data: to the invalid value, the unknown key, or the object that lacks a
+    field. Messages are bounded for any data.
     """
-    if acceptor(name)(instance):
+    if validator_for(name)(instance):
         return []
     found = islice(violations(name, instance), limit)
-    return [problem_of(violation) for violation in found] or [_unexplained(name)]
+    return [translate_error(violation) for violation in found] or [_generic_problem(name)]
 
 
-def _unexplained(name: str) -> Problem:
-    # A refusal stands even if no words are found for it; a law in the tests says that this does not happen.
-    return Problem("invalid_value", f"the data is not what the schema '{name}' asks for")
+def _generic_problem(name: str) -> Problem:
+    # The refusal is final even without an explanation; a property test shows that this does not happen.
+    return Problem("invalid_value", f"the data does not match the schema '{name}'")

@@ -1,4 +1,4 @@
-"""The HTTP contract: `openapi.yaml` with the schemas that it names, as one document and as a list of operations."""
+"""The HTTP contract: `openapi.yaml` with its schemas, as one document and as a list of operations."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,15 +12,15 @@ from schemas.loader import names, schema
 
 _SUFFIX = ".schema.json"
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_HOME = "#/components/schemas/"
+_SCHEMAS_POINTER = "#/components/schemas/"
 
 
 class Operation(NamedTuple):
-    """One method of one path.
+    """A method of a path.
 
     `audience` is `public`, `any` or `grant`; with `grant`, one of the (resource, action) pairs of `accepted` suffices.
-    `request` is the schema of the JSON body, None where there is none; `query` the names of the query parameters. `responses` has the schema of each status'
-    JSON body, None for a status without one.
+    `request` is the schema of the JSON body, None without a body; `query` holds the names of the query parameters.
+    `responses` has the schema of each status' JSON body, None for a status without one.
     """
 
     method: str
@@ -35,44 +35,44 @@ class Operation(NamedTuple):
 
 @cache
 def openapi() -> dict[str, Any]:
-    """The whole contract, every schema under components/schemas: a document that all callers share, never change it."""
-    # Our own packaged file, so PyYAML's own loader will do; what users write goes through the strict reader.
+    """Return the whole contract, every schema under components/schemas: all callers share it, never change it."""
+    # A packaged file, so PyYAML's own loader suffices; files of users go through the strict reader.
     document: dict[str, Any] = yaml.load(files("schemas").joinpath("openapi.yaml").read_bytes(), yaml.CSafeLoader)
-    whole: dict[str, Any] = _map_references(document, _relocated)
-    whole["components"]["schemas"] = {name: _embedded(name) for name in names()}
+    whole: dict[str, Any] = _map_references(document, _relocate)
+    whole["components"]["schemas"] = {name: _embed_schema(name) for name in names()}
     return whole
 
 
 @cache
 def openapi_bytes() -> bytes:
-    """The whole contract as JSON."""
+    """Return the whole contract as JSON."""
     return json.dumps(openapi(), ensure_ascii=False).encode()
 
 
 @cache
 def operations() -> tuple[Operation, ...]:
-    """Every operation of the contract, in the order of the document."""
+    """Return every operation of the contract, in the order of the document."""
     return tuple(_operations(openapi()))
 
 
-def _relocated(reference: str) -> str:
-    """Where a reference to a schema's file points in the one document; other references stay."""
+def _relocate(reference: str) -> str:
+    """Rewrite a reference to a schema's file as one into the whole document; other references stay."""
     file, _, pointer = reference.partition("#")
-    return f"{_HOME}{file.removesuffix(_SUFFIX)}{pointer}" if file else reference
+    return f"{_SCHEMAS_POINTER}{file.removesuffix(_SUFFIX)}{pointer}" if file else reference
 
 
-def _embedded(name: str) -> Any:
-    """A schema as a part of the one document, where only its place names it."""
+def _embed_schema(name: str) -> Any:
+    """Return a schema as a part of the whole document, without `$schema` and `$id`."""
     bare = {key: part for key, part in schema(name).items() if key not in ("$schema", "$id")}
-    return _map_references(bare, lambda reference: _relocated(_from_file(reference, name)))
+    return _map_references(bare, lambda reference: _relocate(_qualify_reference(reference, name)))
 
 
-def _from_file(reference: str, name: str) -> str:
+def _qualify_reference(reference: str, name: str) -> str:
     return name + _SUFFIX + reference if reference.startswith("#") else reference
 
 
 def _map_references(node: Any, move: Callable[[str], str]) -> Any:
-    """A copy of a document with the target of each `$ref` moved."""
+    """Return a copy of a document with `move` applied to the value of each `$ref`."""
     if isinstance(node, list):
         return [_map_references(part, move) for part in node]
     if not isinstance(node, dict):
@@ -91,30 +91,30 @@ def _operations(document: Mapping[str, Any]) -> Iterator[Operation]:
 
 
 def _operation(document: Mapping[str, Any], method: str, path: str, found: Mapping[str, Any]) -> Operation:
-    audience, accepted = _access(found["x-grant"])
-    responses = {int(status): _body_of(document, part) for status, part in found["responses"].items()}
-    request = _body_of(document, found.get("requestBody", {}))
-    query = _query_of(document, [*document["paths"][path].get("parameters", []), *found.get("parameters", [])])
+    audience, accepted = _parse_access(found["x-grant"])
+    responses = {int(status): _body_schema(document, part) for status, part in found["responses"].items()}
+    request = _body_schema(document, found.get("requestBody", {}))
+    query = _query_names(document, [*document["paths"][path].get("parameters", []), *found.get("parameters", [])])
     return Operation(method.upper(), path, found["operationId"], audience, accepted, request, responses, query)
 
 
-def _query_of(document: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+def _query_names(document: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     shared: Mapping[str, Any] = document["components"]["parameters"]
     found = (shared[each["$ref"].rpartition("/")[2]] for each in listed)
     return tuple(each["name"] for each in found if each["in"] == "query")
 
 
-def _access(declared: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _parse_access(declared: Any) -> tuple[str, tuple[tuple[str, str], ...]]:
     if isinstance(declared, str):
         return declared, ()
     pairs = [declared] if isinstance(declared[0], str) else declared
     return "grant", tuple((resource, action) for resource, action in pairs)
 
 
-def _body_of(document: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
-    """The name of the schema of a JSON body of a request or response, if it has one."""
+def _body_schema(document: Mapping[str, Any], part: Mapping[str, Any]) -> str | None:
+    """Return the name of the schema of a JSON body of a request or response, None without one."""
     if "$ref" in part:
         part = document["components"]["responses"][part["$ref"].rpartition("/")[2]]
     body: Mapping[str, Any] = part.get("content", {}).get("application/json", {}).get("schema", {})
     reference: str = body.get("$ref", "")
-    return reference.removeprefix(_HOME) or None
+    return reference.removeprefix(_SCHEMAS_POINTER) or None

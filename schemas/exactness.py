@@ -1,6 +1,7 @@
-"""Our one keyword that checks: `x-exact` refuses 301.0 where 301 is meant.
+"""The keyword `x-exact`, which refuses 301.0 in place of 301.
 
-JSON Schema calls the two the same number, but one is a float in Python and would fail far from here.
+JSON Schema treats the two as the same number (https://json-schema.org/draft/2020-12/json-schema-core#section-4.2.1),
+but Python reads one as a float, which would fail far from here.
 """
 
 from collections.abc import Iterator
@@ -8,16 +9,16 @@ from collections.abc import Iterator
 from jsonschema.exceptions import ValidationError
 from jsonschema.protocols import Validator
 
-EXACT = "x-exact"
+EXACT_KEYWORD = "x-exact"
 
 
 def is_exact(instance: object) -> bool:
-    """False for a float that stands for a whole number; whatever else there is is the other keywords' business."""
+    """Return false for a float with the value of a whole number; other keywords check all other data."""
     return not (isinstance(instance, float) and instance.is_integer())
 
 
-class Exact:
-    """The keyword as jsonschema-rs wants it."""
+class ExactKeyword:
+    """The keyword in the interface of jsonschema-rs."""
 
     def __init__(self, _parent: object, _value: object, _path: object) -> None:
         pass
@@ -25,10 +26,10 @@ class Exact:
     def validate(self, instance: object) -> None:
         """Raise ValueError for a whole number that was written as a float."""
         if not is_exact(instance):
-            raise ValueError(EXACT)
+            raise ValueError(EXACT_KEYWORD)
 
 
 def exact_errors(_validator: Validator, _value: object, instance: object, _schema: object) -> Iterator[ValidationError]:
-    """The keyword as jsonschema wants it."""
+    """Yield the errors of the keyword, in the interface of jsonschema."""
     if not is_exact(instance):
-        yield ValidationError(EXACT)
+        yield ValidationError(EXACT_KEYWORD)

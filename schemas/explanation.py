@@ -1,9 +1,9 @@
-"""The slow half of checking: jsonschema finds every place that is wrong in what was refused.
+"""Slow validation: jsonschema finds every violation in refused data.
 
-Some of its keywords are our own: `pattern`, so that both halves read patterns alike and in linear time (Python's `$`
-also matches before a last line break); `items`, so that only wrong entries of a long list are looked at (100,000 good
-rules before a wrong one: 0.1 s instead of 6 s); and those about fields, which give each field an error of its own
-with the field's name as its message.
+Some of its keywords are replaced: `pattern`, so that both validators read patterns alike and in linear time (Python's
+`$` also matches before a final line break, https://docs.python.org/3/library/re.html#regular-expression-syntax);
+`items`, so that only invalid entries of a long list are explained (100,000 valid rules before an invalid one: 0.1 s
+instead of 6 s); and those about fields, which report an error for each field, with the field's name as its message.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,8 +19,8 @@ from jsonschema.validators import extend
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012, SchemaRegistry
 
-from schemas.acceptance import acceptor_of
-from schemas.exactness import EXACT, exact_errors
+from schemas.acceptance import compile_validator
+from schemas.exactness import EXACT_KEYWORD, exact_errors
 from schemas.loader import ROOT, documents, uri
 
 _MAX_DEPTH = 12
@@ -29,14 +29,14 @@ _MAX_DEPTH = 12
 def _pattern_errors(
     _validator: Validator, pattern: str, instance: object, _schema: object
 ) -> Iterator[ValidationError]:
-    if isinstance(instance, str) and not _is_like(pattern, instance):
+    if isinstance(instance, str) and not _matches_pattern(pattern, instance):
         yield ValidationError("pattern")
 
 
-def _is_like(pattern: str, text: str) -> bool:
+def _matches_pattern(pattern: str, text: str) -> bool:
     try:
         return re2.search(pattern, text) is not None
-    except UnicodeEncodeError:  # half of a surrogate pair is like no pattern
+    except UnicodeEncodeError:  # half of a surrogate pair matches no pattern; google-re2 1.1 encodes texts as UTF-8
         return False
 
 
@@ -44,7 +44,7 @@ def _item_errors(
     validator: Any, items: Mapping[str, Any], instance: object, schema: Mapping[str, Any]
 ) -> Iterator[ValidationError]:
     if not isinstance(instance, list) or len(instance) > schema.get("maxItems", len(instance)):
-        return  # a list that is too long is refused for that alone: its entries may be without number
+        return  # a list above `maxItems` is refused for its length alone: it may have any number of entries
     is_good = _item_acceptor(items)
     for position, item in enumerate(instance):
         if not is_good(item):
@@ -53,7 +53,7 @@ def _item_errors(
 
 def _item_acceptor(items: Mapping[str, Any]) -> Callable[[object], bool]:
     reference = items.get("$ref", "#")
-    return _never if reference.startswith("#") else acceptor_of(urljoin(ROOT + "/schemas/", reference))
+    return _never if reference.startswith("#") else compile_validator(urljoin(ROOT + "/schemas/", reference))
 
 
 def _never(_item: object) -> bool:
@@ -96,15 +96,16 @@ _Explainer: Any = extend(  # type: ignore[no-untyped-call]  # the stubs do not t
         "items": _item_errors,
         "pattern": _pattern_errors,
         "required": _missing_errors,
-        EXACT: exact_errors,
+        EXACT_KEYWORD: exact_errors,
     },
 )
 
 
 @cache
 def _registry() -> SchemaRegistry:
-    # A registry of our documents alone, without a way to fetch others: no reference ever leaves the process.
-    # Without `$schema`, since jsonschema would take that as the wish for its own class instead of ours.
+    # A registry of the packaged documents only, with no way to fetch others: no reference leaves the process.
+    # Without `$schema`: for a subschema with that keyword jsonschema 4.26 changes to its own class, see `evolve` in
+    # https://github.com/python-jsonschema/jsonschema/blob/v4.26.0/jsonschema/validators.py
     bare = (
         (address, {key: part for key, part in document.items() if key != "$schema"})
         for address, document in documents()
@@ -120,13 +121,13 @@ def _explainer(name: str) -> Any:
 
 
 def violations(name: str, instance: object) -> Iterator[ValidationError]:
-    """Every violation of a schema, lazily, in the order of the schema and then of the instance."""
+    """Yield every violation of a schema, lazily, in the order of the schema and then of the instance."""
     found: Iterator[ValidationError] = _explainer(name).iter_errors(_shallow(instance, _MAX_DEPTH))
     return found
 
 
 def _shallow(instance: object, depth: int) -> object:
-    """The same data with what lies too deep for any schema left out: jsonschema writes data out by recursion."""
+    """Return the data without the parts that are too deep for any schema: jsonschema formats data by recursion."""
     if isinstance(instance, list):
         return [_shallow(item, depth - 1) for item in instance] if depth else []
     if isinstance(instance, dict):

@@ -1,18 +1,20 @@
-"""The words for what a schema refuses: one sentence for each violation, saying what is wrong and what to do.
+"""Messages for violations of a schema: a sentence for each, with the fault and the action.
 
-A schema may say in `x-must` how the sentence "'name' must …" goes on where the keyword alone could not.
+A schema may replace the end of the sentence "'name' must …" in `x-must`, where the keyword alone is not clear.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from jsonschema.exceptions import ValidationError
 
-from content.nearness import nearest
-from content.problem import Problem
-from schemas.exactness import EXACT
+from content.records.nearness import nearest
+from content.records.problem import Problem
+from schemas.exactness import EXACT_KEYWORD
 
-_SHOWN = 40
+_MAX_LENGTH = 40
+_MAX_BITS = 128  # at most 39 digits; Python refuses to print an integer of more than 4,300
 _TYPES = {
     "string": "text",
     "integer": "a whole number",
@@ -34,7 +36,7 @@ _WORDS: Mapping[type, str] = {
 
 
 class _Violation(NamedTuple):
-    """What jsonschema found, in the shape that the sentences need; `field` only where a field is missing or unknown."""
+    """A violation in the shape that the sentences need; `field` only where a field is missing or unknown."""
 
     pointer: str
     subject: str
@@ -46,27 +48,27 @@ class _Violation(NamedTuple):
     def problem(self, code: str, predicate: str) -> Problem:
         return Problem(code, f"{self.subject} {predicate}", pointer=self.pointer)
 
-    def must(self, code: str, otherwise: str) -> Problem:
+    def must_problem(self, code: str, otherwise: str) -> Problem:
         return self.problem(code, f"must {self.schema.get('x-must', otherwise)}")
 
 
-def problem_of(error: ValidationError) -> Problem:
-    """The problem that a violation is."""
+def translate_error(error: ValidationError) -> Problem:
+    """Return the problem of a violation."""
     steps = list(error.absolute_path)
     schema: Any = error.schema if isinstance(error.schema, Mapping) else {}
     found = _Violation(
-        pointer_of(steps), subject_of(steps), error.message, error.instance, error.validator_value, schema
+        dump_pointer(steps), describe_subject(steps), error.message, error.instance, error.validator_value, schema
     )
     return _RULES.get(str(error.validator), _other)(found)
 
 
-def pointer_of(steps: Iterable[str | int]) -> str:
-    """The JSON Pointer (RFC 6901) of a path of keys and positions."""
+def dump_pointer(steps: Iterable[str | int]) -> str:
+    """Return the JSON Pointer (RFC 6901) of a path of keys and positions."""
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in steps)
 
 
-def subject_of(steps: Sequence[str | int]) -> str:
-    """How a sentence names the value at a path: 'source', item 3 of 'urls' (counted from 1), the document."""
+def describe_subject(steps: Sequence[str | int]) -> str:
+    """Return the subject of a sentence for the value at a path: 'source', item 3 of 'urls' (from 1), the document."""
     if not steps:
         return "the document"
     last = steps[-1]
@@ -77,18 +79,27 @@ def subject_of(steps: Sequence[str | int]) -> str:
 
 
 def clip(text: str) -> str:
-    """The text on one line, cut at 40 characters; what does not print (or changes how the rest does) as its number."""
-    shown = "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text[:_SHOWN])
-    return shown if len(text) <= _SHOWN else shown + "…"
+    """Return the text on one line, cut at 40 characters; unprintable (and bidirectional) characters as their number."""
+    shown = "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text[:_MAX_LENGTH])
+    return shown if len(text) <= _MAX_LENGTH else shown + "…"
 
 
 def _type_of(value: object) -> str:
     return _WORDS.get(type(value), "something else")
 
 
+def _show(value: object) -> str:
+    """Return a scalar's value, cut at 40 characters; the type of another value, or of a very long number."""
+    if isinstance(value, str):
+        return f"'{clip(value)}'"
+    if isinstance(value, (bool, float)) or (isinstance(value, int) and value.bit_length() <= _MAX_BITS):
+        return json.dumps(value)
+    return _type_of(value)
+
+
 def _wrong_type(found: _Violation) -> Problem:
     wanted = [found.limit] if isinstance(found.limit, str) else found.limit
-    words = " or ".join(_TYPES[name] for name in wanted if name != "null")  # to leave a value out is no advice
+    words = " or ".join(_TYPES[name] for name in wanted if name != "null")  # null omits the value: not useful advice
     return found.problem("wrong_type", f"must be {words}, not {_type_of(found.value)}")
 
 
@@ -103,16 +114,15 @@ def _missing(found: _Violation) -> Problem:
 
 def _unknown(found: _Violation) -> Problem:
     allowed = list(found.schema.get("properties", {}))
-    near = nearest(found.field, allowed)
-    advice = f"did you mean '{near}'?" if near else f"allowed: {', '.join(allowed)}"
+    suggestion = nearest(found.field, allowed)
+    advice = f"did you mean '{suggestion}'?" if suggestion else f"allowed: {', '.join(allowed)}"
     return Problem("unknown_field", f"unknown field {found.subject}; {advice}", pointer=found.pointer)
 
 
 def _not_listed(found: _Violation) -> Problem:
-    shown = f", not '{clip(found.value)}'" if isinstance(found.value, str) else f", not {_type_of(found.value)}"
     words = ", ".join("null" if word is None else str(word) for word in found.limit)
-    wish = found.schema.get("x-must", f"be one of {words}" if len(found.limit) > 1 else f"be {words}")
-    return found.problem("not_allowed", f"must {wish}{shown}")
+    requirement = found.schema.get("x-must", f"be one of {words}" if len(found.limit) > 1 else f"be {words}")
+    return found.problem("not_allowed", f"must {requirement}, not {_show(found.value)}")
 
 
 def _too_long(found: _Violation) -> Problem:
@@ -122,7 +132,7 @@ def _too_long(found: _Violation) -> Problem:
 
 def _too_short(found: _Violation) -> Problem:
     if found.limit == 1:
-        return found.problem("too_short", "must not be empty")
+        return found.problem("too_short", "cannot be empty")
     unit = "entries" if isinstance(found.value, list) else "characters"
     return found.problem("too_short", f"must have at least {found.limit} {unit}")
 
@@ -140,24 +150,29 @@ def _too_big(found: _Violation) -> Problem:
 
 
 def _malformed(found: _Violation) -> Problem:
-    return found.must("bad_format", "have another form")
+    return found.must_problem("bad_format", "have another format")
 
 
 def _forbidden(found: _Violation) -> Problem:
-    return found.must("not_allowed", "be left out")
+    return found.must_problem("not_allowed", "be left out")
+
+
+def _not_constant(found: _Violation) -> Problem:
+    return found.must_problem("invalid_value", "be empty" if found.limit == "" else f"be {found.limit}")
 
 
 def _other(found: _Violation) -> Problem:
-    return found.must("invalid_value", "be what the schema asks for")
+    return found.must_problem("invalid_value", "match the schema")
 
 
 _RULES: Mapping[str, Callable[[_Violation], Problem]] = {
     "type": _wrong_type,
-    EXACT: _inexact,
+    EXACT_KEYWORD: _inexact,
     "required": _missing,
     "dependentRequired": _missing,
     "additionalProperties": _unknown,
     "enum": _not_listed,
+    "const": _not_constant,
     "maxLength": _too_long,
     "maxItems": _too_long,
     "minLength": _too_short,

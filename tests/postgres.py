@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own on a free loopback port, for as long as a test needs it."""
+"""A separate PostgreSQL server on a free loopback port, for the duration of a test."""
 
 import os
 import pwd
@@ -18,8 +18,8 @@ from tests.service import wait_until
 
 PATIENCE = 60.0
 _OWNER = "postgres"
+# No data has to outlive the test, and clients reach the server through its port alone.
 _FAST = "\nfsync = off\nmax_connections = 200\nunix_socket_directories = ''\nlisten_addresses = '127.0.0.1'\n"
-"""Nothing has to outlive the test; and nothing is to be found by others than through the port."""
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Postgres:
     port: int
 
     def database(self) -> str:
-        """The URL of a new, empty database."""
+        """Create an empty database and return its URL."""
         name = f"waypost_{secrets.token_hex(6)}"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
             connection.execute(f'CREATE DATABASE "{name}"'.encode())
         return f"postgresql+psycopg://{_OWNER}@127.0.0.1:{self.port}/{name}"
 
     def answers(self) -> bool:
-        """Tell whether it takes connections."""
+        """Return whether the server accepts connections."""
         try:
             psycopg.connect(self._address("postgres"), connect_timeout=5).close()
         except psycopg.OperationalError:
@@ -49,7 +49,7 @@ class Postgres:
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:
-    """A server on a free port, until the end; it refuses to run as root, and then runs as the user of its package."""
+    """Run a server on a free port. PostgreSQL refuses to run as root; it then runs as the user of its package."""
     folder = Path(tempfile.mkdtemp(prefix="waypost-postgres-"))
     owner = _OWNER if os.geteuid() == 0 else None
     if owner:
@@ -90,7 +90,7 @@ def _server(data: Path, owner: str | None) -> Iterator[Postgres]:
 
 
 def _program(name: str) -> str:
-    """A program of the server: on the path, or where Debian keeps those of each version."""
+    """Return the path of a server program: on the PATH, or in Debian's folder for each version."""
     kept = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
     found = shutil.which(name) or (str(kept[-1]) if kept else "")
     assert found, f"{name} is missing: install PostgreSQL, as `make test` does"

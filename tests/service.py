@@ -1,4 +1,4 @@
-"""The real service for tests: gunicorn in processes of its own, on a free port, with a data directory of its own.
+"""The real service for tests: gunicorn in separate processes, on a free port, with a separate data directory.
 
 with running([sys.executable, "-m", "tests.api.skeleton"], tmp_path) as service:
     assert service.client.get("/health/ping").status_code == 204
@@ -23,7 +23,7 @@ T = TypeVar("T")
 ROOT = Path(__file__).resolve().parent.parent
 WAYPOST = (sys.executable, "-m", "cli.main", "serve")
 SKELETON = (sys.executable, "-m", "tests.api.skeleton")
-DATASETS = ROOT.parent / "shared" / "datasets"
+DATASETS = Path(os.environ.get("WAYPOST_TEST_DATASETS", ROOT.parent / "shared" / "datasets"))
 
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
@@ -33,7 +33,7 @@ _LISTENING = "Listening at: "
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service that runs: its address, a client, its processes and its log."""
+    """A running service: its address, a client, its processes and its log."""
 
     url: str
     data: Path
@@ -47,23 +47,23 @@ class Service:
         return int(self.url.rpartition(":")[2])
 
     def log_lines(self) -> list[dict[str, Any]]:
-        """Every line of the log so far; each must be a JSON object."""
+        """Return every line of the log so far; each has to be a JSON object."""
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 
     def workers(self) -> set[int]:
-        """The process ids of gunicorn's workers."""
-        return children_of(self.process.pid)
+        """Return the process ids of gunicorn's workers."""
+        return child_pids(self.process.pid)
 
     def as_token(self, token: str) -> httpx.Client:
-        """Another client that sends this token; the caller closes it."""
+        """Return another client that sends this token; the caller closes it."""
         return httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
 
 
 @contextmanager
 def running(command: Sequence[str], data: Path, env: Mapping[str, str] | None = None) -> Iterator[Service]:
-    """Start a service (two workers unless `env` says otherwise), wait until it serves, and stop it at the end.
+    """Start a service (two workers unless `env` sets another number), wait until it serves, and stop it at the end.
 
-    The command takes its settings from WAYPOST_… variables. Fails with the log if it does not start.
+    The command takes its settings from WAYPOST_… variables. Fails with the log if the service does not start.
     """
     data.mkdir(parents=True, exist_ok=True)
     log = data.parent / f"{data.name}.log"
@@ -79,7 +79,7 @@ def running(command: Sequence[str], data: Path, env: Mapping[str, str] | None = 
 
 
 def stop(process: subprocess.Popen[bytes]) -> int:
-    """End the service in good order, by its process id; kill it if it does not end. Gives its exit code."""
+    """Stop the service by its process id, and kill it if it does not end. Return its exit code."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
     try:
@@ -90,20 +90,20 @@ def stop(process: subprocess.Popen[bytes]) -> int:
         raise
 
 
-def wait_until(look: Callable[[], T | None], seconds: float, what: str) -> T:
-    """The first truthy thing that `look` gives; fails after a deadline."""
+def wait_until(probe: Callable[[], T | None], seconds: float, description: str) -> T:
+    """Return the first truthy result of `probe`; fail after a deadline."""
     deadline = time.monotonic() + seconds
     while True:
-        found = look()
+        found = probe()
         if found:
             return found
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds:g} s in vain for {what}")
+            raise AssertionError(f"timed out after {seconds:g} s waiting for {description}")
         time.sleep(STEP_SECONDS)
 
 
-def children_of(pid: int) -> set[int]:
-    """The process ids of the children of a process; empty once it is gone."""
+def child_pids(pid: int) -> set[int]:
+    """Return the process ids of the children of a process; empty once it has ended."""
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
     except FileNotFoundError:
@@ -111,18 +111,18 @@ def children_of(pid: int) -> set[int]:
     return {int(child) for child in text.split()}
 
 
-def _environment(data: Path, further: Mapping[str, str]) -> dict[str, str]:
+def _environment(data: Path, extra: Mapping[str, str]) -> dict[str, str]:
     own = {key: value for key, value in os.environ.items() if not key.startswith("WAYPOST_")}
     settings = {"WAYPOST_DATA": str(data), "WAYPOST_BIND": "127.0.0.1:0", "WAYPOST_WORKERS": "2"}
     settings |= {
         "WAYPOST_LOGIN_ATTEMPTS": "100000",
         "WAYPOST_LOGIN_ATTEMPTS_TOTAL": "100000",
-    }  # all tests have one address
-    return {**own, **settings, **further}
+    }  # all tests come from one address
+    return {**own, **settings, **extra}
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str | None:
-    """The address in gunicorn's own line; the port was the kernel's choice, so no other test can have taken it."""
+    """Return the address in gunicorn's log line; the kernel chose the port, so no other test can have taken it."""
     text = log.read_text(encoding="utf-8")
     if process.poll() is not None:
         raise AssertionError(f"the service ended with {process.returncode}:\n{text}")

@@ -1,1 +1,4 @@
-"""The responders, one module per thing that a path names."""
+"""The responders: a class for each path, in folders by subject.
+
+A responder reads the request, calls the store or a service, and writes the response. A decorator declares its access.
+"""

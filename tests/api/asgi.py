@@ -1,4 +1,4 @@
-"""One ASGI call at a time, event by event: what a server may send that an HTTP client library would not."""
+"""Single ASGI calls, event by event, with events that an HTTP client library would not send."""
 
 import asyncio
 import json
@@ -14,20 +14,20 @@ NEVER = {"type": "never"}
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the application sent."""
+class AsgiResponse:
+    """A response of the application."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON."""
+        """Return the body as JSON."""
         return json.loads(self.body)
 
     @property
     def error(self) -> str:
-        """The code of an error, whose shape is checked here for every test that looks at one."""
+        """The code of an error, whose shape is checked here for all tests."""
         shape = self.json()
         assert set(shape) <= {"error", "message", "problems", "conflicts"}
         assert shape["message"].endswith(".")
@@ -36,7 +36,7 @@ class Answer:
 
 
 def part(body: bytes, *, more: bool = False) -> dict[str, Any]:
-    """The event of a piece of a body."""
+    """Return the event of a piece of a body."""
     return {"type": "http.request", "body": body, "more_body": more}
 
 
@@ -46,8 +46,8 @@ def call(
     url: str,
     headers: Mapping[str, str] | None = None,
     events: Sequence[Mapping[str, Any]] = (part(b""),),
-) -> Answer:
-    """The answer to one request whose body is these events; `NEVER` waits for an event that does not come."""
+) -> AsgiResponse:
+    """Return the response to one request with these body events; `NEVER` waits for an event that does not come."""
     return asyncio.run(acall(app, method, url, headers, events))
 
 
@@ -57,8 +57,8 @@ async def acall(
     url: str,
     headers: Mapping[str, str] | None = None,
     events: Sequence[Mapping[str, Any]] = (part(b""),),
-) -> Answer:
-    """As `call`, within a running event loop."""
+) -> AsgiResponse:
+    """Do the same as `call`, within a running event loop."""
     pending = list(events)
     sent: list[Mapping[str, Any]] = []
     answered = asyncio.Event()
@@ -66,7 +66,7 @@ async def acall(
     async def receive() -> Mapping[str, Any]:
         if pending and pending[0] is not NEVER:
             return pending.pop(0)
-        await answered.wait()  # a client leaves when it has its answer
+        await answered.wait()  # a client disconnects after the response
         return DISCONNECT
 
     async def send(event: Mapping[str, Any]) -> None:
@@ -76,7 +76,7 @@ async def acall(
 
     await app(_scope(method, url, headers or {}), receive, send)
     head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
-    return Answer(sent[0]["status"], head, b"".join(event.get("body", b"") for event in sent[1:]))
+    return AsgiResponse(sent[0]["status"], head, b"".join(event.get("body", b"") for event in sent[1:]))
 
 
 def _scope(method: str, url: str, headers: Mapping[str, str]) -> dict[str, Any]:

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from api.background import close_pools
+from api.runtime.background import close_pools
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _quiet() -> None:
-    """Keep the log of applications that run inside the tests out of their output."""
+    """Keep the log of applications under test out of the output of the tests."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _pools() -> Iterator[None]:
-    """End the pools that tests have used."""
+    """Close the process pools that tests used."""
     yield
     close_pools()

@@ -3,30 +3,28 @@
 import os
 from functools import partial
 
-from api.app import Service, create_app
-from api.collaborators import Collaborators
-from api.identity.accounts import NewUser
-from api.identity.principal import OPERATOR
-from api.identity.service import open_services
-from api.identity_routes import identity_routes
-from api.server import serve
+from api.app.app import Application, create_app
+from api.app.identity_routes import identity_routes
+from api.app.services import open_services
+from api.auth.accounts import NewUser
+from api.auth.principal import OPERATOR
+from api.interfaces import Dependencies
+from api.server.server import serve
 from api.settings import Settings
 from tests.api.fakes import PROBES
 from tests.api.world import PASSWORD, FakeProjects
 
 
-def make(settings: Settings) -> Service:
-    """The application of one worker."""
+def make(settings: Settings) -> Application:
+    """Return the application of one worker."""
     services, projects = open_services(settings), FakeProjects()
-    collaborators = Collaborators(
+    dependencies = Dependencies(
         settings,
         services.directory,
-        None,
-        services,
         ready_checks=(services.ready_check(),),
-        companions=(services.upkeep(),),
+        background_services=(services.upkeep(),),
     )
-    return create_app(collaborators, [*identity_routes(services, projects, projects), *PROBES])
+    return create_app(dependencies, [*identity_routes(services, projects, projects), *PROBES])
 
 
 if __name__ == "__main__":

@@ -4,24 +4,29 @@ import os
 import time
 from functools import partial
 
-from api.app import Service, create_app
-from api.collaborators import ReadyCheck
-from api.server import serve
+from api.app.app import Application, create_app
+from api.interfaces import ReadyCheck
+from api.server import server
 from api.settings import Settings
-from tests.api.fakes import PROBES, Diary, collaborators
+from tests.api.fakes import PROBES, FakeFastPath, LifecycleRecorder, dependencies
 
 
-def make(settings: Settings) -> Service:
-    """The application of one worker; the file `slow` in the data directory holds up its start."""
+def make(settings: Settings) -> Application:
+    """Return the application of one worker; the files `away` and `slow` in the data directory delay or stop its start."""
+    if (settings.data / "away").exists():
+        raise OSError("the disk is away")
     if (settings.data / "slow").exists():
         (settings.data / f"starting.{os.getpid()}").touch()
         time.sleep(60)
     broken = settings.data / "broken"
     check = ReadyCheck("content", lambda: broken.read_text(encoding="utf-8") if broken.exists() else None)
-    diary = Diary(settings.data)
-    return create_app(collaborators(settings, ready_checks=(check,), companions=(diary,)), PROBES)
+    diary = LifecycleRecorder(settings.data)
+    app = create_app(dependencies(settings, ready_checks=(check,), background_services=(diary,)), PROBES)
+    app.fast_path = FakeFastPath()  # type: ignore[assignment]  # a fake
+    return app
 
 
 if __name__ == "__main__":
     found = Settings.read({}, os.environ)
-    serve(found, partial(make, found))
+    server.HEARTBEAT_SECONDS = int(os.environ.get("SKELETON_HEARTBEAT", server.HEARTBEAT_SECONDS))
+    server.serve(found, partial(make, found))

@@ -19,7 +19,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
 
 @pytest.fixture(autouse=True)
 def _restored() -> Iterator[None]:
-    """Leave the log as it was."""
+    """Restore the configuration of the log."""
     before, level, handlers = structlog.get_config(), logging.root.level, list(logging.root.handlers)
     yield
     structlog.configure(**before)
@@ -28,7 +28,7 @@ def _restored() -> Iterator[None]:
 
 
 def written(level: str, *events: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines that these errors make."""
+    """Return the lines that these errors write."""
     stream = io.StringIO()
     logs.configure(level, stream)
     for event, fields in events:

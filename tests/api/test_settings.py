@@ -1,14 +1,14 @@
-"""Settings: one order of sources, and a refusal that says which source is wrong and what is allowed."""
+"""Settings: one order of sources, and error messages with the source and the allowed values."""
 
 from pathlib import Path
 
 import pytest
 
-from api.settings import FORMS, SettingRefused, Settings, environment_name
+from api.settings import SETTING_FORMATS, InvalidSetting, Settings, environment_name
 
 
 def toml(folder: Path, text: str) -> Path:
-    """A settings file."""
+    """Write a settings file."""
     file = folder / "waypost.toml"
     file.write_text(text, encoding="utf-8")
     return file
@@ -26,8 +26,8 @@ def test_without_sources_the_defaults_hold() -> None:
     assert Settings().access_lifetime == 900
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_every_setting_takes_its_default_in_writing(name: str) -> None:
+@pytest.mark.parametrize("name", SETTING_FORMATS)
+def test_every_setting_accepts_its_default_as_text(name: str) -> None:
     value = getattr(Settings(), name)
     text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     assert (
@@ -54,28 +54,28 @@ def test_every_setting_takes_its_default_in_writing(name: str) -> None:
     ],
 )
 def test_a_bad_value_is_refused_by_source_and_with_what_is_allowed(name: str, text: str) -> None:
-    with pytest.raises(SettingRefused) as caught:
+    with pytest.raises(InvalidSetting) as caught:
         Settings.read({}, {environment_name(name): text})
     assert environment_name(name) in str(caught.value)
-    assert FORMS[name].allowed in str(caught.value)
+    assert SETTING_FORMATS[name].allowed in str(caught.value)
 
 
 def test_a_bad_value_in_the_file_names_the_file(tmp_path: Path) -> None:
     file = toml(tmp_path, 'workers = "many"\n')
-    with pytest.raises(SettingRefused, match=r"key 'workers' of .*waypost.toml is 'many'; allowed: a number"):
+    with pytest.raises(InvalidSetting, match=r"key 'workers' of .*waypost.toml is 'many'; allowed: a number"):
         Settings.read({}, {}, file)
 
 
 def test_a_bad_option_names_the_option() -> None:
-    with pytest.raises(SettingRefused, match="option --log-level is 'loud'"):
+    with pytest.raises(InvalidSetting, match="option --log-level is 'loud'"):
         Settings.read({"log_level": "loud"}, {})
 
 
 @pytest.mark.parametrize("text", ["wrokers = 3\n", "workers = \n", "[service]\nworkers = 3\n", "\xff"])
-def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, text: str) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "waypost.toml"
     file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(SettingRefused):
+    with pytest.raises(InvalidSetting):
         Settings.read({}, {}, file)
 
 

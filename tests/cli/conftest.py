@@ -1,4 +1,4 @@
-"""Fixtures for the command line: an empty place to work in, and a data directory with the sample namespace."""
+"""Fixtures of the command line: an empty current folder, a data directory with the sample namespace, and the wheel."""
 
 import os
 import shutil
@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from gitstore.repository import Author
-from gitstore.store import Store
+from gitstore.git.repository import Author
+from gitstore.store.store import Store
+from tests.cli.installation import build_wheel
 from tests.cli.terminal import SAMPLE
+from tests.service import ROOT
 
 
 @pytest.fixture(autouse=True)
-def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty current folder, no settings in the environment, and an author that commits can be told by."""
+def work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to an empty folder, without settings in the environment, and with an author to identify commits by."""
     place = tmp_path / "work"
     place.mkdir()
     monkeypatch.chdir(place)
@@ -26,16 +28,22 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory with the sample namespace, not to be changed."""
+    """Create a data directory with the sample namespace, not to be changed."""
     data = tmp_path_factory.mktemp("adopted") / "data"
-    Store(data).adopt_folder("sample", "A sample.", SAMPLE, Author("Robin Sample", "robin@sample.example"))
+    Store(data).namespaces.import_folder("sample", "A sample.", SAMPLE, Author("Robin Sample", "robin@sample.example"))
     return data
 
 
 @pytest.fixture
-def data(adopted: Path, workplace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data directory of the test's own, with the sample namespace; commands find it by WAYPOST_DATA."""
-    own = workplace / "data"
+def data(adopted: Path, work_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copy the data directory with the sample namespace for the test; commands find it by WAYPOST_DATA."""
+    own = work_folder / "data"
     shutil.copytree(adopted, own)
     monkeypatch.setenv("WAYPOST_DATA", str(own))
     return own
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from the sources as they are."""
+    return build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))

@@ -1,7 +1,7 @@
-"""First starts of the demo that are killed at many points, each followed by one that is left to its end.
+"""First starts of the demo that are killed at many points, each followed by a complete start.
 
-Run as a program it takes a folder and prints one JSON object a point: what the second start found. Children are forked,
-so that the libraries are loaded once.
+Run as a program it takes a folder and prints one JSON object a point: the findings of the second start. Children are
+forked, so that the libraries are loaded once.
 """
 
 import json
@@ -12,17 +12,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from api.identity.login import Logins
-from api.identity.service import open_services
+from api.app.services import open_services
+from api.auth.login import Logins
 from api.settings import Settings
-from cli.sample import ADMIN, Secrets, made_sample
-from gitstore.store import Store
+from cli.server.sample import ADMIN, Secrets, create_sample
+from gitstore.store.store import Store
 
-_TOUCHING = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "sqlite3.connect"}
+_FILE_EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "sqlite3.connect"}
 _SPREAD = 2
 
 
-class Point(NamedTuple):
+class KillPoint(NamedTuple):
     """The `number`-th time that the process is about to do `event` to a file of this name; empty for any."""
 
     number: int
@@ -30,28 +30,28 @@ class Point(NamedTuple):
     name: str = ""
 
 
-_NEVER = Point(-1)
+_NEVER = KillPoint(-1)
 LANDMARKS = (
-    Point(1, "os.rename", "sample.git"),  # the namespace is built, and not in place
-    Point(1, "os.rename", "compiled"),  # it is in place, its compiled files are not
-    Point(1, "open", "generation"),  # the admin is made
-    Point(2, "open", "generation"),  # the token is made
-    Point(1, "os.remove", "demo.unfinished"),  # all is made and shown
+    KillPoint(1, "os.rename", "sample.git"),  # the namespace is built, but not in place
+    KillPoint(1, "os.rename", "compiled"),  # it is in place, its compiled files are not
+    KillPoint(1, "open", "generation"),  # the admin is created
+    KillPoint(2, "open", "generation"),  # the token is created
+    KillPoint(1, "os.remove", "demo.unfinished"),  # all is created and shown
 )
 
 
-class Clock:
-    """Counts what the process does to files, and kills it at a point."""
+class KillSwitch:
+    """An audit hook that counts the file events of the process, and kills it at a point."""
 
-    def __init__(self, root: Path, point: Point) -> None:
+    def __init__(self, root: Path, point: KillPoint) -> None:
         self._root = str(root)
         self._point = point
         self._hits = 0
         self.steps = 0
 
     def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
-        """An audit hook."""
-        if event in _TOUCHING and arguments and str(arguments[0]).startswith(self._root):
+        """Count an event, and kill the process at the point."""
+        if event in _FILE_EVENTS and arguments and str(arguments[0]).startswith(self._root):
             self.steps += 1
             self._hits += self._point.event in {"", event} and str(arguments[0]).endswith(self._point.name)
             if self._hits == self._point.number:
@@ -59,44 +59,44 @@ class Clock:
 
 
 def main(root: Path) -> None:
-    """Count the steps of a start that is not killed, then kill starts at the landmarks and spread over the steps."""
+    """Count the events of a start that is not killed, then kill starts at the landmarks and spread over the events."""
     steps = _fork(lambda: _start(root / "whole", _NEVER)[0])
-    assert isinstance(steps, int), "the start that nobody kills did not end"
-    spread = (Point(1 + number * steps // _SPREAD) for number in range(_SPREAD))
+    assert isinstance(steps, int), "the start without a kill did not end"
+    spread = (KillPoint(1 + number * steps // _SPREAD) for number in range(_SPREAD))
     for number, point in enumerate((*LANDMARKS, *spread)):
-        _try(root / str(number), point)
+        _run_point(root / str(number), point)
 
 
-def _try(data: Path, point: Point) -> None:
+def _run_point(data: Path, point: KillPoint) -> None:
     killed = _fork(lambda: _start(data, point)[0]) is None
-    found = _fork(lambda: _look(data, _start(data, _NEVER)[1]))
+    found = _fork(lambda: _inspect(data, _start(data, _NEVER)[1]))
     print(json.dumps({"at": point, "killed": killed, "found": found}), flush=True)  # noqa: T201 - its output
 
 
-def _start(data: Path, point: Point) -> tuple[int, Secrets | None]:
-    clock = Clock(data, point)
-    sys.addaudithook(clock)
-    with made_sample(Settings(data=data)) as shown:
+def _start(data: Path, point: KillPoint) -> tuple[int, Secrets | None]:
+    kill_switch = KillSwitch(data, point)
+    sys.addaudithook(kill_switch)
+    with create_sample(Settings(data=data)) as shown:
         pass
-    return clock.steps, shown
+    return kill_switch.steps, shown
 
 
-def _look(data: Path, shown: Secrets | None) -> dict[str, object]:
-    """What a person would see: the secrets work, every project is served, and a third start shows no secrets."""
+def _inspect(data: Path, shown: Secrets | None) -> dict[str, object]:
+    """Return the findings of a user: the secrets work, every project is served, and a third start shows no secrets."""
     services = open_services(Settings(data=data))
-    with made_sample(Settings(data=data)) as again:
+    with create_sample(Settings(data=data)) as again:
         pass
     works = shown is not None and bool(shown.token) and _signs_in(services.logins, shown.password)
     tokens = services.tokens.window(100, 0)[0]
     services.close()
     store = Store(data)
-    projects = {name: found.number for name, found in sorted(store.served("sample").projects.items())}
+    projects = {name: found.number for name, found in sorted(store.releases.namespace("sample").projects.items())}
     return {
         "signs_in": works,
         "tokens": len(tokens),
         "projects": projects,
         "shown_again": again is not None,
-        "failures": store.failures(),
+        "failures": store.releases.failures(),
     }
 
 
@@ -105,7 +105,7 @@ def _signs_in(logins: Logins, password: str) -> bool:
 
 
 def _fork(work: Callable[[], object]) -> object:
-    """What `work` gives in a child of its own; None where the child was killed."""
+    """Return the result of `work` in a child process; None if the child was killed."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -118,12 +118,12 @@ def _fork(work: Callable[[], object]) -> object:
             os._exit(code)
     os.close(writer)
     with os.fdopen(reader, "rb") as stream:
-        told = stream.read()
+        reported = stream.read()
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return None
-    assert os.WEXITSTATUS(status) == 0, "a start failed; its reason is above"
-    found: object = json.loads(told)
+    assert os.WEXITSTATUS(status) == 0, "a start failed; see its output above"
+    found: object = json.loads(reported)
     return found
 
 

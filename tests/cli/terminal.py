@@ -1,4 +1,4 @@
-"""The command line for tests: in this process, for everything but what only a process has; and as one."""
+"""The command line for tests: in this process if possible, otherwise as a process."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from click.testing import CliRunner
 
-from cli.exits import run_command
+from cli.console.exits import run_command
 from cli.main import waypost
 from tests.service import ROOT
 
@@ -21,7 +21,7 @@ SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command left: its exit code, standard output and standard error."""
+    """The result of a command: its exit code, standard output and standard error."""
 
     code: int
     out: str
@@ -33,8 +33,8 @@ class Outcome:
         return orjson.loads(self.out)
 
 
-def call(*words: object, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Outcome:
-    """Run `waypost` with these words in this process; exit codes and messages are those of the real command."""
+def invoke(*words: object, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Outcome:
+    """Run `waypost` with these arguments in this process; exit codes and messages are those of the real command."""
     with CliRunner().isolation(input=stdin, env=env) as (out, err, _):
         try:
             run_command(lambda: waypost.main([str(word) for word in words], "waypost", standalone_mode=False))
@@ -42,9 +42,9 @@ def call(*words: object, env: Mapping[str, str] | None = None, stdin: bytes = b"
             return Outcome(int(ex.code or 0), _text(out.getvalue()), _text(err.getvalue()))
 
 
-def must(*words: object, stdin: bytes = b"") -> Outcome:
+def invoke_ok(*words: object, stdin: bytes = b"") -> Outcome:
     """Run a command that has to succeed."""
-    outcome = call(*words, stdin=stdin)
+    outcome = invoke(*words, stdin=stdin)
     assert outcome.code == 0, outcome.err
     return outcome
 
@@ -67,19 +67,19 @@ def run(*words: object, env: Mapping[str, str] | None = None, stdin: bytes = b""
     return Outcome(found.returncode, _text(found.stdout), _text(found.stderr))
 
 
-def environment(further: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment without settings of ours, with the sources on the path."""
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """Return this process's environment without settings of ours, with the sources on the path."""
     own = {key: value for key, value in os.environ.items() if not key.startswith("WAYPOST_")}
-    return {**own, "PYTHONPATH": str(ROOT), **further}
+    return {**own, "PYTHONPATH": str(ROOT), **extra}
 
 
 def table(text: str) -> list[list[str]]:
-    """The rows below the head of a table that was printed, by columns that two spaces separate."""
+    """Return the rows below the head of a printed table, split into columns at two spaces."""
     return [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()[1:]]
 
 
-def words_of(lines: str | Sequence[str]) -> str:
-    """Text without line breaks, so that a test does not depend on where help is folded."""
+def unwrap(lines: str | Sequence[str]) -> str:
+    """Return text without line breaks, so that a test does not depend on the width of help."""
     return " ".join(" ".join(lines if not isinstance(lines, str) else [lines]).split())
 
 

@@ -1,18 +1,18 @@
 """A naive matcher, written from the contract alone: one loop over all rules, Python's own `re`, no index.
 
-Python's engine agrees with RE2 on the small patterns that the generators make.
+Python's engine agrees with RE2 on the small patterns that the generators draw.
 """
 
 import re
 from collections.abc import Sequence
 
-from content.canonical import canonical_host, canonical_path
-from content.record import Page, Redirect
-from content.request import Request
+from content.matching.canonical import canonical_host, canonical_path
+from content.matching.request import Request
+from content.records.record import Page, Redirect
 
 
 def naive_matches(redirects: Sequence[Redirect], pages: Sequence[Page], request: Request) -> list[Redirect | Page]:
-    """Every rule that matches, best first."""
+    """Return every rule that matches, best first."""
     matching = [(_rank(rule, index), rule) for index, rule in enumerate(redirects) if _matches(rule, request)]
     ranked: list[Redirect | Page] = [rule for _, rule in sorted(matching, key=lambda item: item[0])]
     found = [page for page in pages if _equals(page.path, request, has_host=page.type.has_host)]

@@ -2,10 +2,10 @@
 
 from hypothesis import strategies as st
 
-from content.matching import Matcher, RuleBook
-from content.problem import Problem
-from content.record import Page, Placed, Record, Redirect
-from content.vocabulary import ContentType, PageType, RedirectStatus, RedirectType
+from content.matching.matcher import Matcher, RuleBook
+from content.records.problem import Problem
+from content.records.record import Page, Placed, Record, Redirect
+from content.records.vocabulary import ContentType, PageType, RedirectStatus, RedirectType
 
 FILE = "shop/redirects.yaml"
 
@@ -33,7 +33,7 @@ def matcher(*records: Record) -> Matcher:
 
 
 def codes(problems: list[Problem]) -> list[str]:
-    """The codes of problems, sorted, for comparison with what a case expects."""
+    """Return the codes of problems, sorted for comparison."""
     return sorted(problem.code for problem in problems)
 
 
@@ -54,7 +54,7 @@ _targets = st.sampled_from(["/t", "/t/$1", "https://c.example/$2", "https://c.ex
 
 @st.composite
 def redirects(draw: st.DrawFn) -> Redirect:
-    """Redirects of every type over an alphabet so small that they often meet."""
+    """Draw redirects of every type over an alphabet so small that they often meet."""
     kind = draw(st.sampled_from(RedirectType))
     source = draw(paths) + draw(queries) if kind.is_exact else draw(regexes)
     if kind.has_host:
@@ -65,7 +65,7 @@ def redirects(draw: st.DrawFn) -> Redirect:
 
 @st.composite
 def pages(draw: st.DrawFn) -> Page:
-    """Pages over the same alphabet."""
+    """Draw pages over the same alphabet."""
     kind = draw(st.sampled_from(PageType))
     host = draw(st.sampled_from(HOSTS)) if kind.has_host else ""
     return Page(kind, host + draw(paths), "hello", ContentType.XML)

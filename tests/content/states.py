@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from hypothesis import strategies as st
 
-from content.record import Page, Placed, Record, Redirect
-from content.vocabulary import ContentType, PageType, RedirectStatus, RedirectType
+from content.records.record import Page, Placed, Record, Redirect
+from content.records.vocabulary import ContentType, PageType, RedirectStatus, RedirectType
 
-State = dict[str, Placed[Record]]
+PlacedRules = dict[str, Placed[Record]]
 
 _KEYS = [f"/{letter}" for letter in "abcdefg"]
 _NOTES = st.sampled_from(["", "why"])
@@ -16,7 +16,7 @@ _FILES = st.sampled_from(["shop/redirects.yaml", "shop/redirects/a.yaml"])
 
 
 def redirects(source: str) -> st.SearchStrategy[Record]:
-    """Redirects of one source."""
+    """Return a strategy for redirects of one source."""
     return st.builds(
         Redirect,
         st.sampled_from([RedirectType.BASIC, RedirectType.REGEX]),
@@ -29,7 +29,7 @@ def redirects(source: str) -> st.SearchStrategy[Record]:
 
 
 def pages(path: str) -> st.SearchStrategy[Record]:
-    """Pages of one path."""
+    """Return a strategy for pages of one path."""
     return st.builds(
         Page,
         st.just(PageType.BASIC),
@@ -43,8 +43,8 @@ def pages(path: str) -> st.SearchStrategy[Record]:
 
 
 @st.composite
-def edited(draw: st.DrawFn, before: Mapping[str, Placed[Record]], *, of_pages: bool) -> State:
-    """A state in which some rules of `before` are gone, changed, moved or new, and sometimes all stand in another order."""
+def edited(draw: st.DrawFn, before: Mapping[str, Placed[Record]], *, of_pages: bool) -> PlacedRules:
+    """Draw a state in which some rules of `before` are removed, changed, moved or new, or all are reordered."""
     record = pages if of_pages else redirects
     after = {key: placed for key, placed in before.items() if draw(st.sampled_from([True, True, True, False]))}
     for key in draw(st.lists(st.sampled_from(_KEYS), unique=True, max_size=3)):
@@ -55,18 +55,18 @@ def edited(draw: st.DrawFn, before: Mapping[str, Placed[Record]], *, of_pages: b
 
 
 @st.composite
-def three_states(draw: st.DrawFn) -> tuple[State, State, State]:
-    """A base and two states that were made from it, all of redirects or all of pages."""
+def three_states(draw: st.DrawFn) -> tuple[PlacedRules, PlacedRules, PlacedRules]:
+    """Draw a base and two states that were derived from it, all of redirects or all of pages."""
     of_pages = draw(st.booleans())
     base = draw(edited({}, of_pages=of_pages))
     base = draw(edited(base, of_pages=of_pages))
     return base, draw(edited(base, of_pages=of_pages)), draw(edited(base, of_pages=of_pages))
 
 
-def _inserted(state: State, place: int, key: str, placed: Placed[Record]) -> State:
+def _inserted(state: PlacedRules, place: int, key: str, placed: Placed[Record]) -> PlacedRules:
     items = list(state.items())
     return dict([*items[:place], (key, placed), *items[place:]])
 
 
-def _in_files(state: State) -> State:
+def _in_files(state: PlacedRules) -> PlacedRules:
     return dict(sorted(state.items(), key=lambda item: item[1].file))

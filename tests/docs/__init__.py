@@ -1,1 +1,1 @@
-"""The documentation held to the product: what it lists is all there is, its links lead somewhere, its examples run."""
+"""Tests of the documentation against the product: its lists are complete, its links work, its examples run."""

@@ -1,4 +1,4 @@
-"""The reference, and the product's own source, as the tests of this package read them."""
+"""The reference, and the product's own source, as input of the tests of this package."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -9,22 +9,22 @@ PACKAGES = ("api", "cli", "content", "gitstore", "schemas")
 
 
 def page(name: str) -> str:
-    """The text of a page of the reference."""
+    """Return the text of a page of the reference."""
     return (ROOT / "docs" / "reference" / name).read_text("utf-8")
 
 
 def modules() -> Iterator[ast.Module]:
-    """Every module of the product, parsed."""
+    """Return every module of the product, parsed."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             yield ast.parse(path.read_text("utf-8"))
 
 
 def name_of(node: ast.expr) -> str:
-    """The last name of what is called or assigned: `c` of `a.b.c`."""
+    """Return the last name of a call or an assignment: `c` of `a.b.c`."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def texts(nodes: Sequence[ast.expr]) -> Iterator[str]:
-    """The constants among the nodes that are text."""
+    """Return the text constants among the nodes."""
     return (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))

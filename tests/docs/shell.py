@@ -1,4 +1,4 @@
-"""The examples of a document, typed one after another into one shell, as a reader would."""
+"""The examples of a document, typed one after another into one shell by a reader."""
 
 import os
 import re
@@ -20,7 +20,7 @@ exec "{python}" -m cli.main "$@"
 
 
 class Reader:
-    """Somebody in a folder that looks like a checkout after `make run`: `.venv/bin/waypost`, `data`, `sample-repo`."""
+    """A reader in a folder that looks like a checkout after `make run`: `.venv/bin/waypost`, `data`, `sample-repo`."""
 
     def __init__(self, folder: Path, service: Service, password: str, token: str) -> None:
         self._service = service
@@ -34,7 +34,7 @@ class Reader:
         (self.checkout / "sample-repo").symlink_to(ROOT / "sample-repo")
 
     def type(self, examples: Sequence[Example]) -> list[str]:
-        """What each example prints on either stream; stops with the shell's words where a command fails."""
+        """Run the examples and return the output of each on both streams; fail with it if a command fails."""
         script = "set -eu\n" + "".join(
             f"{example.commands}\necho; echo '{_END.format(number)}'\n" for number, example in enumerate(examples)
         )
@@ -64,7 +64,7 @@ class Reader:
         return {**own, **_UNKNOWN, **self._printed, "HOME": str(self.checkout.parent), "PYTHONPATH": path}
 
 
-# A git that knows nobody, and does not guess: an example that commits has to say who does.
+# A git without an identity, and without guessing one: an example that commits has to set it.
 _UNKNOWN = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_COUNT": "1",
@@ -74,6 +74,6 @@ _UNKNOWN = {
 
 
 def shows(output: str, printed: str) -> bool:
-    """Tell whether a block of output is what was printed; `…` stands for any text, an empty one too."""
+    """Return whether a block of output matches the printed text; `…` matches any text, also an empty one."""
     pattern = ".*".join(re.escape(piece) for piece in output.strip().split("…"))
     return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None

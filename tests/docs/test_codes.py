@@ -1,12 +1,18 @@
-"""The pages of codes have every code of a problem and of an error, and none that is never given."""
+"""The pages of codes: every code of a problem and of an error, and no code that is never used."""
 
 import ast
+import inspect
 import re
 from collections.abc import Iterator
+from importlib import import_module
 
-from content.problem_codes import CODES
+import pytest
+
+from content.records.problem_codes import CODES
+from gitstore import errors
 from tests.docs.blocks import code, rows
 from tests.docs.reference import modules, name_of, page, texts
+from tests.service import ROOT
 
 CODE = re.compile(r"[a-z]+(_[a-z0-9]+)*")
 
@@ -24,8 +30,8 @@ def test_every_code_of_a_problem_is_listed_and_none_is_invented() -> None:
 
 
 def problem_codes(tree: ast.Module) -> Iterator[str]:
-    """The codes with which problems are made: the first text of a call whose name says so."""
-    makers = re.compile(r"_?problem|Problem|_?tell|_?refuse|must")
+    """Return the codes of problems: the first text of each call whose name is that of a problem."""
+    makers = re.compile(r"_?problem|Problem|_?report|_?refuse|must_problem|_build_problem")
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and makers.fullmatch(name_of(node.func)):
             yield from (text for text in texts(node.args[:1]) if CODE.fullmatch(text))
@@ -41,7 +47,7 @@ def test_every_error_code_is_listed_and_none_is_invented() -> None:
 
 
 def error_codes(tree: ast.Module) -> Iterator[str]:
-    """The codes of answers: class attributes and defaults named `code`, arguments of errors, and their tables."""
+    """Return the codes of responses: attributes and defaults named `code`, arguments of errors, and their tables."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and name_of(node.func) in _ERRORS:
             given = [*node.args, *(word.value for word in node.keywords)]
@@ -53,7 +59,7 @@ def error_codes(tree: ast.Module) -> Iterator[str]:
 
 
 _ERRORS = {"ApiError", "Forbidden", "Unauthenticated", "Unavailable", "bad_request", "invalid"}
-_TABLES = {"_HTTP_CODES", "_SENTENCES", "_OTHER"}
+_TABLES = {"_HTTP_CODES", "_ERRORS", "_DEFAULT_ERROR"}
 
 
 def _default_code(function: ast.FunctionDef) -> Iterator[str]:
@@ -71,3 +77,15 @@ def _assigned_codes(node: ast.Assign | ast.AnnAssign) -> Iterator[str]:
     if node.value is not None and names & _TABLES:
         inner = [each for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
         yield from (text for text in texts(inner) if CODE.fullmatch(text))
+
+
+DEBUG_PAGE = (ROOT / "docs" / "how-to" / "debug-a-publish.md").read_text("utf-8")
+RAISED = [tuple(map(code, row)) for row in rows(DEBUG_PAGE)[1:]]
+
+
+@pytest.mark.parametrize(("name", "file", "function"), RAISED, ids=lambda name: name)
+def test_the_function_that_a_code_leads_to_raises_it(name: str, file: str, function: str) -> None:
+    """Functions name the class in a `raise`, or in the docstring where a function of theirs raises it."""
+    (error,) = (each for each in vars(errors).values() if getattr(each, "code", "") == name and "code" in vars(each))
+    module = import_module(file.removesuffix(".py").replace("/", "."))
+    assert re.search(rf"\b{error.__name__}\b", inspect.getsource(getattr(module, function)))

@@ -1,4 +1,4 @@
-"""The page of the command line has every command with its arguments and options, and no others."""
+"""The page of the command line: every command with its arguments and options, and no others."""
 
 import re
 from collections.abc import Iterator

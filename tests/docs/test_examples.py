@@ -1,4 +1,4 @@
-"""The examples of the documents run as they stand, against the service that `make run` starts."""
+"""The examples of the documents, run unchanged against the service that `make run` starts."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import pytest
 from tests.docs.blocks import blocks, code, codes, documents, examples, rows
 from tests.docs.reference import page
 from tests.docs.shell import Reader, shows
-from tests.service import ROOT, Service, running
+from tests.service import ROOT, Service, running, wait_until
 
 PASSWORD = "night-shift-2026"
 DEMO = (sys.executable, "-m", "cli.main", "demo")
@@ -21,7 +21,7 @@ WITH_EXAMPLES = [path for path in documents() if examples(path.read_text("utf-8"
 
 
 class Demo(NamedTuple):
-    """A demo that runs, and what it printed at its start."""
+    """A running demo, and its output at the start."""
 
     service: Service
     printed: str
@@ -30,7 +30,7 @@ class Demo(NamedTuple):
     def token(self) -> str:
         """The agent's token."""
         found = re.search(r"svc_[0-9A-Za-z]{49}", self.printed)
-        assert found, "the demo prints a token"
+        assert found, "the demo printed no token"
         return found[0]
 
 
@@ -51,7 +51,7 @@ def test_the_examples_of_a_document_run_and_print_what_it_shows(path: Path, demo
 
 
 def test_the_readme_and_the_tutorial_have_examples() -> None:
-    """A marker that is mistyped must not make a document silent."""
+    """A misspelled marker must not exclude a document silently."""
     assert {ROOT / "README.md", ROOT / "docs/tutorial/first-project.md"} <= set(WITH_EXAMPLES)
 
 
@@ -65,8 +65,9 @@ def test_an_example_uses_the_url_that_was_printed_and_its_document_says_so_befor
 
 
 def test_every_marker_of_a_block_is_known() -> None:
-    used = {word for path in documents() for block in blocks(path.read_text("utf-8")) for word in block.words[1:]}
-    assert used == {"run", "output", "printed", "verify"}
+    words = [word for path in documents() for block in blocks(path.read_text("utf-8")) for word in block.words[1:]]
+    used = {word for word in words if not word.startswith("file:")}
+    assert used == {"run", "output", "printed", "verify", "log"}
 
 
 def test_the_readme_shows_what_the_demo_prints(demo: Demo) -> None:
@@ -82,6 +83,20 @@ def test_the_lines_that_the_demo_prints_do_what_they_say(demo: Demo) -> None:
     assert len(version) == len("455a84fdba426449112e6fd15b4b8a764e210add")
     assert len(rules["items"]) == 2
     assert answer["results"][0]["status"] == 301
+
+
+def test_a_request_is_logged_with_the_fields_that_a_document_shows(demo: Demo) -> None:
+    text = (ROOT / "docs" / "how-to" / "debug-a-publish.md").read_text("utf-8")
+    (shown,) = (json.loads(block.text) for block in blocks(text) if "log" in block.words)
+    account = {"username": shown["principal"], "password": PASSWORD}
+    token = demo.service.client.post("/auth/login", json=account).json()["tokens"]["accessToken"]
+    with demo.service.as_token(token) as client:
+        path = shown["path"].replace("debug", "nowhere")
+        assert client.post(path, headers={"X-Request-Id": shown["request_id"]}).status_code == 404
+    wanted = f'"request_id": "{shown["request_id"]}"'
+    log = demo.service.log
+    lines = wait_until(lambda: [line for line in log.read_text("utf-8").splitlines() if wanted in line], 10, wanted)
+    assert json.loads(lines[0]).keys() == shown.keys()
 
 
 def test_every_file_of_the_data_directory_is_described(demo: Demo) -> None:

@@ -1,4 +1,4 @@
-"""The pages of files and of dependencies have what the schemas, the layout and the package ask for."""
+"""The pages of files and of dependencies: complete by the schemas, the layout and the package."""
 
 import re
 import tomllib
@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 import schemas
-from gitstore.layout import may_stand_beside_projects
+from gitstore.layout import is_root_file
 from tests.docs.blocks import blocks, code, codes, rows
 from tests.docs.reference import page
 from tests.service import ROOT
@@ -35,18 +35,18 @@ def fields_of(document: dict[str, object]) -> set[str]:
     return found
 
 
-def test_what_may_stand_beside_projects_is_listed() -> None:
+def test_the_files_beside_projects_are_listed() -> None:
     cell = next(row[0] for row in rows(page("repository.md")) if "CODEOWNERS" in row[0])
     names = {name.removesuffix("/**") for name in re.findall(r"`([^`]+)`", cell)}
     assert names
-    assert all(may_stand_beside_projects(name) for name in names)
-    assert not may_stand_beside_projects("Makefile")
+    assert all(is_root_file(name) for name in names)
+    assert not is_root_file("Makefile")
 
 
 def test_every_dependency_is_listed_with_the_floor_that_the_package_asks_for() -> None:
     listed = {code(row[0]).lower(): row[1] for row in rows(page("dependencies.md")) if len(row) == 4 and code(row[0])}
     asked = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
-    floors = (requirement.split(">=") for requirement in asked)
+    floors = (requirement.partition(",")[0].split(">=") for requirement in asked)
     assert listed == {name.lower(): floor for name, floor in floors}
 
 
@@ -60,21 +60,6 @@ def test_no_pair_is_listed_twice(name: str) -> None:
 def test_nothing_is_listed_twice(name: str) -> None:
     listed = [row[0] for row in rows(page(name)) if code(row[0])]
     assert [cell for cell, count in Counter(listed).items() if count > 1] == []
-
-
-def test_the_modules_that_the_map_of_behaviours_names_are_there() -> None:
-    table = rows((ROOT / "docs" / "explanation" / "architecture.md").read_text("utf-8"))
-    named = [path for row in table for path in modules_of(row[1])]
-    assert named
-    assert [path for path in named if not (ROOT / path).exists()] == []
-
-
-def modules_of(cell: str) -> list[str]:
-    """The paths that a cell names; one without a folder is in that of the path before it."""
-    found: list[str] = []
-    for name in re.findall(r"`([^`]+)`", cell):
-        found.append(name if "/" in name else f"{found[-1].rpartition('/')[0]}/{name}")
-    return found
 
 
 def test_the_files_for_ci_are_those_of_the_sample_namespace() -> None:

@@ -1,8 +1,8 @@
-"""The page of grants has every resource, action and built-in role."""
+"""The page of grants: every resource, action and built-in role."""
 
 import re
 
-from api.identity.grants import BUILT_IN_ROLES, PROJECT_ACTIONS, SERVER_ACTIONS
+from api.auth.grants import BUILT_IN_ROLES, PROJECT_ACTIONS, SERVER_ACTIONS
 from tests.docs.blocks import code, rows
 from tests.docs.reference import page
 

@@ -1,4 +1,4 @@
-"""Links of the documents lead somewhere, and every document can be reached from the README."""
+"""Links of the documents: each has a target, and every document can be reached from the README."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ PATHS = [pytest.param(path, id=path.relative_to(ROOT).as_posix()) for path in do
 
 
 def relative_links(path: Path) -> Iterator[tuple[str, Path, str]]:
-    """The links of a document to files of the project: as written, the file, the anchor."""
+    """Return the links of a document to files of the project: as written, the file, the anchor."""
     for target in links(path.read_text("utf-8")):
         if "://" not in target:
             name, _, anchor = target.partition("#")

@@ -1,9 +1,9 @@
-"""The overview of the API has every route with what it needs, and every query parameter."""
+"""The overview of the API: every route with its grants, and every query parameter."""
 
 import re
 
 import schemas
-from api.identity.grants import PROJECT_ACTIONS
+from api.auth.grants import PROJECT_ACTIONS
 from tests.docs.blocks import code, rows
 from tests.docs.reference import page
 

@@ -1,16 +1,16 @@
-"""The page of settings has every setting and every environment variable, and the defaults that hold."""
+"""The page of settings: every setting and every environment variable, with its default."""
 
 import ast
 import re
 
-from api.settings import FORMS, Settings, environment_name
+from api.settings import SETTING_FORMATS, Settings, environment_name
 from tests.docs.blocks import code, codes, rows
 from tests.docs.reference import modules, page
 
 
 def test_every_setting_is_listed_with_its_variable_and_default() -> None:
-    listed = {code(row[0]): row for row in rows(page("settings.md")) if code(row[0]) in FORMS}
-    assert list(listed) == list(FORMS)
+    listed = {code(row[0]): row for row in rows(page("settings.md")) if code(row[0]) in SETTING_FORMATS}
+    assert list(listed) == list(SETTING_FORMATS)
     for name, row in listed.items():
         assert code(row[1]) == environment_name(name)
         assert code(row[2]) == default_of(name), f"the default of {name}"

@@ -1,4 +1,4 @@
-"""The snippet that receivers copy takes what the service signs, and nothing else."""
+"""The snippet for receivers of webhooks: accepts exactly the signatures of the service."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.notice.signature import mint_secret, signed_headers
+from api.events.signature import mint_secret, signed_headers
 from tests.docs.blocks import blocks
 from tests.service import ROOT
 
@@ -16,11 +16,11 @@ SECRET = mint_secret()
 
 @pytest.fixture(scope="module")
 def verify() -> Callable[[str, Mapping[str, str], bytes], Any]:
-    """The function of the how-to page."""
+    """Return the function of the how-to page."""
     text = (ROOT / "docs" / "how-to" / "receive-webhooks.md").read_text("utf-8")
     (snippet,) = (block.text for block in blocks(text) if block.words == ("python", "verify"))
     names: dict[str, Any] = {}
-    exec(snippet, names)  # noqa: S102 - our own document, which readers run
+    exec(snippet, names)  # noqa: S102 - a document of the project, which readers run too
     found: Callable[[str, Mapping[str, str], bytes], Any] = names["verify"]
     return found
 

@@ -1,38 +1,38 @@
-"""A client of the service that holds every answer to the contract before a test sees it."""
+"""A client of the service that checks every response against the contract before a test gets it."""
 
 from typing import Any
 
 import httpx
 
-from tests.e2e.contract import check_answer, told
+from tests.e2e.contract import check_answer, describe
 
 
 class Caller:
-    """Calls as the holder of a token (empty: as nobody)."""
+    """Calls as the holder of a token (empty: without a token)."""
 
     def __init__(self, http: httpx.Client, token: str = "") -> None:
         self.http = http
         self.token = token
 
     def ask(self, method: str, path: str, status: int, **request: Any) -> httpx.Response:
-        """The answer to a request, which must have this status; `request` is what httpx takes."""
+        """Send a request and return the response, which must have this status; `request` is passed to httpx."""
         answer = self.send(method, path, **request)
-        assert answer.status_code == status, told(answer)
+        assert answer.status_code == status, describe(answer)
         return answer
 
     def send(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """The answer to a request, whatever its status."""
+        """Send a request and return the response, with any status."""
         headers = {**self._authorization(), **request.pop("headers", {})}
         answer = self.http.request(method, path, headers=headers, **request)
         check_answer(method, path.partition("?")[0], answer)
         return answer
 
     def get(self, path: str, **params: Any) -> Any:
-        """The JSON of a 200."""
+        """Return the JSON of a 200."""
         return self.ask("GET", path, 200, params=params or None).json()
 
     def refused(self, method: str, path: str, status: int, code: str, **request: Any) -> Any:
-        """The JSON of an error with this status and code."""
+        """Return the JSON of an error with this status and code."""
         found = self.ask(method, path, status, **request).json()
         assert found["error"] == code, found
         return found

@@ -1,8 +1,7 @@
-"""A named fake of the agents that were written before this service: as strict, and as trusting, as they are.
+"""A named fake of agents that are older than this service, with the same strictness and the same omissions.
 
-It reads a bare integer as the version, takes anything but 200 for the end of the world, pages by 100 until the offset
-has reached the total, never looks at a link, waits for an answer for ever, and stops for good at the first regular
-expression that RE2 does not compile.
+It reads a bare integer as the version, fails at any status but 200, pages by 100 until the offset reaches the total,
+ignores links, has no timeout, and stops permanently at the first regular expression that RE2 does not compile.
 """
 
 from dataclasses import dataclass, field
@@ -16,16 +15,16 @@ REGEXES = ("REGEX", "REGEX_HOST")
 
 
 class Refused(Exception):
-    """The service answered something that such an agent cannot take."""
+    """The service sent a response that such an agent does not accept."""
 
 
 class Stopped(Exception):
-    """The agent has stopped, and will not come back by itself."""
+    """The agent stopped, and does not restart by itself."""
 
 
 @dataclass
 class FlectoAgent:
-    """One agent of a project; `http` is a client of the service without any timeout."""
+    """An agent of a project; `http` is a client of the service without a timeout."""
 
     http: httpx.Client
     token: str
@@ -40,7 +39,7 @@ class FlectoAgent:
     heartbeats: int = 0
 
     def poll(self) -> bool:
-        """One round: load what is new and report it, or send a heartbeat; tells whether there was anything new."""
+        """Run one round: load and report a new version, or send a heartbeat; return whether the version was new."""
         if self.stopped:
             raise Stopped(self.stopped)
         version = self._read_version()

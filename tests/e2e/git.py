@@ -1,4 +1,4 @@
-"""The C git as a client of the repositories on disk: it clones, commits, pushes and checks, and knows nothing of us."""
+"""C git as an independent client of the repositories on disk: clone, commit, push and check."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ _ALONE = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GIT
 
 
 def git(folder: Path, *words: str) -> str:
-    """What git prints, without the line's end; fails with its complaint."""
+    """Return git's output without its last line break; fail with git's error output."""
     people = {f"GIT_{role}_{name}": text for role in ("AUTHOR", "COMMITTER") for name, text in _PERSON.items()}
     run = subprocess.run(
         ("git", *words), cwd=folder, env={**os.environ, **_ALONE, **people}, capture_output=True, text=True, check=False
@@ -20,13 +20,13 @@ def git(folder: Path, *words: str) -> str:
 
 
 def check_repository(repository: Path) -> None:
-    """Fail unless git finds every object there and whole."""
+    """Fail unless git finds every object present and valid."""
     git(repository, "fsck", "--strict", "--full")
 
 
 @dataclass(frozen=True)
 class Clone:
-    """A working copy of a bare repository, on a branch of it."""
+    """A working copy of a branch of a bare repository."""
 
     folder: Path
 
@@ -37,13 +37,13 @@ class Clone:
         return cls(folder)
 
     def write(self, path: str, text: str) -> None:
-        """Put a file."""
+        """Write a file."""
         target = self.folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
 
     def commit(self, message: str = "Change by hand") -> str:
-        """Commit everything; gives the new commit's id."""
+        """Commit everything; return the new commit's id."""
         git(self.folder, "add", "-A")
         git(self.folder, "commit", "-q", "-m", message)
         return git(self.folder, "rev-parse", "HEAD")
@@ -53,7 +53,7 @@ class Clone:
         git(self.folder, "push", "-q", "origin", f"HEAD:refs/heads/{target}")
 
     def publish(self, path: str, text: str) -> str:
-        """Write a file, commit and push it; gives the commit's id."""
+        """Write a file, commit and push it; return the commit's id."""
         self.write(path, text)
         commit = self.commit()
         self.push()
@@ -61,6 +61,6 @@ class Clone:
 
 
 def rules(*sources: str) -> str:
-    """A file of redirects, as a person writes it."""
+    """Return a file of redirects in the style of a person."""
     entry = "  - type: BASIC\n    source: {}\n    target: /new\n    status: 301\n"
     return "redirects:\n" + "".join(entry.format(source) for source in sources)

@@ -1,4 +1,4 @@
-"""Webhooks of a place: made, and looked at until something is settled."""
+"""Webhooks of a place: creation, and waits for their deliveries."""
 
 from typing import Any
 
@@ -14,15 +14,15 @@ SETTINGS = {
 }
 
 
-def told(place: Place) -> Place:
-    """A place whose first publish was told already, so that a webhook of afterwards never hears of it."""
+def wait_until_relayed(place: Place) -> Place:
+    """Wait until the first publish of a place was relayed, so that later webhooks never get it; return the place."""
     with following(place, after="0") as follower:
         follower.wait(1)
     return place
 
 
-def hook(place: Place, url: str, **fields: Any) -> Any:
-    """A new webhook, with its secret."""
+def create_webhook(place: Place, url: str, **fields: Any) -> Any:
+    """Create a webhook; return it with its secret."""
     body = {"url": url, "events": ["published", "rolled_back"], **fields}
     return place.root.ask("POST", f"{place.space}/webhooks", 201, json=body).json()
 
@@ -36,8 +36,8 @@ def deliveries(place: Place, made: Any, **params: Any) -> list[Any]:
     return found
 
 
-def settled(place: Place, made: Any, status: str, count: int = 1) -> list[Any]:
-    """The deliveries of a status, newest first, once there are so many."""
+def wait_for_deliveries(place: Place, made: Any, status: str, count: int = 1) -> list[Any]:
+    """Wait for so many deliveries of a status, and return them, newest first."""
     return wait_until(
         lambda: found if len(found := deliveries(place, made, status=status)) >= count else None,
         PATIENCE,

@@ -1,4 +1,4 @@
-"""A receiver of webhooks: a small HTTP server on loopback that keeps what it is sent, and answers as a test says."""
+"""A receiver of webhooks: a small HTTP server on loopback that records messages, and sends the replies of a test."""
 
 import json
 import threading
@@ -15,7 +15,7 @@ PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Message:
-    """One request as it came in."""
+    """A received request."""
 
     path: str
     headers: dict[str, str]
@@ -32,13 +32,13 @@ class Message:
         return json.loads(self.raw)
 
 
+# status, headers and body for the nth message, counted from 0; it may block, or raise to cut the connection
 Reply = Callable[[Message, int], tuple[int, dict[str, str], bytes]]
-"""Status, headers and body for the nth message, counted from 0; it may block, or raise to cut the connection."""
 
 
 @dataclass
 class Receiver:
-    """The server; `reply` may be changed at any time."""
+    """A running receiver; `reply` may be changed at any time."""
 
     port: int = 0
     reply: Reply = lambda _message, _number: (204, {}, b"")
@@ -50,11 +50,11 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}/hook"
 
     def of(self, kind: str) -> list[Message]:
-        """The messages of a type, in the order they came."""
+        """Return the messages of a type, in order of arrival."""
         return [message for message in list(self.messages) if message.body["type"] == kind]
 
     def wait(self, count: int, kind: str = "") -> list[Message]:
-        """The messages, once there are so many."""
+        """Wait for so many messages, and return them."""
 
         def found() -> list[Message]:
             return self.of(kind) if kind else list(self.messages)
@@ -64,18 +64,18 @@ class Receiver:
 
 
 def always(status: int, body: bytes = b"", **headers: str) -> Reply:
-    """The same answer for every message."""
+    """Return a reply that is the same for every message."""
     return lambda _message, _number: (status, headers, body)
 
 
 def in_turn(*statuses: int) -> Reply:
-    """One status after another; the last one goes on."""
+    """Return a reply that gives one status after another, and then repeats the last one."""
     return lambda _message, number: (statuses[min(number, len(statuses) - 1)], {}, b"")
 
 
 @contextmanager
 def receiving(host: str = "127.0.0.1") -> Iterator[Receiver]:
-    """A receiver on a free port, until the end."""
+    """Run a receiver on a free port, until the end of the block."""
     receiver = Receiver()
     lock = threading.Lock()
 
@@ -98,14 +98,14 @@ def receiving(host: str = "127.0.0.1") -> Iterator[Receiver]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
-            """Say nothing."""
+            """Log nothing."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
         request_queue_size = 64
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """Clients that time out are part of the tests."""
+            """Ignore errors: clients that time out are part of the tests."""
 
     server = Server((host, 0), Handler)
     receiver.port = server.server_address[1]

@@ -15,23 +15,23 @@ _ENDED = select.POLLRDHUP | select.POLLHUP | select.POLLERR
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A way to be slow: what is sent at once, and the piece that follows now and then; whoever sends none never reads."""
+class SlowKind:
+    """A kind of slow client: the bytes it sends at once, and the piece it repeats; without a piece it never reads."""
 
     name: str
     opening: bytes
     piece: bytes = b""
 
 
-_Open = dict[int, tuple[Kind, socket.socket, float]]
+_Open = dict[int, tuple[SlowKind, socket.socket, float]]
 
 
 @dataclass
-class Crowd:
+class SlowClients:
     """Connections of some kinds, and after how many seconds the server ended each."""
 
     port: int
-    kinds: Sequence[Kind]
+    kinds: Sequence[SlowKind]
     each: int
     ended: dict[str, list[float]] = field(default_factory=dict)
 
@@ -72,8 +72,8 @@ class Crowd:
             connection.close()
 
 
-def _open(port: int, kind: Kind) -> socket.socket:
-    """A connection; of one who never reads it takes little, so that an answer cannot hide in the buffers of the kernel."""
+def _open(port: int, kind: SlowKind) -> socket.socket:
+    """Open a connection; a client that never reads gets small kernel buffers, so that no response fits in them."""
     connection = socket.socket()
     if not kind.piece:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL)
@@ -105,7 +105,7 @@ def take_slowly(port: int, request: bytes, pieces: int) -> tuple[int, int]:
 
 
 def latencies(ask: Callable[[], None], going: Callable[[], bool]) -> list[float]:
-    """The seconds of each call, one after another, while something goes on; sorted."""
+    """Measure the seconds of each call, one after another, while `going` is true; return them sorted."""
     found = []
     while going():
         begun = time.monotonic()

@@ -1,4 +1,4 @@
-"""A client of the event stream, as browsers have it: it keeps what it saw, and the id to come again with."""
+"""A client of the event stream with the behaviour of browsers: it records events, and reconnects with the last id."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ PATIENCE = 60.0
 
 @dataclass
 class Follower:
-    """What a stream has told so far: events in order, the last id, and how often a connection ended."""
+    """The events of a stream so far, in order, with the last id, and the number of ended connections."""
 
     seen: list[tuple[int, str, Any]] = field(default_factory=list)
     last_id: str = ""
@@ -26,18 +26,18 @@ class Follower:
     refused: int = 0
 
     def numbers(self, kind: str = "published") -> list[int]:
-        """The publish numbers that were told."""
+        """Return the publish numbers of the events."""
         return [data["data"]["publishNumber"] for _, event, data in list(self.seen) if event == kind]
 
     def wait(self, count: int) -> list[tuple[int, str, Any]]:
-        """What was seen, once there is so much."""
+        """Wait for so many events, and return them."""
         wait_until(lambda: len(self.seen) >= count, PATIENCE, f"{count} events")
         return list(self.seen)
 
 
 @contextmanager
 def following(place: Place, *, again: bool = True, after: str = "", token: str = "") -> Iterator[Follower]:
-    """Follow the events of a place's namespace in a thread; where a connection ends, come again with the last id."""
+    """Follow the events of a place's namespace in a thread; reconnect with the last id if a connection ends."""
     follower, ended, client = Follower(last_id=after), threading.Event(), httpx.Client(timeout=60)
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Who may do what: every operation of the contract against every kind of token, on the running service."""
+"""Access control: every operation of the contract for every kind of token, on the running service."""
 
 from collections.abc import Collection
 from itertools import product
@@ -6,10 +6,10 @@ from itertools import product
 import pytest
 
 import schemas
-from api.identity.grants import ACTIONS, Grant
+from api.auth.grants import ACTIONS, Grant
 from schemas import Operation
 from tests.e2e.caller import Caller
-from tests.e2e.contract import operations_at, told
+from tests.e2e.contract import describe, operations_at
 from tests.e2e.world import Place, World
 
 OPERATIONS = schemas.operations()
@@ -30,21 +30,21 @@ ALSO_NEEDED = {
     "updateProject": {("project", "publish")},
     "deleteProject": {("project", "publish")},
 }
+# actions that no API token may do, with any grants
 FOR_PEOPLE = {"deleteToken", "rotateToken", "deleteRole"}
-"""What no API token may do, whatever it holds."""
 AGENT = (("redirect", "read"), ("page", "read"), ("agent", "write"))
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 @pytest.fixture(scope="module")
 def shop(world: World) -> Place:
-    """A project that nobody changes."""
+    """Create a project that no test changes."""
     return world.place()
 
 
 @pytest.fixture(scope="module")
 def bad_tokens(world: World) -> list[str]:
-    """What is no token, one that has expired, one for something else, and one with a single letter wrong."""
+    """Return malformed tokens, an expired one, a refresh token, and one with a single wrong character."""
     good = world.root.token
     mistyped = good[:-1] + ("0" if good[-1] != "0" else "1")
     refresh = world.session(world.user("admin"))["refreshToken"]
@@ -52,12 +52,12 @@ def bad_tokens(world: World) -> list[str]:
 
 
 def by_id(operations: Collection[Operation]) -> pytest.MarkDecorator:
-    """Once for each operation."""
+    """Parametrize a test by operation."""
     return pytest.mark.parametrize("operation", operations, ids=lambda each: each.operation_id)
 
 
 def path_of(operation: Operation, shop: Place, project: str = "") -> str:
-    """The operation's path with names in it; ids are of things that do not exist."""
+    """Return the operation's path with names in it; ids are those of missing records."""
     record = "999999" if operation.path.startswith(("/api/user/", "/api/token/")) else "0" * 16
     names = {"namespace": shop.namespace, "project": project or shop.project, "id": record}
     return operation.path.format(**names, name="edge", version="1", delivery="9")
@@ -76,7 +76,7 @@ def test_without_a_token_that_holds_nothing_is_answered(
     ]
     for header in headers:
         answer = world.nobody.send(operation.method, path, headers=header)
-        assert answer.status_code == 401, told(answer)
+        assert answer.status_code == 401, describe(answer)
         assert answer.headers["WWW-Authenticate"].startswith("Bearer")
 
 
@@ -121,7 +121,7 @@ def test_each_permission_that_the_contract_names_is_enough(world: World, shop: P
         namespace = shop.namespace if "{namespace}" in operation.path else "*"
         holder = world.holder(*needed, namespace=namespace, project=project)
         answer = holder.send(operation.method, path_of(operation, shop))
-        assert answer.status_code not in {401, 403}, told(answer)
+        assert answer.status_code not in {401, 403}, describe(answer)
 
 
 @by_id([each for each in OPERATIONS if each.audience == "public"])
@@ -129,18 +129,18 @@ def test_what_is_public_asks_for_nothing(world: World, shop: Place, operation: O
     path = path_of(operation, shop)
     for header in ({}, {"Authorization": "Bearer nonsense"}):
         answer = world.nobody.send(operation.method, path, headers=header)
-        assert answer.status_code not in {401, 403}, told(answer)
+        assert answer.status_code not in {401, 403}, describe(answer)
 
 
 @by_id(IN_PROJECT)
 def test_an_agents_token_can_do_only_what_an_agent_does(world: World, shop: Place, operation: Operation) -> None:
     agent = world.holder(*AGENT, namespace=shop.namespace, project=shop.project)
-    may = bool(set(AGENT) & set(operation.accepted))
+    can = bool(set(AGENT) & set(operation.accepted))
     answer = agent.send(operation.method, path_of(operation, shop))
-    assert (answer.status_code != 403) is may, told(answer)
+    assert (answer.status_code != 403) is can, describe(answer)
 
 
-def test_a_project_that_is_not_there_is_404_for_whoever_might_see_it(world: World, shop: Place) -> None:
+def test_a_missing_project_is_404_for_a_caller_who_might_see_it(world: World, shop: Place) -> None:
     for operation in IN_PROJECT:
         if operation.method == "GET":
             world.root.refused("GET", path_of(operation, shop, "no-such-project"), 404, "not_found")
@@ -148,7 +148,7 @@ def test_a_project_that_is_not_there_is_404_for_whoever_might_see_it(world: Worl
 
 @pytest.mark.parametrize("path", sorted({each.path for each in OPERATIONS}))
 def test_each_path_takes_the_methods_of_the_contract_and_no_other(world: World, shop: Place, path: str) -> None:
-    """The client checks the Allow header of a 405 against the contract, so that nothing is served beside it."""
+    """The client checks the Allow header of a 405 against the contract, so no further method is served."""
     concrete = path.format(
         namespace=shop.namespace, project=shop.project, id="0" * 16, name="edge", version="1", delivery="9"
     )
@@ -173,7 +173,7 @@ def test_lists_show_what_the_caller_may_see(world: World) -> None:
     local.refused("GET", "/api/namespace/no-such-namespace/projects", 403, "forbidden")
 
 
-def test_nobody_gives_what_they_do_not_hold(world: World) -> None:
+def test_no_one_grants_more_than_they_hold(world: World) -> None:
     editor = world.person("editor")
     editor.refused("POST", "/api/tokens", 403, "forbidden", json={"name": "x", "grants": []})
     admin = world.person("admin")
@@ -194,7 +194,7 @@ def test_grants_of_tokens_are_shown_as_they_were_given(world: World) -> None:
 
 
 def test_an_agents_token_sees_nothing_that_is_not_published(world: World) -> None:
-    """Neither of a draft nor of a branch, by whichever call; what was published once it may read."""
+    """This holds for drafts and branches, in every call; content that was published once is readable."""
     place = world.place()
     place.add_page("/robots.txt")
     old = place.published("/a")["version"]
@@ -234,8 +234,8 @@ def test_those_who_see_a_projects_work_or_work_on_it_see_its_drafts(world: World
     reader.refused("GET", "/export?at=draft&format=json", 403, "forbidden")
 
 
-def test_of_mixed_answers_one_sees_the_kinds_that_one_may_read(world: World) -> None:
-    """In the diff, in what a publish changed, and in its counts there: no path and no content of the other kind."""
+def test_of_mixed_answers_a_caller_sees_the_kinds_that_they_may_read(world: World) -> None:
+    """The diff, the changes of a publish and their counts have no path and no content of the other kind."""
     place = world.place()
     place.add_page("/secret.txt", "hidden words")
     place.published("/public")
@@ -251,8 +251,8 @@ def test_of_mixed_answers_one_sees_the_kinds_that_one_may_read(world: World) -> 
         assert ("public" in pages, "secret" in pages, "words" in pages) == (False, True, True), tail
 
 
-def test_what_is_wrong_with_rules_is_not_told_to_who_may_not_read_them(place: Place) -> None:
-    """That something is wrong, and in which file and line, yes; what the rules say, no."""
+def test_problems_of_rules_are_not_shown_without_the_grant_to_read_them(place: Place) -> None:
+    """The answer names the code, file and line of a problem, but no text of the rules."""
     place.add("/secret-a", "/secret-b")
     place.add("/secret-b", "/secret-a")
     blind = place.holder(("project", "read"), ("project", "publish"))

@@ -1,4 +1,4 @@
-"""What an agent lives on: version, redirects, pages, registration and heartbeat, to the letter of the contract."""
+"""The API of agents: version, redirects, pages, registration and heartbeat, exactly as in the contract."""
 
 import json
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.contract import told
+from tests.e2e.contract import describe
 from tests.e2e.world import Place, World, page, redirect
 from tests.service import wait_until
 
@@ -32,7 +32,7 @@ PAGES = [
 
 @pytest.fixture
 def agent(place: Place) -> Place:
-    """A project with rules of every type and both kinds of pages, seen by its agent."""
+    """Return a project with rules of every type and both kinds of pages, as its agent."""
     changes = [{"op": "put", "kind": "redirect", "item": item} for item in RULES]
     changes += [{"op": "put", "kind": "page", "item": item} for item in PAGES]
     place.ask("POST", "/draft/changes", 200, json=changes)
@@ -41,7 +41,7 @@ def agent(place: Place) -> Place:
 
 
 def state(place: Place, name: str = "edge-1") -> Any:
-    """What is known of an agent."""
+    """Return the state of an agent."""
     return place.as_(place.world.root).get(f"/agents/{name}")
 
 
@@ -64,7 +64,7 @@ def test_a_list_holds_exactly_the_fields_of_the_contract(agent: Place, tail: str
     ("limit", "offset", "shown"),
     [(0, 0, 0), (0, 2, 0), (1, 0, 1), (1, 3, 1), (3, 0, 3), (4, 0, 4), (500, 3, 1), (500, 4, 0), (2, 10**18, 0)],
 )
-def test_a_window_is_what_was_asked_for(agent: Place, limit: int, offset: int, shown: int) -> None:
+def test_a_window_has_the_requested_limit_and_offset(agent: Place, limit: int, offset: int, shown: int) -> None:
     found = agent.get("/redirects", limit=limit, offset=offset)
     assert (found["limit"], found["offset"], found["total"]) == (limit, offset, len(RULES))
     assert found["items"] == RULES[offset : offset + limit]
@@ -125,12 +125,12 @@ def test_a_version_may_be_the_sha_or_how_it_begins(agent: Place) -> None:
         assert state(agent)["current"] is True
 
 
-def test_the_name_of_one_proxy_stands_for_proxy(agent: Place) -> None:
+def test_the_name_of_one_proxy_means_proxy(agent: Place) -> None:
     agent.ask("POST", "/agents", 200, json={**AGENT, "type": "traefik"})
     assert state(agent)["type"] == "proxy"
 
 
-def test_fields_that_nobody_knows_are_passed_over(agent: Place) -> None:
+def test_unknown_fields_are_ignored(agent: Place) -> None:
     agent.ask("POST", "/agents", 200, json={**AGENT, "hostname": "web-1", "extra": {"deep": [1, None]}})
     assert state(agent)["version"] == 2
 
@@ -147,7 +147,7 @@ def test_a_heartbeat_answers_200_and_is_noted(agent: Place) -> None:
     wait_until(seen_later, 15, "a heartbeat to be noted")
 
 
-def test_a_heartbeat_of_an_agent_that_nobody_knows_makes_it(agent: Place) -> None:
+def test_a_heartbeat_of_an_unknown_agent_creates_it(agent: Place) -> None:
     agent.ask("PATCH", "/agents/new_one/hit", 200)
     people = agent.as_(agent.world.root)
     wait_until(lambda: people.get("/agents")["items"], 15, "the agent to be there")
@@ -184,7 +184,7 @@ def test_an_agents_token_can_do_nothing_else(agent: Place) -> None:
         ("DELETE", ""),
     ):
         answer = agent.root.send(method, agent.path + tail, json=[{"op": "put", "kind": "redirect", "item": RULES[0]}])
-        assert answer.status_code == 403, told(answer)
+        assert answer.status_code == 403, describe(answer)
     for path in ("/api/users", "/api/tokens", "/api/roles", agent.space):
         agent.root.refused("GET", path, 403, "forbidden")
 
@@ -202,6 +202,6 @@ def test_ping_is_204_for_anybody(world: World) -> None:
 
 
 def test_ready_names_its_checks(world: World) -> None:
-    """Also where another test has left something wrong behind, and it is not ready."""
+    """The checks are also named if another test has left a fault behind and the service is not ready."""
     found = world.nobody.send("GET", "/health/ready").json()
     assert {check["name"] for check in found["checks"]} == {"state", "content"}

@@ -1,11 +1,11 @@
-"""The audit trail over HTTP: all of it, for those who may read it, and nothing that must stay secret."""
+"""The audit trail over HTTP: complete, for readers with the grant, and without secrets."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from api.state.audit import Actor, Entry, Event, record
+from api.db.audit import Actor, AuditEntry, AuditEvent, record
 from tests.e2e.world import PASSWORD, Place, World
 
 TRAIL = "/api/audit"
@@ -13,7 +13,7 @@ TRAIL = "/api/audit"
 
 @pytest.fixture(scope="module")
 def reviewed(world: World) -> Place:
-    """A place where a draft was asked for, approved by another, and a webhook made."""
+    """Return a place with a draft that another user approved, and a webhook."""
     place = world.place(review="required")
     author, other = place.as_(world.person("editor")), place.as_(world.person("publisher"))
     author.add("/a")
@@ -32,7 +32,7 @@ def events(found: Any) -> list[str]:
     return [entry["event"] for entry in found["items"]]
 
 
-def test_it_tells_newest_first_who_did_what_from_where_and_when(world: World, reviewed: Place) -> None:
+def test_it_lists_newest_first_who_did_what_from_where_and_when(world: World, reviewed: Place) -> None:
     found = trail(world, namespace=reviewed.namespace)
     assert events(found) == ["webhook_created", "draft_approved", "review_requested"]
     approved = found["items"][1]
@@ -60,12 +60,12 @@ def test_filters_narrow_it_together(world: World, reviewed: Place) -> None:
     assert trail(world, until="2020-01-01T00:00:00Z", **within)["total"] == 0
 
 
-def test_operator_is_everybody_at_the_command_line_and_whoever_is_called_so(world: World) -> None:
+def test_operator_is_every_user_of_the_command_line_and_any_account_of_that_name(world: World) -> None:
     place, at = world.place(), datetime.now(UTC)
     actors = [Actor("operator", None, "operator"), Actor("operator", None, "Grace"), Actor("token", 7, "operator")]
     with world.services.state.database.writing() as connection:
         for actor in (*actors, Actor("user", 9, "Grace")):
-            record(connection, Entry(at, Event.APPROVAL_OVERRIDDEN, actor, "main", namespace=place.namespace))
+            record(connection, AuditEntry(at, AuditEvent.APPROVAL_OVERRIDDEN, actor, "main", namespace=place.namespace))
     found = trail(world, actor="operator", event="approval_overridden", namespace=place.namespace)["items"]
     assert [(each["actor"]["kind"], each["actor"]["name"]) for each in found] == [
         (each.kind, each.name) for each in reversed(actors)
@@ -92,7 +92,7 @@ def test_operator_is_everybody_at_the_command_line_and_whoever_is_called_so(worl
         "event=user_created&event=user_deleted",
     ],
 )
-def test_a_filter_that_cannot_be_is_400_and_named(world: World, query: str) -> None:
+def test_an_invalid_filter_is_400_and_named(world: World, query: str) -> None:
     found = world.root.refused("GET", f"{TRAIL}?{query}", 400, "bad_parameter")
     assert f"'{query.partition('=')[0]}'" in found["message"]
 
@@ -106,7 +106,7 @@ def test_only_who_may_read_it_everywhere_does(world: World, reviewed: Place) -> 
     assert world.person("admin").get(TRAIL)["total"] > 0
 
 
-def test_nobody_changes_or_deletes_it(world: World) -> None:
+def test_no_call_changes_or_deletes_it(world: World) -> None:
     for method in ("DELETE", "POST", "PUT", "PATCH"):
         world.person("admin").refused(method, TRAIL, 405, "method_not_allowed")
 

@@ -1,4 +1,4 @@
-"""What no caller should send: each is refused in the one shape, by the same workers, and never with a 5xx."""
+"""Invalid input: refused in the one error shape, by the same workers, and never with a 5xx."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import schemas
 from schemas import Operation
-from tests.e2e.contract import check_shape, told
+from tests.e2e.contract import check_shape, describe
 from tests.e2e.wire import chunked, send_raw
 from tests.e2e.world import Place, World, page, redirect
 
@@ -57,14 +57,14 @@ NUMBERS = [
 
 @pytest.fixture(scope="module")
 def shop(world: World) -> Iterator[Place]:
-    """A project for a whole module; at the end the same workers must still be there."""
+    """Create a project for the module; at the end the same workers must still run."""
     before = world.service.workers()
     yield world.place()
     assert world.service.workers() == before
 
 
 def path_of(operation: Operation, shop: Place) -> str:
-    """The operation's path with names in it."""
+    """Return the operation's path with names in it."""
     record = "999999" if operation.path.startswith(("/api/user/", "/api/token/")) else "0" * 16
     return operation.path.format(namespace=shop.namespace, project=shop.project, id=record, name="edge", version="1")
 
@@ -75,7 +75,7 @@ def test_malformed_json_is_400_with_line_and_column(world: World, shop: Place, o
         if operation.operation_id == "publish" and not body:
             continue  # a publish needs no body
         answer = world.root.send(operation.method, path_of(operation, shop), content=body, headers=JSON)
-        assert (answer.status_code, answer.json()["error"]) == (400, "malformed_json"), (body[:40], told(answer))
+        assert (answer.status_code, answer.json()["error"]) == (400, "malformed_json"), (body[:40], describe(answer))
         assert not body.strip() or "line 1, column" in answer.json()["message"]
 
 
@@ -91,7 +91,7 @@ def test_json_of_another_type_is_422_with_problems(world: World, shop: Place, op
     bodies: list[Any] = [1, 1.5, "x", None, True, {"no such field": 1, "\u0000": {}}, [[]], [None], {"": ""}]
     for body in bodies:
         if operation.operation_id == "registerAgent" and isinstance(body, dict):
-            continue  # an agent's unknown fields are passed over; what it lacks is tested below
+            continue  # an agent's unknown fields are ignored; missing ones are tested below
         content = json.dumps(body).encode()
         path = path_of(operation, shop)
         found = world.root.refused(operation.method, path, 422, "invalid_body", content=content, headers=JSON)
@@ -134,14 +134,14 @@ BAD_AGENTS: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "pointer"), BAD_AGENTS)
-def test_an_agent_that_cannot_be_is_422_and_is_not_noted(shop: Place, body: Any, pointer: str) -> None:
+def test_an_invalid_agent_is_422_and_is_not_stored(shop: Place, body: Any, pointer: str) -> None:
     found = shop.refused("POST", "/agents", 422, "invalid_body", json=body)
     assert pointer in {problem.get("pointer", "") for problem in found["problems"]}, found
     assert shop.get("/agents")["total"] == 0
 
 
 @pytest.mark.parametrize("name", ["a.b", "a b", "\u00e9", "x" * 65, "a\n", "\u0661"])
-def test_a_heartbeat_by_what_is_no_name_is_422(shop: Place, name: str) -> None:
+def test_a_heartbeat_with_an_invalid_name_is_422(shop: Place, name: str) -> None:
     for method, tail in (("PATCH", "/hit"), ("GET", ""), ("DELETE", "")):
         shop.refused(method, f"/agents/{quote(name)}{tail}", 422, "invalid_name")
 
@@ -215,13 +215,13 @@ def test_a_hostile_name_finds_nothing_and_breaks_nothing(world: World, shop: Pla
     headers = {"Authorization": f"Bearer {world.root.token}"}
     for template in templates(shop):
         answer = send_raw(world.service, "GET", template % hostile, headers)
-        assert answer.status_code in {400, 404, 405, 414, 422}, (template, told(answer))
+        assert answer.status_code in {400, 404, 405, 414, 422}, (template, describe(answer))
         assert "x-injected" not in answer.headers
         assert set(answer.json()) <= {"error", "message", "problems"}
 
 
 def templates(shop: Place) -> list[bytes]:
-    """Paths with a place for a name of each kind."""
+    """Return path templates with a place for a name of each kind."""
     project = shop.path.encode()
     return [
         b"/api/namespace/%b",
@@ -248,10 +248,10 @@ def templates(shop: Place) -> list[bytes]:
     ),
     at=st.integers(0, 12),
 )
-def test_any_text_in_a_path_is_answered_in_good_order(world: World, shop: Place, segment: bytes, at: int) -> None:
+def test_any_text_in_a_path_gets_a_response_of_the_contract(world: World, shop: Place, segment: bytes, at: int) -> None:
     headers = {"Authorization": f"Bearer {world.root.token}"}
     answer = send_raw(world.service, "GET", templates(shop)[at] % segment, headers)
-    assert answer.status_code < 500, told(answer)
+    assert answer.status_code < 500, describe(answer)
     check_shape(answer)
 
 
@@ -262,10 +262,10 @@ def test_any_text_in_a_path_is_answered_in_good_order(world: World, shop: Place,
         ["q", "tag", "sort", "type", "status", "change", "draft", "version", "at", "format", "from", "to"]
     ),
 )
-def test_any_text_in_a_query_is_answered_in_good_order(world: World, shop: Place, text: str, name: str) -> None:
+def test_any_text_in_a_query_gets_a_response_of_the_contract(world: World, shop: Place, text: str, name: str) -> None:
     for tail in ("/draft/redirects", "/redirects", "/export", "/diff", "/lint"):
         answer = world.root.send("GET", f"{shop.path}{tail}?{name}={quote(text, safe='')}")
-        assert answer.status_code in {200, 400, 404}, told(answer)
+        assert answer.status_code in {200, 400, 404}, describe(answer)
 
 
 JSONISH = st.recursive(
@@ -277,10 +277,10 @@ JSONISH = st.recursive(
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=JSONISH, at=st.integers(0, len(BODIED) - 1))
-def test_any_json_is_answered_in_good_order(world: World, shop: Place, body: Any, at: int) -> None:
+def test_any_json_gets_a_response_of_the_contract(world: World, shop: Place, body: Any, at: int) -> None:
     operation = BODIED[at]
     answer = world.root.send(operation.method, path_of(operation, shop), json=body)
-    assert answer.status_code < 500, told(answer)
+    assert answer.status_code < 500, describe(answer)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -292,10 +292,10 @@ def test_any_json_is_answered_in_good_order(world: World, shop: Place, body: Any
 def test_any_text_in_a_rule_is_refused_or_comes_out_as_it_went_in(
     shop: Place, source: str, target: str, kind: str
 ) -> None:
-    """What the service takes, it must also keep to the letter, find again, and give back."""
+    """Accepted text is stored exactly, found again, and returned unchanged."""
     body = json.dumps(redirect(source, target, type=kind)).encode()
     answer = shop.root.send("POST", f"{shop.path}/draft/redirects?draft=fuzz", content=body, headers=JSON)
-    assert answer.status_code in {201, 400, 422}, told(answer)
+    assert answer.status_code in {201, 400, 422}, describe(answer)
     if answer.status_code == 201:
         made = answer.json()
         assert (made["source"], made["target"]) == (source, target)
@@ -304,8 +304,8 @@ def test_any_text_in_a_rule_is_refused_or_comes_out_as_it_went_in(
         shop.ask("DELETE", tail, 204)
 
 
-def test_nobody_is_told_of_the_inside(world: World, shop: Place) -> None:
-    """No file of the machine and no line of the program stands in an answer."""
+def test_no_response_reveals_internal_details(world: World, shop: Place) -> None:
+    """No response contains a path of the machine or a line of the program."""
     for tail in ("/versions/zzz/redirects", "/draft/redirects/zzz", "/nothing", "/export?format=x", "/history/-"):
         text = world.root.send("GET", shop.path + tail).text
         assert str(world.service.data) not in text
@@ -313,6 +313,6 @@ def test_nobody_is_told_of_the_inside(world: World, shop: Place) -> None:
 
 
 def test_a_target_in_absolute_form_is_served(world: World) -> None:
-    """RFC 9112 3.2.2: every server takes it, though only proxies are sent it."""
+    """RFC 9112 3.2.2: every server accepts it, though only proxies are sent it."""
     assert send_raw(world.service, "GET", b"http://localhost/health/ping").status_code == 204
     assert send_raw(world.service, "GET", b"ftp://localhost/health/ping").status_code == 404

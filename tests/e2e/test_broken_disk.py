@@ -1,4 +1,4 @@
-"""A repository that breaks on disk, under a running service and before a start: told as 503, never as absence."""
+"""Repositories that break on disk, under a running service and before a start: reported as 503, never as absent."""
 
 import shutil
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ import pytest
 
 from tests.e2e.caller import Caller
 from tests.e2e.git import git
-from tests.e2e.wire import Pinned, pinned_pair
-from tests.e2e.world import Place, World, redirect, world_of
+from tests.e2e.wire import PinnedClient, pinned_pair
+from tests.e2e.world import Place, World, open_world, redirect
 from tests.service import WAYPOST, running, wait_until
 
 BREAKS = ("objects", "release-garbage", "release-empty", "release-dangling", "release-gone", "moved-away", "a-file")
@@ -21,20 +21,20 @@ READS = ("/version", "/redirects", "/pages", "")
 
 @pytest.fixture(scope="module")
 def fragile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service whose disk may be broken."""
-    with running(WAYPOST, tmp_path_factory.mktemp("fragile") / "data") as service, world_of(service) as world:
+    """Run a service whose disk a test may break."""
+    with running(WAYPOST, tmp_path_factory.mktemp("fragile") / "data") as service, open_world(service) as world:
         yield world
 
 
 @pytest.fixture(scope="module")
-def pair(fragile: World) -> Iterator[tuple[Pinned, Pinned]]:
-    """A client for each of its workers."""
+def pair(fragile: World) -> Iterator[tuple[PinnedClient, PinnedClient]]:
+    """Return a client for each of its workers."""
     with ExitStack() as stack:
         yield pinned_pair(fragile.service, stack)
 
 
 def break_disk(repository: Path, how: str) -> None:
-    """Break a bare repository; `mend_disk` makes it as it was."""
+    """Break a bare repository; `restore_disk` reverses it."""
     shutil.copytree(repository, saved(repository))
     release = repository / "refs/heads/release"
     match how:
@@ -56,37 +56,37 @@ def break_disk(repository: Path, how: str) -> None:
             repository.write_bytes(b"in the way")
 
 
-def mend_disk(repository: Path) -> None:
-    """Put a repository back as it was before it was broken."""
+def restore_disk(repository: Path) -> None:
+    """Restore a repository to its state before it was broken."""
     shutil.rmtree(repository, ignore_errors=True)
     repository.unlink(missing_ok=True)
     saved(repository).rename(repository)
 
 
 def saved(repository: Path) -> Path:
-    """Where the whole repository is kept meanwhile: beside the data directory."""
+    """Return the path of the saved copy of the repository, beside the data directory."""
     return repository.parent.parent.parent / f"saved-{repository.name}"
 
 
 def reasons(world: World) -> str:
-    """Everything that readiness complains of; empty where it is green."""
+    """Return the reasons of readiness; empty if the service is ready."""
     found = world.nobody.send("GET", "/health/ready").json()
     return " ".join(check["reason"] for check in found["checks"] if not check["ok"])
 
 
 def complaint_of(world: World, place: Place) -> str | None:
-    """All that readiness complains of, once it complains of this place."""
+    """Wait until readiness names this place, and return its reason."""
     found = reasons(world)
     return found if place.namespace in found else None
 
 
 def outcome(place: Place, method: str, tail: str, **request: Any) -> int:
-    """The status of an answer, which the client has held to the contract."""
+    """Return the status of a response, which the client has checked against the contract."""
     return place.root.send(method, place.path + tail, **request).status_code
 
 
 def check_never_absent(place: Place) -> None:
-    """Whatever is asked is answered rightly or with 503; nothing pretends that there is nothing."""
+    """Check that every response is right or 503, and that none reports the content as absent."""
     for tail in GIT:
         assert outcome(place, "GET", tail) in {200, 503}, tail
     for method, tail, body in (
@@ -99,8 +99,8 @@ def check_never_absent(place: Place) -> None:
 
 
 @pytest.mark.parametrize("how", BREAKS)
-def test_under_a_running_service(fragile: World, pair: tuple[Pinned, Pinned], how: str) -> None:
-    """What both workers have read goes on being served, all else of the namespace is 503, and the others go on."""
+def test_under_a_running_service(fragile: World, pair: tuple[PinnedClient, PinnedClient], how: str) -> None:
+    """Content in memory of both workers is still served, the rest of the namespace is 503, other namespaces work."""
     place, other = fragile.place(), fragile.place()
     place.published("/a", "/b")
     seen = [place.as_(Caller(worker.http, fragile.root.token)) for worker in pair]
@@ -122,7 +122,7 @@ def test_under_a_running_service(fragile: World, pair: tuple[Pinned, Pinned], ho
         assert listed[other.namespace]["projects"] == 1
         assert listed[place.namespace]["projects"] in {1, None}
     finally:
-        mend_disk(place.repository)
+        restore_disk(place.repository)
     wait_until(lambda: place.namespace not in reasons(fragile), 10, "readiness to go green")
     place.published("/c")
     assert place.sources() == ["/a", "/b", "/c"]
@@ -130,9 +130,9 @@ def test_under_a_running_service(fragile: World, pair: tuple[Pinned, Pinned], ho
 
 
 def test_after_a_start_on_a_broken_disk(tmp_path: Path) -> None:
-    """All breaks at once, a namespace each: none is served as if it were empty, and all come back without a restart."""
+    """All faults at once, a namespace each: none is served as empty, and all recover without a restart."""
     data = tmp_path / "data"
-    with running(WAYPOST, data) as service, world_of(service) as world:
+    with running(WAYPOST, data) as service, open_world(service) as world:
         places = {how: world.place() for how in BREAKS}
         for place in places.values():
             place.published("/a", "/b")
@@ -140,7 +140,7 @@ def test_after_a_start_on_a_broken_disk(tmp_path: Path) -> None:
         sound.published("/sound")
     for how, place in places.items():
         break_disk(place.repository, how)
-    with running(WAYPOST, data) as service, world_of(service) as world:
+    with running(WAYPOST, data) as service, open_world(service) as world:
         again = {how: Place(world, place.namespace, place.project, world.root) for how, place in places.items()}
         sound = Place(world, sound.namespace, sound.project, world.root)
         complaint = wait_until(lambda: reasons(world), 10, "readiness to be red")
@@ -154,7 +154,7 @@ def test_after_a_start_on_a_broken_disk(tmp_path: Path) -> None:
         sound.published("/more")
         assert sound.sources() == ["/sound", "/more"]
         for place in again.values():
-            mend_disk(place.repository)
+            restore_disk(place.repository)
         wait_until(lambda: not reasons(world), 10, "readiness to go green")
         for place in again.values():
             place.published("/c")
@@ -162,7 +162,7 @@ def test_after_a_start_on_a_broken_disk(tmp_path: Path) -> None:
 
 
 def assert_right_or_unavailable(place: Place, tail: str, how: str) -> None:
-    """Nothing is read of a broken repository before the first look, so either answer is right; absence never is."""
+    """Check for a right response or a 503: a broken repository that is not detected yet may give either."""
     answer = place.root.send("GET", place.path + tail)
     assert answer.status_code in {200, 503}, (how, tail, answer.status_code)
     if answer.status_code == 200 and tail == "/redirects":
@@ -171,14 +171,14 @@ def assert_right_or_unavailable(place: Place, tail: str, how: str) -> None:
 
 @pytest.mark.parametrize("folder", ["releases", "parts", "manifests", "versions", ""])
 def test_compiled_files_are_made_again(fragile: World, folder: str) -> None:
-    """They are a cache: gone or damaged, they cost time and nothing else."""
+    """They are a cache: if they are missing or damaged, they cost time and nothing else."""
     place = fragile.place()
     place.published("/a", "/b")
     compiled = fragile.service.data / "compiled" / place.namespace / folder
     for file in sorted(compiled.rglob("*")):
         if file.is_file():
             replaced = file.with_name(f"{file.name}.damaged")
-            replaced.write_bytes(b"damaged")  # another file: the old one stays mapped where it is
+            replaced.write_bytes(b"damaged")  # a new file, for the old one stays mapped
             replaced.replace(file)
     place.published("/c")
     assert place.sources() == ["/a", "/b", "/c"]
@@ -191,8 +191,8 @@ def test_compiled_files_are_made_again(fragile: World, folder: str) -> None:
     assert [item["publishNumber"] for item in place.get("/history")["items"]] == [4, 3, 2, 1]
 
 
-def test_the_state_database_away(fragile: World, pair: tuple[Pinned, Pinned]) -> None:
-    """Agents go on with what the workers know; what needs the database says so."""
+def test_the_state_database_away(fragile: World, pair: tuple[PinnedClient, PinnedClient]) -> None:
+    """Agents continue with the data in memory of the workers; operations that need the database report it."""
     place = fragile.place()
     place.published("/a")
     token = place.holder(("redirect", "read")).root.token
@@ -204,7 +204,7 @@ def test_the_state_database_away(fragile: World, pair: tuple[Pinned, Pinned]) ->
     kept.write_bytes(database.read_bytes())
     header = kept.read_bytes()[:100]
     try:
-        # A write that was under way puts the first page back as it knows it; so it is spoiled until that is seen.
+        # A pending write restores the first page from its cache, so the page is overwritten until the fault is visible.
         wait_until(lambda: _spoil(database) and _is_away(fragile), 20, "the database to be seen as broken")
         for agent in agents:
             assert agent.get("/redirects")["total"] == 1
@@ -217,7 +217,7 @@ def test_the_state_database_away(fragile: World, pair: tuple[Pinned, Pinned]) ->
 
 
 def _spoil(database: Path) -> bool:
-    """Write over the header of a database."""
+    """Overwrite the header of a database."""
     with database.open("r+b") as file:
         return file.write(b"\xff" * 100) > 0
 

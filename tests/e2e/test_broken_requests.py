@@ -1,4 +1,4 @@
-"""What arrives half, or names a draft that cannot be, changes nothing: on every route of drafts and publishing there is.
+"""A request that is cut off, or names an impossible draft, changes nothing: on every route of drafts and publishing.
 
 The routes are those of the contract, so that one that is added is held to the same.
 """
@@ -13,9 +13,9 @@ import orjson
 import pytest
 
 import schemas
-from content.record import identity_id
+from content.records.record import identity_id
 from schemas import Operation
-from tests.e2e.contract import told
+from tests.e2e.contract import describe
 from tests.e2e.git import git
 from tests.e2e.wire import parse_answer
 from tests.e2e.world import Place, World, page, redirect
@@ -61,7 +61,7 @@ NO_NAMES = [
 
 @pytest.fixture(scope="module")
 def shop(world: World) -> Iterator[Place]:
-    """A project with a draft, which must be as it is in the end, with the same workers."""
+    """Create a project with a draft; at the end, both the draft and the workers must be unchanged."""
     workers, place = world.service.workers(), world.place()
     place.add("/a")
     place.add_page("/a.txt")
@@ -78,13 +78,13 @@ def state(place: Place) -> tuple[str, list[Any]]:
 
 
 def path_of(operation: Operation, place: Place) -> str:
-    """The operation's path, for a record that is there."""
+    """Return the operation's path, for an existing record."""
     record = identity_id("/a.txt" if "/pages" in operation.path else "/a")
     return operation.path.format(namespace=place.namespace, project=place.project, id=record)
 
 
 def body_of(operation: Operation) -> tuple[bytes, str]:
-    """A whole body that the operation would take, and its type."""
+    """Return a whole body that the operation would accept, and its type."""
     if operation.request is None:
         return TSV, "text/tab-separated-values"
     return orjson.dumps(BODIES.get(operation.request, {})), "application/json"
@@ -101,7 +101,7 @@ def send_half(place: Place, operation: Operation, fields: dict[str, str], sent: 
         data = b"".join(iter(lambda: connection.recv(65536), b""))
     if data:
         answer = parse_answer(operation.method, path.encode(), data)
-        assert 400 <= answer.status_code < 500, told(answer)
+        assert 400 <= answer.status_code < 500, describe(answer)
 
 
 @pytest.mark.parametrize("operation", WRITES, ids=lambda each: each.operation_id)
@@ -121,7 +121,7 @@ def test_a_body_that_is_cut_off_changes_nothing(shop: Place, operation: Operatio
 
 @pytest.mark.parametrize("operation", ROUTES, ids=lambda each: each.operation_id)
 def test_a_draft_whose_name_is_no_name_is_not_found(shop: Place, operation: Operation) -> None:
-    """No branch is made or looked for under such a name, and no other draft stands in for it."""
+    """No branch is created or looked up under such a name, and no other draft is used instead."""
     if "draft" not in parameters(operation):
         assert operation.operation_id == "rollback", "every route of a draft says which"
         return
@@ -132,7 +132,7 @@ def test_a_draft_whose_name_is_no_name_is_not_found(shop: Place, operation: Oper
     for name in NO_NAMES:
         path = f"{path_of(operation, shop)}?draft={quote(name, safe='')}"
         answer = shop.root.send(operation.method, path, **request)
-        assert answer.status_code in {400, 404}, (name, told(answer))
+        assert answer.status_code in {400, 404}, (name, describe(answer))
     assert state(shop) == before
 
 
@@ -145,20 +145,20 @@ def test_a_draft_that_is_not_there_is_never_made_by_a_failure(shop: Place, opera
     path = path_of(operation, shop).replace(identity_id("/a"), "0" * 16).replace(identity_id("/a.txt"), "0" * 16)
     request: dict[str, Any] = {"json": BODIES[operation.request]} if operation.request else {}
     answer = shop.root.send(operation.method, f"{path}?draft=absent", **request)
-    assert answer.status_code in {200, 404, 409}, told(answer)
-    assert answer.status_code != 200 or operation.method == "GET", told(answer)
+    assert answer.status_code in {200, 404, 409}, describe(answer)
+    assert answer.status_code != 200 or operation.method == "GET", describe(answer)
     assert state(shop) == before
 
 
 def test_a_head_that_is_gone_publishes_nothing(shop: Place) -> None:
-    """One that never was, one that the draft has left behind, and one that is no head at all."""
+    """An unknown head, an earlier head of the draft, and a text that is not a head at all."""
     shop.add("/c")
     gone = shop.get("/draft")["head"]
     shop.ask("DELETE", f"/draft/redirects/{identity_id('/c')}", 204)
     before = state(shop)
     for head in (gone, "0" * 40, "f" * 40, "HEAD", "main", gone[:39], gone.upper(), "refs/heads/release"):
         answer = shop.root.send("POST", f"{shop.path}/publish", json={"head": head})
-        assert answer.status_code in {409, 422}, told(answer)
+        assert answer.status_code in {409, 422}, describe(answer)
     assert state(shop) == before
 
 
@@ -178,7 +178,7 @@ def test_an_item_that_is_not_as_it_was_read_is_left_alone(shop: Place, method: s
 
 
 def parameters(operation: Operation) -> set[str]:
-    """The names of an operation's query parameters."""
+    """Return the names of an operation's query parameters."""
     document = schemas.openapi()
     described = document["paths"][operation.path]
     found = [*described.get("parameters", ()), *described[operation.method.lower()].get("parameters", ())]

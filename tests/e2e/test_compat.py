@@ -1,4 +1,4 @@
-"""Agents that were written before this service live below /compat/flecto: a bare number, and 200 always."""
+"""The API below /compat/flecto for agents that are older than this service: a bare number, and always 200."""
 
 import gzip
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ SOME_RULES = 250
 
 @pytest.fixture
 def http(world: World) -> Iterator[httpx.Client]:
-    """A client without a timeout, whose every request may meet the other worker."""
+    """Open a client without a timeout, whose requests may reach either worker."""
     limits = httpx.Limits(max_keepalive_connections=0)
-    with httpx.Client(base_url=world.service.url, timeout=None, limits=limits) as client:  # noqa: S113 - as such agents are
+    with httpx.Client(base_url=world.service.url, timeout=None, limits=limits) as client:  # noqa: S113 - as those agents
         yield client
 
 
 @pytest.fixture
 def shop(place: Place) -> Place:
-    """A project with rules on several pages, and a page."""
+    """Create a project with rules on several pages, and a page."""
     rules = [redirect(f"/old/{number}") for number in range(SOME_RULES)]
     place.ask("POST", "/draft/changes", 200, json=[{"op": "put", "kind": "redirect", "item": rule} for rule in rules])
     place.add_page("/robots.txt")
@@ -40,14 +40,14 @@ def shop(place: Place) -> Place:
 
 
 def agent_of(place: Place, http: httpx.Client, name: str = "edge-1") -> FlectoAgent:
-    """An agent with a token of its own that may do what agents do."""
+    """Return an agent with a token that has the grants of agents."""
     return FlectoAgent(http, place.holder(*PERMISSIONS).root.token, place.path, name)
 
 
 def import_list(place: Place, path: Path) -> Any:
-    """Import a real list, without its rows that are wrong, and publish it."""
+    """Import a real list without its invalid rows, and publish it."""
     if not path.is_file():
-        pytest.fail(f"the redirect list is missing: there is no file {path}")
+        pytest.fail(f"The redirect list is missing: no file {path}")
     headers = {"Content-Type": "text/tab-separated-values"}
     place.ask("POST", "/import?skipErrors=true", 200, content=path.read_bytes(), headers=headers)
     return place.publish()
@@ -55,7 +55,7 @@ def import_list(place: Place, path: Path) -> Any:
 
 @contextmanager
 def polling(*agents: FlectoAgent) -> Iterator[None]:
-    """Agents that poll all the time; what stops one of them fails the test."""
+    """Let agents poll all the time; an error that stops one of them fails the test."""
     ending = Event()
 
     def poll(agent: FlectoAgent) -> None:
@@ -82,7 +82,7 @@ def test_the_version_is_a_bare_integer_that_every_publish_changes(shop: Place) -
 
 
 @pytest.mark.parametrize("tail", ["/version", "/redirects", "/pages"])
-def test_whoever_has_it_already_gets_it_again(shop: Place, tail: str) -> None:
+def test_a_client_that_has_it_already_gets_it_again(shop: Place, tail: str) -> None:
     etag = shop.ask("GET", tail, 200).headers["ETag"]
     plain = shop.root.ask("GET", BASE + shop.path + tail, 200)
     assert "ETag" not in plain.headers
@@ -123,7 +123,7 @@ def test_what_is_reported_here_is_seen_there(shop: Place) -> None:
     assert (found["type"], found["version"], found["current"], found["load_duration"]) == ("proxy", 2, True, 5)
 
 
-def test_a_heartbeat_of_an_agent_that_nobody_knows_makes_it(shop: Place) -> None:
+def test_a_heartbeat_of_an_unknown_agent_creates_it(shop: Place) -> None:
     agent = shop.holder(*PERMISSIONS).root
     assert agent.ask("PATCH", f"{BASE}{shop.path}/agents/edge-9/hit", 200).content == b""
     wait_until(lambda: shop.get("/agents")["items"], 15, "the agent to be there")
@@ -131,7 +131,7 @@ def test_a_heartbeat_of_an_agent_that_nobody_knows_makes_it(shop: Place) -> None
     assert (found["type"], found["version"], found["publishNumber"]) == ("default", None, None)
 
 
-def test_nothing_but_what_agents_need_is_there(world: World, shop: Place) -> None:
+def test_only_operations_of_agents_exist(world: World, shop: Place) -> None:
     for method, tail in (
         ("GET", "/agents"),
         ("GET", "/agents/edge-1"),
@@ -158,7 +158,7 @@ def test_an_agent_reports_what_is_new_and_is_heard_of_otherwise(shop: Place, htt
 
 
 def test_an_agent_that_meets_a_regex_it_cannot_compile_never_comes_back(shop: Place, http: httpx.Client) -> None:
-    """So the service must never publish one: what it refuses is what stops such an agent."""
+    """So the service must never publish one: it refuses every expression that stops such an agent."""
     agent = agent_of(shop, http)
     bad = redirect("^/(?<=a)b$", "/new", type="REGEX")
     with pytest.raises(Stopped):
@@ -169,7 +169,7 @@ def test_an_agent_that_meets_a_regex_it_cannot_compile_never_comes_back(shop: Pl
 
 
 def test_agents_come_through_publishes_of_real_lists(place: Place, http: httpx.Client, datasets: Path) -> None:
-    """Lists of regexes and of thousands of rules, imported and rolled back while two agents poll on both workers."""
+    """Lists of regexes and of thousands of rules are imported and rolled back while two agents poll on both workers."""
     agents = [agent_of(place, http, name) for name in ("edge-1", "edge-2")]
     with polling(*agents):
         for name in ("ubuntu", "mozilla-refractr", "dart-firebase", "mdn-2023-en-us"):

@@ -1,4 +1,4 @@
-"""How a publish reaches the agents: told in their list, and waited for by who publishes."""
+"""The convergence of agents on a publish: shown in their list, and awaited by the publisher."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +16,13 @@ PUBLISHER = (("project", "publish"), ("project", "read"))
 
 
 def report(place: Place, name: str, version: int | str, status: str = "success") -> None:
-    """An agent says what it runs."""
+    """Report the version of an agent."""
     place.ask("POST", "/agents", 200, json={"name": name, "type": "default", "version": version, "status": status})
 
 
 @contextmanager
 def followers(place: Place, *names: str) -> Iterator[None]:
-    """Agents that report every new version as soon as they see it."""
+    """Run agents that report every new version as soon as they see it."""
     ending = Event()
 
     def follow(name: str) -> None:
@@ -64,7 +64,7 @@ def test_a_publish_never_fails_because_agents_are_late(place: Place) -> None:
     report(place, "quick", 1)
     report(place, "late", 1)
     place.add("/a")
-    report(place, "early", 2)  # it runs what nobody knows yet
+    report(place, "early", 2)  # it runs a version that is not published yet
     begin = perf_counter()
     found = place.ask("POST", WAIT + "&timeout=2", 200).json()
     assert perf_counter() - begin >= 2
@@ -89,7 +89,7 @@ def test_an_agent_that_reports_an_error_has_not_got_it(place: Place) -> None:
     assert told["reachedAfter"]["p100"] is not None
 
 
-def test_nobody_to_wait_for_is_no_wait(place: Place) -> None:
+def test_without_agents_a_publish_does_not_wait(place: Place) -> None:
     place.add("/a")
     begin = perf_counter()
     reached = place.ask("POST", WAIT + "&timeout=60", 200).json()["convergence"]
@@ -97,7 +97,7 @@ def test_nobody_to_wait_for_is_no_wait(place: Place) -> None:
     assert (reached["agents"], reached["current"], reached["converged"]) == (0, 0, True)
 
 
-def test_no_time_to_wait_is_a_look(place: Place) -> None:
+def test_a_wait_of_no_time_reports_the_state(place: Place) -> None:
     report(place, "edge-1", 1)
     place.add("/a")
     reached = place.ask("POST", WAIT + "&timeout=0", 200).json()["convergence"]
@@ -114,7 +114,7 @@ def test_the_same_head_again_waits_for_the_publish_that_it_became(place: Place) 
     assert again["convergence"]["converged"] is True
 
 
-def test_without_being_asked_a_publish_waits_for_nobody(place: Place) -> None:
+def test_by_default_a_publish_does_not_wait(place: Place) -> None:
     report(place, "edge-1", 1)
     assert "convergence" not in place.published("/a")
 
@@ -144,7 +144,7 @@ def test_to_wait_for_agents_one_must_be_allowed_to_see_them(place: Place) -> Non
     place.holder(*PUBLISHER, ("agent", "read")).ask("POST", WAIT, 200)
 
 
-def test_the_list_tells_how_far_behind_each_version_is(place: Place) -> None:
+def test_the_list_shows_how_far_behind_each_version_is(place: Place) -> None:
     versions: list[Any] = [place.get("/version"), place.published("/a")["version"], place.published("/b")["version"]]
     for name, version in zip("abcd", [*versions, "unheard-of"], strict=True):
         report(place, name, version)

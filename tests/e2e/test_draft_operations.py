@@ -1,11 +1,11 @@
-"""Reverting, replacing and settling on a draft over HTTP, by two workers, with every refusal leaving the draft as it was."""
+"""Revert, replacement and conflict resolution on a draft over HTTP, by two workers; refusals leave it unchanged."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.e2e.contract import told
+from tests.e2e.contract import describe
 from tests.e2e.world import Place, page, redirect
 
 NOTHING = {"added": 0, "changed": 0, "removed": 0}
@@ -26,7 +26,7 @@ def post(place: Place, tail: str, **body: Any) -> Any:
 
 
 def disagree(place: Place, *sources: str) -> list[Any]:
-    """Both sides change the targets of these redirects; gives the conflicts."""
+    """Change the targets of these redirects on both sides; return the conflicts."""
     place.published(*sources)
     ids = [item["id"] for item in place.get("/draft/redirects")["items"]]
     for id_ in ids:
@@ -78,7 +78,7 @@ def test_a_replacement_is_previewed_in_windows_and_then_made_as_one_commit(place
     assert head(place) == done["head"]
 
 
-def test_a_regular_expression_replaces_by_groups_where_it_is_told_to(place: Place) -> None:
+def test_a_regular_expression_replaces_by_groups_on_request(place: Place) -> None:
     place.add("/a", "/2023/summer", tags=["sale"])
     place.add("/b", "/2023/winter")
     place.add("/c", "/2023/autumn", status=302, tags=["sale"])
@@ -101,7 +101,7 @@ def test_sources_and_pages_are_replaced_too(place: Place) -> None:
     assert (found["path"], found["content"]) == ("/b/robots.txt", "Sitemap: https:/" + "/b.example/\n")
 
 
-def test_a_replacement_that_makes_one_record_wrong_changes_none_and_names_it(place: Place) -> None:
+def test_a_replacement_that_makes_one_record_invalid_changes_none_and_names_it(place: Place) -> None:
     place.add("/a/1", "/x")
     place.add("/b/1", "/a/y")
     before = head(place)
@@ -121,7 +121,7 @@ def test_a_replacement_that_makes_one_record_wrong_changes_none_and_names_it(pla
 
 
 def test_sources_may_change_places(place: Place) -> None:
-    """What is wrong only half-way is not wrong: /a becomes /aa while /aa becomes /aaaa."""
+    """Only the result is checked, not the steps: /a becomes /aa while /aa becomes /aaaa."""
     place.add("/a")
     place.add("/aa")
     post(place, "/draft/replace", find="a", replace="aa", fields=["source"])
@@ -136,7 +136,7 @@ def test_a_pattern_that_matches_between_characters_is_refused(place: Place, patt
     assert "empty text" in found["message"]
 
 
-def test_conflicts_are_settled_one_by_one_and_stay_settled(place: Place) -> None:
+def test_conflicts_are_resolved_one_by_one_and_stay_resolved(place: Place) -> None:
     first, second, third = disagree(place, "/a", "/b", "/c")
     found = post(place, "/draft/resolve", choices=[_take(second, "release")], head=head(place))
     assert (found["settled"], found["conflicts"], found["head"]) == (1, [first, third], head(place))
@@ -149,7 +149,7 @@ def test_conflicts_are_settled_one_by_one_and_stay_settled(place: Place) -> None
     assert targets == {"/a": "/draft", "/b": "/release", "/c": "/third"}
 
 
-def test_the_review_view_tells_what_a_draft_does(place: Place) -> None:
+def test_the_review_view_shows_what_a_draft_does(place: Place) -> None:
     place.add("/a", "/b")
     place.add("/c", "/d")
     place.publish()
@@ -169,7 +169,7 @@ def test_the_review_view_tells_what_a_draft_does(place: Place) -> None:
     assert (loops["items"], loops["impact"]["appears"]["items"][0]["code"]) == ([], "redirect_loop")
 
 
-def test_the_review_view_hides_what_one_may_not_read(place: Place) -> None:
+def test_the_review_view_hides_kinds_without_the_grant_to_read_them(place: Place) -> None:
     place.add("/a")
     place.add_page("/a", "hidden by the redirect")
     all_of_it = place.get("/draft/diff")
@@ -227,13 +227,13 @@ def test_bad_input_is_refused_and_leaves_the_draft_alone(place: Place) -> None:
     before = head(place)
     for tail, body, status, code in BAD:
         answer = place.root.send("POST", place.path + tail, json=body)
-        assert (answer.status_code, answer.json()["error"]) == (status, code), (tail, body, told(answer))
+        assert (answer.status_code, answer.json()["error"]) == (status, code), (tail, body, describe(answer))
     for tail in ("/draft/diff?draft=a.b", "/draft/diff?limit=x"):
         place.refused("GET", tail, 400, "bad_parameter")
     assert head(place) == before
 
 
-def test_a_wrong_value_says_which_choice_and_settles_nothing(place: Place) -> None:
+def test_an_invalid_value_names_its_choice_and_resolves_nothing(place: Place) -> None:
     first, second = disagree(place, "/a", "/b")
     before = head(place)
     value = {"kind": "redirect", "id": second["id"], "field": "target", "value": "no path"}
@@ -259,8 +259,8 @@ def test_each_call_needs_the_grants_of_what_it_changes(place: Place) -> None:
     place.holder(("agent", "read")).refused("GET", "/draft/diff", 403, "forbidden")
 
 
-def test_of_two_who_work_on_one_head_one_is_told(place: Place) -> None:
-    """Never a lost edit: with the head that they have read, exactly one of many comes through each time."""
+def test_of_two_edits_of_one_head_one_is_refused(place: Place) -> None:
+    """No edit is lost: of many edits with the same head exactly one succeeds each time."""
     made = place.add("/a", "/new")
     for round_ in range(3):
         at = head(place)

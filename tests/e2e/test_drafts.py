@@ -1,10 +1,10 @@
-"""Changing a draft: one record or many, guarded by etags, with every refusal saying what is wrong and where."""
+"""Edits of a draft: one record or many, guarded by etags; every refusal names its problems and their places."""
 
 from typing import Any
 
 import pytest
 
-from tests.e2e.contract import told
+from tests.e2e.contract import describe
 from tests.e2e.world import Place, World, page, redirect
 
 NOTHING = {"added": 0, "changed": 0, "removed": 0}
@@ -52,7 +52,7 @@ def test_an_id_survives_everything_but_a_new_source(place: Place) -> None:
 
 
 def test_a_window_that_the_caller_has_is_not_sent_again(place: Place) -> None:
-    """Until the draft changes; another window, another question and another kind have etags of their own."""
+    """It is valid until the draft changes; another window, query or kind has another etag."""
     place.add("/a")
     tails = ("/draft/redirects", "/draft/redirects?limit=1", "/draft/redirects?q=a", "/draft/pages")
     etags = [place.ask("GET", tail, 200).headers["ETag"] for tail in tails]
@@ -67,7 +67,7 @@ def test_a_window_that_the_caller_has_is_not_sent_again(place: Place) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
-def test_who_has_read_something_older_is_told(place: Place, method: str) -> None:
+def test_an_edit_of_an_older_state_is_refused(place: Place, method: str) -> None:
     made = place.add("/a")
     tail, body = f"/draft/redirects/{made['id']}", {} if method == "DELETE" else {"json": redirect("/a", "/mine")}
     newer = place.ask("PATCH", tail, 200, json={"target": "/theirs"})
@@ -134,9 +134,7 @@ WRONG = [
 @pytest.mark.parametrize(
     ("body", "code", "pointer"), WRONG, ids=[f"{code}-{at}" for at, (_, code, _) in enumerate(WRONG)]
 )
-def test_a_record_that_is_wrong_in_itself_is_422_and_nothing_happens(
-    place: Place, body: Any, code: str, pointer: str
-) -> None:
+def test_an_invalid_record_is_422_and_nothing_changes(place: Place, body: Any, code: str, pointer: str) -> None:
     found = place.ask("POST", "/draft/redirects", 422, json=body).json()
     assert (code, pointer) in {(each["code"], each["pointer"]) for each in found["problems"]}, found
     assert place.get("/draft")["head"] is None
@@ -219,7 +217,7 @@ def test_a_batch_is_all_or_nothing(place: Place, last: Any, status: int) -> None
 
 
 def put(source: str) -> dict[str, Any]:
-    """A change that writes a redirect."""
+    """Return a change that writes a redirect."""
     return {"op": "put", "kind": "redirect", "item": redirect(source)}
 
 
@@ -248,8 +246,8 @@ def test_an_id_is_taken_as_it_was_given_and_in_no_other_spelling(place: Place) -
             place.refused("DELETE", f"/draft/redirects/{word}", 404, "not_found")
 
 
-def test_an_open_redirect_is_told_in_the_draft_until_the_rule_is_mended(place: Place) -> None:
-    """With the place, and with what a visitor would send; a warning stops no publish."""
+def test_an_open_redirect_is_reported_in_the_draft_until_the_rule_is_fixed(place: Place) -> None:
+    """The warning has its place and the URL of a visitor; a warning does not stop a publish."""
     made = place.add("^/old(.*)$", "https://shop.example$1", type="REGEX")
     for tail in ("/draft", "/lint?at=draft"):
         (found,) = place.get(tail)["problems"]
@@ -326,7 +324,7 @@ def test_the_working_state_is_filtered_and_sorted(place: Place) -> None:
 @pytest.mark.parametrize("query", ["sort=up", "type=EXACT", "status=303", "status=x", "change=moved"])
 def test_a_filter_that_cannot_be_is_400(place: Place, query: str) -> None:
     answer = place.root.send("GET", f"{place.path}/draft/redirects?{query}")
-    assert answer.status_code == 400, told(answer)
+    assert answer.status_code == 400, describe(answer)
 
 
 def test_a_new_rule_goes_to_the_file_that_was_named(place: Place) -> None:
@@ -347,7 +345,7 @@ def test_settings_are_changed_by_who_may(world: World, place: Place) -> None:
         world.root.ask("POST", "/api/namespaces", status, json=body)
 
 
-def test_a_namespace_is_described_and_set_aside(world: World, place: Place) -> None:
+def test_a_namespace_is_described_and_archived(world: World, place: Place) -> None:
     assert world.root.ask("PATCH", place.space, 200, json={"description": "Ours"}).json()["description"] == "Ours"
     world.root.refused("DELETE", place.space, 400, "confirmation_required")
     world.root.refused("DELETE", f"{place.space}?confirm=other", 400, "confirmation_required")
@@ -374,8 +372,8 @@ def test_a_deletion_of_what_is_not_there_is_named_by_its_place_and_as_it_was_sen
     assert place.get("/draft")["head"] is None
 
 
-def test_every_wrong_record_of_a_list_is_named_by_its_place(place: Place) -> None:
-    """Whoever sends a hundred changes is told of all that is wrong at once."""
+def test_every_invalid_record_of_a_list_is_named_by_its_place(place: Place) -> None:
+    """The author of a hundred changes gets all their problems at once."""
     wrong = [redirect("/a"), redirect("/b", "/with space"), redirect("/c", "javascript:alert(1)")]
     changes = [{"op": "put", "kind": "redirect", "item": item} for item in wrong]
     found = place.refused("POST", "/draft/changes", 422, "invalid_content", json=changes)

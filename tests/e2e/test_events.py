@@ -1,4 +1,4 @@
-"""The stream of events on the running service, two workers: nothing is left out, nothing comes twice."""
+"""The event stream of the running service with two workers: no event is missing, none comes twice."""
 
 import os
 import signal
@@ -12,26 +12,26 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.identity.principal import OPERATOR
-from gitstore.project_file import ProjectFile
-from gitstore.repository import Author
-from gitstore.store import store_at
+from api.auth.principal import OPERATOR
+from gitstore.git.repository import Author
+from gitstore.store.store import store_at
+from gitstore.yamlfiles.project_file import ProjectFile
 from tests.e2e.git import Clone, rules
 from tests.e2e.stream import Follower, following
-from tests.e2e.world import Place, World, world_of
+from tests.e2e.world import Place, World, open_world
 from tests.service import WAYPOST, running, stop, wait_until
 
 PATIENCE = 60.0
 PROJECT = ("project", "read")
+# enough connections for both workers to have some
 FOLLOWERS = 6
-"""Enough connections that both workers have some."""
 
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service of our own, for its workers are replaced, and its agents fall silent after two seconds."""
+    """Run a service whose workers may be replaced, and whose agents are reported silent after two seconds."""
     data = tmp_path_factory.mktemp("events") / "data"
-    with running(WAYPOST, data, {"WAYPOST_AGENT_SILENT": "2"}) as service, world_of(service, killed=True) as found:
+    with running(WAYPOST, data, {"WAYPOST_AGENT_SILENT": "2"}) as service, open_world(service, killed=True) as found:
         yield found
 
 
@@ -45,7 +45,7 @@ def report(place: Place, status: str, error: str | None = None) -> None:
 
 
 def commit_many(clone: Clone, path: str, texts: list[str]) -> None:
-    """A commit for each text of a file, by one process."""
+    """Commit each text of a file, all by one process."""
     parts = [
         f"commit refs/heads/release\ncommitter Grace Hopper <grace@example.com> {int(time.time())} +0000\n"
         f"data 6\nChange\n{'' if number else 'from refs/heads/release^0' + chr(10)}"
@@ -59,7 +59,7 @@ def agent_kinds(follower: Follower) -> list[str]:
     return [kind for kind in kinds(follower) if kind.startswith("agent.")]
 
 
-def test_a_project_that_is_made_tells_of_its_first_publish(world: World) -> None:
+def test_a_new_project_has_an_event_of_its_first_publish(world: World) -> None:
     place = world.place()
     with following(place, after="0") as follower:
         ((_, kind, told),) = follower.wait(1)
@@ -67,7 +67,7 @@ def test_a_project_that_is_made_tells_of_its_first_publish(world: World) -> None
     assert told["data"]["version"] == place.get("/version")
 
 
-def test_all_who_follow_hear_of_everything_in_one_order_however_it_was_published(world: World, tmp_path: Path) -> None:
+def test_all_followers_get_all_events_in_one_order_for_every_way_to_publish(world: World, tmp_path: Path) -> None:
     place = world.place()
     with ExitStack() as stack:
         followers = [stack.enter_context(following(place, after="0")) for _ in range(FOLLOWERS)]
@@ -113,7 +113,7 @@ def test_a_backlog_that_is_longer_than_a_window_comes_whole(world: World, tmp_pa
     assert again.numbers() == follower.numbers() == list(range(1, 132))
 
 
-def test_only_what_the_token_may_read_is_told(world: World) -> None:
+def test_only_events_that_the_token_may_read_are_sent(world: World) -> None:
     place = world.place()
     other = world.place(place.namespace, "other")
     reader = world.holder(("project", "read"), namespace=place.namespace, project="other")
@@ -124,7 +124,7 @@ def test_only_what_the_token_may_read_is_told(world: World) -> None:
     assert {data["data"]["project"] for _, _, data in follower.seen} == {"other"}
 
 
-def test_what_agents_report_is_told_to_those_who_may_read_agents(world: World) -> None:
+def test_reports_of_agents_are_sent_to_readers_of_agents(world: World) -> None:
     place = world.place()
     readers = [world.holder(*grants, namespace=place.namespace) for grants in ([PROJECT], [PROJECT, ("agent", "read")])]
     with (
@@ -171,7 +171,7 @@ def test_a_stream_ends_soon_after_its_token(world: World) -> None:
         wait_until(lambda: follower.ends, PATIENCE, "the stream to end")
 
 
-def test_an_agent_that_fails_falls_silent_or_comes_back_is_told_of_once_each(world: World) -> None:
+def test_an_agent_that_fails_falls_silent_or_comes_back_is_reported_once_each(world: World) -> None:
     place = world.place()
     with following(place) as follower:
         report(place, "success")
@@ -189,7 +189,7 @@ def test_an_agent_that_fails_falls_silent_or_comes_back_is_told_of_once_each(wor
     assert {was for kind, was in bodies if kind == "agent.recovered"} == {"failing", "silent"}
 
 
-def test_the_steps_of_a_review_are_told_and_comments_too(world: World) -> None:
+def test_the_steps_of_a_review_and_its_comments_are_sent(world: World) -> None:
     place = world.place(review="required")
     author, other = place.as_(world.person("editor")), place.as_(world.person("publisher"))
     author.add("/new-page")
@@ -221,7 +221,7 @@ def test_a_review_and_a_publish_name_a_person_in_the_same_way(world: World) -> N
     assert {data.get("by") or data["publishedBy"] for data in told} == {told[0]["by"]}
 
 
-def test_a_locked_database_stops_no_publish_and_what_was_published_is_told_afterwards(world: World) -> None:
+def test_a_locked_database_stops_no_publish_and_the_event_comes_afterwards(world: World) -> None:
     place = world.place()
     place.add("/locked")
     with following(place, after="0") as follower:
@@ -237,12 +237,12 @@ def test_a_locked_database_stops_no_publish_and_what_was_published_is_told_after
 
 
 def test_a_first_start_with_content_is_no_news_but_what_follows_is(tmp_path: Path) -> None:
-    """Also across a restart: what was pushed while nobody served is told at the next start."""
+    """The same holds after a restart: a push to the stopped service is relayed at the next start."""
     store = store_at(tmp_path / "data")
     author = Author("Ada Lovelace", "ada@example.com")
-    store.create_namespace("acme", "", author)
-    store.create_project("acme", "shop", ProjectFile(title="shop"), author)
-    with running(WAYPOST, tmp_path / "data") as service, world_of(service) as world:
+    store.namespaces.create("acme", "", author)
+    store.projects.create("acme", "shop", ProjectFile(title="shop"), author)
+    with running(WAYPOST, tmp_path / "data") as service, open_world(service) as world:
         place = Place(world, "acme", "shop", world.root)
         wait_until(lambda: begun(tmp_path), PATIENCE, "the service to begin to tell")
         place.published("/a")
@@ -252,12 +252,12 @@ def test_a_first_start_with_content_is_no_news_but_what_follows_is(tmp_path: Pat
     Clone.of(place.repository, tmp_path / "clone").publish("shop/redirects.yaml", rules("/offline"))
     with (
         running(WAYPOST, tmp_path / "data") as service,
-        world_of(service) as world,
+        open_world(service) as world,
         following(Place(world, "acme", "shop", world.root), after="0") as follower,
     ):
         follower.wait(2)
         assert follower.numbers() == [2, 3]
-        assert stop(service.process) == 0, "a stream keeps no worker from ending"
+        assert stop(service.process) == 0, "a stream has kept a worker from ending"
 
 
 def begun(folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""A publish that fails, for whatever reason, leaves the draft and what is live as they were, and can be tried again."""
+"""Publishes that fail: for any reason, the draft and the release remain unchanged, and a retry is possible."""
 
 import os
 import signal
@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from content.record import identity_id
-from gitstore.lock import hold
+from content.records.record import identity_id
+from gitstore.git.lock import hold
 from tests.e2e.git import Clone, check_repository, git
-from tests.e2e.world import Place, World, redirect, world_of
-from tests.service import WAYPOST, children_of, running, wait_until
+from tests.e2e.world import Place, World, open_world, redirect
+from tests.service import WAYPOST, child_pids, running, wait_until
 
 READS = ("/version", "/redirects", "/pages", "", "/draft", "/draft/redirects", "/history")
 Prepare = Callable[[Place, Path], dict[str, Any]]
@@ -22,10 +22,10 @@ Prepare = Callable[[Place, Path], dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service whose helpers are killed."""
+    """Run a service whose helper processes a test may kill."""
     with (
         running(WAYPOST, tmp_path_factory.mktemp("mortal") / "data") as service,
-        world_of(service, killed=True) as world,
+        open_world(service, killed=True) as world,
     ):
         yield world
 
@@ -68,7 +68,7 @@ def unknown_id(place: Place, _folder: Path) -> dict[str, Any]:
     return {"ids": [identity_id("/one"), identity_id("/nowhere")]}
 
 
-def wrong_selection(place: Place, _folder: Path) -> dict[str, Any]:
+def invalid_selection(place: Place, _folder: Path) -> dict[str, Any]:
     place.add("/loop", "/again")
     place.add("/again", "/loop")
     return {"ids": [identity_id("/loop"), identity_id("/again")]}
@@ -93,21 +93,21 @@ FAILURES: list[tuple[Prepare, int, str]] = [
     (stale_head, 409, "stale_draft"),
     (unknown_head, 409, "stale_draft"),
     (unknown_id, 404, "not_found"),
-    (wrong_selection, 422, "invalid_content"),
+    (invalid_selection, 422, "invalid_content"),
     (no_approval, 403, "approval_required"),
     (nothing, 409, "nothing_to_publish"),
 ]
 
 
 def state(place: Place) -> tuple[str, dict[str, bytes]]:
-    """Every branch, and what everybody sees."""
+    """Return every branch, and the content that everyone sees."""
     seen = {tail: place.ask("GET", tail, 200).content for tail in READS}
     return git(place.repository, "for-each-ref", "--format=%(refname) %(objectname)"), seen
 
 
 @pytest.mark.parametrize(("prepare", "status", "code"), FAILURES, ids=[each[0].__name__ for each in FAILURES])
 def test_a_publish_that_is_refused(place: Place, tmp_path: Path, prepare: Prepare, status: int, code: str) -> None:
-    """Once or twice: nothing moves, and once the draft is as it should be it can be published."""
+    """Nothing moves on the first or second try, and after the draft is fixed it is published."""
     place.published("/a", "/b")
     body = prepare(place, tmp_path)
     before = state(place)
@@ -123,7 +123,7 @@ def test_a_publish_that_is_refused(place: Place, tmp_path: Path, prepare: Prepar
 
 
 def test_a_publish_whose_process_is_killed(mortal: World) -> None:
-    """It stands before the lock when it dies; the caller is told, nothing has moved, and the next one works."""
+    """It is killed while it waits for the lock; the caller gets an error, nothing moves, and the next publish works."""
     place = mortal.place()
     place.published("/a", "/b")
     place.add("/c")
@@ -142,13 +142,13 @@ def test_a_publish_whose_process_is_killed(mortal: World) -> None:
 
 
 def helpers_at(world: World, file: Path) -> set[int]:
-    """The processes that work for the service's workers and have a file open."""
-    helpers = {child for worker in world.service.workers() for child in children_of(worker)}
+    """Return the processes that work for the service's workers and have a file open."""
+    helpers = {child for worker in world.service.workers() for child in child_pids(worker)}
     return {pid for pid in helpers if file in open_files(pid)}
 
 
 def open_files(pid: int) -> set[Path]:
-    """The files that a process has open now."""
+    """Return the files that a process has open now."""
     found = set()
     with suppress(FileNotFoundError, PermissionError):
         for link in Path(f"/proc/{pid}/fd").iterdir():

@@ -1,7 +1,7 @@
-"""A disk that is full: writes say so and change nothing, reads go on, and with space again everything works by itself.
+"""A full disk: writes report it and change nothing, reads continue, and with free space everything recovers by itself.
 
-The data directory is a small file system of its own in memory, for which the tests have to be allowed to mount: as
-root, or in a name space, `unshare -rm python -m pytest tests/e2e/test_full_disk.py`.
+The data directory is a small file system in memory, which the tests need the right to mount: as root, or in a name
+space, `unshare -rm python -m pytest tests/e2e/test_full_disk.py`.
 """
 
 import os
@@ -15,10 +15,10 @@ from typing import Any
 import httpx
 import pytest
 
-from gitstore.durable import TEMPORARY_PREFIX
+from gitstore.git.atomic_io import TEMPORARY_PREFIX
 from tests.e2e.caller import Caller
 from tests.e2e.git import check_repository
-from tests.e2e.world import PASSWORD, Place, World, redirect, world_of
+from tests.e2e.world import PASSWORD, Place, World, open_world, redirect
 from tests.service import WAYPOST, running
 
 SIZE = "48m"
@@ -31,12 +31,12 @@ AGENT = {"name": "edge", "type": "default", "version": 2, "status": "success"}
 
 @contextmanager
 def small_disk(at: Path) -> Iterator[Path]:
-    """A file system of `SIZE` at a path; fails with a sentence where nothing may be mounted."""
+    """Mount a file system of `SIZE` at a path; fail with a message if mounting is not permitted."""
     at.mkdir()
     done = subprocess.run(("mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", at), capture_output=True, check=False)
     if done.returncode:
         pytest.fail(
-            f"This test mounts a small disk, which it may not here: run it as root, or under `unshare -rm`. {done.stderr!r}"
+            f"Mounting a small disk is not permitted. Run this test as root, or under `unshare -rm`. {done.stderr!r}"
         )
     try:
         yield at
@@ -46,18 +46,18 @@ def small_disk(at: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service whose data directory is on a small disk; its log is elsewhere."""
+    """Run a service whose data directory is on a small disk; its log is elsewhere."""
     with (
         small_disk(tmp_path_factory.mktemp("cramped") / "disk") as data,
         running(WAYPOST, data) as service,
-        world_of(service) as world,
+        open_world(service) as world,
     ):
         yield world
 
 
 @contextmanager
 def filled(data: Path, spare: int = 0) -> Iterator[None]:
-    """Fill the disk but for some pages, and free it again."""
+    """Fill the disk except for some pages, and free it at the end."""
     filler = data / "filler"
     try:
         with filler.open("wb", buffering=0) as file:
@@ -78,12 +78,12 @@ def _pour(write: Any, block: bytes) -> None:
 
 
 def contents(place: Place) -> dict[str, bytes]:
-    """What everybody sees of a project."""
+    """Return the content of a project that everyone sees."""
     return {tail: place.ask("GET", tail, 200).content for tail in READS}
 
 
 def check_refused(answer: httpx.Response) -> None:
-    """The answer to a write while the disk is full."""
+    """Check the response to a write while the disk is full."""
     assert answer.status_code in FULL, answer.text
     found = answer.json()
     assert found["error"] in {"out_of_space", "store_busy", "state_broken", "storage_error"}, found
@@ -92,7 +92,7 @@ def check_refused(answer: httpx.Response) -> None:
 
 @pytest.fixture
 def shop(cramped: World) -> Place:
-    """A project with two versions, an open draft, and an agent."""
+    """Create a project with two versions, an open draft, and an agent."""
     place = cramped.place()
     place.published("/a", "/b")
     place.add("/c")
@@ -100,7 +100,7 @@ def shop(cramped: World) -> Place:
     return place
 
 
-def test_every_write_of_content_says_so_and_changes_nothing(cramped: World, shop: Place) -> None:
+def test_every_write_of_content_reports_it_and_changes_nothing(cramped: World, shop: Place) -> None:
     before, record = contents(shop), shop.get("/draft/redirects")["items"][0]
     one = f"/draft/redirects/{record['id']}"
     writes: list[tuple[str, str, dict[str, Any]]] = [
@@ -129,7 +129,7 @@ def test_every_write_of_content_says_so_and_changes_nothing(cramped: World, shop
 
 
 def check_after(place: Place) -> None:
-    """With space again the next write works, and nothing is left behind."""
+    """Check that with free space the next write works, and that nothing is left behind."""
     place.ask("POST", "/draft/redirects", 201, json=redirect("/after"))
     number = place.publish()["publishNumber"]
     assert place.get("/history")["items"][0]["publishNumber"] == number
@@ -140,8 +140,8 @@ def check_after(place: Place) -> None:
     assert [str(path) for path in place.repository.rglob("*.lock") if path.name != "waypost.lock"] == []
 
 
-def test_signing_in_tokens_and_agents_say_so_too(cramped: World, shop: Place) -> None:
-    """What stands in the database: no 500, and what was good before stays good."""
+def test_logins_tokens_and_agents_report_it_too(cramped: World, shop: Place) -> None:
+    """Writes to the database never get a 500, and existing data stays valid."""
     name = cramped.user("editor")
     session = cramped.session(name)
     token = cramped.holder(("redirect", "read"), namespace=shop.namespace)
@@ -168,7 +168,7 @@ def test_signing_in_tokens_and_agents_say_so_too(cramped: World, shop: Place) ->
 
 
 def test_a_publish_that_finds_room_for_a_part_only_leaves_no_part_of_it(cramped: World, shop: Place) -> None:
-    """From no page left to enough: each time all or nothing."""
+    """The free space grows from no page to enough: each time all of the publish is stored, or nothing."""
     published = 0
     for spare in range(0, 48, 3):
         before = contents(shop)
@@ -189,16 +189,16 @@ def test_a_publish_that_finds_room_for_a_part_only_leaves_no_part_of_it(cramped:
 
 
 def test_a_start_with_a_full_disk_and_no_compiled_files_serves_what_was_published(tmp_path: Path) -> None:
-    """They are a cache: what cannot be written again is held in memory, and is written once there is room."""
+    """They are a cache: held in memory while they cannot be written, and written once there is room."""
     tails = ("/version", "/redirects", "/pages")
     with small_disk(tmp_path / "disk") as data:
-        with running(WAYPOST, data) as service, world_of(service) as world:
+        with running(WAYPOST, data) as service, open_world(service) as world:
             place = world.place()
             place.published("/a", "/b")
             before = {tail: place.ask("GET", tail, 200).content for tail in tails}
             token = world.root.token
         shutil.rmtree(data / "compiled")
-        with filled(data), running(WAYPOST, data) as service, world_of(service) as world:
+        with filled(data), running(WAYPOST, data) as service, open_world(service) as world:
             again = Place(world, place.namespace, place.project, Caller(world.http, token))
             for _ in range(6):
                 assert {tail: again.ask("GET", tail, 200).content for tail in tails} == before

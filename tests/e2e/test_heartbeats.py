@@ -1,4 +1,4 @@
-"""Heartbeats of many agents cost next to nothing, and are seen at once: counted on the running service."""
+"""Heartbeats of many agents: cheap and visible at once, measured on the running service."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ from time import monotonic
 import pytest
 
 from tests.e2e.counted import COUNTER
-from tests.e2e.world import Place, World, world_of
+from tests.e2e.world import Place, World, open_world
 from tests.service import running, wait_until
 
 COUNTED = (sys.executable, "-m", "tests.e2e.counted", "serve")
@@ -20,33 +20,33 @@ SECONDS = 8
 NAMES = [f"edge-{number}" for number in range(AGENTS)]
 CONNECTIONS = 16
 WORKERS = 2
+# seconds: one until the worker writes, and a reserve for a shared machine
 SEEN_WITHIN = 15.0
-"""Seconds: one until the worker writes, and something for a machine that others use too."""
 
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service whose write transactions are counted."""
-    with running(COUNTED, tmp_path_factory.mktemp("counted") / "data") as service, world_of(service) as world:
+    """Run a service whose write transactions are counted."""
+    with running(COUNTED, tmp_path_factory.mktemp("counted") / "data") as service, open_world(service) as world:
         yield world
 
 
 def writes(world: World) -> int:
-    """How many write transactions there have been."""
+    """Return the number of write transactions so far."""
     file: Path = world.service.data / COUNTER
     return file.stat().st_size
 
 
 def most_in(seconds: float) -> float:
-    """The most transactions that so many seconds may hold: one a second and worker, and those at either end.
+    """Return the maximum of transactions in so many seconds: one a second and worker, and those at either end.
 
-    A worker that has just started also writes once when it forgets what has expired.
+    A worker that has just started also writes once when it removes expired records.
     """
     return WORKERS * (seconds + 2)
 
 
 def beat(place: Place, names: Sequence[str], on_a_connection: int = 1) -> None:
-    """A heartbeat of each agent, as fast as the service takes them; every new connection may meet the other worker."""
+    """Send a heartbeat of each agent, as fast as possible; every new connection may reach the other worker."""
     headers = f"Host: localhost\r\nAuthorization: Bearer {place.holder(('agent', 'write')).root.token}\r\n\r\n"
     groups = [names[at : at + on_a_connection] for at in range(0, len(names), on_a_connection)]
 
@@ -70,7 +70,7 @@ def beat(place: Place, names: Sequence[str], on_a_connection: int = 1) -> None:
 
 
 def test_ten_thousand_agents_cost_two_write_transactions_a_second_at_most(counted: World) -> None:
-    """At the rate at which so many come when each is heard of every 30 seconds."""
+    """They come at the rate of agents that send one every 30 seconds."""
     place = counted.place()
     before, begin = writes(counted), monotonic()
     for second in range(SECONDS):
@@ -93,8 +93,8 @@ def test_ten_thousand_agents_at_once_cost_no_more(counted: World) -> None:
     assert rush < PERIOD, f"{AGENTS} heartbeats took {rush:.1f} s"
 
 
-def test_where_nothing_comes_in_nothing_is_written(counted: World) -> None:
-    """The use of a token is noted too, so the service is asked without one."""
+def test_without_heartbeats_nothing_is_written(counted: World) -> None:
+    """The use of a token is also written, so the request has none."""
     place = counted.place()
     beat(place, ["edge-1"])
     wait_until(lambda: place.get("/agents")["total"] == 1, SEEN_WITHIN, "the agent to be seen")

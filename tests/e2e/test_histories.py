@@ -1,4 +1,4 @@
-"""Who changed this rule, what a branch would change, and an old version as a draft: by HTTP, on two workers."""
+"""The history of a rule, the differences of a branch, and an old version as a draft: over HTTP, on two workers."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +13,7 @@ RULE = "redirects:\n  - {type: BASIC, source: /theirs, target: /x, status: FOUND
 
 
 def life(place: Place, **params: Any) -> list[tuple[int, str]]:
-    """Publish number and what happened, newest first."""
+    """Return publish numbers and their events, newest first."""
     return [
         (item["publishNumber"], item["change"])
         for item in place.ask("GET", "/history", 200, params=params).json()["items"]
@@ -21,7 +21,7 @@ def life(place: Place, **params: Any) -> list[tuple[int, str]]:
 
 
 def branch(place: Place, folder: Path, name: str, files: dict[str, str]) -> None:
-    """Push a branch with these files of the project, from release as it is."""
+    """Push a branch with these files of the project, from the head of release."""
     clone = Clone.of(place.repository, folder / name.replace("/", "-"))
     for path, text in files.items():
         clone.write(f"{place.project}/{path}", text)
@@ -29,7 +29,7 @@ def branch(place: Place, folder: Path, name: str, files: dict[str, str]) -> None
     clone.push(name)
 
 
-def test_the_life_of_a_rule_tells_who_changed_what(world: World, place: Place) -> None:
+def test_the_history_of_a_rule_shows_who_changed_what(world: World, place: Place) -> None:
     made = place.add("/a", "/1")
     place.publish()
     place.published("/b")
@@ -48,7 +48,7 @@ def test_the_life_of_a_rule_tells_who_changed_what(world: World, place: Place) -
     assert life(place, source="/none") == []
 
 
-def test_the_life_of_a_page_is_its_own(place: Place) -> None:
+def test_the_history_of_a_page_is_its_own(place: Place) -> None:
     place.add_page("/same")
     place.publish()
     place.published("/other")
@@ -56,7 +56,7 @@ def test_the_life_of_a_page_is_its_own(place: Place) -> None:
     assert life(place, source="/same") == []
 
 
-def test_a_life_is_asked_for_one_rule_and_needs_its_grant(place: Place) -> None:
+def test_a_history_is_of_one_rule_and_needs_its_grant(place: Place) -> None:
     place.published("/a")
     place.refused("GET", "/history?source=/a&path=/a", 400, "bad_parameter")
     place.refused("GET", "/history?source=", 400, "bad_parameter")
@@ -67,7 +67,7 @@ def test_a_life_is_asked_for_one_rule_and_needs_its_grant(place: Place) -> None:
     place.holder(("redirect", "read")).refused("GET", "/history?source=/a", 403, "forbidden")
 
 
-def test_both_workers_tell_the_same_life_while_rules_are_published(place: Place) -> None:
+def test_both_workers_show_the_same_history_while_rules_are_published(place: Place) -> None:
     made = place.add("/a", "/0")
     place.publish()
 
@@ -83,7 +83,7 @@ def test_both_workers_tell_the_same_life_while_rules_are_published(place: Place)
     assert lives == [[*((number, "changed") for number in range(8, 2, -1)), (2, "added")]] * 8
 
 
-def test_a_wrong_push_is_told_apart_after_everything_compiled_is_gone(
+def test_an_invalid_push_is_distinguished_after_all_compiled_files_are_removed(
     world: World, place: Place, tmp_path: Path
 ) -> None:
     place.published("/a")

@@ -1,4 +1,4 @@
-"""Asking what a state does and what is wrong with it: test and lint."""
+"""Inspection of a state: test and lint."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ RULES = [
 
 @pytest.fixture(scope="module")
 def rules(world: World) -> Place:
-    """A published project with rules of every type, and a page."""
+    """Publish a project with rules of every type, and a page."""
     place = world.place()
     changes: list[Any] = [{"op": "put", "kind": "redirect", "item": item} for item in RULES]
     place.ask(
@@ -31,7 +31,7 @@ def rules(world: World) -> Place:
 
 
 def ask(place: Place, url: str, **more: Any) -> Any:
-    """The answer for one URL."""
+    """Return the answer for one URL."""
     found = place.ask("POST", "/test", 200, json={"urls": [url], **more}).json()["results"]
     assert [each["url"] for each in found] == [url]
     return found[0]
@@ -66,7 +66,7 @@ def test_a_url_is_answered_by_the_rule_that_wins(
 
 
 def test_the_rule_is_named_by_file_and_line(rules: Place) -> None:
-    """The line is the one that a person finds the rule at."""
+    """It is the line of the rule in the file."""
     listed = {item["source"]: item for item in rules.get("/draft/redirects")["items"]}
     for url, source in (("/old", "/old"), ("/middle", "/middle"), ("/y", "^/((x)|y)$")):
         rule = ask(rules, url)["rule"]
@@ -74,7 +74,7 @@ def test_the_rule_is_named_by_file_and_line(rules: Place) -> None:
     assert listed["/old"]["line"] != listed["/middle"]["line"]
 
 
-def test_captures_and_losers_are_told(rules: Place) -> None:
+def test_captures_and_losers_are_shown(rules: Place) -> None:
     found = ask(rules, "https://shop.example/old")
     assert [each["rule"]["source"] for each in found["candidates"]] == ["/old", "^/o(.*)$", "^/ol"]
     assert all(each["why"] for each in found["candidates"])
@@ -135,7 +135,7 @@ def test_what_is_no_url_is_named_by_its_place(rules: Place, url: str) -> None:
     assert [each["pointer"] for each in found["problems"]] == ["/urls/1"]
 
 
-def test_lint_tells_errors_and_warnings_with_their_places(place: Place) -> None:
+def test_lint_lists_errors_and_warnings_with_their_places(place: Place) -> None:
     place.add("/chain", "/next")
     place.add("/next", "/end")
     place.add("no-anchor", "/x", type="REGEX")

@@ -1,4 +1,4 @@
-"""kill -9 in the middle of publishing: what was acknowledged is there, nothing is torn, and nobody has to repair anything."""
+"""SIGKILL in the middle of publishes: acknowledged publishes remain, nothing is truncated, and no repair is needed."""
 
 import os
 import random
@@ -14,15 +14,15 @@ from typing import Any
 import httpx
 
 from tests.e2e.git import check_repository, git
-from tests.e2e.world import Place, redirect, world_of
-from tests.service import WAYPOST, Service, children_of, running, wait_until
+from tests.e2e.world import Place, open_world, redirect
+from tests.service import WAYPOST, Service, child_pids, running, wait_until
 
 KILLS = 24
 ROUNDS = 4
 
 
 class Publisher:
-    """Publishes one rule after another, as a careful client does: an order without an answer is given again."""
+    """A careful client that publishes one rule after another, and retries requests without a response."""
 
     def __init__(self, place: Place) -> None:
         self.place = place
@@ -30,13 +30,13 @@ class Publisher:
         self.tried = 0
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Go on until it is done."""
+        """Publish until `done`."""
         while not done():
             self.publish_one(f"/{self.tried}")
             self.tried += 1
 
     def publish_one(self, source: str) -> None:
-        """Put a rule into the draft and publish it, whatever happens on the way."""
+        """Put a rule into the draft and publish it, with retries after every failure."""
         put = [{"op": "put", "kind": "redirect", "item": redirect(source)}]
         head = self._insist("/draft/changes", put)["head"]
         found: Any = self._insist("/publish", {"head": head})
@@ -58,7 +58,7 @@ class Publisher:
 
 
 def check_publishes(publisher: Publisher) -> None:
-    """Fail unless every acknowledged publish is there as it was acknowledged, and no other than those tried."""
+    """Fail unless every acknowledged publish is there unchanged, and every other is one that was tried."""
     place = publisher.place
     history = {item["publishNumber"]: item["version"] for item in place.get("/history", limit=100_000)["items"]}
     assert sorted(history) == list(range(1, len(history) + 1))
@@ -76,15 +76,15 @@ def check_publishes(publisher: Publisher) -> None:
 
 
 def leftovers(repository: Path) -> list[str]:
-    """Lock files of git's kind, each of which would block somebody for ever; our own is held by the kernel alone."""
+    """Return lock files of git's kind, which block other writers permanently; ours is held by the kernel alone."""
     return [str(path) for path in repository.rglob("*.lock") if path.name != "waypost.lock"]
 
 
 @contextmanager
 def killing(victim: Callable[[], int | None], progress: Callable[[], int], times: int) -> Iterator[Callable[[], bool]]:
-    """Kill -9 beside what goes on inside the block, each time at a random moment after some progress.
+    """Kill processes during the block, each at a random moment after some progress.
 
-    Gives whether all is done.
+    Yield a function that returns whether all kills are done.
     """
     finished, stop = threading.Event(), threading.Event()
 
@@ -94,7 +94,7 @@ def killing(victim: Callable[[], int | None], progress: Callable[[], int], times
             wait_until(lambda: stop.is_set() or progress() > before, 60, "some progress")  # noqa: B023 - called at once
             if stop.wait(random.uniform(0.0, 0.2)):  # noqa: S311 - a moment, no secret
                 break
-            kill(wait_until(victim, 60, "somebody to kill"))
+            kill(wait_until(victim, 60, "a process to kill"))
         finished.set()
 
     thread = threading.Thread(target=kill_on)
@@ -107,19 +107,19 @@ def killing(victim: Callable[[], int | None], progress: Callable[[], int], times
 
 
 def kill(pid: int) -> None:
-    """Kill -9; one that is gone already does not matter."""
+    """Send SIGKILL; a process that has already ended does not matter."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
 def descendants(pid: int) -> set[int]:
-    """A process with all below it."""
-    return {pid}.union(*(descendants(child) for child in children_of(pid)))
+    """Return a process and all below it."""
+    return {pid}.union(*(descendants(child) for child in child_pids(pid)))
 
 
 def test_workers_that_are_killed_while_they_publish(tmp_path: Path) -> None:
-    """Workers and the processes that publish for them, at random; the arbiter starts new ones."""
-    with running(WAYPOST, tmp_path / "data") as service, world_of(service, killed=True) as world:
+    """Workers, and the processes that publish for them, are killed at random; the arbiter starts new ones."""
+    with running(WAYPOST, tmp_path / "data") as service, open_world(service, killed=True) as world:
         first = world.place()
         publishers = [Publisher(each) for each in (first, world.place(first.namespace, "other"))]
         before = service.workers()
@@ -127,7 +127,7 @@ def test_workers_that_are_killed_while_they_publish(tmp_path: Path) -> None:
         def progress() -> int:
             return sum(len(publisher.acknowledged) for publisher in publishers)
 
-        with ThreadPoolExecutor(2) as pool, killing(lambda: someone(service), progress, KILLS) as done:
+        with ThreadPoolExecutor(2) as pool, killing(lambda: choose_process(service), progress, KILLS) as done:
             for result in [pool.submit(publisher.run, done) for publisher in publishers]:
                 result.result(timeout=280)
         assert progress() >= KILLS
@@ -140,23 +140,23 @@ def test_workers_that_are_killed_while_they_publish(tmp_path: Path) -> None:
         wait_until(lambda: world.nobody.send("GET", "/health/ready").status_code == 200, 10, "readiness")
 
 
-def someone(service: Service) -> int | None:
-    """A worker, or with the same chance a process that works for one."""
+def choose_process(service: Service) -> int | None:
+    """Return a worker or, with the same chance, a process that works for one."""
     workers = sorted(service.workers())
-    helpers = sorted(child for worker in workers for child in children_of(worker))
+    helpers = sorted(child for worker in workers for child in child_pids(worker))
     chosen = random.choice([workers, helpers or workers])  # noqa: S311 - whom to kill, no secret
     return random.choice(chosen) if chosen else None  # noqa: S311 - as above
 
 
 def test_a_service_that_is_killed_whole_starts_again_without_repair(tmp_path: Path) -> None:
-    """Arbiter, workers and their helpers at once, in the middle of a publish, several times."""
+    """Arbiter, workers and their helpers are killed at once, in the middle of a publish, several times."""
     data, acknowledged, names = tmp_path / "data", list[tuple[str, int, str]](), ("", "")
     for round_ in range(ROUNDS):
-        with running(WAYPOST, data) as service, world_of(service, killed=True) as world:
+        with running(WAYPOST, data) as service, open_world(service, killed=True) as world:
             place = Place(world, *names, world.root) if round_ else world.place()
             names = (place.namespace, place.project)
             acknowledged += publish_until_killed(place, round_)
-    with running(WAYPOST, data) as service, world_of(service, killed=True) as world:
+    with running(WAYPOST, data) as service, open_world(service, killed=True) as world:
         place = Place(world, *names, world.root)
         history = {item["publishNumber"]: item["version"] for item in place.get("/history", limit=100_000)["items"]}
         assert sorted(history) == list(range(1, len(history) + 1))
@@ -169,7 +169,7 @@ def test_a_service_that_is_killed_whole_starts_again_without_repair(tmp_path: Pa
 
 
 def publish_until_killed(place: Place, round_: int) -> list[tuple[str, int, str]]:
-    """Publish from a thread, kill everything at a random moment; gives what was acknowledged."""
+    """Publish from a thread, and kill everything at a random moment; return the acknowledged publishes."""
     service, acknowledged = place.world.service, list[tuple[str, int, str]]()
 
     def publish() -> None:

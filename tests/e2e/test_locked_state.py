@@ -1,4 +1,4 @@
-"""A database that is locked while a worker begins: the others go on, and it begins when it can."""
+"""A database that is locked while a worker starts: the other workers serve, and this one starts after the unlock."""
 
 import os
 import signal
@@ -10,33 +10,33 @@ from pathlib import Path
 
 import httpx
 
-from tests.e2e.world import world_of
+from tests.e2e.world import open_world
 from tests.service import WAYPOST, Service, running, wait_until
 
 
-def told(service: Service, begin: str) -> list[str]:
-    """The events in the log that begin so."""
+def logged(service: Service, begin: str) -> list[str]:
+    """Return the events in the log that begin with this text."""
     return [event for line in service.log_lines() if (event := str(line.get("event"))).startswith(begin)]
 
 
 def status(service: Service, path: str) -> int:
-    """The status of an answer over a new connection; 0 where there is none in time."""
+    """Return the status of a response over a new connection; 0 without a response in time."""
     try:
         return httpx.get(service.url + path, timeout=5).status_code
     except httpx.TransportError:
         return 0
 
 
-def test_a_worker_that_cannot_begin_takes_nobody_along(tmp_path: Path) -> None:
+def test_a_worker_that_cannot_start_stops_no_other(tmp_path: Path) -> None:
     """Gunicorn would stop the whole service for a worker that fails to boot."""
     with running(WAYPOST, tmp_path / "data") as service:
-        wait_until(lambda: len(told(service, "ASGI server listening")) == 2, 30, "both workers to serve")
+        wait_until(lambda: len(logged(service, "ASGI server listening")) == 2, 30, "both workers to serve")
         victim = min(service.workers())
         with closing(sqlite3.connect(service.data / "waypost.db", isolation_level=None)) as database:
             database.execute("BEGIN EXCLUSIVE")
             os.kill(victim, signal.SIGKILL)
             wait_until(
-                lambda: told(service, "worker_not_begun"),
+                lambda: logged(service, "worker_not_started"),
                 40,
                 "a worker to tell that it cannot begin",
             )
@@ -52,12 +52,12 @@ def equal(found: object, wanted: object) -> None:
 
 
 def test_what_needs_no_approval_is_published_while_the_database_is_away(tmp_path: Path) -> None:
-    """Nothing of a draft is in the database but what people say of it; an override is refused, for nobody could note it."""
-    with running(WAYPOST, tmp_path / "data") as service, world_of(service) as world:
+    """Only remarks on a draft are in the database; an override is refused, for it could not be recorded."""
+    with running(WAYPOST, tmp_path / "data") as service, open_world(service) as world:
         free, other, bound = world.place(), world.place(), world.place(review="required")
         for place in (free, other, bound):
             place.add("/a")
-        for worker in range(8):  # both know who is calling before the database goes
+        for worker in range(8):  # both have loaded the token before the database is locked
             assert free.get("/draft")["review"]["state"] == "none", worker
         with closing(sqlite3.connect(service.data / "waypost.db", isolation_level=None)) as database:
             database.execute("BEGIN EXCLUSIVE")
@@ -69,7 +69,7 @@ def test_what_needs_no_approval_is_published_while_the_database_is_away(tmp_path
                 lambda: other.refused("POST", "/publish", 503, "state_busy", json={"override": "It burns"}),
                 free.publish,
             ]
-            with ThreadPoolExecutor(len(work)) as pool:  # at once, for each waits for the database
+            with ThreadPoolExecutor(len(work)) as pool:  # in parallel, for each waits for the database
                 for call in [pool.submit(each) for each in work]:
                     call.result()
             database.execute("ROLLBACK")

@@ -1,4 +1,4 @@
-"""The manifest: an agent walks the lists, computes what the contract says, and knows that it holds what was published."""
+"""The manifest: an agent walks the lists, computes the digest of the contract, and so verifies its copy."""
 
 import json
 from hashlib import sha256
@@ -17,7 +17,7 @@ RULES = 137
 
 @pytest.fixture
 def shop(place: Place) -> Place:
-    """A project with text that JSON can write in several ways."""
+    """Create a project with text that JSON can write in several ways."""
     changes = [{"op": "put", "kind": "redirect", "item": redirect(f"/old/{number}")} for number in range(RULES)]
     changes += [{"op": "put", "kind": "redirect", "item": redirect(source)} for source in ODD]
     content = 'tab\tquote"slash/back\\new\nline é \u2028 \U0001f6a6 \x7f'
@@ -28,7 +28,7 @@ def shop(place: Place) -> Place:
 
 
 def digest_of_bytes(place: Place, tail: str, limit: int) -> tuple[int, str]:
-    """Total and SHA-256 as the contract says how to compute them from the bytes of the answers."""
+    """Return total and SHA-256, computed from the bytes of the responses as the contract defines it."""
     digest, count = sha256(), 0
     following: str | None = f"{place.path}{tail}?limit={limit}"
     while following:
@@ -42,13 +42,13 @@ def digest_of_bytes(place: Place, tail: str, limit: int) -> tuple[int, str]:
 
 
 def digest_of_items(items: list[Any]) -> str:
-    """SHA-256 as it comes from items that were parsed and written again as compact JSON."""
+    """Return the SHA-256 of items that were parsed and written again as compact JSON."""
     written = [json.dumps(item, separators=(",", ":"), ensure_ascii=False).encode() + b"," for item in items]
     return sha256(b"".join(written)).hexdigest()
 
 
 def wire(total: int, digest: str) -> dict[str, Any]:
-    """A list in a manifest."""
+    """Return a list as in a manifest."""
     return {"total": total, "sha256": digest}
 
 
@@ -91,7 +91,7 @@ def test_a_publish_of_one_rule_changes_the_digest_of_its_list_alone(shop: Place)
 
 
 @pytest.mark.parametrize("tail", ["/manifest", "/versions/2/manifest"])
-def test_whoever_has_it_is_told_so(shop: Place, tail: str) -> None:
+def test_a_client_that_has_it_gets_304(shop: Place, tail: str) -> None:
     etag = shop.ask("GET", tail, 200).headers["ETag"]
     for given in (etag, f"W/{etag}", "*"):
         assert shop.ask("GET", tail, 304, headers={"If-None-Match": given}).content == b""

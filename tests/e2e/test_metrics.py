@@ -1,10 +1,10 @@
-"""What the whole service counts: both lanes under one route, publishes, heartbeats; for whoever has a token."""
+"""Metrics of the whole service: requests on both paths under one route, publishes and heartbeats; for any token."""
 
 import time
 from collections.abc import Callable
 
 from tests.e2e.world import Place, World
-from tests.metering import read_metrics, total
+from tests.metrics_text import read_metrics, total
 from tests.service import wait_until
 
 REQUESTS = "waypost_requests_total"
@@ -12,33 +12,33 @@ PROJECT = "/api/namespace/{namespace}/project/{project}"
 
 
 def count(place: Place, name: str, **labels: str) -> float:
-    """A metric's samples that have these labels, added up over all workers."""
+    """Return the sum of a metric's samples with these labels, over all workers."""
     return total(read_metrics(place.world.http, place.root.token), name, **labels)
 
 
-def settled(look: Callable[[], float]) -> float:
-    """What `look` gives once no worker has anything more to tell: each tells once a second."""
+def read_stable(look: Callable[[], float]) -> float:
+    """Return the value of `look` once it is stable: each worker reports once a second."""
     found, since = look(), time.monotonic()
 
-    def stands() -> bool:
+    def is_stable() -> bool:
         nonlocal found, since
         now = look()
         if now != found:
             found, since = now, time.monotonic()
         return time.monotonic() - since > 1.5
 
-    wait_until(stands, 15, "the count to stand")
+    wait_until(is_stable, 15, "the count to be stable")
     return found
 
 
 def grows(look: Callable[[], float], act: Callable[[], object], by: int) -> None:
-    """Fail unless what `look` gives grows by so much when `act` is done."""
-    before = settled(look)
+    """Fail unless `act` increases the value of `look` by so much."""
+    before = read_stable(look)
     act()
-    assert settled(look) == before + by
+    assert read_stable(look) == before + by
 
 
-def test_both_lanes_count_under_one_route(place: Place) -> None:
+def test_both_paths_count_under_one_route(place: Place) -> None:
     place.published("/a")
 
     def ask() -> None:
@@ -73,7 +73,7 @@ def test_a_poll_that_waits_does_not_make_its_route_look_slow(place: Place) -> No
         quick = total(found, "waypost_request_seconds_bucket", route=route, le="1.0")
         return total(found, "waypost_request_seconds_count", route=route) - quick
 
-    before = settled(slow)
+    before = read_stable(slow)
     grows(lambda: count(place, REQUESTS, route=f"{PROJECT}/version", status="304"), wait, 1)
     assert slow() == before
 
@@ -84,7 +84,7 @@ def test_heartbeats_are_pending_until_they_are_written(place: Place) -> None:
     wait_until(lambda: count(place, "waypost_heartbeats_pending") == 0, 10, "all heartbeats to be written")
 
 
-def test_any_token_reads_them_and_nobody_else(world: World) -> None:
+def test_only_callers_with_a_token_read_them(world: World) -> None:
     found = world.holder(("page", "read"), namespace="elsewhere").ask("GET", "/metrics", 200)
     assert found.headers["Content-Type"].startswith("text/plain; version=0.0.4")
     world.nobody.ask("GET", "/metrics", 401)

@@ -3,36 +3,36 @@
 from pathlib import Path
 
 from tests.e2e.caller import Caller
-from tests.e2e.hooks import SETTINGS, detail, hook, settled, told
+from tests.e2e.hooks import SETTINGS, create_webhook, detail, wait_for_deliveries, wait_until_relayed
 from tests.e2e.receiver import receiving
 from tests.e2e.stream import following
-from tests.e2e.world import PASSWORD, world_of
+from tests.e2e.world import PASSWORD, open_world
 from tests.postgres import running_postgres
 from tests.service import WAYPOST, running
 
 
 def test_a_service_on_postgresql_does_all_that_one_on_sqlite_does(tmp_path: Path) -> None:
-    """Accounts, sessions, drafts with a review, publishes, agents, events, webhooks and the trail; and a second start."""
+    """That is accounts, sessions, reviews, publishes, agents, events, webhooks, the trail, and a second start."""
     data = tmp_path / "data"
     with running_postgres() as server, receiving() as receiver:
         settings = {**SETTINGS, "WAYPOST_DATABASE": server.database()}
         with (
             running(WAYPOST, data, settings) as service,
-            world_of(service, database=settings["WAYPOST_DATABASE"]) as world,
+            open_world(service, database=settings["WAYPOST_DATABASE"]) as world,
         ):
-            place = told(world.place())
+            place = wait_until_relayed(world.place())
             editor, reviewer = world.person("editor"), world.person("publisher")
-            made = hook(place, receiver.url, events=["*"])
+            made = create_webhook(place, receiver.url, events=["*"])
             with following(place) as follower:
                 place.as_(editor).add("/a")
                 head = place.get("/draft")["head"]
-                say = {"action": "approve", "head": head, "note": "Fine."}
-                place.as_(reviewer).ask("POST", "/draft/review", 200, json=say)
+                record_statement = {"action": "approve", "head": head, "note": "Fine."}
+                place.as_(reviewer).ask("POST", "/draft/review", 200, json=record_statement)
                 place.as_(reviewer).publish()
                 place.ask("POST", "/agents", 200, json={"name": "edge", "type": "default", "version": 2})
                 place.ask("PATCH", "/agents/edge/hit", 200)
                 assert [kind for _, kind, _ in follower.wait(2)] == ["review.approved", "published"]
-            found = settled(place, made, "delivered", 2)
+            found = wait_for_deliveries(place, made, "delivered", 2)
             assert {detail(place, made, each)["attempts"][0]["status"] for each in found} == {204}
             assert place.get("/agents/edge")["current"] is True
             assert world.root.get("/api/audit", namespace=place.namespace)["total"] >= 2
@@ -46,7 +46,7 @@ def test_a_service_on_postgresql_does_all_that_one_on_sqlite_does(tmp_path: Path
         assert not (data / "waypost.db").exists()
         with (
             running(WAYPOST, data, settings) as service,
-            world_of(service, database=settings["WAYPOST_DATABASE"]) as world,
+            open_world(service, database=settings["WAYPOST_DATABASE"]) as world,
         ):
             caller = Caller(world.http, session["accessToken"])
             assert caller.get("/api/me")["roles"] == ["viewer"]

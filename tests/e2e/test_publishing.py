@@ -1,4 +1,4 @@
-"""From draft to release: publish, what stops it, what a lost reply does, conflicts, rollback, history, review."""
+"""From draft to release: publishes and their refusals, lost replies, conflicts, rollback, history, review."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def test_a_publish_says_what_it_became(place: Place) -> None:
     assert place.get("/draft")["head"] is None
 
 
-def test_nothing_to_publish_is_told(place: Place) -> None:
+def test_nothing_to_publish_is_reported(place: Place) -> None:
     place.refused("POST", "/publish", 409, "nothing_to_publish")
     made = place.add("/a")
     place.ask("DELETE", f"/draft/redirects/{made['id']}", 204)
@@ -57,19 +57,19 @@ def test_a_head_that_is_not_the_drafts_is_stale(place: Place) -> None:
 
 
 @pytest.mark.parametrize("body", [{"head": "x"}, {"head": 1}, {"message": []}, {"other": 1}, [], "x", {"override": ""}])
-def test_an_order_of_another_shape_is_422(place: Place, body: Any) -> None:
+def test_a_request_of_another_shape_is_422(place: Place, body: Any) -> None:
     place.add("/a")
     place.refused("POST", "/publish", 422, "invalid_body", json=body)
 
 
-def test_an_order_is_never_read_as_if_it_were_none(place: Place) -> None:
-    """In chunks, and without a word on what it is: the head in it would be passed over."""
+def test_a_request_body_is_never_ignored(place: Place) -> None:
+    """A chunked body without a content type would be ignored, and the head in it with it."""
     place.add("/a")
     place.refused("POST", "/publish", 415, "unsupported_media_type", content=iter([b'{"head": "%b"}' % (b"0" * 40)]))
     assert place.sources() == []
 
 
-def test_what_is_wrong_in_the_set_stops_a_publish_with_file_and_line(place: Place) -> None:
+def test_problems_of_the_set_stop_a_publish_with_file_and_line(place: Place) -> None:
     place.add("/a", "/b")
     place.add("/b", "/a")
     found = place.refused("POST", "/publish", 422, "invalid_content")
@@ -114,7 +114,7 @@ def test_a_test_of_the_project_that_fails_stops_a_publish(place: Place, tmp_path
 
 
 def conflicting(place: Place) -> tuple[str, str]:
-    """Two drafts that change one field differently; the first is published. Gives the rule's id and the other's name."""
+    """Create two drafts that change one field differently, publish one; return the rule's id and the other's name."""
     made = place.add("/a", "/base")
     place.publish()
     place.ask("PATCH", f"/draft/redirects/{made['id']}?draft=other", 200, json={"target": "/theirs"})
@@ -175,7 +175,7 @@ def test_what_two_drafts_changed_apart_is_merged(place: Place) -> None:
 
 
 def test_settings_that_both_sides_changed_are_a_conflict_in_the_contracts_shape(place: Place, tmp_path: Path) -> None:
-    """Only a push can change project.yaml on a draft; the conflict of a file that is no list is told as well."""
+    """Only a push can change project.yaml on a draft; a conflict of a file that is not a list is also reported."""
     place.add("/a")
     clone = Clone.of(place.repository, tmp_path / "clone", "draft/shop/main")
     clone.write("shop/project.yaml", "project:\n  title: Theirs\n")
@@ -210,7 +210,7 @@ def test_a_rollback_keeps_an_open_draft_and_todays_settings(place: Place) -> Non
 
 
 @pytest.mark.parametrize("word", ["nonsense", 0, -1, "", None, 1.5, True])
-def test_a_rollback_to_what_cannot_be_a_version_is_422(place: Place, word: Any) -> None:
+def test_a_rollback_to_an_invalid_version_is_422(place: Place, word: Any) -> None:
     place.refused("POST", "/rollback", 422, "invalid_body", json={"version": word})
 
 
@@ -225,7 +225,7 @@ def test_the_history_is_newest_first_in_windows(place: Place) -> None:
     assert len({item["version"] for item in whole["items"]}) == 5
 
 
-def test_a_publish_in_the_history_tells_what_it_changed(world: World, place: Place) -> None:
+def test_a_publish_in_the_history_shows_what_it_changed(world: World, place: Place) -> None:
     made = place.add("/a", "/old", note="n")
     place.publish()
     grace = place.as_(world.person("publisher"))
@@ -294,8 +294,8 @@ def test_publishing_needs_its_own_grant(place: Place) -> None:
     editor.refused("POST", "/rollback", 403, "forbidden", json={"version": 1})
 
 
-def test_git_tells_the_same_story(world: World, place: Place, tmp_path: Path) -> None:
-    """Author and publisher are people, merges have two parents, and the objects are whole."""
+def test_git_shows_the_same_history(world: World, place: Place, tmp_path: Path) -> None:
+    """Author and publisher are people, merges have two parents, and all objects are valid."""
     editor, publisher = place.as_(world.person("editor")), place.as_(world.person("publisher"))
     editor.add("/a")
     found = publisher.publish(message="Spring sale")

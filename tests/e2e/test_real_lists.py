@@ -1,4 +1,4 @@
-"""Every real redirect list, and a large made-up one: imported, published and walked as an agent would."""
+"""Real redirect lists, and a large generated one: imported, published, and read in windows as by an agent."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ TSV = {"Content-Type": "text/tab-separated-values"}
 
 
 def rows(text: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a list with their lines, as they stand in the file; a status by its name."""
+    """Return the rows of a list with their line numbers; a status by its name."""
     for line, row in enumerate(text.decode().split("\n")[1:], 2):
         if row.strip("\r"):
             item = dict(zip(COLUMNS, row.removesuffix("\r").split("\t"), strict=True))
@@ -27,7 +27,7 @@ def rows(text: bytes) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def walk(agent: Place, limit: int) -> list[dict[str, str]]:
-    """All redirects in pages, as an agent walks that counts for itself, checked against the links on the way."""
+    """Read all redirects in windows with computed offsets, as agents do, and check the links on the way."""
     items: list[dict[str, str]] = []
     version = agent.get("/version")
     while True:
@@ -41,14 +41,14 @@ def walk(agent: Place, limit: int) -> list[dict[str, str]]:
 
 
 def import_and_publish(place: Place, data: bytes) -> Any:
-    """The report of the import, after what it took was published."""
+    """Import a list and publish it; return the report of the import."""
     report = place.ask("POST", "/import?skipErrors=true", 200, content=data, headers=TSV).json()
     place.publish()
     return report
 
 
 def check_walks(place: Place, expected: list[dict[str, str]], limits: tuple[int, ...]) -> None:
-    """Fail unless every way to walk the list gives exactly these rules, in this order."""
+    """Fail unless every way to read the list gives exactly these rules, in this order."""
     agent = place.holder(*AGENT)
     for limit in limits:
         assert walk(agent, limit) == expected
@@ -59,7 +59,7 @@ def check_walks(place: Place, expected: list[dict[str, str]], limits: tuple[int,
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_what_comes_out_is_what_went_in_less_what_the_report_names(world: World, datasets: Path, name: str) -> None:
+def test_the_published_rules_are_the_rows_without_those_of_the_report(world: World, datasets: Path, name: str) -> None:
     data = (datasets / name).read_bytes()
     place = world.place()
     report = import_and_publish(place, data)
@@ -77,8 +77,8 @@ def test_what_comes_out_is_what_went_in_less_what_the_report_names(world: World,
     assert [item for _, item in rows(exported)] == expected
 
 
-def made_up() -> bytes:
-    """Rules of all types, with what a careless reader stumbles over: unicode, quotes, percent signs, queries."""
+def generate_rules() -> bytes:
+    """Return rules of all types with difficult text: unicode, quotes, percent signs, queries."""
     lines = ["\t".join(COLUMNS)]
     for number in range(MANY):
         match number % 10:
@@ -94,7 +94,7 @@ def made_up() -> bytes:
 
 
 def test_a_hundred_thousand_rules_go_in_and_come_out(world: World) -> None:
-    data = made_up()
+    data = generate_rules()
     place = world.place()
     assert import_and_publish(place, data)["added"] == MANY
     check_walks(place, [item for _, item in rows(data)], (100, 500))

@@ -1,4 +1,4 @@
-"""The review of drafts: who may approve what, what an approval is of, and what a publish makes of it."""
+"""The review of drafts: permissions of reviewers, the head of an approval, and the effect of publishes."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from api.identity.grants import Grant
-from api.state.audit import Event, list_entries
+from api.auth.grants import Grant
+from api.db.audit import AuditEvent, list_entries
 from tests.e2e.caller import Caller
 from tests.e2e.git import Clone, check_repository, git, rules
 from tests.e2e.wire import send_raw
@@ -20,13 +20,13 @@ TSV = {"Content-Type": "text/tab-separated-values"}
 
 @pytest.fixture
 def shop(world: World) -> Place:
-    """A project that wants approvals, as somebody who edits and publishes sees it."""
+    """Create a project that needs approvals, for a user who edits and publishes."""
     return world.place(review="required").as_(world.person("publisher"))
 
 
 @pytest.fixture
 def kim(world: World, shop: Place) -> Place:
-    """The same project for a reviewer."""
+    """Return the same project for a reviewer."""
     return shop.as_(world.person("publisher"))
 
 
@@ -36,7 +36,7 @@ def head_of(place: Place, draft: str = "main") -> str:
 
 
 def say(place: Place, action: str, *, draft: str = "main", head: str = "", **more: Any) -> Any:
-    """Say something of the draft as it is, and give where its review stands then."""
+    """Submit a remark on the current draft, and return the resulting review status."""
     body = {"action": action, "head": head or head_of(place, draft), **more}
     return place.ask("POST", f"/draft/review?draft={draft}", 200, json=body).json()["review"]
 
@@ -52,7 +52,7 @@ def may_not_publish(place: Place, **body: Any) -> None:
 
 
 def trailers(place: Place) -> list[str]:
-    """The trailers that git finds in the newest publish, which must be all lines of its last paragraph."""
+    """Return the trailers that git finds in the newest publish, which must be all lines of its last paragraph."""
     found = git(place.repository, "log", "-1", "--format=%(trailers)", "release").splitlines()
     whole = git(place.repository, "log", "-1", "--format=%B", "release").split("\n\n")
     assert whole[-1].splitlines() == found
@@ -60,7 +60,7 @@ def trailers(place: Place) -> list[str]:
 
 
 def name_of(place: Place) -> str:
-    """A person as a commit has them."""
+    """Return a person as in a commit."""
     return f"Ada Lovelace <user-{place.root.get('/api/me')['id']}@waypost.invalid>"
 
 
@@ -95,7 +95,7 @@ def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Plac
     check_repository(shop.repository)
 
 
-def test_several_who_wrote_and_several_who_approved_are_each_told_once(world: World, shop: Place, kim: Place) -> None:
+def test_several_authors_and_several_approvers_are_each_named_once(world: World, shop: Place, kim: Place) -> None:
     second = shop.as_(world.person("editor"))
     third = shop.as_(world.person("admin"))
     shop.add("/a")
@@ -134,7 +134,7 @@ def test_the_thread_keeps_all_that_was_said_in_order(shop: Place, kim: Place) ->
     assert shop.get("/draft/review", limit=1, offset=1)["items"] == found["items"][1:2]
 
 
-def test_nobody_approves_what_they_wrote_or_asked_to_be_reviewed(world: World, shop: Place, kim: Place) -> None:
+def test_no_one_approves_their_own_edits_or_requests(world: World, shop: Place, kim: Place) -> None:
     shop.add("/a")
     kim.add("/b")
     third = shop.as_(world.person("publisher"))
@@ -148,7 +148,7 @@ def test_nobody_approves_what_they_wrote_or_asked_to_be_reviewed(world: World, s
 
 
 def test_an_api_token_is_no_second_person(world: World, shop: Place) -> None:
-    """Neither may its maker approve what it wrote, nor it what its maker wrote, also once it was removed."""
+    """The token's creator cannot approve its edits, nor the token its creator's, even after the token is removed."""
     grants = [Grant("*", "*", *each).wire() for each in (("redirect", "write"), ("project", "review"))]
     boss = shop.as_(world.person("admin"))
     made = boss.root.ask("POST", "/api/tokens", 201, json={"name": "mine", "grants": grants}).json()
@@ -164,7 +164,7 @@ def test_an_api_token_is_no_second_person(world: World, shop: Place) -> None:
     shop.publish()
 
 
-def test_where_no_review_is_asked_for_one_may_approve_ones_own(world: World) -> None:
+def test_without_a_required_review_authors_may_approve_their_own_draft(world: World) -> None:
     place = world.place().as_(world.person("publisher"))
     place.add("/a")
     found = say(place, "approve")
@@ -173,7 +173,7 @@ def test_where_no_review_is_asked_for_one_may_approve_ones_own(world: World) -> 
     assert f"Approved-by: {name_of(place)}" in trailers(place)
 
 
-def test_an_approval_of_ones_own_does_not_count_once_a_review_is_asked_for(world: World) -> None:
+def test_an_approval_by_the_author_does_not_count_once_a_review_is_required(world: World) -> None:
     place = world.place().as_(world.person("admin"))
     place.add("/a")
     say(place, "approve")
@@ -226,7 +226,7 @@ def test_a_reviewer_who_edits_is_an_author(shop: Place, kim: Place) -> None:
     kim.refused("POST", "/draft/review", 403, "own_change", json=body)
 
 
-def test_a_rejection_stands_until_its_reviewer_approves(world: World, shop: Place, kim: Place) -> None:
+def test_a_rejection_counts_until_its_reviewer_approves(world: World, shop: Place, kim: Place) -> None:
     third = shop.as_(world.person("publisher"))
     shop.add("/a")
     say(kim, "approve")
@@ -258,7 +258,7 @@ def test_a_new_draft_of_the_same_name_begins_with_a_clean_slate(shop: Place, kim
 
 
 def test_the_same_edit_after_a_discard_is_another_draft(shop: Place, kim: Place) -> None:
-    """Within one second too, when the commits would be the same; twice, for the first one that differs is there then."""
+    """Edits within one second would give equal commits; several rounds, for the second one meets the commit of the first."""
     heads = set()
     for _ in range(3):
         shop.add("/a")
@@ -282,7 +282,7 @@ def test_drafts_are_reviewed_apart(shop: Place, kim: Place) -> None:
 
 
 def test_what_stays_of_an_approved_draft_needs_a_new_approval(shop: Place, kim: Place) -> None:
-    """Taking the publish into the draft makes nobody an author of what stays."""
+    """Merging the publish into the draft does not make anyone an author of the remaining changes."""
     wanted = shop.add("/wanted")
     shop.add("/left")
     approved = head_of(shop)
@@ -330,7 +330,7 @@ def test_words_cannot_forge_who_approved(shop: Place, kim: Place) -> None:
 
 
 def entries(world: World, place: Place) -> list[Any]:
-    """What the audit trail has of a place, oldest first."""
+    """Return the entries of the audit trail on a place, oldest first."""
     with world.services.state.database.reading() as connection:
         found, _ = list_entries(connection, 500, 0)
     return [entry for entry in reversed(found) if entry.namespace == place.namespace]
@@ -346,9 +346,9 @@ def test_what_is_decided_is_in_the_audit_trail(world: World, shop: Place, kim: P
     found = [(entry.event, entry.actor.id, entry.subject, entry.detail["head"]) for entry in entries(world, shop)]
     author, reviewer = (each.root.get("/api/me")["id"] for each in (shop, kim))
     assert found == [
-        (Event.REVIEW_REQUESTED, author, "main", head),
-        (Event.DRAFT_REJECTED, reviewer, "main", head),
-        (Event.DRAFT_APPROVED, reviewer, "main", head),
+        (AuditEvent.REVIEW_REQUESTED, author, "main", head),
+        (AuditEvent.DRAFT_REJECTED, reviewer, "main", head),
+        (AuditEvent.DRAFT_APPROVED, reviewer, "main", head),
     ]
     assert {entry.address for entry in entries(world, shop)} == {"127.0.0.1"}
 
@@ -362,17 +362,17 @@ def test_an_override_is_in_the_commit_and_in_the_audit_trail(world: World, shop:
     found = boss.publish(override="It burns", **ids)
     assert "Override-reason: It burns" in trailers(shop)
     asked, done = entries(world, shop)
-    assert (asked.event, asked.detail) == (Event.OVERRIDE_ASKED, {"reason": "It burns", "head": head})
+    assert (asked.event, asked.detail) == (AuditEvent.OVERRIDE_ASKED, {"reason": "It burns", "head": head})
     became = {"version": found["version"], "publishNumber": found["publishNumber"]}
     assert (done.event, done.detail) == (
-        Event.APPROVAL_OVERRIDDEN,
+        AuditEvent.APPROVAL_OVERRIDDEN,
         {"reason": "It burns", "head": head, **became},
     )
 
 
 @pytest.mark.parametrize("reason", ["", " ", "\t", "\u00a0", "\u200b", "\u2028", "...", "-"])
 def test_an_override_without_a_reason_is_none(world: World, shop: Place, reason: str) -> None:
-    """The reason is what it is for: blanks and marks do not say why."""
+    """A reason of blanks and punctuation is not a reason."""
     boss = shop.as_(world.person("admin"))
     boss.add("/a")
     before = shop.get("/version")
@@ -382,19 +382,19 @@ def test_an_override_without_a_reason_is_none(world: World, shop: Place, reason:
 
 def test_an_override_that_came_to_nothing_says_that_it_was_tried(world: World, shop: Place) -> None:
     shop.as_(world.person("admin")).refused("POST", "/publish", 409, "nothing_to_publish", json={"override": "x"})
-    assert [entry.event for entry in entries(world, shop)] == [Event.OVERRIDE_ASKED]
+    assert [entry.event for entry in entries(world, shop)] == [AuditEvent.OVERRIDE_ASKED]
 
 
 def test_who_may_say_what(world: World, shop: Place) -> None:
     made = shop.add("/a")
     head = head_of(shop)
-    may = {
+    can = {
         "viewer": set[str](),
         "agent": set[str](),
         "editor": {"request", "comment"},
         "publisher": {"request", "comment", "approve", "reject"},
     }
-    for role, actions in may.items():
+    for role, actions in can.items():
         who = shop.as_(world.person(role))
         for action in ("comment", "approve", "reject", "request"):
             body = {"action": action, "head": head, "note": "x"}
@@ -436,7 +436,7 @@ def test_what_cannot_be_said_is_422_and_not_recorded(place: Place, body: dict[st
     assert place.get("/draft/review")["total"] == 0
 
 
-def test_a_draft_rule_or_project_that_is_not_there_is_told(place: Place) -> None:
+def test_a_missing_draft_rule_or_project_is_reported(place: Place) -> None:
     body = {"action": "comment", "head": COMMIT, "note": "x"}
     place.refused("POST", "/draft/review", 409, "stale_draft", json=body)
     place.add("/a")
@@ -472,7 +472,7 @@ def test_half_a_body_records_nothing(world: World, place: Place) -> None:
 
 
 def test_an_edit_at_the_same_time_is_never_published_unapproved(shop: Place, kim: Place) -> None:
-    """Approving, editing and publishing race on both workers; what gets out was approved just as it is."""
+    """Approving, editing and publishing race on both workers; every published state was approved exactly."""
     approved: set[str] = set()
 
     def approve(head: str) -> None:
@@ -506,7 +506,7 @@ def test_an_edit_at_the_same_time_is_never_published_unapproved(shop: Place, kim
 def test_a_draft_that_loosens_the_policy_shows_it_and_needs_more_than_an_approval(
     shop: Place, kim: Place, tmp_path: Path
 ) -> None:
-    """A push by git, approved and published by people who may not change the policy by the API either."""
+    """The push is by git, and users who may not change the policy by the API approve and publish it."""
     clone = Clone.of(shop.repository, tmp_path / "clone")
     clone.write("shop/project.yaml", "project:\n  title: Loose\n")
     clone.write("shop/redirects.yaml", rules("/harmless"))
@@ -535,7 +535,7 @@ def test_a_draft_that_loosens_the_policy_shows_it_and_needs_more_than_an_approva
 def test_a_project_that_wants_approvals_is_not_removed_without_the_grant_to_change_that(
     world: World, shop: Place
 ) -> None:
-    """Else who may publish with an approval only would take everything offline, and begin anew without the policy."""
+    """Otherwise a publish with an approval could take everything offline, and start again without the policy."""
     grants = [("project", action) for action in ("read", "write", "publish")]
     boss = shop.as_(world.holder(*grants, namespace=shop.namespace))
     refused = boss.refused("DELETE", "?confirm=shop", 403, "forbidden")

@@ -1,4 +1,4 @@
-"""Going back, as those see it who are served: at once, on every worker, whatever has been cleaned away."""
+"""Rollbacks as clients see them: at once, on every worker, even after maintenance."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.caller import Caller
-from tests.e2e.wire import Pinned, pinned_pair
+from tests.e2e.wire import PinnedClient, pinned_pair
 from tests.e2e.world import Place
-from tests.service import WAYPOST, children_of, running, wait_until
+from tests.service import WAYPOST, child_pids, running, wait_until
 
 READ = (("redirect", "read"), ("page", "read"))
 
 
 @pytest.fixture
 def grown(place: Place) -> Place:
-    """Publish 2 has two rules, 3 one more and a page, 4 another target."""
+    """Create a project: publish 2 has two rules, 3 one more and a page, 4 another target."""
     place.published("/a", "/b")
     place.add_page("/robots.txt")
     place.published("/c")
@@ -26,12 +26,12 @@ def grown(place: Place) -> Place:
 
 
 def lists(place: Place, tail: str = "") -> list[bytes]:
-    """Both lists as bytes."""
+    """Return both lists as bytes."""
     return [place.ask("GET", f"{tail}/{kind}", 200).content for kind in ("redirects", "pages")]
 
 
-def test_both_workers_serve_what_was_gone_back_to_though_everything_compiled_is_gone(grown: Place) -> None:
-    """Guard: a rollback is acknowledged only when it can be served; byte for byte as it was published."""
+def test_both_workers_serve_a_rollback_though_all_compiled_files_are_removed(grown: Place) -> None:
+    """Guard: a rollback is acknowledged only when it can be served; its lists are those of its publish."""
     published = {number: lists(grown, f"/versions/{number}") for number in (2, 3, 4)}
     compiled = grown.world.service.data / "compiled" / grown.namespace
     with ExitStack() as stack:
@@ -48,18 +48,18 @@ def test_both_workers_serve_what_was_gone_back_to_though_everything_compiled_is_
                 assert answer.headers["X-Publish-Number"] == str(5 + turn)
 
 
-def by(place: Place, worker: Pinned, token: str) -> Place:
-    """The project as one worker answers for it."""
+def by(place: Place, worker: PinnedClient, token: str) -> Place:
+    """Return the project as served by one worker."""
     return place.as_(Caller(worker.http, token))
 
 
 def removed(*folders: Path) -> None:
-    """Remove what is compiled; workers keep what they have mapped."""
+    """Remove the compiled files; workers keep their mapped ones."""
     for file in (file for folder in folders for file in folder.rglob("*") if file.is_file()):
         file.unlink()
 
 
-def test_the_history_and_the_life_of_a_rule_tell_of_a_rollback(grown: Place) -> None:
+def test_the_publishes_and_the_history_of_a_rule_show_a_rollback(grown: Place) -> None:
     grown.ask("POST", "/rollback", 200, json={"version": 2})
     newest = grown.get("/history")["items"][0]
     assert newest["changes"] == {
@@ -75,8 +75,8 @@ def test_the_history_and_the_life_of_a_rule_tell_of_a_rollback(grown: Place) -> 
     assert life[0]["fields"] == {"target": {"old": "/newer", "new": "/new"}}
 
 
-def test_a_process_stands_by_though_nobody_has_asked_for_work(tmp_path: Path) -> None:
-    """Guard: who rolls back soon after a start waits for no process to start."""
+def test_a_process_is_ready_before_the_first_request_for_work(tmp_path: Path) -> None:
+    """Guard: a rollback soon after a start waits for no process to start."""
     with running(WAYPOST, tmp_path / "data") as service:
         workers = service.workers()
-        wait_until(lambda: all(map(children_of, workers)), 30, "a process of each worker")
+        wait_until(lambda: all(map(child_pids, workers)), 30, "a process of each worker")

@@ -1,4 +1,4 @@
-"""Signing in, going on, signing out; API tokens, accounts and what they may do."""
+"""Login, refresh and logout; API tokens, accounts and their permissions."""
 
 import re
 import secrets
@@ -17,7 +17,7 @@ READ = [{"namespace": "acme", "project": "shop", "resource": "redirect", "action
 
 @pytest.fixture(scope="module")
 def admin(world: World) -> Caller:
-    """An administrator who has signed in."""
+    """Return an administrator with a session."""
     return world.person("admin")
 
 
@@ -32,7 +32,7 @@ def test_a_login_gives_user_and_tokens(world: World) -> None:
     assert claims["exp"] == found["tokens"]["expiresAt"]
 
 
-def test_a_wrong_password_and_no_account_are_told_apart(world: World) -> None:
+def test_a_wrong_password_and_a_missing_account_are_distinguished(world: World) -> None:
     name = world.user("viewer")
     for body, status, code in (
         ({"username": name, "password": "wrong horse battery"}, 401, "invalid_credentials"),

@@ -1,4 +1,4 @@
-"""Nothing that happens beside it costs anybody a request: reloads, killed workers, slow clients.
+"""No request is lost to events beside it: reloads, killed workers, slow clients.
 
 What a client has to bear is what HTTP asks of every client (RFC 9112, 9.3.1): where a connection that has served before is
 closed without a byte of an answer, the request is sent again over another one. Nothing else may happen to it in a reload.
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.slow import Crowd, Kind, latencies, take_slowly
-from tests.e2e.traffic import Line, Order, Traffic
-from tests.e2e.world import Place, World, world_of
-from tests.metering import read_metrics, total
-from tests.service import WAYPOST, Service, children_of, running, wait_until
+from tests.e2e.slow import SlowClients, SlowKind, latencies, take_slowly
+from tests.e2e.traffic import KeepAliveConnection, RepeatedRequest, Traffic
+from tests.e2e.world import Place, World, open_world
+from tests.metrics_text import read_metrics, total
+from tests.service import WAYPOST, Service, child_pids, running, wait_until
 
 RELOADS = 50
 LEAST_RELOADS = 5
@@ -40,27 +40,27 @@ JSON_HEADERS = b"Host: x\r\nContent-Type: application/json\r\n"
 
 @pytest.fixture(scope="module")
 def steady(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service that is reloaded, and whose workers are killed."""
+    """Start a service to be reloaded, and to have its workers killed."""
     data = tmp_path_factory.mktemp("steady") / "data"
-    with running(WAYPOST, data) as service, world_of(service, killed=True) as world:
+    with running(WAYPOST, data) as service, open_world(service, killed=True) as world:
         yield world
 
 
 @pytest.fixture
 def shop(steady: World) -> Place:
-    """A published project."""
+    """Create a published project."""
     place = steady.place()
     place.published("/a", "/b")
     return place
 
 
-def read_orders(place: Place) -> list[Order]:
-    """Polls over kept and fresh connections, by both lanes; one that is often idle, and one that waits for news."""
+def read_orders(place: Place) -> list[RepeatedRequest]:
+    """Poll over kept and fresh connections, by both paths; one client is often idle, one uses long polls."""
     version = place.get("/version")
     exact = f'"{version}"'.encode()
 
-    def order(name: str, *headers: str, kept: bool = True, pause: float = 0.01) -> Order:
-        return Order(name, get(place, "/version", *headers), lambda s, b: (s, b) == (200, exact), kept, pause)
+    def order(name: str, *headers: str, kept: bool = True, pause: float = 0.01) -> RepeatedRequest:
+        return RepeatedRequest(name, get(place, "/version", *headers), lambda s, b: (s, b) == (200, exact), kept, pause)
 
     waiting = get(place, "/version", f"If-None-Match: {exact.decode()}", "Prefer: wait=3")
     return [
@@ -68,25 +68,25 @@ def read_orders(place: Place) -> list[Order]:
         order("kept, by the framework", "X-Request-Id: traffic"),
         *(order(f"fresh {number}", "Connection: close", kept=False) for number in range(2)),
         order("often idle", pause=0.7),
-        Order("waiting", waiting, lambda status, body: (status, body) == (304, b"")),
+        RepeatedRequest("waiting", waiting, lambda status, body: (status, body) == (304, b"")),
     ]
 
 
 def get(place: Place, tail: str, *headers: str) -> bytes:
-    """The bytes of a request."""
+    """Build the bytes of a request."""
     lines = [f"GET {place.path}{tail} HTTP/1.1", "Host: x", f"Authorization: Bearer {place.root.token}", *headers]
     return "\r\n".join([*lines, "", ""]).encode()
 
 
 def family(service: Service) -> list[int]:
-    """How many processes the service has, and how many files its master and each worker have open."""
+    """Count the processes of the service, and the open files of its master and of each worker."""
     workers = sorted(service.workers())
-    processes = 1 + len(workers) + sum(len(children_of(pid)) for pid in workers)
+    processes = 1 + len(workers) + sum(len(child_pids(pid)) for pid in workers)
     return [processes, open_files(service.process.pid), *sorted(open_files(pid) for pid in workers)]
 
 
 def no_more(now: list[int], before: list[int]) -> bool:
-    """Whether as many processes are there, and no file more was left open by each reload.
+    """Tell whether the number of processes is the same, and no reload left a file open.
 
     A few files come and go by themselves: the one of a worker that is just being reaped, a connection to the database.
     """
@@ -95,7 +95,7 @@ def no_more(now: list[int], before: list[int]) -> bool:
 
 
 def open_files(pid: int) -> int:
-    """How many files a process has open."""
+    """Count the open files of a process."""
     return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - a count of names
 
 
@@ -115,10 +115,10 @@ def reload_once(service: Service) -> float:
 def test_a_reload_fails_no_request_and_leaves_nothing_behind(shop: Place) -> None:
     service = shop.world.service
     reload_once(service)
-    wait_until(lambda: all(len(children_of(pid)) == HELPERS for pid in service.workers()), 30, "processes to stand by")
+    wait_until(lambda: all(len(child_pids(pid)) == HELPERS for pid in service.workers()), 30, "processes to stand by")
     before = family(service)
     traffic, reloads, begun = Traffic(service, read_orders(shop)), 0, time.monotonic()
-    with traffic.flowing():
+    with traffic.running():
         while reloads < RELOADS and time.monotonic() - begun < RELOAD_SECONDS:
             reload_once(service)
             reloads += 1
@@ -126,13 +126,13 @@ def test_a_reload_fails_no_request_and_leaves_nothing_behind(shop: Place) -> Non
         wait_until(lambda: traffic.answered > answered + 100, 10, "the new workers to answer")
     assert (traffic.failed, traffic.wrong) == ([], [])
     assert reloads >= LEAST_RELOADS
-    busy = [tale for tale in traffic.tales if tale.order.name.startswith("kept")]
-    assert [tale.retried for tale in busy] == [0] * len(busy), "who asks without a pause need not even ask again"
+    busy = [report for report in traffic.reports if report.order.name.startswith("kept")]
+    assert [report.retried for report in busy] == [0] * len(busy), "who asks without a pause need not even ask again"
     wait_until(lambda: no_more(family(service), before), 30, f"as many processes and files as before: {before}")
 
 
 def test_a_reload_lets_work_finish_and_waits_for_no_poll(shop: Place) -> None:
-    """An import that has begun is done by the old worker; whoever waits for news is answered at once, and asks again."""
+    """The old worker finishes an import that has begun; long polls are answered at once, and repeated."""
     service, version = shop.world.service, shop.get("/version")
     rows = "".join(f"BASIC\t/r{number}\t/new\tMOVED_PERMANENT\n" for number in range(RULES))
     table = {
@@ -154,27 +154,27 @@ def test_a_reload_lets_work_finish_and_waits_for_no_poll(shop: Place) -> None:
 
 
 def waiting(place: Place) -> float:
-    """How many polls wait, on all workers."""
+    """Count the waiting polls of all workers."""
     return total(read_metrics(place.world.http, place.root.token), "waypost_waiting_polls")
 
 
 def jobs(place: Place) -> float:
-    """How much work goes on in processes of its own."""
+    """Count the jobs that run in pool processes."""
     return total(read_metrics(place.world.http, place.root.token), "waypost_jobs")
 
 
 def test_a_killed_worker_is_back_and_costs_only_what_was_in_flight_on_it(shop: Place) -> None:
     service = shop.world.service
     traffic, took = Traffic(service, read_orders(shop)), []
-    with traffic.flowing():
+    with traffic.running():
         for _ in range(KILLS):
             answered = traffic.answered
             wait_until(lambda least=answered + 50: traffic.answered > least, 10, "traffic")  # type: ignore[misc]  # bound now
             took.append(kill_one(service))
     assert traffic.wrong == []
-    for tale in traffic.tales:
-        assert len(tale.failed) <= KILLS, f"one request each time at most: {tale.failed}"
-        assert tale.answered
+    for report in traffic.reports:
+        assert len(report.failed) <= KILLS, f"one request each time at most: {report.failed}"
+        assert report.answered
     assert statistics.median(took) < BACK_SECONDS, took
 
 
@@ -188,16 +188,16 @@ def kill_one(service: Service) -> float:
 
 
 def served(service: Service) -> int:
-    """How many workers have ever begun to serve, as the log tells."""
+    """Count the workers that ever began to serve, by the log."""
     return service.log.read_bytes().count(b"ASGI server listening")
 
 
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A service that waits for nobody longer than it must."""
+    """Start a service with the shortest deadlines."""
     deadlines = {f"WAYPOST_{name}": str(DEADLINE) for name in ("HEADER_TIMEOUT", "BODY_TIMEOUT", "WRITE_TIMEOUT")}
     data = tmp_path_factory.mktemp("strict") / "data"
-    with running(WAYPOST, data, deadlines) as service, world_of(service) as world:
+    with running(WAYPOST, data, deadlines) as service, open_world(service) as world:
         yield world
 
 
@@ -208,29 +208,31 @@ def test_hundreds_of_slow_clients_hold_up_nobody_and_are_ended(strict: World) ->
     place.publish()
     service = strict.service
     kinds = [
-        Kind("headers", b"GET /health/ping HTTP/1.1\r\nHost: x\r\nX-Slow: ", b"y"),
-        Kind("body", b"POST /auth/login HTTP/1.1\r\n" + JSON_HEADERS + b"Content-Length: 1000\r\n\r\n", b" "),
-        Kind(
+        SlowKind("headers", b"GET /health/ping HTTP/1.1\r\nHost: x\r\nX-Slow: ", b"y"),
+        SlowKind("body", b"POST /auth/login HTTP/1.1\r\n" + JSON_HEADERS + b"Content-Length: 1000\r\n\r\n", b" "),
+        SlowKind(
             "chunks",
             b"POST /auth/login HTTP/1.1\r\n" + JSON_HEADERS + b"Transfer-Encoding: chunked\r\n\r\n",
             b"1\r\n \r\n",
         ),
-        Kind("answers", get(place, "/pages")),
+        SlowKind("answers", get(place, "/pages")),
     ]
     before = open_sockets(service)
-    crowd = Crowd(service.port, kinds, SLOW_CLIENTS)
+    slow_clients = SlowClients(service.port, kinds, SLOW_CLIENTS)
     with ThreadPoolExecutor(1) as pool:
-        held = pool.submit(crowd.hold, PATIENCE)
+        held = pool.submit(slow_clients.hold, PATIENCE)
         seconds = latencies(lambda: ping(service), lambda: not held.done())
         held.result()
-    assert {name: len(ended) for name, ended in crowd.ended.items()} == {kind.name: SLOW_CLIENTS for kind in kinds}
+    assert {name: len(ended) for name, ended in slow_clients.ended.items()} == {
+        kind.name: SLOW_CLIENTS for kind in kinds
+    }
     # How quickly is the machine's affair; one that waits for the slow would wait for half of their time at least.
     assert statistics.median(seconds) < DEADLINE / 2
     wait_until(lambda: open_sockets(service) <= before, 10, f"no more sockets than before: {before}")
 
 
 def test_a_client_that_reads_slowly_but_steadily_gets_the_whole_of_a_large_answer(strict: World) -> None:
-    """Guard: what waits in the service stands still for longer than the deadline, for the kernel holds megabytes."""
+    """Guard: the bytes in the service do not move for longer than the deadline, because the kernel buffers megabytes."""
     place = strict.place()
     rows = "".join(f"BASIC\t/{number}\t/{'x' * 1500}\tFOUND\n" for number in range(LARGE_RULES))
     headers = {"Content-Type": "text/tab-separated-values"}
@@ -242,7 +244,7 @@ def test_a_client_that_reads_slowly_but_steadily_gets_the_whole_of_a_large_answe
 
 
 def open_sockets(service: Service) -> int:
-    """How many sockets the workers have open."""
+    """Count the open sockets of the workers."""
     names = [name for pid in service.workers() for name in Path(f"/proc/{pid}/fd").iterdir()]
     return sum(_target(name).startswith("socket:") for name in names)
 
@@ -256,7 +258,7 @@ def _target(link: Path) -> str:
 
 def ping(service: Service) -> None:
     """Ask whether the service lives, over a connection of its own."""
-    line = Line(service.port)
+    line = KeepAliveConnection(service.port)
     try:
         assert line.exchange(b"GET /health/ping HTTP/1.1\r\nHost: x\r\n\r\n")[0] == 204
     finally:

@@ -1,4 +1,4 @@
-"""Logins that fail, on the running service: all workers count together, and nobody else is in their way."""
+"""Failed logins on the running service: counted over all workers, without effect on other clients."""
 
 import time
 from collections import Counter
@@ -16,14 +16,14 @@ PAID_EACH = 300 / ALLOWED
 
 
 def login(service: Service) -> httpx.Response:
-    """The answer to a wrong login over a connection of its own, which any worker may have."""
+    """Send a failing login over a new connection, which any worker may accept; return the response."""
     answer = httpx.post(f"{service.url}/auth/login", json={"username": "nobody", "password": "x"}, timeout=120)
     check_answer("POST", "/auth/login", answer)
     return answer
 
 
-def test_of_many_wrong_logins_at_once_as_many_pass_as_may(tmp_path: Path) -> None:
-    """In three workers, from one address; the others are told when to come again."""
+def test_of_many_failing_logins_at_once_only_the_allowed_ones_pass(tmp_path: Path) -> None:
+    """There are three workers and one address; the other logins get the time to retry."""
     settings = {"WAYPOST_WORKERS": "3", "WAYPOST_LOGIN_ATTEMPTS": str(ALLOWED)}
     with running(WAYPOST, tmp_path / "data", settings) as service, ThreadPoolExecutor(8) as pool:
         begun = time.monotonic()

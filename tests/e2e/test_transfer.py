@@ -1,10 +1,10 @@
-"""Bulk import and export over HTTP: reports, options, both forms of upload, and the way back."""
+"""Bulk import and export over HTTP: reports, options, both forms of upload, and the round trip."""
 
 from typing import Any
 
 import pytest
 
-from tests.e2e.contract import told
+from tests.e2e.contract import describe
 from tests.e2e.wire import send_raw
 from tests.e2e.world import Place, World, page, redirect
 
@@ -15,13 +15,13 @@ MIXED = HEADER + "BASIC\t/a\t/x\t301\nBASIC\tno-slash\t/y\t301\nBASIC\t/c\t/y\t9
 
 
 def import_(place: Place, text: str | bytes, status: int = 200, query: str = "") -> Any:
-    """What the service answers to a raw upload."""
+    """Return the response to a raw upload."""
     content = text.encode() if isinstance(text, str) else text
     return place.ask("POST", f"/import{query}", status, content=content, headers=TSV).json()
 
 
 def places(report: Any) -> list[tuple[int, int, str]]:
-    """Line, column and code of each error."""
+    """Return line, column and code of each error."""
     return [(each["line"], each["column"], each["code"]) for each in report["errors"]]
 
 
@@ -58,7 +58,7 @@ def test_a_form_without_the_file_or_with_another_kind_is_refused(place: Place) -
 
 
 def test_a_form_that_was_cut_off_is_refused_wherever_that_was(place: Place) -> None:
-    """Also at the end of a row, where what came looks whole."""
+    """The form may also end after a row, where its content looks complete."""
     disposition = b'Content-Disposition: form-data; name="file"; filename="a.tsv"\r\n\r\n'
     data = b"--x\r\n" + disposition + GOOD.encode() + b"\r\n--x--\r\n"
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
@@ -72,7 +72,7 @@ def test_a_form_that_was_cut_off_is_refused_wherever_that_was(place: Place) -> N
 @pytest.mark.parametrize("name", [b"\xff\xfe.tsv", b"caf\xe9.tsv"])
 @pytest.mark.parametrize("header", [b'Content-Disposition: form-data; name="file"; filename="%b"', b"X-%b: 1"])
 def test_a_form_whose_headers_are_no_text_is_refused(place: Place, header: bytes, name: bytes) -> None:
-    """In words, and not as a mistake of ours."""
+    """The response has a message, and is not an internal error."""
     data = b"--x\r\n" + header % name + b"\r\n\r\n" + GOOD.encode() + b"\r\n--x--\r\n"
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
     place.refused("POST", "/import", 400, "malformed_form", content=data, headers=headers)
@@ -92,7 +92,7 @@ def test_rows_in_error_stop_everything_and_are_named(place: Place) -> None:
 
 
 def test_of_very_many_rows_in_error_the_first_are_named_and_all_counted(place: Place) -> None:
-    """The answer stays small however much is wrong."""
+    """The response is small for any number of errors."""
     found = import_(place, HEADER + "BASIC\tno\t/b\t301\n" * 3_000, 422)["report"]
     assert (found["total"], found["wrong"], found["errorsTotal"]) == (3_000, 3_000, 3_000)
     assert places(found) == [(line, 2, "missing_slash") for line in range(2, 1_002)]
@@ -104,13 +104,13 @@ def test_rows_in_error_can_be_left_out(place: Place) -> None:
     assert [item["source"] for item in place.get("/draft/redirects")["items"]] == ["/a"]
 
 
-def test_a_dry_run_tells_and_writes_nothing(place: Place) -> None:
+def test_a_dry_run_reports_and_writes_nothing(place: Place) -> None:
     found = import_(place, MIXED, query="?dryRun=true")
     assert (found["added"], len(found["errors"])) == (1, 4)
     assert place.get("/draft")["head"] is None
 
 
-def test_what_is_there_is_kept_unless_it_is_to_be_overwritten(place: Place) -> None:
+def test_existing_rules_are_kept_unless_they_are_to_be_overwritten(place: Place) -> None:
     place.add("/a", "/mine", note="keep", tags=["t"])
     place.add("/b", "/y", status="FOUND")
     kept = import_(place, GOOD)
@@ -122,7 +122,7 @@ def test_what_is_there_is_kept_unless_it_is_to_be_overwritten(place: Place) -> N
     assert (item["target"], item["note"], item["tags"]) == ("/x", "keep", ["t"])
 
 
-def test_rows_that_are_wrong_only_together_are_named(place: Place) -> None:
+def test_rows_that_are_invalid_only_together_are_named(place: Place) -> None:
     place.add("/there", "/here")
     place.add_page("/page.txt")
     text = HEADER + "BASIC\t/here\t/there\t301\nBASIC\t/page.txt\t/x\t301\nBASIC\t/fine\t/x\t301\n"
@@ -186,7 +186,7 @@ def test_an_import_goes_to_the_draft_that_was_named(place: Place) -> None:
 )
 def test_an_option_is_true_or_false(place: Place, query: str) -> None:
     answer = place.root.send("POST", f"{place.path}/import{query}", content=GOOD.encode(), headers=TSV)
-    assert answer.status_code == 400, told(answer)
+    assert answer.status_code == 400, describe(answer)
 
 
 def test_the_export_goes_back_in_unchanged(world: World, place: Place) -> None:

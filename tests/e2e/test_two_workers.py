@@ -1,4 +1,4 @@
-"""Two processes, one service: what one of them acknowledges, the other one serves."""
+"""Two processes, one service: a change acknowledged by one of them is served by the other."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -8,11 +8,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.identity.grants import Grant
-from api.identity.principal import OPERATOR
+from api.auth.grants import Grant
+from api.auth.principal import OPERATOR
 from tests.e2e.caller import Caller
 from tests.e2e.git import Clone, check_repository, git, rules
-from tests.e2e.wire import Pinned, answering, pinned_pair
+from tests.e2e.wire import PinnedClient, answering, pinned_pair
 from tests.e2e.world import Place, World, redirect
 from tests.service import wait_until
 
@@ -21,14 +21,14 @@ ONE = [Grant("*", "*", "redirect", "read")]
 
 
 @pytest.fixture(scope="module")
-def pair(world: World) -> Iterator[tuple[Pinned, Pinned]]:
-    """A client for each of the two workers."""
+def pair(world: World) -> Iterator[tuple[PinnedClient, PinnedClient]]:
+    """Return a client for each of the two workers."""
     with ExitStack() as stack:
         yield pinned_pair(world.service, stack)
 
 
-def call(worker: Pinned, token: str = "") -> Caller:
-    """A caller that this worker answers."""
+def call(worker: PinnedClient, token: str = "") -> Caller:
+    """Return a caller of this worker."""
     return Caller(worker.http, token)
 
 
@@ -45,13 +45,13 @@ def test_fresh_connections_reach_both_workers(world: World) -> None:
 
 
 def more(seen: set[int], found: Iterable[int]) -> set[int]:
-    """What was seen, with what was found now."""
+    """Add the new values to the seen ones, and return these."""
     seen.update(found)
     return seen
 
 
 def test_a_publish_by_one_worker_is_served_by_the_other_at_once(
-    world: World, place: Place, pair: tuple[Pinned, Pinned]
+    world: World, place: Place, pair: tuple[PinnedClient, PinnedClient]
 ) -> None:
     agent = place.holder(*READ).root.token
     for number in range(20):
@@ -65,11 +65,11 @@ def test_a_publish_by_one_worker_is_served_by_the_other_at_once(
             assert answer.json()["items"][-1]["source"] == f"/{number}"
 
 
-def test_no_reader_ever_sees_a_version_go_back(place: Place, pair: tuple[Pinned, Pinned]) -> None:
-    """Readers on both workers while a third client publishes: numbers only rise, and lists fit their number."""
+def test_no_reader_ever_sees_a_version_go_back(place: Place, pair: tuple[PinnedClient, PinnedClient]) -> None:
+    """Readers on both workers run while a third client publishes: numbers only rise, and lists fit their number."""
     agent, last = place.holder(*READ).root.token, 15
 
-    def read_along(worker: Pinned) -> list[int]:
+    def read_along(worker: PinnedClient) -> list[int]:
         numbers = [0]
         while numbers[-1] < last:
             answer = call(worker, agent).ask("GET", f"{place.path}/redirects", 200)
@@ -117,7 +117,9 @@ def test_of_two_publishes_of_one_draft_both_are_answered_and_one_happens(place: 
     assert place.get("/history")["total"] == 2
 
 
-def test_a_deleted_token_is_refused_by_both_at_once(world: World, place: Place, pair: tuple[Pinned, Pinned]) -> None:
+def test_a_deleted_token_is_refused_by_both_at_once(
+    world: World, place: Place, pair: tuple[PinnedClient, PinnedClient]
+) -> None:
     admin = world.person("admin")
     grants = [{"resource": "redirect", "action": "read"}]
     made = admin.ask("POST", "/api/tokens", 201, json={"name": "x", "grants": grants}).json()
@@ -129,7 +131,9 @@ def test_a_deleted_token_is_refused_by_both_at_once(world: World, place: Place, 
         call(worker, made["token"]).refused("GET", path, 401, "invalid_token")
 
 
-def test_a_token_that_the_command_line_removes_is_refused_soon(world: World, pair: tuple[Pinned, Pinned]) -> None:
+def test_a_token_that_the_command_line_removes_is_refused_soon(
+    world: World, pair: tuple[PinnedClient, PinnedClient]
+) -> None:
     token = world.token(ONE)
     number = max(each.id for each in world.services.tokens.window(1_000_000, 0)[0])
     for worker in pair:
@@ -139,7 +143,7 @@ def test_a_token_that_the_command_line_removes_is_refused_soon(world: World, pai
         wait_until(lambda: call(worker, token).send("GET", "/api/me").status_code == 401, 15, "the refusal")  # noqa: B023 - called at once
 
 
-def test_a_session_that_has_ended_is_refused_by_both(world: World, pair: tuple[Pinned, Pinned]) -> None:
+def test_a_session_that_has_ended_is_refused_by_both(world: World, pair: tuple[PinnedClient, PinnedClient]) -> None:
     for one, other in (pair, pair[::-1]):
         session = world.session(world.user("viewer"))
         for worker in pair:
@@ -150,7 +154,7 @@ def test_a_session_that_has_ended_is_refused_by_both(world: World, pair: tuple[P
         call(other).refused("POST", "/auth/refresh", 401, "invalid_token", json=body)
 
 
-def test_a_session_goes_on_at_the_other_worker(world: World, pair: tuple[Pinned, Pinned]) -> None:
+def test_a_session_goes_on_at_the_other_worker(world: World, pair: tuple[PinnedClient, PinnedClient]) -> None:
     one, other = pair
     session = world.session(world.user("viewer"))
     body = {"refreshToken": session["refreshToken"]}
@@ -158,21 +162,23 @@ def test_a_session_goes_on_at_the_other_worker(world: World, pair: tuple[Pinned,
     assert first == again
 
 
-def test_a_new_token_is_known_to_both_at_once(world: World, pair: tuple[Pinned, Pinned]) -> None:
+def test_a_new_token_is_known_to_both_at_once(world: World, pair: tuple[PinnedClient, PinnedClient]) -> None:
     for _ in range(5):
         token = world.token(ONE)
         for worker in pair:
             call(worker, token).ask("GET", "/api/me", 200)
 
 
-def test_an_agent_is_seen_by_both(world: World, place: Place, pair: tuple[Pinned, Pinned]) -> None:
+def test_an_agent_is_seen_by_both(world: World, place: Place, pair: tuple[PinnedClient, PinnedClient]) -> None:
     one, other = pair
     body = {"name": "edge", "type": "default", "version": 1}
     call(one, world.root.token).ask("POST", f"{place.path}/agents", 200, json=body)
     assert call(other, world.root.token).get(f"{place.path}/agents/edge")["version"] == 1
 
 
-def test_a_plain_push_is_served_by_both_at_once(place: Place, tmp_path: Path, pair: tuple[Pinned, Pinned]) -> None:
+def test_a_plain_push_is_served_by_both_at_once(
+    place: Place, tmp_path: Path, pair: tuple[PinnedClient, PinnedClient]
+) -> None:
     clone, agent = Clone.of(place.repository, tmp_path / "clone"), place.holder(*READ).root.token
     sources = []
     for number in range(10):
@@ -196,8 +202,8 @@ def test_pushes_and_publishes_by_turns_go_on_from_each_other(place: Place, tmp_p
     assert place.get("/history/3")["author"].startswith("Grace Hopper")
 
 
-def test_packed_refs_and_objects_change_nothing(place: Place, pair: tuple[Pinned, Pinned]) -> None:
-    """What maintenance by a plain git does to a repository on disk."""
+def test_packed_refs_and_objects_change_nothing(place: Place, pair: tuple[PinnedClient, PinnedClient]) -> None:
+    """Maintenance by plain git changes the repository on disk in this way."""
     found = place.published("/a")
     git(place.repository, "pack-refs", "--all")
     git(place.repository, "repack", "-adq")
@@ -209,10 +215,10 @@ def test_packed_refs_and_objects_change_nothing(place: Place, pair: tuple[Pinned
     assert place.sources() == ["/a", "/b"]
 
 
-def test_a_push_that_is_wrong_leaves_the_last_good_version_served(
-    world: World, place: Place, tmp_path: Path, pair: tuple[Pinned, Pinned]
+def test_after_an_invalid_push_the_last_valid_version_is_served(
+    world: World, place: Place, tmp_path: Path, pair: tuple[PinnedClient, PinnedClient]
 ) -> None:
-    """Agents keep what they have, readiness says why, and the next push that is right mends it."""
+    """Agents keep their version, readiness gives the reason, and the next valid push resolves it."""
     place.published("/good")
     before = place.ask("GET", "/redirects", 200)
     clone = Clone.of(place.repository, tmp_path / "clone")
@@ -229,6 +235,6 @@ def test_a_push_that_is_wrong_leaves_the_last_good_version_served(
 
 
 def unready(world: World) -> str | None:
-    """Why the service says that it is not ready; None where it is."""
+    """Return the reason of a service that is not ready; None if it is ready."""
     found = world.nobody.send("GET", "/health/ready").json()
     return None if found["ready"] else " ".join(check.get("reason", "") for check in found["checks"])

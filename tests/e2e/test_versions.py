@@ -1,11 +1,11 @@
-"""Versions as agents meet them: conditional requests, pinned walks, and every version ever published."""
+"""Versions as agents see them: conditional requests, pinned walks, and every published version."""
 
 import re
 from typing import Any
 
 import pytest
 
-from tests.e2e.contract import told
+from tests.e2e.contract import describe
 from tests.e2e.world import Place, World
 
 LISTS = ("/redirects", "/pages")
@@ -13,7 +13,7 @@ LISTS = ("/redirects", "/pages")
 
 @pytest.fixture
 def three(place: Place) -> Place:
-    """A project of three publishes: empty, then /a0 to /a4 with a page, then /b0 to /b4 as well."""
+    """Create a project of three publishes: empty, then /a0 to /a4 with a page, then /b0 to /b4 as well."""
     place.add_page("/robots.txt")
     place.published(*(f"/a{number}" for number in range(5)))
     place.published(*(f"/b{number}" for number in range(5)))
@@ -21,13 +21,13 @@ def three(place: Place) -> Place:
 
 
 def next_of(answer: Any) -> str | None:
-    """The target of the Link header."""
+    """Return the target of the Link header."""
     found = re.fullmatch(r'<([^>]+)>; rel="?next"?', answer.headers.get("Link", ""))
     return found[1] if found else None
 
 
 def walk(place: Place, url: str) -> list[str]:
-    """The sources of a list, following its links."""
+    """Return the sources of a list, following its links."""
     sources: list[str] = []
     following: str | None = url
     while following:
@@ -38,7 +38,7 @@ def walk(place: Place, url: str) -> list[str]:
 
 
 @pytest.mark.parametrize("tail", ["/version", *LISTS, "/versions/2/redirects", "/versions/2/pages"])
-def test_whoever_has_it_is_told_so(three: Place, tail: str) -> None:
+def test_a_client_that_has_it_gets_304(three: Place, tail: str) -> None:
     full = three.ask("GET", tail, 200)
     etag = full.headers["ETag"]
     for given in (etag, f"W/{etag}", f'"other", {etag}', "*"):
@@ -52,7 +52,7 @@ def test_whoever_has_it_is_told_so(three: Place, tail: str) -> None:
 
 
 @pytest.mark.parametrize("tail", ["/version", *LISTS])
-def test_a_publish_ends_what_was_known(three: Place, tail: str) -> None:
+def test_a_publish_invalidates_etags(three: Place, tail: str) -> None:
     before = three.ask("GET", tail, 200)
     three.published("/c")
     after = three.ask("GET", tail, 200, headers={"If-None-Match": before.headers["ETag"]})
@@ -141,7 +141,7 @@ def test_a_version_that_was_never_published_is_404(three: Place, word: str) -> N
 )
 def test_what_cannot_name_a_version_is_refused(three: Place, word: str) -> None:
     answer = three.root.send("GET", f"{three.path}/redirects?version={word}")
-    assert answer.status_code in ({400, 200} if not word else {400, 404}), told(answer)
+    assert answer.status_code in ({400, 200} if not word else {400, 404}), describe(answer)
     if word:
         assert three.root.send("GET", f"{three.path}/versions/{word}/redirects").status_code in {400, 404}
 

@@ -1,4 +1,4 @@
-"""Long polls: whoever waits for a version hears of it on every worker, however it was published."""
+"""Long polls: a client that waits for a version is notified by every worker, after every way to publish."""
 
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -7,25 +7,25 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.crowd import crowd
 from tests.e2e.git import Clone, rules
 from tests.e2e.world import Place
-from tests.metering import read_metrics, total
+from tests.load_client import load_client
+from tests.metrics_text import read_metrics, total
 from tests.service import wait_until
 
+# enough connections for both workers to have some
 POLLS = 8
-"""Enough connections that both workers have some."""
 MANY = 400
 
 
 def poll(place: Place, seconds: int, version: str) -> httpx.Response:
-    """A long poll over a connection of its own."""
+    """Send a long poll over a new connection."""
     headers = {"If-None-Match": f'"{version}"', "Prefer": f"wait={seconds}"}
     return place.root.send("GET", f"{place.path}/version", headers=headers, timeout=seconds + 30)
 
 
 def waiting(pool: ThreadPoolExecutor, place: Place) -> list[Future[httpx.Response]]:
-    """Polls that wait for what comes after the present version."""
+    """Start polls that wait for the version after the present one."""
     version = place.get("/version")
     return [pool.submit(poll, place, 60, version) for _ in range(POLLS)]
 
@@ -39,12 +39,12 @@ def test_a_publish_ends_the_wait_on_every_worker(place: Place) -> None:
     assert {answer.headers["Preference-Applied"] for answer in answers} == {"wait=60"}
 
 
-def test_hundreds_who_wait_all_hear_of_one_publish(place: Place) -> None:
+def test_hundreds_of_polls_are_all_answered_by_one_publish(place: Place) -> None:
     version = place.get("/version")
     token = place.root.token
     wait_until(lambda: _count_waiting(place) == 0, 60, "those who waited before to be gone")
     headers = {"Authorization": f"Bearer {token}", "If-None-Match": f'"{version}"', "Prefer": "wait=300"}
-    with crowd(place.world.service.port, f"{place.path}/version", headers, MANY) as held:
+    with load_client(place.world.service.port, f"{place.path}/version", headers, MANY) as held:
         wait_until(lambda: _count_waiting(place) == MANY, 60, "all to wait")
         new = place.published("/a")["version"]
         answers = held.answers(60)
@@ -79,7 +79,7 @@ def test_another_project_ends_no_wait(place: Place) -> None:
     assert time.monotonic() - begun >= 2
 
 
-def test_one_who_knows_less_does_not_wait(place: Place) -> None:
+def test_a_client_with_an_older_version_does_not_wait(place: Place) -> None:
     begun = time.monotonic()
     assert poll(place, 60, "0" * 40).json() == place.get("/version")
     assert time.monotonic() - begun < 30

@@ -1,14 +1,14 @@
-"""Webhooks carry only what those may read who answer for them, and show what was sent to nobody else."""
+"""Grants of webhooks: only content that their owners may read is sent, and deliveries are shown only to its readers."""
 
 from typing import Any
 
 import pytest
 
-from api.identity.grants import Grant
-from api.identity.principal import OPERATOR
-from api.identity.tokens import Issued
+from api.auth.grants import Grant
+from api.auth.principal import OPERATOR
+from api.auth.tokens import IssuedToken
 from tests.e2e.caller import Caller
-from tests.e2e.hooks import PATIENCE, deliveries, detail, hook, path, settled, told
+from tests.e2e.hooks import PATIENCE, create_webhook, deliveries, detail, path, wait_for_deliveries, wait_until_relayed
 from tests.e2e.receiver import Receiver, in_turn
 from tests.e2e.world import Place, World
 from tests.service import wait_until
@@ -18,24 +18,24 @@ READING = (("project", "read"), ("agent", "read"))
 
 
 @pytest.fixture
-def shop(hooked: World) -> Place:
-    return told(hooked.place())
+def shop(webhook_world: World) -> Place:
+    return wait_until_relayed(webhook_world.place())
 
 
 def holder(place: Place, *permissions: tuple[str, str], project: str = "*") -> Place:
-    """The place for a token that makes webhooks and has these permissions, in one project or in all."""
+    """Return the place for a token that creates webhooks and has these permissions, in one project or in all."""
     return place.as_(Caller(place.world.http, token(place, *permissions, project=project).value))
 
 
-def token(place: Place, *permissions: tuple[str, str], project: str = "*") -> Issued:
-    """A token of such a holder."""
+def token(place: Place, *permissions: tuple[str, str], project: str = "*") -> IssuedToken:
+    """Return a token of such a holder."""
     grants = [Grant(place.namespace, "*", *each) for each in MAKING]
     grants += [Grant(place.namespace, project, *each) for each in permissions]
     return place.world.services.tokens.create(OPERATOR, "hooks", grants)
 
 
 def tried(place: Place, **fields: Any) -> str:
-    """What making a webhook is answered with: `made`, or the message of the refusal."""
+    """Try to create a webhook; return `made`, or the message of the refusal."""
     answer = place.root.send("POST", f"{place.space}/webhooks", json={"url": "https://hooks.example/", **fields})
     if answer.status_code == 201:
         return "made"
@@ -47,20 +47,24 @@ def test_a_webhook_is_made_only_by_those_who_may_read_all_that_it_is_sent(shop: 
     space = shop.namespace
     nothing, one = holder(shop), holder(shop, ("project", "read"), project="shop")
     every, both = holder(shop, ("project", "read")), holder(shop, *READING)
-    told_of, reviews = {"events": ["published"]}, {"events": ["review.commented"], "projects": ["shop"]}
-    assert tried(nothing, **reviews).endswith(f"you do not hold project:read@{space}/shop.")
-    assert tried(nothing, projects=["nowhere"]).endswith(f"project:read@{space}/nowhere."), "as one that is there"
+    reports, reviews = {"events": ["published"]}, {"events": ["review.commented"], "projects": ["shop"]}
+    assert tried(nothing, **reviews).endswith(f"You do not have the grant project:read@{space}/shop.")
+    assert tried(nothing, projects=["nowhere"]).endswith(f"project:read@{space}/nowhere."), (
+        "a missing project is reported unlike an existing one"
+    )
     assert tried(one, **reviews) == "made"
-    assert tried(one, **told_of).endswith(f"project:read@{space}/*.")
-    assert tried(every, **told_of) == "made"
-    assert tried(every, **told_of, projects=["shop"]) == "made"
-    assert tried(every).endswith(f"agent:read@{space}/*."), "everything has what agents report in it"
+    assert tried(one, **reports).endswith(f"project:read@{space}/*.")
+    assert tried(every, **reports) == "made"
+    assert tried(every, **reports, projects=["shop"]) == "made"
+    assert tried(every).endswith(f"agent:read@{space}/*."), "all events include the reports of agents"
     assert tried(every, events=["published", "agent.silent"]).endswith(f"agent:read@{space}/*.")
     assert tried(both) == "made"
 
 
-def test_nobody_leads_elsewhere_what_they_may_not_read_but_may_switch_it_off(shop: Place, receiver: Receiver) -> None:
-    made, other = hook(shop, receiver.url), holder(shop)
+def test_no_one_redirects_events_that_they_may_not_read_but_may_switch_them_off(
+    shop: Place, receiver: Receiver
+) -> None:
+    made, other = create_webhook(shop, receiver.url), holder(shop)
     for change in ({"url": "https://mine.example/"}, {"events": ["*"]}, {"projects": ["shop"]}, {"active": True}):
         other.root.refused("PATCH", path(shop, made), 403, "grant_not_held", json=change)
     assert shop.root.get(path(shop, made))["url"] == receiver.url
@@ -69,18 +73,16 @@ def test_nobody_leads_elsewhere_what_they_may_not_read_but_may_switch_it_off(sho
     other.root.ask("DELETE", path(shop, made), 204)
 
 
-def test_whoever_changes_what_is_sent_answers_for_it_from_then_on(shop: Place, receiver: Receiver) -> None:
-    made = hook(shop, receiver.url)
+def test_a_user_who_changes_the_content_of_a_webhook_becomes_its_owner(shop: Place, receiver: Receiver) -> None:
+    made = create_webhook(shop, receiver.url)
     other = holder(shop, ("project", "read"))
     assert made["onBehalfOf"] == made["createdBy"] != "hooks"
     found = other.root.ask("PATCH", path(shop, made), 200, json={"url": receiver.url + "/new"}).json()
     assert (found["onBehalfOf"], found["createdBy"]) == ("hooks", made["createdBy"])
 
 
-def test_nobody_gets_the_secret_of_what_they_may_not_read_and_whoever_does_answers_for_it(
-    shop: Place, receiver: Receiver
-) -> None:
-    made = hook(shop, receiver.url)
+def test_the_secret_is_given_only_to_readers_who_become_the_owner(shop: Place, receiver: Receiver) -> None:
+    made = create_webhook(shop, receiver.url)
     for other in (holder(shop), holder(shop, ("project", "read"), project="elsewhere")):
         other.root.refused("POST", f"{path(shop, made)}/rotate", 403, "grant_not_held")
     assert shop.root.get(path(shop, made))["onBehalfOf"] == made["onBehalfOf"]
@@ -90,12 +92,12 @@ def test_nobody_gets_the_secret_of_what_they_may_not_read_and_whoever_does_answe
 
 
 def test_what_was_sent_is_shown_to_those_who_may_read_the_project(shop: Place, receiver: Receiver) -> None:
-    """Also what the receiver answered, for it may repeat what it was sent; but that it was sent, to all who see webhooks."""
+    """The receiver's response is shown to them only, for it may repeat the message; the attempt is shown to all."""
     receiver.reply = lambda message, _number: (200, {}, message.raw)
-    made = hook(shop, receiver.url)
+    made = create_webhook(shop, receiver.url)
     shop.published("/a")
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
-    (ping, publish) = settled(shop, made, "delivered", 2)
+    (ping, publish) = wait_for_deliveries(shop, made, "delivered", 2)
     if ping["type"] != "ping":
         ping, publish = publish, ping
     assert detail(shop, made, publish)["body"] == detail(shop, made, publish)["attempts"][0]["answer"]
@@ -115,14 +117,12 @@ def stopped(place: Place, made: Any) -> Any:
     )
 
 
-def test_with_the_account_of_whoever_answers_for_it_a_webhook_ends_until_somebody_takes_it_over(
-    shop: Place, receiver: Receiver
-) -> None:
-    """So nobody who left goes on reading; what happened meanwhile waits, and comes once."""
+def test_a_webhook_stops_with_the_account_of_its_owner_until_it_is_taken_over(shop: Place, receiver: Receiver) -> None:
+    """So a user who left does not continue to read; later events wait, and come once."""
     world = shop.world
     name = world.user("admin")
     caller = Caller(world.http, world.session(name)["accessToken"])
-    made = hook(shop.as_(caller), receiver.url)
+    made = create_webhook(shop.as_(caller), receiver.url)
     shop.published("/a")
     receiver.wait(1)
     number = caller.get("/api/me")["id"]
@@ -133,9 +133,9 @@ def test_with_the_account_of_whoever_answers_for_it_a_webhook_ends_until_somebod
     shop.root.refused("POST", f"{path(shop, made)}/ping", 409, "webhook_inactive")
     again = shop.root.ask("PATCH", path(shop, made), 200, json={"active": True}).json()
     assert (again["stoppedBecause"], again["onBehalfOf"]) == (None, shop.root.get("/api/me")["name"])
-    settled(shop, made, "delivered", 2)
+    wait_for_deliveries(shop, made, "delivered", 2)
     shop.published("/c")
-    settled(shop, made, "delivered", 3)
+    wait_for_deliveries(shop, made, "delivered", 3)
     numbers = sorted(message.body["data"]["publishNumber"] for message in receiver.messages)
     assert numbers == [2, 3, 4]
 
@@ -151,7 +151,7 @@ def test_a_webhook_ends_with_the_grant_or_the_token_that_it_was_made_by(
     else:
         issued = token(shop, ("project", "read"))
         caller, account = Caller(world.http, issued.value), f"/api/token/{issued.token.id}"
-    made = hook(shop.as_(caller), receiver.url)
+    made = create_webhook(shop.as_(caller), receiver.url)
     shop.published("/a")
     receiver.wait(1)
     admin = world.person("admin")
@@ -161,15 +161,13 @@ def test_a_webhook_ends_with_the_grant_or_the_token_that_it_was_made_by(
     assert [message.body["data"]["publishNumber"] for message in receiver.messages] == [2]
 
 
-def test_what_waited_from_when_a_webhook_was_another_ones_is_not_sent_to_whoever_took_it_over(
-    shop: Place, receiver: Receiver
-) -> None:
-    """A message of a project that they may not read: neither by the next try, nor by sending it again."""
-    secret = told(shop.world.place(shop.namespace, "secret"))
+def test_messages_queued_under_the_former_owner_are_not_sent_for_the_new_owner(shop: Place, receiver: Receiver) -> None:
+    """A message of a project that they may not read is sent neither by a retry nor by a repeat."""
+    secret = wait_until_relayed(shop.world.place(shop.namespace, "secret"))
     receiver.reply = in_turn(500, 500, 500, 500)
-    made = hook(shop, receiver.url)
+    made = create_webhook(shop, receiver.url)
     secret.published("/hidden")
-    (failed,) = settled(shop, made, "failed")
+    (failed,) = wait_for_deliveries(shop, made, "failed")
     count = len(receiver.messages)
     other = holder(shop, ("project", "read"), project="shop")
     receiver.reply = in_turn(200)

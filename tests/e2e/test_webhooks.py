@@ -14,20 +14,29 @@ from typing import Any
 import pytest
 
 from tests.e2e.git import Clone, rules
-from tests.e2e.hooks import PATIENCE, SETTINGS, deliveries, detail, hook, path, settled, told
+from tests.e2e.hooks import (
+    PATIENCE,
+    SETTINGS,
+    create_webhook,
+    deliveries,
+    detail,
+    path,
+    wait_for_deliveries,
+    wait_until_relayed,
+)
 from tests.e2e.receiver import Message, Receiver, always, in_turn, receiving
 from tests.e2e.stream import following
-from tests.e2e.world import Place, World, world_of
+from tests.e2e.world import Place, World, open_world
 from tests.service import WAYPOST, running, wait_until
 
 
 @pytest.fixture
-def shop(hooked: World) -> Place:
-    return told(hooked.place())
+def shop(webhook_world: World) -> Place:
+    return wait_until_relayed(webhook_world.place())
 
 
 def is_signed(message: Message, secret: str) -> bool:
-    """Tell, as a receiver would, whether one of the signatures is by this secret."""
+    """Return whether one of the signatures is by this secret, as a receiver checks it."""
     content = f"{message.id}.{message.headers['webhook-timestamp']}.".encode() + message.raw
     key = base64.b64decode(secret.removeprefix("whsec_"))
     expected = "v1," + base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
@@ -35,9 +44,9 @@ def is_signed(message: Message, secret: str) -> bool:
 
 
 def test_a_publish_is_delivered_once_and_signed(shop: Place, receiver: Receiver) -> None:
-    made = hook(shop, receiver.url)
+    made = create_webhook(shop, receiver.url)
     published = shop.published("/a")
-    found = settled(shop, made, "delivered")
+    found = wait_for_deliveries(shop, made, "delivered")
     message = receiver.of("published")[-1]
     assert is_signed(message, made["secret"])
     assert not is_signed(message, "whsec_" + base64.b64encode(b"x" * 32).decode())
@@ -49,11 +58,11 @@ def test_a_publish_is_delivered_once_and_signed(shop: Place, receiver: Receiver)
     assert len({each.id for each in receiver.messages}) == len(receiver.messages)
 
 
-def test_a_rollback_and_a_push_by_plain_git_are_told_too(shop: Place, receiver: Receiver, tmp_path: Path) -> None:
+def test_a_rollback_and_a_push_by_plain_git_are_delivered_too(shop: Place, receiver: Receiver, tmp_path: Path) -> None:
     with following(shop) as follower:
         shop.published("/a")
         follower.wait(1)
-    hook(shop, receiver.url, projects=[shop.project])
+    create_webhook(shop, receiver.url, projects=[shop.project])
     Clone.of(shop.repository, tmp_path / "clone").publish(f"{shop.project}/redirects.yaml", rules("/pushed"))
     wait_until(lambda: shop.sources() == ["/pushed"], PATIENCE, "the push to be served")
     shop.ask("POST", "/rollback", 200, json={"version": "2"})
@@ -62,21 +71,21 @@ def test_a_rollback_and_a_push_by_plain_git_are_told_too(shop: Place, receiver: 
     assert sorted(m.body["data"]["publishNumber"] for m in receiver.messages) == [3, 4]
 
 
-def test_two_workers_deliver_each_message_once(hooked: World, receiver: Receiver) -> None:
-    """Publishes in a burst, and a receiver slow enough for the workers to overlap."""
-    place = told(hooked.place())
-    receiver.reply = lambda _message, _number: (time.sleep(0.02), (200, {}, b""))[1]  # type: ignore[func-returns-value]  # a receiver that works
-    made = hook(place, receiver.url)
+def test_two_workers_deliver_each_message_once(webhook_world: World, receiver: Receiver) -> None:
+    """Publishes come in a burst, and the receiver is slow enough for the workers to overlap."""
+    place = wait_until_relayed(webhook_world.place())
+    receiver.reply = lambda _message, _number: (time.sleep(0.02), (200, {}, b""))[1]  # type: ignore[func-returns-value]  # a slow receiver
+    made = create_webhook(place, receiver.url)
     numbers = [place.published(f"/{number}")["publishNumber"] for number in range(12)]
-    settled(place, made, "delivered", len(numbers))
+    wait_for_deliveries(place, made, "delivered", len(numbers))
     assert sorted(message.body["data"]["publishNumber"] for message in receiver.messages) == numbers
 
 
 def test_failures_are_tried_again_with_the_same_id_until_one_is_taken(shop: Place, receiver: Receiver) -> None:
     receiver.reply = in_turn(500, 302, 200)
-    made = hook(shop, receiver.url, events=["agent.silent"])
+    made = create_webhook(shop, receiver.url, events=["agent.silent"])
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
-    (delivery,) = settled(shop, made, "delivered")
+    (delivery,) = wait_for_deliveries(shop, made, "delivered")
     assert len({message.id for message in receiver.messages}) == 1
     found = detail(shop, made, delivery)
     assert [attempt["status"] for attempt in found["attempts"]] == [500, 302, 200]
@@ -87,9 +96,9 @@ def test_failures_are_tried_again_with_the_same_id_until_one_is_taken(shop: Plac
 def test_a_redirect_is_not_followed(shop: Place, receiver: Receiver) -> None:
     with receiving() as other:
         receiver.reply = always(307, Location=other.url)
-        made = hook(shop, receiver.url, events=["agent.silent"])
+        made = create_webhook(shop, receiver.url, events=["agent.silent"])
         shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
-        (delivery,) = settled(shop, made, "failed")
+        (delivery,) = wait_for_deliveries(shop, made, "failed")
         assert other.messages == []
     assert [attempt["status"] for attempt in detail(shop, made, delivery)["attempts"]] == [307] * 4
 
@@ -97,32 +106,34 @@ def test_a_redirect_is_not_followed(shop: Place, receiver: Receiver) -> None:
 def test_a_receiver_that_is_slow_or_away_fails_with_its_reason(shop: Place, receiver: Receiver) -> None:
     gate = threading.Event()
     receiver.reply = lambda _message, _number: (gate.wait(PATIENCE), (200, {}, b""))[1]
-    slow = hook(shop, receiver.url, events=["agent.silent"])
+    slow = create_webhook(shop, receiver.url, events=["agent.silent"])
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        away = hook(shop, f"http://127.0.0.1:{taken.getsockname()[1]}/", events=["agent.silent"])
+        away = create_webhook(shop, f"http://127.0.0.1:{taken.getsockname()[1]}/", events=["agent.silent"])
         for made in (slow, away):
             shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
-        reasons = {attempt["error"] for attempt in detail(shop, away, settled(shop, away, "failed")[0])["attempts"]}
+        reasons = {
+            attempt["error"] for attempt in detail(shop, away, wait_for_deliveries(shop, away, "failed")[0])["attempts"]
+        }
     assert reasons == {"connection_failed"}
-    failed = detail(shop, slow, settled(shop, slow, "failed")[0])["attempts"]
+    failed = detail(shop, slow, wait_for_deliveries(shop, slow, "failed")[0])["attempts"]
     gate.set()
     assert [attempt["error"] for attempt in failed] == ["timeout"] * 4
 
 
 def test_an_answer_of_any_length_is_kept_to_a_kilobyte(shop: Place, receiver: Receiver) -> None:
     receiver.reply = always(200, b"\x00" + b"x" * 1_000_000)
-    made = hook(shop, receiver.url, events=["agent.silent"])
+    made = create_webhook(shop, receiver.url, events=["agent.silent"])
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
-    (attempt,) = detail(shop, made, settled(shop, made, "delivered")[0])["attempts"]
+    (attempt,) = detail(shop, made, wait_for_deliveries(shop, made, "delivered")[0])["attempts"]
     assert attempt["answer"] == "\N{REPLACEMENT CHARACTER}" + "x" * 1023
 
 
 def test_410_switches_the_webhook_off_and_a_person_switches_it_on_again(shop: Place, receiver: Receiver) -> None:
     receiver.reply = always(410)
-    made = hook(shop, receiver.url, events=["agent.silent"])
+    made = create_webhook(shop, receiver.url, events=["agent.silent"])
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
-    (delivery,) = settled(shop, made, "failed")
+    (delivery,) = wait_for_deliveries(shop, made, "failed")
     found = shop.root.get(path(shop, made))
     assert (found["active"], found["stoppedBecause"]) == (False, "gone")
     for tail in ("ping", f"delivery/{delivery['id']}/redeliver"):
@@ -131,12 +142,12 @@ def test_410_switches_the_webhook_off_and_a_person_switches_it_on_again(shop: Pl
     back = shop.root.ask("PATCH", path(shop, made), 200, json={"active": True}).json()
     assert (back["active"], back["stoppedBecause"]) == (True, None)
     shop.root.ask("POST", f"{path(shop, made)}/delivery/{delivery['id']}/redeliver", 202)
-    settled(shop, made, "delivered")
+    wait_for_deliveries(shop, made, "delivered")
     assert len({message.id for message in receiver.messages}) == 1
 
 
 def test_for_a_day_after_a_rotation_both_secrets_sign(shop: Place, receiver: Receiver) -> None:
-    made = hook(shop, receiver.url, events=["agent.silent"])
+    made = create_webhook(shop, receiver.url, events=["agent.silent"])
     rotated = shop.root.ask("POST", f"{path(shop, made)}/rotate", 200).json()
     assert rotated["secret"] != made["secret"]
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
@@ -145,11 +156,11 @@ def test_for_a_day_after_a_rotation_both_secrets_sign(shop: Place, receiver: Rec
     assert is_signed(message, rotated["secret"])
 
 
-def test_a_secret_is_shown_once_and_stands_in_no_log(shop: Place, receiver: Receiver) -> None:
-    made = hook(shop, f"{receiver.url}?key=sesame-{shop.namespace}", events=["agent.silent"])
+def test_a_secret_is_shown_once_and_is_in_no_log(shop: Place, receiver: Receiver) -> None:
+    made = create_webhook(shop, f"{receiver.url}?key=sesame-{shop.namespace}", events=["agent.silent"])
     rotated = shop.root.ask("POST", f"{path(shop, made)}/rotate", 200).json()
     shop.root.ask("POST", f"{path(shop, made)}/ping", 202)
-    (delivery,) = settled(shop, made, "delivered")
+    (delivery,) = wait_for_deliveries(shop, made, "delivered")
     shown = [
         shop.root.get(path(shop, made)),
         shop.root.get(f"{shop.space}/webhooks"),
@@ -165,7 +176,7 @@ def test_a_secret_is_shown_once_and_stands_in_no_log(shop: Place, receiver: Rece
 
 
 def test_who_may_look_may_not_change(shop: Place, receiver: Receiver) -> None:
-    made = hook(shop, receiver.url)
+    made = create_webhook(shop, receiver.url)
     reader = shop.world.holder(("namespace", "read"), namespace=shop.namespace)
     other = shop.world.holder(("namespace", "write"), ("namespace", "read"), namespace="elsewhere")
     assert reader.get(f"{shop.space}/webhooks")["total"] == 1
@@ -177,13 +188,13 @@ def test_who_may_look_may_not_change(shop: Place, receiver: Receiver) -> None:
     neighbour.root.refused("GET", f"{neighbour.space}/webhook/{made['id']}", 404, "not_found")
 
 
-def test_a_namespace_that_is_made_anew_has_none_of_the_webhooks_and_events_of_the_one_before(
-    hooked: World, receiver: Receiver
+def test_a_recreated_namespace_has_none_of_the_former_webhooks_and_events(
+    webhook_world: World, receiver: Receiver
 ) -> None:
-    place = hooked.place()
-    made = hook(place, receiver.url)
+    place = webhook_world.place()
+    made = create_webhook(place, receiver.url)
     place.published("/a")
-    settled(place, made, "delivered")
+    wait_for_deliveries(place, made, "delivered")
     place.root.ask("DELETE", f"{place.space}?confirm={place.namespace}", 204)
     place.root.ask("POST", "/api/namespaces", 201, json={"name": place.namespace})
     assert place.root.get(f"{place.space}/webhooks")["items"] == []
@@ -218,24 +229,27 @@ BAD = [
 
 
 @pytest.mark.parametrize(("body", "code", "pointer"), BAD)
-def test_what_no_webhook_can_be_is_refused_in_words(shop: Place, body: Any, code: str, pointer: str) -> None:
+def test_an_invalid_webhook_is_refused_with_a_message(shop: Place, body: Any, code: str, pointer: str) -> None:
     found = shop.root.ask("POST", f"{shop.space}/webhooks", 422, json=body).json()
     assert [(problem["code"], problem.get("pointer", "")) for problem in found["problems"]] == [(code, pointer)]
     assert shop.root.get(f"{shop.space}/webhooks")["total"] == 0
 
 
-def test_a_project_that_is_not_there_is_told_with_the_one_that_is_near(shop: Place, receiver: Receiver) -> None:
-    made = hook(shop, receiver.url, projects=[shop.project])
+def test_a_missing_project_is_reported_with_the_nearest_name(shop: Place, receiver: Receiver) -> None:
+    made = create_webhook(shop, receiver.url, projects=[shop.project])
     for method, target in (("POST", f"{shop.space}/webhooks"), ("PATCH", path(shop, made))):
         body = {"url": receiver.url, "projects": ["shoop"]}
         (problem,) = shop.root.refused(method, target, 422, "invalid_body", json=body)["problems"]
-        assert problem["message"] == "There is no project 'shoop' in this namespace; did you mean 'shop'?"
+        assert problem["message"] == "Project 'shoop' does not exist in this namespace; did you mean 'shop'?"
     assert shop.root.get(path(shop, made))["projects"] == [shop.project]
 
 
 def test_a_project_that_was_deleted_stays_in_the_list_and_comes_into_no_other(shop: Place, receiver: Receiver) -> None:
     gone = shop.world.place(shop.namespace, "gone")
-    made, other = hook(shop, receiver.url, projects=["gone"]), hook(shop, receiver.url, projects=["shop"])
+    made, other = (
+        create_webhook(shop, receiver.url, projects=["gone"]),
+        create_webhook(shop, receiver.url, projects=["shop"]),
+    )
     gone.ask("DELETE", "?confirm=gone", 204)
     body = {"projects": ["gone", "shop"]}
     assert shop.root.ask("PATCH", path(shop, made), 200, json=body).json()["projects"] == ["gone", "shop"]
@@ -247,8 +261,8 @@ def test_a_refused_address_names_the_setting_that_allows_it(shop: Place) -> None
     assert "webhook_networks (WAYPOST_WEBHOOK_NETWORKS)" in found["problems"][0]["message"]
 
 
-def test_what_is_not_there_is_404_and_what_is_malformed_400(shop: Place, receiver: Receiver) -> None:
-    made = hook(shop, receiver.url)
+def test_a_missing_webhook_is_404_and_a_malformed_request_400(shop: Place, receiver: Receiver) -> None:
+    made = create_webhook(shop, receiver.url)
     for tail in ("/webhook/0", "/webhook/x", "/webhook/99999", f"/webhook/{made['id']}/delivery/77777"):
         shop.root.refused("GET", shop.space + tail, 404, "not_found")
     shop.root.refused("GET", f"{path(shop, made)}/deliveries?status=lost", 400, "bad_parameter")
@@ -256,11 +270,11 @@ def test_what_is_not_there_is_404_and_what_is_malformed_400(shop: Place, receive
 
 
 def test_a_worker_that_is_killed_before_it_could_note_the_answer_sends_the_same_id_again(tmp_path: Path) -> None:
-    """At least once: the receiver has the message, the database does not know, and another worker repeats it."""
+    """At least once: the receiver has the message, the database does not, and another worker repeats it."""
     with (
         receiving() as receiver,
         running(WAYPOST, tmp_path / "data", SETTINGS) as service,
-        world_of(service, killed=True) as world,
+        open_world(service, killed=True) as world,
     ):
         place = world.place()
         before = service.workers()
@@ -272,7 +286,7 @@ def test_a_worker_that_is_killed_before_it_could_note_the_answer_sends_the_same_
             return 200, {}, b""
 
         receiver.reply = kill_the_senders
-        made = hook(place, receiver.url, events=["agent.silent"])
+        made = create_webhook(place, receiver.url, events=["agent.silent"])
         place.root.send("POST", f"{path(place, made)}/ping")
         first, second = receiver.wait(2)[:2]
         assert first.id == second.id

@@ -1,4 +1,4 @@
-"""Clients that ask without a pause, and what became of every single request."""
+"""Clients that send requests without a pause, and a report on every single one."""
 
 import socket
 import threading
@@ -12,50 +12,50 @@ from tests.service import Service
 PATIENCE = 30.0
 
 
-class Unanswered(Exception):
-    """The connection ended before a single byte of the answer."""
+class EmptyResponse(Exception):
+    """The connection ended before the first byte of the response."""
 
 
-class Torn(Exception):
-    """The connection ended in the middle of the answer."""
+class TruncatedResponse(Exception):
+    """The connection ended in the middle of the response."""
 
 
 @dataclass(frozen=True)
-class Order:
-    """A request that is sent again and again, and what every answer to it must be."""
+class RepeatedRequest:
+    """A request that is sent again and again, and a check of every response to it."""
 
     name: str
     request: bytes
     expected: Callable[[int, bytes], bool]
     kept: bool = True
+    # seconds between two requests
     pause: float = 0.0
-    """Seconds between two requests."""
 
 
 @dataclass
-class Tale:
-    """What became of the requests of one client."""
+class ClientReport:
+    """The outcomes of the requests of one client."""
 
-    order: Order
+    order: RepeatedRequest
     answered: int = 0
+    # requests on a reused connection that was closed without a byte of the response, and were sent again
     retried: int = 0
-    """Requests on a connection that had served before, closed without a byte of the answer: they were sent again."""
     failed: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     slowest: float = 0.0
 
 
 class Traffic:
-    """Clients in threads of their own, one for each order."""
+    """Clients in threads of their own, one for each request."""
 
-    def __init__(self, service: Service, orders: Sequence[Order]) -> None:
-        self.tales = [Tale(order) for order in orders]
+    def __init__(self, service: Service, orders: Sequence[RepeatedRequest]) -> None:
+        self.reports = [ClientReport(order) for order in orders]
         self._done = threading.Event()
-        self._threads = [threading.Thread(target=self._run, args=(service.port, tale)) for tale in self.tales]
+        self._threads = [threading.Thread(target=self._run, args=(service.port, report)) for report in self.reports]
 
     @contextmanager
-    def flowing(self) -> Iterator["Traffic"]:
-        """Let it flow until the end of the block."""
+    def running(self) -> Iterator["Traffic"]:
+        """Run the clients until the end of the block."""
         for thread in self._threads:
             thread.start()
         try:
@@ -67,54 +67,54 @@ class Traffic:
 
     @property
     def answered(self) -> int:
-        """Right answers so far."""
-        return sum(tale.answered for tale in self.tales)
+        """Expected responses so far."""
+        return sum(report.answered for report in self.reports)
 
     @property
     def failed(self) -> list[str]:
-        """Every request that a client could not simply send again."""
-        return [each for tale in self.tales for each in tale.failed]
+        """Every request that failed in a way that a client cannot simply retry."""
+        return [each for report in self.reports for each in report.failed]
 
     @property
     def wrong(self) -> list[str]:
-        """Every answer that was not the expected one."""
-        return [each for tale in self.tales for each in tale.wrong]
+        """Every unexpected response."""
+        return [each for report in self.reports for each in report.wrong]
 
-    def _run(self, port: int, tale: Tale) -> None:
-        connection: Line | None = None
+    def _run(self, port: int, report: ClientReport) -> None:
+        connection: KeepAliveConnection | None = None
         while not self._done.is_set():
-            connection = self._ask(connection or Line(port), tale)
-            if tale.order.pause:
-                self._done.wait(tale.order.pause)
+            connection = self._ask(connection or KeepAliveConnection(port), report)
+            if report.order.pause:
+                self._done.wait(report.order.pause)
         if connection:
             connection.close()
 
-    def _ask(self, line: "Line", tale: Tale) -> "Line | None":
-        """One request; the connection if it may be used again."""
+    def _ask(self, line: "KeepAliveConnection", report: ClientReport) -> "KeepAliveConnection | None":
+        """Send one request; return the connection if it is reusable."""
         used, begun = line.used, time.monotonic()
         try:
-            status, headers, body = line.exchange(tale.order.request)
-        except Unanswered as ex:
+            status, headers, body = line.exchange(report.order.request)
+        except EmptyResponse as ex:
             if used:
-                tale.retried += 1
+                report.retried += 1
             else:
-                tale.failed.append(f"{tale.order.name}: fresh connection, {ex!r}")
-        except (Torn, OSError) as ex:
-            tale.failed.append(f"{tale.order.name}: {ex!r}")
+                report.failed.append(f"{report.order.name}: fresh connection, {ex!r}")
+        except (TruncatedResponse, OSError) as ex:
+            report.failed.append(f"{report.order.name}: {ex!r}")
         else:
-            tale.slowest = max(tale.slowest, time.monotonic() - begun)
-            if tale.order.expected(status, body):
-                tale.answered += 1
+            report.slowest = max(report.slowest, time.monotonic() - begun)
+            if report.order.expected(status, body):
+                report.answered += 1
             else:
-                tale.wrong.append(f"{tale.order.name}: {status} {body[:300]!r}")
-            if tale.order.kept and headers.get("connection", "").lower() != "close":
+                report.wrong.append(f"{report.order.name}: {status} {body[:300]!r}")
+            if report.order.kept and headers.get("connection", "").lower() != "close":
                 return line
         line.close()
         return None
 
 
-class Line:
-    """A connection, opened with its first request."""
+class KeepAliveConnection:
+    """A connection that is opened with its first request."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -122,7 +122,7 @@ class Line:
         self.used = False
 
     def exchange(self, request: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        """Status, headers and body of the answer; Unanswered or Torn where the connection ends."""
+        """Return status, headers and body; raise EmptyResponse or TruncatedResponse if the connection ends."""
         if self._socket is None:
             self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=PATIENCE)
         data = b""
@@ -136,12 +136,12 @@ class Line:
             while len(body) < length:
                 body += self._receive(data)
         except (ConnectionResetError, BrokenPipeError) as ex:
-            raise (Torn(repr(data[:200])) if data else Unanswered(repr(ex))) from ex
+            raise (TruncatedResponse(repr(data[:200])) if data else EmptyResponse(repr(ex))) from ex
         self.used = True
         return status, headers, body
 
     def close(self) -> None:
-        """Close it."""
+        """Close the connection."""
         if self._socket is not None:
             self._socket.close()
 
@@ -149,7 +149,7 @@ class Line:
         assert self._socket is not None
         found = self._socket.recv(65536)
         if not found:
-            raise Torn(repr(data[:200])) if data else Unanswered("closed")
+            raise TruncatedResponse(repr(data[:200])) if data else EmptyResponse("closed")
         return found
 
 

@@ -1,4 +1,4 @@
-"""Requests as bytes on a socket, for what no polite client would send; and who answered on the other end."""
+"""Requests as bytes on a socket, including ones that HTTP clients refuse to send; the worker of a connection."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from tests.service import Service
 def send_raw(
     service: Service, method: str, target: bytes, headers: Mapping[str, str] | None = None, body: bytes = b""
 ) -> httpx.Response:
-    """The answer to a request whose target is sent as it is, over a connection of its own."""
+    """Return the response to a request whose target is sent unchanged, over a new connection."""
     fields = {"Host": "localhost", "Connection": "close", **(headers or {})}
     if body:
         fields = {"Content-Length": str(len(body)), **fields}
@@ -29,7 +29,7 @@ def send_raw(
 
 
 def parse_answer(method: str, target: bytes, data: bytes) -> httpx.Response:
-    """An answer from its bytes, without transfer coding."""
+    """Parse a response without transfer coding from its bytes."""
     head, _, body = data.partition(b"\r\n\r\n")
     status, *lines = head.split(b"\r\n")
     found = re.fullmatch(rb"HTTP/1\.1 (\d{3}) .*", status)
@@ -42,12 +42,12 @@ def parse_answer(method: str, target: bytes, data: bytes) -> httpx.Response:
 
 
 def chunked(pieces: int, size: int) -> Iterator[bytes]:
-    """A body that is sent in chunks, so that nothing announces its length."""
+    """Yield a chunked body, without an announced length."""
     return (b" " * size for _ in range(pieces))
 
 
 def worker_of(service: Service, client_port: int) -> int:
-    """The process id of the worker that holds the other end of a connection from this local port."""
+    """Return the process id of the worker that holds the other end of a connection from this local port."""
     ends = (f"0100007F:{service.port:04X}", f"0100007F:{client_port:04X}")
     rows = (line.split() for line in Path("/proc/net/tcp").read_text("ascii").splitlines()[1:])
     inodes = {f"socket:[{row[9]}]" for row in rows if (row[1], row[2]) == ends}
@@ -66,21 +66,21 @@ def _sockets(pid: int) -> set[str]:
     return names
 
 
-class Pinned(NamedTuple):
-    """A client whose one connection is held by this worker."""
+class PinnedClient(NamedTuple):
+    """A client with one connection, to a given worker."""
 
     pid: int
     http: httpx.Client
 
 
-def pinned_pair(service: Service, stack: ExitStack) -> tuple[Pinned, Pinned]:
-    """A client for each of the two workers; the stack closes them."""
+def pinned_pair(service: Service, stack: ExitStack) -> tuple[PinnedClient, PinnedClient]:
+    """Return a client for each of the two workers; the stack closes them."""
     one, other = sorted(service.workers())
     return _pinned(service, one, stack), _pinned(service, other, stack)
 
 
-def _pinned(service: Service, pid: int, stack: ExitStack) -> Pinned:
-    """A kept connection to one worker: the other one stands still while it is made."""
+def _pinned(service: Service, pid: int, stack: ExitStack) -> PinnedClient:
+    """Open a persistent connection to one worker, while the other one is stopped."""
     http = stack.enter_context(httpx.Client(base_url=service.url, timeout=30, limits=httpx.Limits(max_connections=1)))
     (other,) = service.workers() - {pid}
     os.kill(other, signal.SIGSTOP)
@@ -88,11 +88,11 @@ def _pinned(service: Service, pid: int, stack: ExitStack) -> Pinned:
         assert answering(service, http) == pid
     finally:
         os.kill(other, signal.SIGCONT)
-    return Pinned(pid, http)
+    return PinnedClient(pid, http)
 
 
 def answering(service: Service, http: httpx.Client) -> int:
-    """The worker that answers a client's kept connection."""
+    """Return the process id of the worker behind a client's persistent connection."""
     with http.stream("GET", "/health/ping") as answer:
         answer.read()
         assert answer.status_code == httpx.codes.NO_CONTENT

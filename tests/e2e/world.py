@@ -1,4 +1,4 @@
-"""A running service with people, tokens, namespaces and projects in it, each made by a short call."""
+"""A running service with people, tokens, namespaces and projects, each created by a short call."""
 
 import json
 import secrets
@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx
 
-from api.identity.accounts import NewUser
-from api.identity.grants import Grant
-from api.identity.principal import OPERATOR
-from api.identity.service import Services, open_services
+from api.app.services import Services, open_services
+from api.auth.accounts import NewUser
+from api.auth.grants import Grant
+from api.auth.principal import OPERATOR
 from api.settings import Settings
 from tests.e2e.caller import Caller
 from tests.service import Service
@@ -24,9 +24,9 @@ PASSWORD = "correct horse battery"
 
 @dataclass(frozen=True)
 class World:
-    """A service, and the identity services of its data directory, as the command line would open them.
+    """A service, and the identity services of its data directory, opened as by the command line.
 
-    Every request goes over a connection of its own, so that either worker may answer it.
+    Every request opens a new connection, so that either worker may answer it.
     """
 
     service: Service
@@ -36,7 +36,7 @@ class World:
 
     @property
     def root(self) -> Caller:
-        """A token that may do everything that a token may do at all."""
+        """A token with all grants that a token can hold."""
         return self.holder(("*", "*"))
 
     @property
@@ -45,31 +45,31 @@ class World:
         return Caller(self.http)
 
     def holder(self, *permissions: tuple[str, str], namespace: str = "*", project: str = "*") -> Caller:
-        """A token with these (resource, action) pairs; the same one for the same grants."""
+        """Return a caller with these (resource, action) pairs; the token is shared for equal grants."""
         grants = tuple(Grant(namespace, project, *each) for each in sorted(permissions))
         return Caller(self.http, self._tokens.get(grants) or self._tokens.setdefault(grants, self.token(grants)))
 
     def token(self, grants: Iterable[Grant]) -> str:
-        """The value of a new API token."""
+        """Return the value of a new API token."""
         return self.services.tokens.create(OPERATOR, "e2e", tuple(grants)).value
 
     def user(self, *roles: str) -> str:
-        """The name of a new account with `PASSWORD`."""
+        """Return the name of a new account with `PASSWORD`."""
         name = f"user-{secrets.token_hex(4)}"
         return self.services.accounts.create(OPERATOR, NewUser(name, PASSWORD, roles, "Ada", "Lovelace")).username
 
     def session(self, name: str) -> dict[str, Any]:
-        """The tokens of a new session, by HTTP."""
+        """Return the tokens of a new session, created by HTTP."""
         body = {"username": name, "password": PASSWORD}
         found: dict[str, Any] = self.nobody.ask("POST", "/auth/login", 200, json=body).json()["tokens"]
         return found
 
     def person(self, *roles: str) -> Caller:
-        """A new user who has signed in."""
+        """Return a new user with a session."""
         return Caller(self.http, self.session(self.user(*roles))["accessToken"])
 
     def expired(self) -> str:
-        """An access token that was good until three quarters of an hour ago."""
+        """Return an access token that expired three quarters of an hour ago."""
         past = open_services(Settings(data=self.service.data), lambda: datetime.now(UTC) - timedelta(hours=1))
         try:
             return past.logins.login(self.user("admin"), PASSWORD).access_token
@@ -77,13 +77,13 @@ class World:
             past.close()
 
     def namespace(self) -> str:
-        """The name of a new namespace."""
+        """Return the name of a new namespace."""
         name = f"ns-{secrets.token_hex(4)}"
         self.root.ask("POST", "/api/namespaces", 201, json={"name": name})
         return name
 
     def place(self, namespace: str = "", project: str = "shop", **settings: str) -> "Place":
-        """A new project, in a new namespace unless one is named."""
+        """Create a project, in a new namespace unless one is named."""
         found = Place(self, namespace or self.namespace(), project, self.root)
         found.root.ask("POST", f"{found.space}/projects", 201, json={"name": project, **settings})
         return found
@@ -91,7 +91,7 @@ class World:
 
 @dataclass(frozen=True)
 class Place:
-    """A project, with short ways to work on it as `root`, or as another caller."""
+    """A project, with short calls to work on it as `root`, or as another caller."""
 
     world: World
     namespace: str
@@ -114,23 +114,23 @@ class Place:
         return self.world.service.data / "repos" / f"{self.namespace}.git"
 
     def ask(self, method: str, tail: str, status: int, **request: Any) -> httpx.Response:
-        """The answer below the project's path."""
+        """Send a request below the project's path, and return the response."""
         return self.root.ask(method, self.path + tail, status, **request)
 
     def refused(self, method: str, tail: str, status: int, code: str, **request: Any) -> Any:
-        """The error below the project's path."""
+        """Return the error of a request below the project's path."""
         return self.root.refused(method, self.path + tail, status, code, **request)
 
     def get(self, tail: str, **params: Any) -> Any:
-        """The JSON below the project's path."""
+        """Return the JSON of a GET below the project's path."""
         return self.root.get(self.path + tail, **params)
 
     def add(self, source: str, target: str = "/new", **fields: Any) -> Any:
-        """A new BASIC redirect in the draft, or whatever `fields` make of it."""
+        """Add a BASIC redirect to the draft, changed by `fields`."""
         return self.ask("POST", "/draft/redirects", 201, json=redirect(source, target, **fields)).json()
 
     def add_page(self, path: str, content: str = "hello", **fields: Any) -> Any:
-        """A new page in the draft."""
+        """Add a page to the draft."""
         return self.ask("POST", "/draft/pages", 201, json=page(path, content, **fields)).json()
 
     def publish(self, **body: Any) -> Any:
@@ -144,33 +144,33 @@ class Place:
         return self.publish()
 
     def sources(self) -> list[str]:
-        """The sources that agents see, in order."""
+        """Return the sources that agents see, in order."""
         return [item["source"] for item in self.get("/redirects", limit=1_000_000)["items"]]
 
     def as_(self, caller: Caller) -> "Place":
-        """The same project for another caller."""
+        """Return the same project for another caller."""
         return Place(self.world, self.namespace, self.project, caller)
 
     def holder(self, *permissions: tuple[str, str]) -> "Place":
-        """The same project for a token with these permissions in it."""
+        """Return the same project for a token with these permissions in it."""
         return self.as_(self.world.holder(*permissions, namespace=self.namespace, project=self.project))
 
 
 def redirect(source: str, target: str = "/new", **fields: Any) -> dict[str, Any]:
-    """The body of a redirect."""
+    """Return the body of a redirect."""
     return {"type": "BASIC", "source": source, "target": target, "status": "MOVED_PERMANENT", **fields}
 
 
 def page(path: str, content: str = "hello", **fields: Any) -> dict[str, Any]:
-    """The body of a page."""
+    """Return the body of a page."""
     return {"type": "BASIC", "path": path, "content": content, "contentType": "TEXT_PLAIN", **fields}
 
 
 @contextmanager
-def world_of(service: Service, *, killed: bool = False, database: str = "") -> Iterator[World]:
-    """The world of a running service, with its `database` where that is another than its own; at the end its log must tell of nothing that nobody foresaw.
+def open_world(service: Service, *, killed: bool = False, database: str = "") -> Iterator[World]:
+    """Open the world of a running service, with another `database` if given; fail at the end for unexpected log events.
 
-    Where processes are `killed`, Python's own helper processes write plain lines beside the log, which do not count.
+    If processes are `killed`, Python's own helper processes write plain lines to the log, which are ignored.
     """
     services = open_services(Settings(data=service.data, database=database))
     with httpx.Client(base_url=service.url, timeout=120, limits=httpx.Limits(max_keepalive_connections=0)) as http:
@@ -178,11 +178,11 @@ def world_of(service: Service, *, killed: bool = False, database: str = "") -> I
     services.close()
     lines = service.log.read_text("utf-8").splitlines()
     assert killed or all(line.startswith("{") for line in lines)
-    bad = [line for line in map(json.loads, (line for line in lines if line.startswith("{"))) if _is_unforeseen(line)]
+    bad = [line for line in map(json.loads, (line for line in lines if line.startswith("{"))) if _is_unexpected(line)]
     assert bad == [], bad
 
 
-def _is_unforeseen(line: dict[str, Any]) -> bool:
-    """Tell whether a line is of an exception that no handler knew, or of one in a library."""
+def _is_unexpected(line: dict[str, Any]) -> bool:
+    """Return whether a line is of an exception without a handler, or of one in a library."""
     in_library = "exception" in line and not str(line.get("logger", "")).startswith("waypost.")
-    return line.get("event") == "unforeseen_error" or in_library
+    return line.get("event") == "unexpected_error" or in_library

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.gitstore.places import SHOP, Place, found
+from tests.gitstore.fixtures import SHOP, Place, create_place
 
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Place:
-    """A data directory with the namespace `acme`, without projects."""
-    return found(tmp_path / "data")
+    """Return a data directory with the namespace `acme`, without projects."""
+    return create_place(tmp_path / "data")
 
 
 @pytest.fixture
 def place(empty: Place) -> Place:
-    """The same with the project `shop`, published without rules."""
+    """Return the same with the project `shop`, published without rules."""
     return empty.begin(SHOP)

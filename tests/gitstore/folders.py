@@ -3,56 +3,56 @@
 from collections.abc import Iterable, Mapping
 from hashlib import sha1
 
-from content.matching import Matcher
-from content.record import Record
-from content.vocabulary import Kind
-from gitstore.dump import new_file
+from content.matching.matcher import Matcher
+from content.records.record import Record
+from content.records.vocabulary import Kind
+from gitstore.compiled.release import Release
+from gitstore.compiled.release_dump import dump_release
+from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
+from gitstore.git.repository import FILE_MODE
 from gitstore.layout import BlobId, TreeId
-from gitstore.part_store import PartStore
-from gitstore.release import Release
-from gitstore.release_dump import dump_release
-from gitstore.repository import FILE_MODE
-from gitstore.snapshot import File, Snapshot, take_snapshot
+from gitstore.yamlfiles.dump import new_file
 
 SETTINGS = {"project.yaml": b"project: {}\n"}
 
 
 class Folder:
-    """Files of a project, with a project.yaml unless `settings` says otherwise, and what the store makes of them."""
+    """Files of a project, with a project.yaml unless `settings` replaces it, as the store reads them."""
 
     def __init__(self, files: Mapping[str, bytes], settings: Mapping[str, bytes] = SETTINGS) -> None:
         self.files = {**settings, **files}
         self._blobs = {_blob_id(data): data for data in self.files.values()}
 
     def blob(self, blob_id: BlobId) -> bytes:
-        """The content of a file."""
+        """Return the content of a file."""
         return self._blobs[blob_id]
 
     @property
     def snapshot(self) -> Snapshot:
-        """The project `shop` that these files are."""
+        """The snapshot of these files as the project `shop`."""
         files = [File(path, FILE_MODE, _blob_id(data)) for path, data in self.files.items()]
-        return take_snapshot("shop", TreeId("0" * 40), files, self, PartStore(None))
+        return take_snapshot("shop", TreeId("0" * 40), files, self, SegmentStore(None))
 
     def changed(self, files: Mapping[str, bytes | None]) -> "Folder":
-        """The folder with files put, or (None) removed."""
+        """Return the folder with files written or (None) removed."""
         kept = {path: data for path, data in self.files.items() if path not in files}
         return Folder({**kept, **{path: data for path, data in files.items() if data is not None}}, {})
 
 
 def folder_of(redirects: Iterable[Record], pages: Iterable[Record] = ()) -> Folder:
-    """A folder with one file of each kind."""
+    """Return a folder with one file of each kind."""
     records = {Kind.REDIRECTS: tuple(redirects), Kind.PAGES: tuple(pages)}
     return Folder({f"{kind}.yaml": new_file(kind, found, "flow") for kind, found in records.items()})
 
 
 def release_of(snapshot: Snapshot) -> Release:
-    """The compiled release of a snapshot, read back."""
+    """Return the compiled release of a snapshot, read back."""
     return Release(snapshot.project, memoryview(dump_release(snapshot)))
 
 
 def matcher_of_release(snapshot: Snapshot) -> Matcher:
-    """Answers by the compiled tables, as a service does."""
+    """Return a matcher that uses the compiled tables, as a service does."""
     return release_of(snapshot).matcher
 
 

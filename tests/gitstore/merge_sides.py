@@ -1,7 +1,7 @@
-"""Two people at work on one project, made at random, and what merging them must give: written apart from the product.
+"""Random concurrent edits of one project by two people, and the expected merge, written independently of the product.
 
-A side is plain data: files with their rules in order, and the files of contents. The oracle knows nothing of
-`content.merge`: it compares values, one by one.
+A side is plain data: files with their rules in order, and the files of contents. The oracle does not use
+`content.changes.merge`: it compares values, one by one.
 """
 
 import json
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from posixpath import dirname, join, normpath, relpath
 from typing import Any
 
+# The fields of a rule as in a file. The `body` of a page is the path of its content in the project, and is not written.
 Rule = dict[str, Any]
-"""The fields as a file holds them; `body`, of a page, is the content's path in the project and never written so."""
+# Rules by kind and identity, with the `place` (path of the file) as one more field.
 Flat = dict[tuple[str, str], Rule]
-"""Rules by kind and identity, with the `place` (path of the file) as one more field."""
 
 IDENTITY = {"redirects": "source", "pages": "path"}
 FILES = {
@@ -27,14 +27,14 @@ SETTINGS = ("project: {title: Shop}\n", "project: {title: Store}\n", "project: {
 
 @dataclass
 class Side:
-    """A project as one side has it: rules in order by kind and file, contents by path, and project.yaml."""
+    """One side's project: rules in order by kind and file, contents by path, and project.yaml."""
 
     rules: dict[str, dict[str, list[Rule]]] = field(default_factory=lambda: {"redirects": {}, "pages": {}})
     bodies: dict[str, str] = field(default_factory=dict)
     settings: str = SETTINGS[0]
 
     def flat(self) -> Flat:
-        """Every rule with its place and, of a page, the text that it has in the end."""
+        """Return every rule with its place and, for a page, its resolved text."""
         found = {}
         for kind, files in self.rules.items():
             for path, rules in files.items():
@@ -46,11 +46,11 @@ class Side:
         return found
 
     def order(self, kind: str, path: str) -> list[str]:
-        """The identities in a file, from top to bottom."""
+        """Return the identities in a file, from top to bottom."""
         return [rule[IDENTITY[kind]] for rule in self.rules[kind].get(path, [])]
 
     def files(self, chance: random.Random) -> dict[str, bytes]:
-        """The project as files, in one hand or another."""
+        """Return the project as files, in a random style."""
         found = {"project.yaml": self.settings, **self.bodies}
         for kind, files in self.rules.items():
             for path, rules in files.items():
@@ -73,17 +73,17 @@ def _dump_rule(path: str, rule: Rule, chance: random.Random) -> str:
     return "  - " + "    ".join(f"{name}: {json.dumps(value)}\n" for name, value in fields.items())
 
 
-# How people change things
+# Edits
 
 
-class Hand:
+class EditGenerator:
     """One person's edits."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
 
     def base(self) -> Side:
-        """A project to begin with."""
+        """Return an initial project."""
         side = Side(bodies={})
         for _ in range(self._chance.randrange(3, 9)):
             self._add(side)
@@ -91,10 +91,10 @@ class Hand:
         return side
 
     def edited(self, base: Side) -> Side:
-        """The project after a handful of edits."""
+        """Return the project after a handful of edits."""
         side = deepcopy(base)
         edits = (self._add, self._change, self._change, self._remove, self._move, self._shuffle)
-        rarer = (self._rename_file, self._split_file, self._drop_file, self._rename_body, self._settle)
+        rarer = (self._rename_file, self._split_file, self._drop_file, self._rename_body, self._change_settings)
         for _ in range(self._chance.choice((0, 1, 2, 3, 4, 6))):
             self._chance.choice(edits if self._chance.random() < 0.75 else rarer)(side)
         _sweep(side)
@@ -124,7 +124,7 @@ class Hand:
         self._put(side, kind, self._chance.choice(FILES[kind]), rule)
 
     def _content(self, side: Side) -> Rule:
-        """A text in the rule, a file of its own, or one that another page has already."""
+        """Return a new content: a text in the rule, a new file, or a file that another page names."""
         name = self._chance.choice(BODIES)
         if self._chance.random() < 0.5:
             return {"content": self._word()}
@@ -165,7 +165,7 @@ class Hand:
         return self._chance.choice(values[name]) if name in values else self._word()
 
     def _change_content(self, side: Side, rule: Rule) -> None:
-        """Another text where it stands, or the content put into a file, or taken out of it."""
+        """Change the text in its rule or file, move it into a file, or take it out of its file."""
         what = self._chance.random()
         if "body" in rule and what < 0.7:
             side.bodies[rule["body"]] = self._word()
@@ -223,17 +223,17 @@ class Hand:
                         if rule.get("body") == old:
                             rule["body"] = new
 
-    def _settle(self, side: Side) -> None:
+    def _change_settings(self, side: Side) -> None:
         side.settings = self._chance.choice(SETTINGS)
 
 
 def is_reachable(path: str, body: str) -> bool:
-    """Tell whether a page in the file at `path` can name a content: in the same folder, or below."""
+    """Return whether a page in the file at `path` can name a content: in the same folder, or below."""
     return body.startswith(f"{dirname(path)}/" if dirname(path) else "")
 
 
 def _sweep(side: Side) -> None:
-    """No content out of its page's reach, none that no page names, and now and then no file without rules."""
+    """Drop contents out of reach of their page, contents that no page names, and sometimes files without rules."""
     for path, rules in side.rules["pages"].items():
         for rule in rules:
             if "body" in rule and not is_reachable(path, rule["body"]):
@@ -250,12 +250,12 @@ def _sweep(side: Side) -> None:
             del files[path]
 
 
-# What must come of it
+# The expected merge
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The rules that no conflict is about, and every conflict as (kind, identity or path, field)."""
+    """The rules without a conflict, and every conflict as (kind, identity or path, field)."""
 
     rules: Flat
     conflicts: set[tuple[str, str, str]]
@@ -265,7 +265,7 @@ WIRE = {"place": "file", "body": "contentFile"}
 
 
 def expected(base: Side, ours: Side, theirs: Side) -> Expected:
-    """The textbook: per rule, per field, what one side changed is taken, and what both changed apart is a conflict."""
+    """Merge by the textbook: per rule and field, one side's change is taken, and different changes are a conflict."""
     rules, conflicts = merge_rules(base.flat(), ours.flat(), theirs.flat())
     disputed = {key[:2] for key in conflicts}
     beyond = {key for key, rule in rules.items() if not is_reachable(rule["place"], rule.get("body") or rule["place"])}
@@ -277,7 +277,7 @@ def expected(base: Side, ours: Side, theirs: Side) -> Expected:
 
 
 def merge_rules(base: Flat, ours: Flat, theirs: Flat) -> tuple[Flat, set[tuple[str, str, str]]]:
-    """The same of the rules alone, as if each page had its content to itself."""
+    """Merge the rules alone, as if no two pages shared a file of content."""
     rules: Flat = {}
     conflicts = set()
     for key in {*base, *ours, *theirs}:
@@ -305,7 +305,7 @@ def _merge_rule(base: Rule | None, ours: Rule | None, theirs: Rule | None) -> tu
 
 
 def merge_value(base: object, ours: object, theirs: object) -> tuple[object, bool]:
-    """The merged value, and whether it is disputed."""
+    """Return the merged value, and whether it is in conflict."""
     if theirs == base:
         return ours, False
     return (theirs, False) if ours == base else (ours, ours != theirs)
@@ -314,7 +314,7 @@ def merge_value(base: object, ours: object, theirs: object) -> tuple[object, boo
 def _shared_bodies(
     rules: Flat, sides: tuple[Side, Side, Side], known: set[tuple[str, str]]
 ) -> set[tuple[str, str, str]]:
-    """A file is one value: pages that now name the same one with different texts take what the file itself merges to."""
+    """Give a shared file one value: pages that now name it with different texts take the merged text of the file."""
     conflicts = set()
     for path in {rule["body"] for rule in rules.values() if "body" in rule}:
         naming = [key for key, rule in rules.items() if rule.get("body") == path]
@@ -328,7 +328,7 @@ def _shared_bodies(
 
 
 def order_holds(found: list[str], base: list[str], ours: list[str], theirs: list[str]) -> bool:
-    """Tell whether the order in a merged file is right; each list has only what the file holds in the end."""
+    """Return whether the order in a merged file is correct; each list holds only identities of the merged file."""
     if [each for each in ours if each in theirs] == [each for each in theirs if each in ours]:
         return [each for each in found if each in ours] == ours and [each for each in found if each in theirs] == theirs
     common = {*base} & {*ours} & {*theirs}
@@ -337,5 +337,5 @@ def order_holds(found: list[str], base: list[str], ours: list[str], theirs: list
 
 
 def body_of(path: str, named: str) -> str:
-    """Where the file that a page names stands in the project."""
+    """Return the path in the project of the file that a page names."""
     return normpath(join(dirname(path), named))

@@ -1,15 +1,15 @@
-"""Rule files as people write them, made at random: both layouts, every quoting style, comments, odd line breaks."""
+"""Random rule files as people write them: both layouts, every quoting style, comments, odd line breaks."""
 
 import random
 from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-from content.record import Page, Record, Redirect
-from content.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
-from gitstore.dump import dump_json, dump_scalar, dump_value, file_fields, fits_literal, quote
+from content.records.record import Page, Record, Redirect
+from content.records.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
+from gitstore.yamlfiles.dump import dump_json, dump_scalar, dump_value, file_fields, fits_literal, quote
 
-# Texts that YAML is known to take for something else, or to bend.
+# Texts that YAML readers are known to take for another type, or to change.
 ODD_TEXTS = (
     "off", "yes", "NULL", "1_000", "12:30", "0x1F", "010", ".inf", "~", "null", "2024-13-45", "- a", "a: b", "a #b", "#a",
     "a:", " a ", "'a'", '"', "\\", "\\n", "\n", "\n\n", "a\n", "\na", " \n a", "a\n\n", "  a\n b\n", "a\n  \n", "a\tb", "\ta",
@@ -61,18 +61,18 @@ filed_pages = st.builds(
 
 
 def records(kind: Kind) -> st.SearchStrategy[Record]:
-    """Records of a kind; their shape is right, what they say need not be."""
+    """Return a strategy for records of a kind; their shape is valid, their values need not be."""
     return redirects if kind is Kind.REDIRECTS else st.one_of(inline_pages, filed_pages)
 
 
 def record_lists(kind: Kind, min_size: int = 0) -> st.SearchStrategy[list[Record]]:
-    """Up to five records of a kind, each identity once."""
+    """Return a strategy for up to five records of a kind, each identity once."""
     return st.lists(records(kind), min_size=min_size, max_size=5, unique_by=lambda record: record.identity)
 
 
 @dataclass(frozen=True)
-class Written:
-    """A file that a person could have written: its records, the text of each, and the comments that belong to none."""
+class WrittenFile:
+    """A plausible handwritten file: its records, the text of each, and the comments that do not belong to a record."""
 
     kind: Kind
     data: bytes
@@ -82,17 +82,17 @@ class Written:
 
 
 @st.composite
-def written(draw: st.DrawFn, min_size: int = 0) -> Written:
-    """A file of either kind in a random hand."""
+def written(draw: st.DrawFn, min_size: int = 0) -> WrittenFile:
+    """Draw a file of either kind in a random style."""
     kind = draw(st.sampled_from(Kind))
     held = draw(record_lists(kind, min_size))
-    hand = _Hand(random.Random(draw(st.integers(0, 2**32))))  # noqa: S311 - seeded by hypothesis
-    return hand.write_brackets(kind, held) if draw(st.integers(0, 4)) == 0 else hand.write(kind, held)
+    writer = _FileGenerator(random.Random(draw(st.integers(0, 2**32))))  # noqa: S311 - seeded by hypothesis
+    return writer.write_brackets(kind, held) if draw(st.integers(0, 4)) == 0 else writer.write(kind, held)
 
 
 @st.composite
-def wishes(draw: st.DrawFn, file: Written) -> list[Record]:
-    """What a file shall hold after some edits: rules changed, removed, added, renamed and moved."""
+def wanted_records(draw: st.DrawFn, file: WrittenFile) -> list[Record]:
+    """Draw the records of a file after some edits: rules changed, removed, added, renamed and moved."""
     wanted = [draw(_changes(record)) for record in file.records if draw(st.integers(0, 4))]
     for record in draw(record_lists(file.kind)):
         wanted.insert(draw(st.integers(0, len(wanted))), record)
@@ -109,8 +109,8 @@ def _changes(draw: st.DrawFn, record: Record) -> Record:
     return replace(changed, content="") if isinstance(changed, Page) and changed.content_file else changed
 
 
-class _Hand:
-    """One person's way to write: what differs from rule to rule is drawn anew for each."""
+class _FileGenerator:
+    """The style of one writer; details that differ from rule to rule are drawn again for each."""
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
@@ -119,7 +119,7 @@ class _Hand:
         self._eol = chance.choice(["\n", "\n", "\r\n"])
         self._spaced = chance.random() < 0.5
 
-    def write(self, kind: Kind, held: list[Record]) -> Written:
+    def write(self, kind: Kind, held: list[Record]) -> WrittenFile:
         remarks = [f"# remark {number}" for number in range(3) if self._often(0.4)]
         texts = [self._comments(number) + self._rule(record) for number, record in enumerate(held)]
         parts = [self._above(number, remarks) + text for number, text in enumerate(texts)]
@@ -129,13 +129,13 @@ class _Hand:
         text = (
             self._head() + key + "\n" + "".join(parts) + self._chance.choice(["", "", "# the end\n", "\n# the end\n\n"])
         )
-        # A block scalar says something else where the line break at the end is missing.
+        # A block scalar has another value if the line break at the end is missing.
         text = text.removesuffix("\n") if self._often(0.2) and "|" not in "".join(texts[-1:]) else text
         used = [remark for remark in remarks if remark in text]
-        return Written(kind, self._encoded(text), tuple(held), tuple(map(self._broken, texts)), tuple(used))
+        return WrittenFile(kind, self._encoded(text), tuple(held), tuple(map(self._broken, texts)), tuple(used))
 
-    def write_brackets(self, kind: Kind, held: list[Record]) -> Written:
-        """A file that is JSON, or nearly so."""
+    def write_brackets(self, kind: Kind, held: list[Record]) -> WrittenFile:
+        """Write a file that is JSON, or nearly so."""
         between = self._chance.choice(["", " ", "\n", "\n  ", "\n# a, b\n"])
         texts = [self._flow(file_fields(record)) for record in held]
         listed = ",".join(f"{between}{text}{self._chance.choice(['', ' '])}" for text in texts)
@@ -143,7 +143,7 @@ class _Hand:
         text = self._chance.choice(
             [f'{{"{kind}": {inside}}}\n', f"{kind}: {inside}  # all\n", f"{{{kind}: {inside},}}"]
         )
-        return Written(kind, self._encoded(text), tuple(held), tuple(map(self._broken, texts)), ())
+        return WrittenFile(kind, self._encoded(text), tuple(held), tuple(map(self._broken, texts)), ())
 
     def _encoded(self, text: str) -> bytes:
         return (b"\xef\xbb\xbf" if self._often(0.2) else b"") + self._broken(text).encode()

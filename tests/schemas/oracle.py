@@ -1,4 +1,4 @@
-"""A second opinion: jsonschema as it comes, with none of our keywords, over the packaged documents."""
+"""An independent validator: plain jsonschema, without our keywords, over the packaged documents."""
 
 import json
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ ROOT = "https://oracle.invalid"
 
 
 def document(name: str) -> dict[str, Any]:
-    """A schema as it is served."""
+    """Return a schema as it is served."""
     content: dict[str, Any] = json.loads(schemas.schema_bytes(name))
     return content
 
 
 def address(name: str) -> str:
-    """Where the oracle keeps a schema."""
+    """Return the oracle's URI of a schema."""
     return f"{ROOT}/schemas/{name}.schema.json"
 
 
@@ -35,12 +35,12 @@ REGISTRY = _registry()
 
 
 def accepts(name: str, instance: object) -> bool:
-    """The verdict of jsonschema alone."""
+    """Return the verdict of jsonschema alone."""
     return Draft202012Validator({"$ref": address(name)}, registry=REGISTRY).is_valid(instance)
 
 
 def subschemas(node: Any) -> Iterator[dict[str, Any]]:
-    """Every object inside a document, the document itself first."""
+    """Yield every object inside a document, the document itself first."""
     if isinstance(node, dict):
         yield node
     for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
@@ -48,7 +48,7 @@ def subschemas(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def reached_from(*roots: str) -> set[str]:
-    """The names of these schemas and of all that they refer to."""
+    """Return the names of these schemas and of all that they refer to."""
     found: set[str] = set()
     waiting = list(roots)
     while waiting:

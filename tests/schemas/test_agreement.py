@@ -1,6 +1,6 @@
 """Two libraries, one verdict: jsonschema-rs accepts, jsonschema explains, and they never disagree.
 
-The data is right data with one to three things broken in it, which comes closer to the edges than data made up.
+The data is valid data with one to three values broken, which is closer to the edge cases than random data.
 """
 
 import copy
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import schemas
-from schemas.acceptance import acceptor
+from schemas.acceptance import validator_for
 from schemas.explanation import violations
 from tests.schemas import examples, oracle
 
@@ -48,13 +48,13 @@ junk = st.recursive(
 
 
 def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of every value in the data, the whole first."""
+    """Return the path of every value in the data, the whole first."""
     inner = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     return [path, *(deeper for key, value in inner for deeper in places(value, (*path, key)))]
 
 
 def value_at(data: Any, path: tuple[Any, ...]) -> Any:
-    """What stands at a path."""
+    """Return the value at a path."""
     for step in path:
         data = data[step]
     return data
@@ -62,8 +62,8 @@ def value_at(data: Any, path: tuple[Any, ...]) -> Any:
 
 @st.composite
 def broken(draw: st.DrawFn, name: str) -> Any:
-    """Data that the schema accepts, with up to three values replaced, left out or added."""
-    data = copy.deepcopy(draw(st.sampled_from(examples.right(name))))
+    """Draw valid data with up to three values replaced, left out or added."""
+    data = copy.deepcopy(draw(st.sampled_from(examples.valid(name))))
     for _ in range(draw(st.integers(0, 3))):
         path = draw(st.sampled_from(places(data)))
         if not path:
@@ -83,7 +83,7 @@ def broken(draw: st.DrawFn, name: str) -> Any:
 
 
 def resolves(data: Any, pointer: str) -> bool:
-    """Tell whether a JSON Pointer leads to something in the data."""
+    """Return whether a JSON Pointer leads to a value in the data."""
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(data, list):
@@ -99,9 +99,9 @@ def resolves(data: Any, pointer: str) -> bool:
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_there_is_one_verdict(name: str, data: st.DataObject) -> None:
-    """What one half refuses the other can explain; what it accepts the other finds nothing wrong with."""
+    """One half explains each refusal of the other; data that one accepts has no problems in the other."""
     instance = data.draw(broken(name))
-    accepted = acceptor(name)(instance)
+    accepted = validator_for(name)(instance)
     assert accepted == (next(violations(name, instance), None) is None)
 
 
@@ -109,18 +109,18 @@ def test_there_is_one_verdict(name: str, data: st.DataObject) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_jsonschema_as_it_comes_has_the_same_verdict(name: str, data: st.DataObject) -> None:
-    """Our keywords change no verdict, save for what they are there for: 3.0, and a line break at the end of text."""
+    """Our keywords change no verdict, except for 3.0 and a line break at the end of text, which are their purpose."""
     instance = data.draw(broken(name))
     ends = [value for path in places(instance) if isinstance(value := value_at(instance, path), str)]
     if not any(value.endswith("\n") for value in ends):
-        assert acceptor(name)(instance) == oracle.accepts(name, instance)
+        assert validator_for(name)(instance) == oracle.accepts(name, instance)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_every_problem_leads_somewhere_and_says_something(name: str, data: st.DataObject) -> None:
-    """A pointer resolves in the data, a message is one bounded line, and no refusal goes without words of its own."""
+    """A pointer resolves in the data, a message is one bounded line, and no refusal lacks a message of its own."""
     instance = data.draw(broken(name))
     for problem in schemas.check(name, instance):
         assert resolves(instance, problem.pointer)
@@ -131,8 +131,8 @@ def test_every_problem_leads_somewhere_and_says_something(name: str, data: st.Da
 
 @pytest.mark.parametrize("name", NAMES)
 def test_checking_changes_nothing(name: str) -> None:
-    """The data comes out as it went in, right or wrong."""
-    cases = [*examples.right(name), *(case.data for case in examples.wrong() if case.schema == name)]
+    """The data is unchanged, valid or not."""
+    cases = [*examples.valid(name), *(case.data for case in examples.invalid() if case.schema == name)]
     for instance in cases:
         before = copy.deepcopy(instance)
         schemas.check(name, instance)
@@ -148,7 +148,7 @@ def test_checking_changes_nothing(name: str) -> None:
     ],
 )
 def test_what_jsonschema_alone_would_let_through_is_refused_by_both_halves(name: str, instance: object) -> None:
-    """The two places where Python's idea of data would lead astray."""
+    """Python's idea of data differs from JSON in these two places."""
     assert oracle.accepts(name, instance)
-    assert not acceptor(name)(instance)
+    assert not validator_for(name)(instance)
     assert next(violations(name, instance), None) is not None

@@ -1,4 +1,4 @@
-"""What `check` says about data: what is wrong, where, and in words that help."""
+"""The results of `check`: problems, their places, and helpful messages."""
 
 import math
 import time
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from content.problem import Severity
+from content.records.problem import Severity
 from schemas import check
 from tests.schemas import examples
 
@@ -15,7 +15,7 @@ AGENT = {"name": "edge", "type": "default", "version": 1}
 
 
 def message(name: str, data: object) -> str:
-    """The words of the one problem that there is."""
+    """Return the message of the only problem."""
     (problem,) = check(name, data)
     return problem.message
 
@@ -25,15 +25,15 @@ def bulk(count: int) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", examples.described())
-def test_right_data_has_no_problems(name: str) -> None:
-    """Every example that should pass does."""
-    for data in examples.right(name):
+def test_valid_data_has_no_problems(name: str) -> None:
+    """Every valid example passes."""
+    for data in examples.valid(name):
         assert check(name, data) == [], data
 
 
-@pytest.mark.parametrize("case", examples.wrong(), ids=lambda case: case.schema)
-def test_wrong_data_is_named_with_code_and_place(case: examples.Wrong) -> None:
-    """All that is wrong is found at once, each with a stable code and a pointer to it."""
+@pytest.mark.parametrize("case", examples.invalid(), ids=lambda case: case.schema)
+def test_invalid_data_is_reported_with_code_and_place(case: examples.Invalid) -> None:
+    """All problems are reported at once, each with a stable code and a pointer to it."""
     found = check(case.schema, case.data)
     assert sorted((problem.code, problem.pointer) for problem in found) == sorted(case.problems)
     assert all(problem.severity is Severity.ERROR and problem.message for problem in found)
@@ -63,7 +63,7 @@ def test_wrong_data_is_named_with_code_and_place(case: examples.Wrong) -> None:
             {"status": 303},
             (
                 "'status' must be one of MOVED_PERMANENT (301), FOUND (302), TEMPORARY_REDIRECT (307), "
-                "PERMANENT_REDIRECT (308), by name or by code, not a whole number"
+                "PERMANENT_REDIRECT (308), by name or by code, not 303"
             ),
         ),
         (
@@ -88,7 +88,7 @@ def test_wrong_data_is_named_with_code_and_place(case: examples.Wrong) -> None:
         ("agent", {**AGENT, "version": -1}, "'version' must be at least 0"),
         ("agent", {**AGENT, "version": 2**63}, "'version' must be at most 9223372036854775807"),
         ("user-update", {}, "the document must hold at least one of: firstname, lastname, password, active, roles"),
-        ("test-request", {"urls": []}, "'urls' must not be empty"),
+        ("test-request", {"urls": []}, "'urls' cannot be empty"),
         ("test-request", {"urls": ["/"] * 1001}, "'urls' must have at most 1000 entries, not 1001"),
         ("redirect-patch", {"source": "s" * 8193}, "'source' must have at most 8192 characters, not 8193"),
         ("redirect-patch", {"note": "n" * 2001}, "'note' must have at most 2000 characters, not 2001"),
@@ -97,13 +97,13 @@ def test_wrong_data_is_named_with_code_and_place(case: examples.Wrong) -> None:
         ("login", [], "the document must be an object, not a list"),
     ],
 )
-def test_a_message_says_what_is_wrong_and_what_to_do(name: str, data: object, expected: str) -> None:
-    """The sentences are our own, in words that need no knowledge of JSON Schema."""
+def test_a_message_gives_the_fault_and_the_action(name: str, data: object, expected: str) -> None:
+    """The messages are our own, in words that need no knowledge of JSON Schema."""
     assert message(name, data) == expected
 
 
 def test_a_secret_is_never_repeated() -> None:
-    """Whatever is wrong with a password or token, its text stands in no message."""
+    """The text of an invalid password or token is not in any message."""
     secret = "hunter22-hunter22"
     bodies: list[tuple[str, Any]] = [
         ("login", {"username": "a", "password": [secret]}),
@@ -124,7 +124,7 @@ def test_a_pointer_is_escaped_as_rfc_6901_asks() -> None:
 
 
 def test_messages_stay_short_and_on_one_line_whatever_the_data() -> None:
-    """A megabyte of key or value, control characters and text that runs backwards are cut or shown as numbers."""
+    """A megabyte of key or value, control characters and right-to-left text are cut or shown as numbers."""
     hostile = "\x1b[2J\n\u202e\x9b" + "x" * 1_000_000
     found = [
         *check("redirect-patch", {"type": hostile}),
@@ -136,7 +136,7 @@ def test_messages_stay_short_and_on_one_line_whatever_the_data() -> None:
 
 
 def test_problems_are_limited() -> None:
-    """Fifty unless another limit is asked for, even where a hundred thousand rules are wrong."""
+    """The limit is fifty unless the caller sets another, even if a hundred thousand rules are invalid."""
     wrong = {"redirects": [{**rule, "status": "never"} for rule in bulk(1000)]}
     assert len(check("redirects", wrong)) == 50
     assert len(check("redirects", wrong, limit=3)) == 3
@@ -144,8 +144,8 @@ def test_problems_are_limited() -> None:
 
 
 @pytest.mark.parametrize("depth", [50, 1000, 100_000])
-def test_deep_nesting_is_judged_like_anything_else(depth: int) -> None:
-    """It is refused where it does not belong and ignored where anything is; nothing overflows."""
+def test_deep_nesting_is_checked_like_anything_else(depth: int) -> None:
+    """Nested data is refused where it is invalid and ignored where any value is allowed; nothing overflows."""
     deep: Any = []
     for _ in range(depth):
         deep = [deep]
@@ -153,25 +153,25 @@ def test_deep_nesting_is_judged_like_anything_else(depth: int) -> None:
     assert check("redirects", {"redirects": deep})
     assert check("agent", {**AGENT, "more": deep}) == []
     assert check("agent", {**AGENT, "name": "", "more": deep})
-    while deep:  # taken apart by hand: the interpreter would do it by recursion
+    while deep:  # dismantled in a loop: the interpreter would free it by recursion
         deep = deep[0]
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 10**400, -(10**400), 1e300, 0.5, True])
 def test_numbers_that_no_database_takes_are_refused(number: object) -> None:
-    """Neither as a version nor as a duration."""
+    """They are refused as a version and as a duration."""
     assert check("agent", {**AGENT, "version": number})
     assert check("agent", {**AGENT, "load_duration": number})
 
 
-def test_half_a_surrogate_pair_is_no_reason_to_fail() -> None:
-    """Readers refuse it before; from elsewhere it is refused where a pattern is asked for."""
+def test_half_a_surrogate_pair_does_not_crash() -> None:
+    """Readers refuse it earlier; data from elsewhere is refused by any field with a pattern."""
     (problem,) = check("namespace-create", {"name": "\ud800"})
     assert problem.code == "bad_format"
 
 
 def test_a_hundred_thousand_rules_are_checked_quickly() -> None:
-    """Right ones in well under a second, and a wrong one at the end is found without explaining the others."""
+    """Valid rules take well under a second, and an invalid one at the end is found without explaining the others."""
     rules: list[Any] = bulk(100_000)
     started = time.process_time()
     assert check("redirects", {"redirects": rules}) == []
@@ -184,7 +184,7 @@ def test_a_hundred_thousand_rules_are_checked_quickly() -> None:
 
 
 def test_a_list_beyond_its_limit_is_refused_for_that_alone() -> None:
-    """A million entries are counted, not looked at one by one (which took 20 s)."""
+    """A million entries are counted, not checked one by one (which took 20 s)."""
     started = time.process_time()
     found = check("test-request", {"urls": ["/"] * 1_000_000})
     assert [problem.code for problem in found] == ["too_long"]
@@ -192,8 +192,14 @@ def test_a_list_beyond_its_limit_is_refused_for_that_alone() -> None:
 
 
 def test_fields_of_any_name_are_explained_where_they_are_allowed() -> None:
-    """An object whose keys are data is looked into, instead of its keys being called unknown."""
+    """The values of an object whose keys are data are checked, and its keys are not reported as unknown."""
     change = {"kind": "redirect", "id": "0123456789abcdef", "source": "/a", "change": "changed"}
     assert check("change", {**change, "fields": {"target": {"old": "/b", "new": None}}}) == []
     (problem,) = check("change", {**change, "fields": {"target": {"old": "/b"}}})
     assert (problem.code, problem.pointer) == ("missing_field", "/fields/target")
+
+
+def test_a_value_that_must_be_a_constant_is_named_in_the_message() -> None:
+    choice = {"kind": "file", "file": "shop/tests.yaml", "field": None, "value": "tests: []\n"}
+    problems = check("draft-resolve", {"head": "a" * 40, "choices": [choice]})
+    assert [(each.code, each.message) for each in problems] == [("invalid_value", "'field' must be empty")]

@@ -1,4 +1,4 @@
-"""`openapi.yaml`: complete, consistent, and one document when it is served."""
+"""`openapi.yaml`: complete, consistent, and served as one document."""
 
 import json
 import re
@@ -89,31 +89,31 @@ operation = pytest.mark.parametrize("found", OPERATIONS, ids=lambda found: found
 
 
 def described(found: Operation) -> dict[str, Any]:
-    """The operation as the document has it."""
+    """Return the operation from the document."""
     part: dict[str, Any] = schemas.openapi()["paths"][found.path][found.method.lower()]
     return part
 
 
 def parameters(found: Operation) -> list[dict[str, Any]]:
-    """All parameters of an operation, references followed."""
+    """Return all parameters of an operation, references followed."""
     document = schemas.openapi()
     listed = [*document["paths"][found.path].get("parameters", []), *described(found).get("parameters", [])]
     return [document["components"]["parameters"][each["$ref"].rpartition("/")[2]] for each in listed]
 
 
 def test_every_endpoint_is_described() -> None:
-    """No path or method is missing, and none is there that nobody promised."""
+    """Every path and method is in the document, and the document has no others."""
     found = {(each.path, each.method) for each in OPERATIONS}
     assert found == {(path, method) for path, methods in ENDPOINTS.items() for method in methods.split()}
 
 
-def test_operations_are_told_apart_by_their_ids() -> None:
-    """Programs made from the contract name their functions so."""
+def test_operations_are_distinguished_by_their_ids() -> None:
+    """Client generators name their functions by these ids."""
     assert len({each.operation_id for each in OPERATIONS}) == len(OPERATIONS)
 
 
 def test_every_reference_leads_somewhere_in_the_same_document() -> None:
-    """Whoever has /openapi.json has everything."""
+    """/openapi.json is complete without other files."""
     document = schemas.openapi()
     for part in subschemas(document):
         reference = part.get("$ref")
@@ -133,7 +133,7 @@ def test_everything_shared_is_used() -> None:
 
 
 def test_the_document_is_json_and_names_its_version() -> None:
-    """What is served is what tools read."""
+    """The served document is the one that tools read."""
     document = json.loads(schemas.openapi_bytes())
     assert document == schemas.openapi()
     assert document["openapi"].startswith("3.1.")
@@ -141,15 +141,15 @@ def test_the_document_is_json_and_names_its_version() -> None:
 
 @operation
 def test_the_parameters_of_a_path_are_those_in_its_braces(found: Operation) -> None:
-    """Each is described, required, and stands in the path."""
+    """Each is described, required, and in the path."""
     in_path = [each for each in parameters(found) if each["in"] == "path"]
     assert sorted(each["name"] for each in in_path) == sorted(re.findall(r"{(\w+)}", found.path))
     assert all(each["required"] for each in in_path)
 
 
 @operation
-def test_an_operation_tells_what_it_is(found: Operation) -> None:
-    """In a line for people, under a heading, with every parameter explained."""
+def test_an_operation_has_a_description(found: Operation) -> None:
+    """Each has a line for people, under a heading, with every parameter explained."""
     part = described(found)
     assert part["summary"]
     assert set(part["tags"]) <= {each["name"] for each in schemas.openapi()["tags"]}
@@ -158,7 +158,7 @@ def test_an_operation_tells_what_it_is(found: Operation) -> None:
 
 @operation
 def test_access_is_declared_and_answered(found: Operation) -> None:
-    """Public operations want no token; all others can answer 401, and those that ask for a grant 403."""
+    """Public operations need no token; all others can answer 401, and those that need a grant 403."""
     assert found.audience in {"public", "any", "grant"}
     assert (found.audience == "grant") == bool(found.accepted)
     assert (described(found).get("security") == []) == (found.audience == "public")
@@ -170,7 +170,7 @@ def test_access_is_declared_and_answered(found: Operation) -> None:
 
 @operation
 def test_grants_are_words_that_a_grant_can_hold(found: Operation) -> None:
-    """A resource and an action that a token can be given."""
+    """A token can be given the resource and the action."""
     fields = schemas.openapi()["components"]["schemas"]["fields"]["$defs"]["grant"]["properties"]
     for resource, action in found.accepted:
         assert resource in fields["resource"]["enum"]
@@ -179,7 +179,7 @@ def test_grants_are_words_that_a_grant_can_hold(found: Operation) -> None:
 
 @operation
 def test_every_error_has_the_one_shape(found: Operation) -> None:
-    """Readiness apart, which says what is wrong in a shape of its own."""
+    """Readiness is the exception: it reports its problems in a shape of its own."""
     for status, body in found.responses.items():
         if status >= 400:
             assert body == ("ready" if found.path == "/health/ready" else "error")
@@ -187,7 +187,7 @@ def test_every_error_has_the_one_shape(found: Operation) -> None:
 
 @operation
 def test_an_operation_with_a_body_can_refuse_it(found: Operation) -> None:
-    """Malformed, too large, of the wrong kind, or wrong in itself."""
+    """The body may be malformed, too large, of another media type, or invalid."""
     if "requestBody" in described(found):
         assert {400, 413, 415, 422} <= found.responses.keys()
 
@@ -201,7 +201,7 @@ def test_what_needs_the_store_can_say_that_it_is_away(found: Operation) -> None:
 
 @operation
 def test_a_list_takes_a_window(found: Operation) -> None:
-    """Every answer in the list envelope comes with limit and offset, and refuses malformed ones."""
+    """Every operation with a list envelope takes limit and offset, and refuses malformed ones."""
     answer = found.responses.get(200)
     properties = schemas.openapi()["components"]["schemas"][answer].get("properties", {}) if answer else {}
     if {"items", "total"} <= properties.keys():
@@ -209,8 +209,8 @@ def test_a_list_takes_a_window(found: Operation) -> None:
         assert found.responses[400] == "error"
 
 
-def test_what_the_contract_of_agents_promises() -> None:
-    """The endpoints that agents live on answer as they always have."""
+def test_agent_endpoints_keep_their_contract() -> None:
+    """The endpoints of agents answer as they always have."""
     by_route = {(each.method, each.path): each for each in OPERATIONS}
     assert by_route["POST", f"{P}/agents"].responses[200] is None
     assert by_route["PATCH", f"{P}/agents/{{name}}/hit"].responses[200] is None
@@ -224,14 +224,14 @@ def test_what_the_contract_of_agents_promises() -> None:
 
 
 @pytest.mark.parametrize("name", examples.described())
-def test_a_schema_inside_the_document_judges_as_its_file_does(name: str) -> None:
+def test_a_schema_inside_the_document_has_the_verdicts_of_its_file(name: str) -> None:
     """Bundling moves references and changes nothing else."""
     document = schemas.openapi()
     bundled = jsonschema_rs.Draft202012Validator(
         {"$ref": f"#/components/schemas/{name}", "components": document["components"]}, offline=True
     )
-    assert all(bundled.is_valid(data) for data in examples.right(name))
-    for case in examples.wrong():
+    assert all(bundled.is_valid(data) for data in examples.valid(name))
+    for case in examples.invalid():
         only_inexact = all(code == "wrong_type" for code, _ in case.problems)  # a plain validator takes 3.0 for 3
         if case.schema == name and not only_inexact:
             assert not bundled.is_valid(case.data)

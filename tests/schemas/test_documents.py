@@ -1,4 +1,4 @@
-"""The schema documents themselves: sound, closed, bounded, and in one language with the code."""
+"""The schema documents themselves: sound, closed, bounded, and consistent with the code."""
 
 import json
 from typing import Any
@@ -8,8 +8,8 @@ import re2
 from jsonschema import Draft202012Validator
 
 import schemas
-from content.names import AGENT_NAME_PATTERN, NAME_PATTERN
-from content.vocabulary import STATUS_BY_WORD, ContentType, PageType, RedirectType
+from content.records.names import AGENT_NAME_PATTERN, NAME_PATTERN
+from content.records.vocabulary import STATUS_BY_WORD, ContentType, PageType, RedirectType
 from tests.schemas import examples
 from tests.schemas.oracle import REGISTRY, address, document, reached_from, subschemas
 
@@ -37,7 +37,7 @@ def test_a_schema_is_sound_and_says_who_it_is(name: str) -> None:
 
 @pytest.mark.parametrize("name", schemas.names())
 def test_every_reference_leads_somewhere(name: str) -> None:
-    """No `$ref` points outside of the packaged documents, or at nothing."""
+    """No `$ref` points outside of the packaged documents, or to a missing definition."""
     resolver = REGISTRY.resolver(address(name))
     for part in subschemas(document(name)):
         if "$ref" in part:
@@ -46,7 +46,7 @@ def test_every_reference_leads_somewhere(name: str) -> None:
 
 @pytest.mark.parametrize("name", schemas.names())
 def test_every_pattern_is_of_the_whole_text_and_linear(name: str) -> None:
-    """RE2 takes it, so it cannot backtrack; `^` and `$` make it speak of all of the text."""
+    """RE2 accepts it, so it cannot backtrack; `^` and `$` anchor it to the whole text."""
     for part in subschemas(document(name)):
         pattern = part.get("pattern")
         if isinstance(pattern, str):
@@ -57,16 +57,16 @@ def test_every_pattern_is_of_the_whole_text_and_linear(name: str) -> None:
 
 @pytest.mark.parametrize("name", schemas.names())
 def test_objects_are_closed(name: str) -> None:
-    """An object with known fields refuses others, except for an agent's report and bodies told apart by a field."""
+    """An object with known fields refuses others, except for an agent's report and bodies distinguished by a field."""
     parts = [part for part in subschemas(document(name)) if part.get("type") == "object" and "properties" in part]
-    told_apart = [part for part in parts if "allOf" in part]
-    open_parts = [part for part in parts if "additionalProperties" not in part and part not in told_apart]
+    tagged = [part for part in parts if "allOf" in part]
+    open_parts = [part for part in parts if "additionalProperties" not in part and part not in tagged]
     assert len(open_parts) == (name == AGENTS_BODY)
 
 
 @pytest.mark.parametrize("name", RECEIVED)
 def test_what_is_received_is_bounded(name: str) -> None:
-    """Text has a longest length or a bounded pattern, lists of bodies have a most, whole numbers both ends."""
+    """Text has a maximum length or a bounded pattern, lists of bodies have a maximum, numbers have both limits."""
     for part in subschemas(document(name)):
         kinds = [part.get("type")] if isinstance(part.get("type"), str) else part.get("type", [])
         if "string" in kinds:
@@ -79,7 +79,7 @@ def test_what_is_received_is_bounded(name: str) -> None:
 
 @pytest.mark.parametrize("name", RECEIVED)
 def test_numbers_that_are_received_are_exact(name: str) -> None:
-    """Wherever a whole number may come, 3.0 may not: Python would carry a float on."""
+    """A field for whole numbers refuses 3.0: Python would carry a float on."""
     for part in subschemas(document(name)):
         has_numbers = "integer" in part.get("type", ()) or any(isinstance(each, int) for each in part.get("enum", ()))
         if has_numbers and part.get("enum") != [200, 404, "200", "404"]:  # a condition, checked beside its field
@@ -88,21 +88,21 @@ def test_numbers_that_are_received_are_exact(name: str) -> None:
 
 @pytest.mark.parametrize("name", RECEIVED)
 def test_keywords_that_could_be_slow_are_not_used(name: str) -> None:
-    """`uniqueItems` is quadratic in jsonschema; `format` is judged differently by the two libraries."""
+    """`uniqueItems` is quadratic in jsonschema; the two libraries check `format` differently."""
     for part in subschemas(document(name)):
         assert not part.keys() & {"uniqueItems", "format", "patternProperties", "contains", "unevaluatedProperties"}
 
 
 @pytest.mark.parametrize("name", RECEIVED)
 def test_what_a_keyword_cannot_say_the_schema_says(name: str) -> None:
-    """Every pattern and choice carries the words that an error message needs."""
+    """Every pattern and choice has the text that an error message needs."""
     for part in subschemas(document(name)):
         if isinstance(part.get("pattern"), str) or "oneOf" in part:
             assert part.get("x-must"), part
 
 
 def test_the_words_are_those_of_the_code() -> None:
-    """Types, statuses and content types are what the records know, no more and no less."""
+    """Types, statuses and content types are the same as in the records."""
     assert shared("redirectType")["enum"] == list(RedirectType)
     assert shared("pageType")["enum"] == list(PageType)
     assert shared("contentType")["enum"] == list(ContentType)
@@ -110,19 +110,19 @@ def test_the_words_are_those_of_the_code() -> None:
 
 
 def test_names_are_those_of_the_code() -> None:
-    """A name that the schema accepts is one that the parser of names accepts, and the other way round."""
+    """The schema and the parser of names accept the same names."""
     assert shared("name")["pattern"] == f"^{NAME_PATTERN}$"
     assert shared("agentName")["pattern"] == f"^{AGENT_NAME_PATTERN}$"
 
 
 def test_every_schema_is_used() -> None:
-    """Each schema is a file's, a body's, or part of one."""
+    """Each schema describes a file or a body, or is part of one."""
     bodies = {name for each in schemas.operations() for name in (each.request, *each.responses.values()) if name}
     assert set(schemas.names()) == reached_from(*FILES, *bodies)
 
 
 def test_everything_received_has_examples() -> None:
-    """No file and no request body goes untried."""
+    """Every file and every request body has examples."""
     assert examples.described() == sorted((*FILES, *REQUESTS))
 
 
@@ -133,8 +133,8 @@ def test_a_document_is_served_as_it_is_packaged() -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "", "../redirects", "redirects.schema.json", "openapi"])
-def test_a_name_that_is_no_schema_is_a_key_error(name: str) -> None:
-    """Also one that would lead out of the folder."""
+def test_an_unknown_schema_name_is_a_key_error(name: str) -> None:
+    """A name that would lead out of the folder is one too."""
     with pytest.raises(KeyError):
         schemas.schema_bytes(name)
     with pytest.raises(KeyError):

@@ -1,4 +1,4 @@
-"""Examples of every file and request body, right ones and wrong ones: one JSON file per schema, named as it is."""
+"""Examples of every file and request body, valid and invalid: one JSON file per schema, under the schema's name."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 _FOLDER = Path(__file__).parent
 
 
-class Wrong(NamedTuple):
-    """Data that must be refused, and the problems that must be found: (code, pointer) of each, in any order."""
+class Invalid(NamedTuple):
+    """Invalid data, and its expected problems: (code, pointer) of each, in any order."""
 
     schema: str
     data: Any
@@ -16,20 +16,20 @@ class Wrong(NamedTuple):
 
 
 def described() -> list[str]:
-    """The schemas that there are examples of."""
+    """Return the names of the schemas with examples."""
     return sorted(path.stem for path in _FOLDER.glob("*.json"))
 
 
-def right(schema: str) -> list[Any]:
-    """Data that the schema must accept."""
-    data: list[Any] = _load(schema)["right"]
+def valid(schema: str) -> list[Any]:
+    """Return data that the schema has to accept."""
+    data: list[Any] = _load(schema)["valid"]
     return data
 
 
-def wrong() -> list[Wrong]:
-    """Everything that must be refused, of all schemas."""
-    cases = ((schema, case) for schema in described() for case in _load(schema)["wrong"])
-    return [Wrong(schema, case["data"], tuple((code, at) for code, at in case["problems"])) for schema, case in cases]
+def invalid() -> list[Invalid]:
+    """Return the invalid data of all schemas."""
+    cases = ((schema, case) for schema in described() for case in _load(schema)["invalid"])
+    return [Invalid(schema, case["data"], tuple((code, at) for code, at in case["problems"])) for schema, case in cases]
 
 
 def _load(schema: str) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""The composition root: builds the service from the settings."""
+
+from api.app.app import Application, create_app
+from api.app.compat_routes import compat_routes
+from api.app.content_routes import content_routes
+from api.app.event_routes import notice_routes
+from api.app.identity_routes import identity_routes
+from api.app.notifications import open_notifications
+from api.app.services import open_services
+from api.http.fast_path import FastPath
+from api.http.response.compression import CompressionCache
+from api.interfaces import Dependencies, ReadyCheck
+from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
+from api.runtime.convergence import Convergence
+from api.runtime.long_poll import LongPolls
+from api.runtime.prewarmer import Prewarmer
+from api.runtime.release_loader import ReleaseLoader
+from api.runtime.watcher import Watcher
+from api.settings import Settings
+from gitstore.store.store import store_at
+
+
+def make_service(settings: Settings) -> Application:
+    """Create the application of one worker; call it after the fork."""
+    store = store_at(settings.data.absolute())
+    releases = ReleaseLoader(store)
+    long_polls = LongPolls(releases)
+    services = open_services(settings)
+    convergence = Convergence(services.fleet)
+    notifications = open_notifications(settings, store, releases, services)
+    dependencies = Dependencies(
+        settings,
+        services.directory,
+        ready_checks=(
+            services.ready_check(),
+            ReadyCheck("content", lambda: "; ".join(store.releases.failures()) or None),
+        ),
+        background_services=(
+            services.upkeep(),
+            Watcher(store, releases),
+            long_polls,
+            convergence,
+            notifications.event_scheduler,
+            notifications.streams,
+            notifications.webhook_dispatcher,
+            Prewarmer(store),
+        ),
+    )
+    compressed = CompressionCache()
+    app = create_app(
+        dependencies,
+        [
+            *content_routes(
+                store,
+                releases,
+                settings,
+                compressed,
+                long_polls,
+                convergence,
+                services.reviews(),
+                notifications.event_relay.forget,
+            ),
+            *identity_routes(services, releases, store.publishes),
+            *notice_routes(releases, notifications.streams, notifications.webhooks),
+            *compat_routes(store, releases, services, compressed),
+        ],
+    )
+    app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters)
+    app.shutdown_hooks = (
+        long_polls.release,
+        convergence.release,
+        notifications.streams.release,
+        notifications.webhook_dispatcher.release,
+    )
+    app.collector.show(WAITING, lambda: long_polls.count)
+    app.collector.show(HEARTBEATS, lambda: services.fleet.heartbeats.pending)
+    app.collector.show(STREAMS, lambda: notifications.streams.count)
+    app.collector.show(DELIVERING, lambda: notifications.webhook_dispatcher.under_way)
+    notifications.webhook_dispatcher.count = app.collector.counters.add_webhook_attempt
+    return app

@@ -1,0 +1,79 @@
+"""The content routes: reads for agents, changes for people."""
+
+from collections.abc import Callable
+
+from api.http.response.compression import CompressionCache
+from api.http.routing import Route
+from api.resources.agents.manifest import ManifestResource, VersionedManifest
+from api.resources.agents.published import PublishedList, VersionedList, VersionResource
+from api.resources.content.conflicts import DraftResolve
+from api.resources.content.draft_items import DraftItem, DraftItems
+from api.resources.content.draft_operations import DraftDiff, DraftReplace, DraftRevert
+from api.resources.content.drafts import DraftEdits, DraftResource
+from api.resources.content.inspection import Diff, Lint, Test
+from api.resources.content.namespaces import NamespaceResource, Namespaces
+from api.resources.content.projects import ProjectResource, Projects
+from api.resources.content.publishing import History, HistoryEntry, Publish, Rollback
+from api.resources.content.reviews import DraftReview
+from api.resources.content.transfer import Export, Import
+from api.reviews.reviewing import Reviews
+from api.runtime.convergence import Convergence
+from api.runtime.long_poll import LongPolls
+from api.runtime.release_loader import ReleaseLoader
+from api.settings import Settings
+from content.records.vocabulary import Kind
+from gitstore.store.store import Store
+
+_NAMESPACE = "/api/namespace/{namespace}"
+_PROJECT = _NAMESPACE + "/project/{project}"
+
+
+def content_routes(  # noqa: PLR0913 - every dependency of the content routes, by its name
+    store: Store,
+    releases: ReleaseLoader,
+    settings: Settings,
+    compressed: CompressionCache,
+    long_polls: LongPolls,
+    convergence: Convergence,
+    reviews: Reviews,
+    forget: Callable[[str], None],
+) -> list[Route]:
+    """Return every route of the content store; `forget` is called with the name of an archived namespace."""
+    single = [
+        Route("/api/namespaces", Namespaces(store)),
+        Route(_NAMESPACE, NamespaceResource(store, forget)),
+        Route(_NAMESPACE + "/projects", Projects(releases, store)),
+        Route(_PROJECT, ProjectResource(store)),
+        Route(_PROJECT + "/version", VersionResource(releases, long_polls)),
+        Route(_PROJECT + "/manifest", ManifestResource(releases)),
+        Route(_PROJECT + "/versions/{version}/manifest", VersionedManifest(store)),
+        Route(_PROJECT + "/draft", DraftResource(store, reviews)),
+        Route(_PROJECT + "/draft/changes", DraftEdits(store, settings.import_limit)),
+        Route(_PROJECT + "/draft/diff", DraftDiff(store)),
+        Route(_PROJECT + "/draft/revert", DraftRevert(store, settings.import_limit)),
+        Route(_PROJECT + "/draft/replace", DraftReplace(store, settings.import_limit)),
+        Route(_PROJECT + "/draft/resolve", DraftResolve(store, settings.import_limit)),
+        Route(_PROJECT + "/draft/review", DraftReview(store, reviews)),
+        Route(_PROJECT + "/publish", Publish(store, convergence, reviews)),
+        Route(_PROJECT + "/rollback", Rollback(store)),
+        Route(_PROJECT + "/history", History(store)),
+        Route(_PROJECT + "/history/{version}", HistoryEntry(store)),
+        Route(_PROJECT + "/test", Test(releases, store)),
+        Route(_PROJECT + "/lint", Lint(store)),
+        Route(_PROJECT + "/diff", Diff(store)),
+        Route(_PROJECT + "/import", Import(store, settings.import_limit)),
+        Route(_PROJECT + "/export", Export(store)),
+    ]
+    return single + [route for kind in Kind for route in _of_kind(kind, releases, store, settings, compressed)]
+
+
+def _of_kind(
+    kind: Kind, releases: ReleaseLoader, store: Store, settings: Settings, compressed: CompressionCache
+) -> list[Route]:
+    limit = settings.page_limit if kind is Kind.PAGES else settings.json_limit
+    return [
+        Route(f"{_PROJECT}/{kind}", PublishedList(releases, store, kind, compressed)),
+        Route(f"{_PROJECT}/versions/{{version}}/{kind}", VersionedList(releases, store, kind, compressed)),
+        Route(f"{_PROJECT}/draft/{kind}", DraftItems(store, kind, limit)),
+        Route(f"{_PROJECT}/draft/{kind}/{{id}}", DraftItem(store, kind, limit)),
+    ]

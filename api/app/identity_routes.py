@@ -1,0 +1,38 @@
+"""The routes of the database: login, users, roles, tokens, the audit trail and agents."""
+
+from api.app.services import Services
+from api.http.routing import Route
+from api.resources.accounts.audit import AuditTrail
+from api.resources.accounts.auth import Login, Logout, OpenId, Refresh
+from api.resources.accounts.roles import Permissions, RoleResource, Roles
+from api.resources.accounts.tokens import ApiTokenResource, ApiTokens
+from api.resources.accounts.users import Me, UserResource, Users
+from api.resources.agents.agents import AgentResource, Agents, ServedProjects, VersionResolver
+
+_AGENTS = "/api/namespace/{namespace}/project/{project}/agents"
+
+
+def identity_routes(services: Services, served: ServedProjects, versions: VersionResolver) -> list[Route]:
+    """Return every route of identity and agents."""
+    agent = AgentResource(served, services.fleet)
+    token = ApiTokenResource(services.tokens)
+    return [
+        Route("/auth/login", Login(services.logins)),
+        Route("/auth/refresh", Refresh(services.logins)),
+        Route("/auth/logout", Logout(services.logins)),
+        Route("/auth/openid", OpenId()),
+        Route("/auth/openid/callback", OpenId(), "callback"),
+        Route("/api/me", Me(services.accounts)),
+        Route("/api/users", Users(services.accounts)),
+        Route("/api/user/{id}", UserResource(services.accounts)),
+        Route("/api/roles", Roles(services.accounts, services.roles)),
+        Route("/api/role/{name}", RoleResource(services.roles)),
+        Route("/api/permissions", Permissions()),
+        Route("/api/audit", AuditTrail(services.trail())),
+        Route("/api/tokens", ApiTokens(services.tokens)),
+        Route("/api/token/{id}", token),
+        Route("/api/token/{id}/rotate", token, "rotate"),
+        Route(_AGENTS, Agents(served, versions, services.fleet)),
+        Route(_AGENTS + "/{name}", agent),
+        Route(_AGENTS + "/{name}/hit", agent, "hit"),
+    ]

@@ -1,0 +1,92 @@
+"""The composition of the database services, for the HTTP service and the command line."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from api.auth.accounts import Accounts
+from api.auth.custom_roles import CustomRoles
+from api.auth.directory import IdentityCache
+from api.auth.keyring import Keyring
+from api.auth.login import Logins
+from api.auth.session_tokens import Lifetimes
+from api.auth.throttle import Throttle
+from api.auth.tokens import Tokens
+from api.db.database import Database, default_url
+from api.db.fleet import Fleet
+from api.db.heartbeats import Heartbeats
+from api.db.state_store import StateStore, open_state_store
+from api.db.timestamps import Clock, utc_now
+from api.interfaces import ReadyCheck
+from api.resources.accounts.audit import AuditLog
+from api.reviews.reviewing import Reviews
+from api.runtime.upkeep import Maintenance
+from api.settings import Settings
+
+# seconds; a request that finds the database locked for longer is answered from the last good identity table
+IDENTITY_LOCK_TIMEOUT = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The services of the database; created in each worker after the fork."""
+
+    state: StateStore
+    keyring: Keyring
+    directory: IdentityCache
+    logins: Logins
+    accounts: Accounts
+    roles: CustomRoles
+    tokens: Tokens
+    fleet: Fleet
+    reader: Database
+    clock: Clock
+
+    def upkeep(self) -> Maintenance:
+        """Create the background service for maintenance tasks."""
+        return Maintenance(self.directory, self.fleet.heartbeats, self.logins)
+
+    def reviews(self) -> Reviews:
+        """Create the service of draft reviews."""
+        return Reviews(self.state.database, self.clock)
+
+    def trail(self) -> AuditLog:
+        """Create the reader of the audit trail."""
+        return AuditLog(self.state.database)
+
+    def ready_check(self) -> ReadyCheck:
+        """Create the readiness check that users and tokens are up to date with the database."""
+        return ReadyCheck("state", self._find_stale_reason)
+
+    def close(self) -> None:
+        """Close the connections of this process."""
+        self.state.close()
+        self.reader.close()
+
+    def _find_stale_reason(self) -> str | None:
+        self.directory.reload()
+        return self.directory.stale_reason
+
+
+def open_services(settings: Settings, clock: Clock = utc_now) -> Services:
+    """Open the services of the data directory; creates missing tables and keys."""
+    state = open_state_store(settings.data, settings.database)
+    lifetimes = Lifetimes(
+        timedelta(seconds=settings.access_lifetime),
+        timedelta(seconds=settings.refresh_idle_lifetime),
+        timedelta(seconds=settings.refresh_lifetime),
+    )
+    keyring = Keyring(settings.data / "keys", max(lifetimes.session, lifetimes.access), clock)
+    throttle = Throttle(state, clock, settings.login_attempts, settings.login_attempts_total)
+    reader = Database(settings.database or default_url(settings.data), IDENTITY_LOCK_TIMEOUT)
+    return Services(
+        state,
+        keyring,
+        IdentityCache(reader, state.generation, keyring, clock),
+        Logins(state, keyring, throttle, lifetimes, clock, hide_unknown=settings.hide_unknown_users),
+        Accounts(state, throttle, clock),
+        CustomRoles(state, clock),
+        Tokens(state, clock),
+        Fleet(state.database, Heartbeats(state.database, clock), clock),
+        reader,
+        clock,
+    )

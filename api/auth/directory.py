@@ -1,0 +1,173 @@
+"""The identity cache of one worker: all tokens, users and grants in memory, as new as the database.
+
+Requests read it without SQL. One `stat` detects every change made on this machine; once a second the generation number
+in the database detects changes made elsewhere. While the database is unavailable, the last good snapshot stays in use:
+nothing can be changed meanwhile, and agents still get their rules.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from weakref import ReferenceType, ref
+
+from api import logs
+from api.auth import api_token, jwt_token
+from api.auth.jwt_token import TokenUse
+from api.auth.keyring import InvalidKey, Keyring
+from api.auth.principal import OPERATOR, Principal, PrincipalKind
+from api.auth.table import IdentitySnapshot, TokenEntry, read_snapshot
+from api.db.database import Database
+from api.db.errors import StateBroken
+from api.db.generation import GenerationFile, Stamp, read_generation
+from api.db.timestamps import Clock, utc_now
+from api.errors import Unauthenticated
+from gitstore.errors import StoreError
+
+MAX_STALENESS = 1.0  # seconds between two checks of the database for changes made on other machines
+USE_INTERVAL = timedelta(minutes=1)  # shortest time between two records of a token's use
+
+_log = logs.logger("directory")
+
+
+class AdmittedToken(NamedTuple):
+    """An admitted API token; valid only as long as its snapshot, and without keeping the snapshot in memory."""
+
+    table: ReferenceType[IdentitySnapshot]
+    entry: TokenEntry
+
+
+class IdentityCache:
+    """A cache that authenticates callers. `authenticate` and `is_fresh` never block; `reload` reads the database."""
+
+    def __init__(
+        self,
+        reader: Database,
+        generation: GenerationFile,
+        keyring: Keyring,
+        clock: Clock = utc_now,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reader = reader
+        self._generation = generation
+        self._keyring = keyring
+        self._clock = clock
+        self._timer = timer
+        self._lock = threading.Lock()
+        self._snapshot: IdentitySnapshot | None = None
+        self._stamp: Stamp | None = None
+        self._checked_at = 0.0
+        self._failed_at: float | None = None
+        self._uses: dict[int, datetime] = {}
+        self._noted: dict[int, datetime] = {}
+
+    def is_fresh(self) -> bool:
+        """Return whether the snapshot is as new as the database; one `stat`."""
+        now = self._timer()
+        if self._failed_at is not None and now - self._failed_at < MAX_STALENESS:
+            return self._snapshot is not None
+        return now - self._checked_at < MAX_STALENESS and self._stamp == self._generation.stamp()
+
+    def reload(self) -> None:
+        """Reload the snapshot after a change; if that fails, the last good one stays.
+
+        Raises the store error only if there is no snapshot yet.
+        """
+        with self._lock:
+            if not self.is_fresh():
+                self._refresh()
+
+    @property
+    def stale_reason(self) -> str | None:
+        """The reason why the snapshot may be out of date, for a readiness check; None if it is current."""
+        return None if self._failed_at is None else "The database of users and tokens cannot be read."
+
+    def authenticate(self, bearer: str) -> Principal:
+        """Return the principal of an access token or API token; raises Unauthenticated, without the reason."""
+        if self._snapshot is None:
+            raise StateBroken("Users and tokens have not been read yet.")
+        if bearer.startswith(api_token.PREFIX):
+            return self._by_api_token(self._snapshot, bearer)
+        claims = jwt_token.verify(bearer, TokenUse.ACCESS, self._keyring.ring, self._clock())
+        principal = self._snapshot.users.get(claims.user_id)
+        if principal is None or claims.session in self._snapshot.revoked:
+            raise Unauthenticated
+        return principal.in_session(claims.session)
+
+    def admit(self, value: str) -> AdmittedToken | None:
+        """Admit a live API token; None if the value needs the full check, or the snapshot a reload."""
+        table = self._snapshot
+        if table is None or not self.is_fresh():
+            return None
+        entry = self._find_live(table, value)
+        return None if entry is None else AdmittedToken(ref(table), entry)
+
+    def is_admitted(self, known: AdmittedToken) -> bool:
+        """Return whether an admitted token is still valid: the checks of `admit` without the hash."""
+        table = self._snapshot
+        return table is not None and known.table() is table and self.is_fresh() and self._is_live(known.entry)
+
+    def principal(self, kind: str, number: int | None) -> Principal | None:
+        """Return an active user, a live API token, or the operator from the snapshot; None if there is none."""
+        if self._snapshot is None:
+            raise StateBroken("Users and tokens have not been read yet.")
+        if kind == PrincipalKind.OPERATOR:
+            return OPERATOR
+        if kind == PrincipalKind.USER:
+            return self._snapshot.users.get(number or 0)
+        entries = (entry for entry in self._snapshot.tokens.values() if entry.principal.id == number)
+        return next((entry.principal for entry in entries if not _is_expired(entry, self._clock())), None)
+
+    def take_uses(self) -> dict[int, datetime]:
+        """Return the last use of each API token, by id, if it was used since the last call."""
+        uses, self._uses = self._uses, {}
+        return uses
+
+    def _by_api_token(self, table: IdentitySnapshot, value: str) -> Principal:
+        entry = self._find_live(table, value) if api_token.is_well_formed(value) else None
+        if entry is None:
+            raise Unauthenticated
+        return entry.principal
+
+    def _find_live(self, table: IdentitySnapshot, value: str) -> TokenEntry | None:
+        entry = table.tokens.get(api_token.digest(value))
+        return entry if entry and self._is_live(entry) else None
+
+    def _is_live(self, entry: TokenEntry) -> bool:
+        """Return whether the token has not expired, and record its use."""
+        now = self._clock()
+        if _is_expired(entry, now):
+            return False
+        self._note_use(entry.principal.id, now)
+        return True
+
+    def _note_use(self, number: int, now: datetime) -> None:
+        noted = self._noted.get(number)
+        if noted is None or now - noted >= USE_INTERVAL:
+            self._noted[number] = self._uses[number] = now
+
+    def _refresh(self) -> None:
+        stamp = self._generation.stamp()  # before the database is read, so that no change falls between the two
+        begun = self._timer()
+        try:
+            self._keyring.reload()
+            self._snapshot = self._read()
+        except (StoreError, InvalidKey, OSError) as ex:
+            if self._snapshot is None:
+                raise
+            if self._failed_at is None:
+                _log.warning("directory_not_reloaded", exc_info=ex)
+            self._failed_at = self._timer()
+            return
+        self._stamp, self._checked_at, self._failed_at = stamp, begun, None
+
+    def _read(self) -> IdentitySnapshot:
+        with self._reader.reading() as connection:
+            if self._snapshot is not None and self._snapshot.number == read_generation(connection):
+                return self._snapshot
+            return read_snapshot(connection, self._clock())
+
+
+def _is_expired(entry: TokenEntry, now: datetime) -> bool:
+    return entry.expires_at is not None and entry.expires_at <= now

@@ -1,0 +1,109 @@
+"""Login, refresh and logout. All three block (SQL, hashing): call them in threads."""
+
+import secrets
+from dataclasses import dataclass, field
+
+from api import logs
+from api.auth.keyring import Keyring
+from api.auth.passwords import hash_password, is_outdated, verify_dummy, verify_password
+from api.auth.principal import Principal
+from api.auth.refresh import RefreshRotation
+from api.auth.session_tokens import Lifetimes, SessionTokens, first_link
+from api.auth.throttle import Throttle
+from api.db import audit, sessions, users
+from api.db.audit import Actor, AuditEntry, AuditEvent
+from api.db.state_store import StateStore
+from api.db.timestamps import Clock, utc_now
+from api.db.users import User
+from api.errors import ApiError, Unauthenticated
+
+_log = logs.logger("login")
+
+
+@dataclass(frozen=True, slots=True)
+class Logins:
+    """The operations on sessions; with `hide_unknown` an unknown account gives the same error as a wrong password."""
+
+    state: StateStore
+    keyring: Keyring
+    throttle: Throttle
+    lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    clock: Clock = utc_now
+    hide_unknown: bool = False
+
+    def login(self, username: str, password: str, address: str | None = None) -> SessionTokens:
+        """Open a session of an account; 401 `invalid_credentials` or 403 `user_not_exist`, in the same time.
+
+        429 `too_many_attempts` after too many failures, even for a correct password.
+        """
+        taken = self.throttle.take(username, address)
+        user = self._verify(username, password)
+        now, key = self.clock(), self.keyring.ring.signing(self.clock())
+        number, expires_at = secrets.token_hex(16), now + self.lifetimes.session
+        link = first_link(number, key, now, min(expires_at, now + self.lifetimes.idle))
+        session = sessions.Session(number, user.id, now, expires_at, now + self.lifetimes.access)
+        with self.state.database.writing() as connection:
+            if not _is_unchanged(users.find_named(connection, user.username), user, password):
+                raise Unauthenticated("The account was changed during the login. Log in again.", "invalid_credentials")
+            self.throttle.refund(connection, taken)
+            sessions.open_session(connection, session, link.row)
+            users.change_user(connection, user.id, {"last_login_at": now, **_rehash(user, password)})
+            audit.record(connection, AuditEntry(now, AuditEvent.LOGIN, _actor(user), user.username, address=address))
+        return link.sign(user, self.lifetimes.access)
+
+    def refresh(self, token: str, address: str | None = None) -> SessionTokens:
+        """Return the next tokens of a session; 401 for an invalid, expired or revoked token."""
+        return RefreshRotation(self.state, self.keyring.ring, self.lifetimes, self.clock()).refresh(token, address)
+
+    def logout(self, principal: Principal, address: str | None = None) -> None:
+        """End the caller's session: its refresh token at once, its access tokens at the next check of the directory."""
+        if not principal.session:
+            raise Unauthenticated("An API token has no session. Log out with the access token of a session.")
+        now = self.clock()
+        with self.state.changing() as connection:
+            sessions.revoke(connection, principal.session, now, "logout")
+            audit.record(
+                connection, AuditEntry(now, AuditEvent.LOGOUT, principal.actor(), principal.name, address=address)
+            )
+
+    def sweep(self) -> int:
+        """Remove expired sessions and failed attempts; return the number of sessions removed."""
+        with self.state.database.writing() as connection:
+            self.throttle.sweep(connection)
+            return sessions.sweep(connection, self.clock())
+
+    def _verify(self, username: str, password: str) -> User:
+        with self.state.database.reading() as connection:
+            user = users.find_named(connection, username)
+        if user is None or not user.active:
+            verify_dummy(password)
+            _log.warning(AuditEvent.LOGIN_FAILED.value, reason="no such account")
+            raise (
+                _invalid_credentials()
+                if self.hide_unknown
+                else ApiError(403, "user_not_exist", "The account does not exist.")
+            )
+        if not verify_password(password, user.password_hash):
+            _log.warning(AuditEvent.LOGIN_FAILED.value, reason="wrong password", username=user.username)
+            raise _invalid_credentials()
+        return user
+
+
+def _is_unchanged(found: User | None, user: User, password: str) -> bool:
+    """Return whether the account is unchanged since the verification; another login may have renewed the hash."""
+    if found is None or found.id != user.id or not found.active:
+        return False
+    return found.password_hash == user.password_hash or verify_password(password, found.password_hash)
+
+
+def _rehash(user: User, password: str) -> dict[str, str]:
+    """Return a hash with the current parameters if the stored one has others."""
+    return {"password_hash": hash_password(password)} if is_outdated(user.password_hash) else {}
+
+
+def _actor(user: User) -> Actor:
+    return Actor("user", user.id, user.username)
+
+
+def _invalid_credentials() -> Unauthenticated:
+    return Unauthenticated("Incorrect user name or password.", "invalid_credentials")

@@ -1,0 +1,82 @@
+"""Refresh-token rotation: each refresh token is valid for one successor.
+
+A token that is used again within ten seconds gives the same successor: two tabs may refresh at once, and a response may
+be lost. A later reuse means that the token was copied, so the session ends, for the thief and for the owner:
+https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from api import logs
+from api.auth.jwt_token import Claims, TokenUse, verify
+from api.auth.keyring import Ring
+from api.auth.session_tokens import Lifetimes, RefreshLink, SessionTokens, jti_hash, next_link, same_link
+from api.db.audit import Actor, AuditEntry, AuditEvent, record
+from api.db.database import Connection
+from api.db.sessions import Session, find_refresh_token, find_session, revoke, spend
+from api.db.state_store import StateStore
+from api.db.users import User, find_user
+from api.errors import Unauthenticated
+
+GRACE = timedelta(seconds=10)
+
+_log = logs.logger("refresh")
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshRotation:
+    """The refresh of a session at one moment, with its dependencies."""
+
+    state: StateStore
+    ring: Ring
+    lifetimes: Lifetimes
+    now: datetime
+
+    def refresh(self, token: str, address: str | None = None) -> SessionTokens:
+        """Return the successors of a refresh token; Unauthenticated if it is invalid, expired or revoked."""
+        claims = verify(token, TokenUse.REFRESH, self.ring, self.now)
+        with self.state.database.writing() as connection:
+            user, session = _owner(connection, claims)
+            link = self._advance(connection, claims, session) or self._reissue(connection, claims)
+        if link is None:
+            self._revoke_session(claims, user, address)
+            raise Unauthenticated
+        return link.sign(user, self.lifetimes.access)
+
+    def _advance(self, connection: Connection, claims: Claims, session: Session) -> RefreshLink | None:
+        """Return the next link if this call creates it, else None."""
+        expires_at = min(session.expires_at, self.now + self.lifetimes.idle)
+        link = next_link(claims, self.ring.signing(self.now), self.now, expires_at)
+        spent = spend(connection, jti_hash(claims.jti), link.row, self.now + self.lifetimes.access)
+        return link if spent else None
+
+    def _reissue(self, connection: Connection, claims: Claims) -> RefreshLink | None:
+        """Return the link that another call has just created; None if the token was used too long ago."""
+        used = find_refresh_token(connection, jti_hash(claims.jti))
+        if used is None or used.used_at is None or used.successor is None:
+            raise Unauthenticated
+        if self.now - used.used_at > GRACE:
+            return None
+        row = find_refresh_token(connection, used.successor)
+        key = self.ring.find(row.kid) if row else None
+        if row is None or key is None:
+            raise Unauthenticated
+        return same_link(claims, key, row)
+
+    def _revoke_session(self, claims: Claims, user: User, address: str | None) -> None:
+        _log.warning(AuditEvent.TOKEN_REUSED.value, username=user.username, session=claims.session)
+        with self.state.changing() as connection:
+            revoke(connection, claims.session, self.now, "refresh token used again")
+            actor = Actor("user", user.id, user.username)
+            record(connection, AuditEntry(self.now, AuditEvent.TOKEN_REUSED, actor, user.username, address=address))
+
+
+def _owner(connection: Connection, claims: Claims) -> tuple[User, Session]:
+    session = find_session(connection, claims.session)
+    if session is None or session.revoked_at is not None or session.user_id != claims.user_id:
+        raise Unauthenticated
+    user = find_user(connection, session.user_id)
+    if not user.active:
+        raise Unauthenticated
+    return user, session

@@ -1,0 +1,89 @@
+"""Limits on failed logins: from one address, for one account from one network, and in total.
+
+An attempt is taken before any look-up, so that a rejection reveals nothing about accounts, and refunded if the login
+succeeds. The account alone is not a key: anyone who knows its name could lock its owner out.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from ipaddress import ip_address, ip_network
+
+from api.db import attempts
+from api.db.attempts import Rate
+from api.db.database import Connection
+from api.db.state_store import StateStore
+from api.db.timestamps import Clock
+from api.errors import ApiError
+
+WINDOW = 300.0  # seconds in which the settings limit the number of failed logins
+# Prefix lengths by IP version: of one client, and of its neighbourhood. A site with IPv6 has at least a /64:
+# https://www.rfc-editor.org/rfc/rfc6177
+_HOST, _NETWORK = {4: 32, 6: 64}, {4: 24, 6: 48}
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """Failed logins allowed in five minutes: `tries` from one address and for one account, `total` from everywhere."""
+
+    state: StateStore
+    clock: Clock
+    tries: int = 10
+    total: int = 1000
+
+    def take(self, username: str, address: str | None) -> Mapping[str, Rate]:
+        """Take an attempt, to be refunded if the login succeeds; 429 `too_many_attempts` if none is left.
+
+        Without an address, as at the command line, nothing is counted.
+        """
+        if address is None:
+            return {}
+        rates, now = self._rates(username, address), self.clock().timestamp()
+        with self.state.database.reading() as connection:  # a rejection takes no lock from writers
+            wait = attempts.seconds_until_free(connection, rates, now)
+        if wait > _ROUNDING:
+            raise _too_many(wait)
+        with self.state.database.writing() as connection:
+            if not attempts.take(connection, rates, now):
+                raise _too_many(WINDOW / self.tries)
+        return rates
+
+    def refund(self, connection: Connection, rates: Mapping[str, Rate]) -> None:
+        """Refund the attempt of a successful login."""
+        attempts.refund(connection, rates)
+
+    def sweep(self, connection: Connection) -> None:
+        """Remove expired attempts."""
+        attempts.sweep(connection, self.clock().timestamp(), WINDOW)
+
+    def _rates(self, username: str, address: str) -> dict[str, Rate]:
+        each = Rate(self.tries, WINDOW)
+        account = f"account {_block(address, _NETWORK)} {username.casefold()}"
+        return {
+            _key("everything"): Rate(self.total, WINDOW),
+            _key(f"address {_block(address, _HOST)}"): each,
+            _key(account): each,
+        }
+
+
+_ROUNDING = 1e-3  # seconds
+
+
+def _block(address: str, bits: Mapping[int, int]) -> str:
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    return str(ip_network((found, bits[found.version]), strict=False))
+
+
+def _key(text: str) -> str:
+    """Return a key of fixed length that reveals nothing: people type passwords into user-name fields."""
+    return sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _too_many(wait: float) -> ApiError:
+    seconds = max(1, math.ceil(wait))
+    message = f"Too many failed logins from this address or for this account. Try again in {seconds} s."
+    return ApiError(429, "too_many_attempts", message, headers={"Retry-After": str(seconds)})

@@ -1,0 +1,4 @@
+"""The SQL database of everything but content: users, roles, tokens, sessions, agents, reviews, events, audit trail.
+
+One module per table, each with functions on a connection. Begin with `database` (transactions) and `tables`.
+"""

@@ -1,0 +1,154 @@
+"""The audit trail, append-only: actor, event, subject, address and time."""
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, func, insert, or_, select
+
+from api.db.tables import audit
+
+
+class AuditEvent(StrEnum):
+    """The events of the trail; security events have the names of the OWASP logging vocabulary.
+
+    https://cheatsheetseries.owasp.org/cheatsheets/Logging_Vocabulary_Cheat_Sheet.html
+    """
+
+    LOGIN = "authn_login_success"
+    LOGIN_FAILED = "authn_login_fail"
+    LOGOUT = "authn_logout"
+    PASSWORD_CHANGED = "authn_password_change"  # noqa: S105 - the name of an event, not a password
+    TOKEN_CREATED = "authn_token_created"  # noqa: S105 - as above
+    TOKEN_REVOKED = "authn_token_revoked"  # noqa: S105 - as above
+    TOKEN_REUSED = "authn_token_reuse"  # noqa: S105 - as above
+    USER_CREATED = "user_created"
+    USER_UPDATED = "user_updated"
+    USER_DELETED = "user_deleted"
+    PRIVILEGES_CHANGED = "privilege_permissions_changed"
+    REVIEW_REQUESTED = "review_requested"
+    DRAFT_APPROVED = "draft_approved"
+    DRAFT_REJECTED = "draft_rejected"
+    OVERRIDE_ASKED = "approval_override_asked"
+    APPROVAL_OVERRIDDEN = "approval_overridden"
+    TOKEN_ROTATED = "authn_token_rotated"  # noqa: S105 - the name of an event, not a secret
+    ROLE_CREATED = "role_created"
+    ROLE_CHANGED = "role_changed"
+    ROLE_DELETED = "role_deleted"
+    WEBHOOK_CREATED = "webhook_created"
+    WEBHOOK_CHANGED = "webhook_changed"
+    WEBHOOK_DELETED = "webhook_deleted"
+    WEBHOOK_SECRET_ROTATED = "webhook_secret_rotated"  # noqa: S105 - the name of an event, not a secret
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """The actor of an event: `kind` is user, token or operator (the command line)."""
+
+    kind: str
+    id: int | None
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """An entry of the trail; `detail` holds no secrets, `address` is the caller's network address if known.
+
+    `id` is 0 until it is stored.
+    """
+
+    at: datetime
+    event: str
+    actor: Actor
+    subject: str
+    detail: Mapping[str, object] = field(default_factory=dict)
+    namespace: str | None = None
+    project: str | None = None
+    address: str | None = None
+    id: int = 0
+
+
+class AuditFilter(NamedTuple):
+    """A filter of entries; None matches any. `since` is inclusive, `until` is exclusive.
+
+    `actor` is a name; `operator` matches everyone at the command line, by any name.
+    """
+
+    event: str | None = None
+    actor: str | None = None
+    namespace: str | None = None
+    project: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+OPERATOR_KIND = "operator"  # an actor at the command line
+_ALL = AuditFilter()
+# The largest id that a PostgreSQL INTEGER can hold: an author's address in a commit may contain any number.
+# https://www.postgresql.org/docs/current/datatype-numeric.html
+_MAX_ID = 2**31 - 1
+
+
+def record(connection: Connection, entry: AuditEntry) -> None:
+    """Add an entry, in the transaction of the change that it records."""
+    row = asdict(entry)
+    actor = row.pop("actor")
+    del row["id"]
+    connection.execute(
+        insert(audit).values(**row, actor_kind=actor["kind"], actor_id=actor["id"], actor_name=actor["name"])
+    )
+
+
+def find_token_owners(connection: Connection, tokens: Collection[int]) -> dict[int, frozenset[int]]:
+    """Return the users who saw the value of each of these API tokens when they created or rotated it, by token id.
+
+    Without the operator. Read from the trail, since it also has the tokens that were removed later.
+    """
+    tokens = [number for number in tokens if number <= _MAX_ID]
+    number = audit.c.detail["id"].as_integer()
+    shown = audit.c.event.in_([AuditEvent.TOKEN_CREATED, AuditEvent.TOKEN_ROTATED])
+    made = select(number, audit.c.actor_id).where(shown, audit.c.actor_kind == "user")
+    found: dict[int, frozenset[int]] = {}
+    for token, maker in connection.execute(made.where(number.in_(tokens))) if tokens else ():
+        found[token] = found.get(token, frozenset()) | {maker}
+    return found
+
+
+def list_entries(
+    connection: Connection, limit: int, offset: int, audit_filter: AuditFilter = _ALL
+) -> tuple[list[AuditEntry], int]:
+    """Return a window of the matching entries, newest first, and their total number."""
+    conditions = list(_conditions(audit_filter))
+    total = int(connection.execute(select(func.count()).select_from(audit).where(*conditions)).scalar_one())
+    newest = select(audit).where(*conditions).order_by(audit.c.id.desc())
+    rows = connection.execute(newest.limit(limit).offset(offset))
+    return [
+        AuditEntry(
+            row.at,
+            row.event,
+            Actor(row.actor_kind, row.actor_id, row.actor_name),
+            row.subject,
+            row.detail,
+            row.namespace,
+            row.project,
+            row.address,
+            row.id,
+        )
+        for row in rows
+    ], total
+
+
+def _conditions(audit_filter: AuditFilter) -> Iterator[ColumnElement[bool]]:
+    columns = {"event": "event", "namespace": "namespace", "project": "project"}
+    for name, column in columns.items():
+        if getattr(audit_filter, name) is not None:
+            yield audit.c[column] == getattr(audit_filter, name)
+    if audit_filter.actor is not None:
+        by_name = audit.c.actor_name == audit_filter.actor
+        yield or_(by_name, audit.c.actor_kind == OPERATOR_KIND) if audit_filter.actor == OPERATOR_KIND else by_name
+    if audit_filter.since:
+        yield audit.c.at >= audit_filter.since
+    if audit_filter.until:
+        yield audit.c.at < audit_filter.until

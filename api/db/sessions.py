@@ -1,0 +1,105 @@
+"""The tables of sessions and of their chains of refresh tokens.
+
+A session starts with a login and ends with a logout, its expiry, or the second use of a refresh token. Its id is the
+`sid` of all its tokens. Of a refresh token only the hash of its `jti` is stored.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, insert, select, update
+
+from api.db.tables import refresh_tokens, sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A login; it cannot be refreshed after `expires_at`, and its access tokens are invalid after `access_until`."""
+
+    id: str
+    user_id: int
+    created_at: datetime
+    expires_at: datetime
+    access_until: datetime
+    revoked_at: datetime | None = None
+    revoked_because: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshToken:
+    """A refresh token: the data to mint it again, and its use."""
+
+    jti_hash: str
+    session_id: str
+    kid: str
+    issued_at: datetime
+    expires_at: datetime
+    parent: str | None = None
+    used_at: datetime | None = None
+    successor: str | None = None
+
+
+def open_session(connection: Connection, session: Session, first: RefreshToken) -> None:
+    """Store a new session with its first refresh token."""
+    connection.execute(insert(sessions).values(asdict(session)))
+    connection.execute(insert(refresh_tokens).values(asdict(first)))
+
+
+def find_session(connection: Connection, number: str) -> Session | None:
+    """Return the session with an id; None if unknown."""
+    row = connection.execute(select(sessions).where(sessions.c.id == number)).mappings().one_or_none()
+    return None if row is None else Session(**row)
+
+
+def find_refresh_token(connection: Connection, jti_hash: str) -> RefreshToken | None:
+    """Return the refresh token with a hash; None if unknown."""
+    query = select(refresh_tokens).where(refresh_tokens.c.jti_hash == jti_hash)
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else RefreshToken(**row)
+
+
+def spend(connection: Connection, jti_hash: str, successor: RefreshToken, access_until: datetime) -> bool:
+    """Replace an unused refresh token of an active session by its successor.
+
+    Of all callers with the same token exactly one gets True; the others change nothing.
+    """
+    now = successor.issued_at
+    alive = (sessions.c.id == successor.session_id, sessions.c.revoked_at.is_(None), sessions.c.expires_at > now)
+    if connection.execute(select(sessions.c.id).where(*alive).with_for_update()).one_or_none() is None:
+        return False
+    unused = update(refresh_tokens).where(
+        refresh_tokens.c.jti_hash == jti_hash,
+        refresh_tokens.c.session_id == successor.session_id,
+        refresh_tokens.c.used_at.is_(None),
+        refresh_tokens.c.expires_at > now,
+    )
+    if connection.execute(unused.values(used_at=now, successor=successor.jti_hash)).rowcount == 0:
+        return False
+    connection.execute(insert(refresh_tokens).values(asdict(successor)))
+    connection.execute(update(sessions).where(sessions.c.id == successor.session_id).values(access_until=access_until))
+    return True
+
+
+def revoke(connection: Connection, number: str, now: datetime, because: str) -> bool:
+    """Revoke a session; False if it was revoked before or does not exist."""
+    statement = update(sessions).where(sessions.c.id == number, sessions.c.revoked_at.is_(None))
+    return connection.execute(statement.values(revoked_at=now, revoked_because=because)).rowcount == 1
+
+
+def revoke_all(connection: Connection, user_id: int, now: datetime, because: str) -> int:
+    """Revoke all sessions of a user; return the number of sessions that were active."""
+    statement = update(sessions).where(sessions.c.user_id == user_id, sessions.c.revoked_at.is_(None))
+    return connection.execute(statement.values(revoked_at=now, revoked_because=because)).rowcount
+
+
+def revoked_sessions(connection: Connection, now: datetime) -> frozenset[str]:
+    """Return the revoked sessions with access tokens that may not have expired."""
+    query = select(sessions.c.id).where(sessions.c.revoked_at.is_not(None), sessions.c.access_until > now)
+    return frozenset(connection.execute(query).scalars())
+
+
+def sweep(connection: Connection, now: datetime) -> int:
+    """Remove expired refresh tokens, and sessions without a valid token; return the number of sessions removed."""
+    connection.execute(delete(refresh_tokens).where(refresh_tokens.c.expires_at <= now))
+    over = delete(sessions).where(sessions.c.expires_at <= now, sessions.c.access_until <= now)
+    return connection.execute(over).rowcount

@@ -1,0 +1,44 @@
+"""The state of a service: its database, and the notification of all workers when identities change."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from api import logs
+from api.db.database import Connection, Database, default_url
+from api.db.generation import GenerationFile, advance_generation
+from api.db.schema import migrate
+
+_log = logs.logger("state")
+
+
+@dataclass(frozen=True, slots=True)
+class StateStore:
+    """The database, and the file that notifies the workers of a machine of changed identities."""
+
+    database: Database
+    generation: GenerationFile
+
+    @contextmanager
+    def changing(self) -> Iterator[Connection]:
+        """Open a write transaction that changes identities or permissions; after it no worker uses the earlier ones."""
+        with self.database.writing() as connection:
+            advance_generation(connection)
+            yield connection
+        try:
+            self.generation.bump()
+        except OSError as ex:  # the change is committed; workers read it from the database within a second
+            _log.warning("generation_not_bumped", exc_info=ex)
+
+    def close(self) -> None:
+        """Close the connections of this process."""
+        self.database.close()
+
+
+def open_state_store(data: Path, url: str = "") -> StateStore:
+    """Open the state in a data directory, and migrate its tables; `url` names another database than SQLite there."""
+    data.mkdir(parents=True, exist_ok=True)
+    database = Database(url or default_url(data))
+    migrate(database, data / "migrate.lock")
+    return StateStore(database, GenerationFile(data / "generation"))

@@ -1,0 +1,128 @@
+"""The tables of users and of their roles."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from api.db.tables import user_roles, users
+from gitstore.errors import AlreadyExists, NotFound
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user account; `id` is 0 until it is stored, and is never used again."""
+
+    username: str
+    firstname: str
+    lastname: str
+    roles: tuple[str, ...]
+    created_at: datetime
+    password_hash: str = field(repr=False)
+    active: bool = True
+    last_login_at: datetime | None = None
+    id: int = 0
+
+
+def add_user(connection: Connection, user: User) -> int:
+    """Store a new user and return its id; AlreadyExists if the name is taken, ignoring case."""
+    row = {
+        "username": user.username,
+        "username_key": username_key(user.username),
+        "firstname": user.firstname,
+        "lastname": user.lastname,
+        "password_hash": user.password_hash,
+        "active": user.active,
+        "created_at": user.created_at,
+    }
+    try:
+        number = int(connection.execute(insert(users).values(row).returning(users.c.id)).scalar_one())
+    except IntegrityError as ex:
+        raise AlreadyExists(f"User '{user.username}' already exists. Choose another name.") from ex
+    set_roles(connection, number, user.roles)
+    return number
+
+
+def find_user(connection: Connection, number: int) -> User:
+    """Return the user with an id; NotFound if it does not exist."""
+    row = connection.execute(select(users).where(users.c.id == number)).one_or_none()
+    if row is None:
+        raise NotFound(f"User {number} does not exist.")
+    return _with_roles(connection, [row])[0]
+
+
+def find_named(connection: Connection, username: str) -> User | None:
+    """Return the user with a name, ignoring case; None if unknown."""
+    row = connection.execute(select(users).where(users.c.username_key == username_key(username))).one_or_none()
+    return None if row is None else _with_roles(connection, [row])[0]
+
+
+def list_users(connection: Connection, limit: int, offset: int) -> tuple[list[User], int]:
+    """Return a window of the users, oldest first, and their total number."""
+    total = int(connection.execute(select(func.count()).select_from(users)).scalar_one())
+    rows = connection.execute(select(users).order_by(users.c.id).limit(limit).offset(offset)).all()
+    return _with_roles(connection, rows), total
+
+
+def active_users(connection: Connection) -> list[User]:
+    """Return all users who may log in."""
+    return _with_roles(connection, connection.execute(select(users).where(users.c.active)).all())
+
+
+def find_active_users(connection: Connection, numbers: Collection[int]) -> list[User]:
+    """Return the users with these ids who may log in."""
+    query = select(users).where(users.c.active, users.c.id.in_(numbers))
+    return _with_roles(connection, connection.execute(query).all()) if numbers else []
+
+
+def change_user(connection: Connection, number: int, values: Mapping[str, Any]) -> None:
+    """Set columns of a user: `firstname`, `lastname`, `password_hash`, `active`, `last_login_at`."""
+    if values:
+        connection.execute(update(users).where(users.c.id == number).values(**values))
+
+
+def set_roles(connection: Connection, number: int, names: Iterable[str]) -> None:
+    """Give a user exactly these roles."""
+    connection.execute(delete(user_roles).where(user_roles.c.user_id == number))
+    rows = [{"user_id": number, "role": name} for name in sorted(set(names))]
+    if rows:
+        connection.execute(insert(user_roles), rows)
+
+
+def remove_user(connection: Connection, number: int) -> None:
+    """Remove a user with their roles and sessions; NotFound if it does not exist."""
+    if connection.execute(delete(users).where(users.c.id == number)).rowcount == 0:
+        raise NotFound(f"User {number} does not exist.")
+
+
+def username_key(username: str) -> str:
+    """Return the key of a name, the same for names that differ only in case."""
+    return username.lower()
+
+
+def _with_roles(connection: Connection, rows: Iterable[Row[Any]]) -> list[User]:
+    found = list(rows)
+    query = select(user_roles).order_by(user_roles.c.role)
+    if len(found) == 1:
+        query = query.where(user_roles.c.user_id == found[0].id)
+    roles: dict[int, list[str]] = {}
+    for user_id, role in connection.execute(query):
+        roles.setdefault(user_id, []).append(role)
+    return [_user(row, tuple(roles.get(row.id, ()))) for row in found]
+
+
+def _user(row: Row[Any], roles: tuple[str, ...]) -> User:
+    return User(
+        row.username,
+        row.firstname,
+        row.lastname,
+        roles,
+        row.created_at,
+        row.password_hash,
+        row.active,
+        row.last_login_at,
+        row.id,
+    )

@@ -1,0 +1,125 @@
+"""The event scheduler of one worker: detects publishes and silent agents, and removes old events."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+
+from api import logs
+from api.db.deliveries import has_delivery_before, remove_deliveries_before
+from api.db.events import has_event_before, remove_events_before
+from api.db.fleet import Fleet
+from api.events.publish_event_relay import PublishEventRelay
+from api.runtime.background import run_in_thread
+from api.runtime.background_task import BackgroundTask
+from api.runtime.release_loader import ReleaseLoader
+from gitstore.errors import StoreError
+from gitstore.history.live import LiveNamespace
+
+POLL_INTERVAL = 5.0  # seconds between two checks of all namespaces
+_CLEAN_INTERVAL = 3600.0
+
+_log = logs.logger("event_scheduler")
+
+
+class EventScheduler:
+    """A background service that records events; failures are retried in the next round."""
+
+    def __init__(
+        self, event_relay: PublishEventRelay, served: ReleaseLoader, fleet: Fleet, inactive_after: int, lifetime: int
+    ) -> None:
+        self._event_relay = event_relay
+        self._releases = served
+        self._fleet = fleet
+        self._inactive_after = timedelta(seconds=inactive_after)
+        self._lifetime = timedelta(seconds=lifetime)
+        self._relayed: dict[str, object] = {}
+        self._moved: set[str] = set()
+        self._wake = asyncio.Event()
+        self._relay_started = False
+        self._started_at = time.monotonic()
+        self._cleaned_at = 0.0
+        self._background_task = BackgroundTask(self._run)
+        served.listen(self._note)
+
+    async def start(self) -> None:
+        """Start the task."""
+        self._started_at = time.monotonic()
+        self._background_task.begin()
+
+    async def stop(self) -> None:
+        """Stop the task."""
+        await self._background_task.end()
+
+    def _note(self, namespace: str, _before: LiveNamespace | None, _after: LiveNamespace) -> None:
+        self._moved.add(namespace)
+        self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._try(self._check_all)
+            until = time.monotonic() + POLL_INTERVAL
+            while (left := until - time.monotonic()) > 0:
+                await self._wait(left)
+                await self._try(self._check_moved)
+
+    async def _wait(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        self._wake.clear()
+
+    async def _try(self, work: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await work()
+        except (StoreError, OSError) as ex:
+            _log.warning("events_not_recorded", error=str(ex))
+        except Exception:  # noqa: BLE001 - otherwise the task ends, and no event is recorded any more
+            _log.exception("events_not_recorded")
+
+    async def _check_all(self) -> None:
+        names = await run_in_thread(self._event_relay.store.namespaces.names)
+        if not self._relay_started:
+            await self._start_relay(names)
+        await run_in_thread(self._event_relay.forget_deleted, names)
+        self._relayed = {name: relayed for name, relayed in self._relayed.items() if name in names}
+        self._moved.update(names)
+        await self._check_moved()
+        if time.monotonic() - self._started_at >= self._inactive_after.total_seconds():
+            await run_in_thread(self._fleet.record_inactive_agents, self._inactive_after)
+        await run_in_thread(self._clean)
+
+    async def _start_relay(self, names: Sequence[str]) -> None:
+        found = [(name, await self._find(name)) for name in names]
+        manifests = {name: live.manifest for name, live in found if live is not None}
+        await run_in_thread(self._event_relay.begin, manifests)
+        self._relay_started = True
+
+    async def _check_moved(self) -> None:
+        while self._moved and self._relay_started:
+            name = self._moved.pop()
+            live = await self._find(name)
+            if live is not None and self._relayed.get(name) != live.manifest.commit:
+                await run_in_thread(self._event_relay.relay, name)
+                self._relayed[name] = live.manifest.commit
+
+    async def _find(self, name: str) -> LiveNamespace | None:
+        try:
+            return await self._releases.namespace(name)
+        except (StoreError, OSError):  # requests get the error, and /health/ready reports it
+            return None
+
+    def _clean(self) -> None:
+        now = time.monotonic()
+        if self._cleaned_at and now - self._cleaned_at < _CLEAN_INTERVAL:
+            return
+        self._cleaned_at = now
+        before, database = self._fleet.clock() - self._lifetime, self._fleet.database
+        with database.reading() as connection:
+            old = has_event_before(connection, before) or has_delivery_before(connection, before)
+        if old:
+            with database.writing() as connection:
+                removed = remove_events_before(connection, before) + remove_deliveries_before(connection, before)
+            _log.info("old_events_removed", rows=removed)

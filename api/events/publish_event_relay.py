@@ -1,0 +1,153 @@
+"""The relay from publishes to events: compares the history of release with the cursor of each project.
+
+Events come from Git and not from requests: a publish by plain git gets one like any other, and if a process is killed
+right after the ref moved, the next relay records the event. All calls block; several workers may run them at once.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from api.db import event_cursors, events, webhooks
+from api.db.database import Connection, Database
+from api.db.event_cursors import EventCursor
+from api.db.events import Event, EventType
+from api.db.timestamps import Clock
+from api.http.response import json_views
+from gitstore.compiled.manifest import Manifest, ProjectEntry
+from gitstore.compiled.versions import Version
+from gitstore.history.history import PublishRecord
+from gitstore.store.store import Store
+
+BATCH_SIZE = 100  # publishes per transaction
+_NO_PUBLISH = EventCursor(0, "")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishEventRelay:
+    """The relay of all namespaces; `reader` is the same database with a shorter lock timeout."""
+
+    store: Store
+    database: Database
+    reader: Database
+    clock: Clock
+
+    def begin(self, manifests: Mapping[str, Manifest]) -> None:
+        """Set the cursors to the newest publishes at the very first start; later do nothing."""
+        with self.reader.reading() as connection:
+            if event_cursors.relay_started_at(connection) is not None:
+                return
+        with self.database.writing() as connection:
+            events.lock_order(connection)
+            if event_cursors.relay_started_at(connection) is not None:
+                return
+            event_cursors.begin(connection, self.clock())
+            for namespace, manifest in manifests.items():
+                self._mark_relayed(connection, namespace, manifest.projects)
+
+    def relay(self, namespace: str) -> None:
+        """Record an event for each publish without one.
+
+        The cursors are read before the history, so the history is never behind them, unless it was restored.
+        """
+        with self.reader.reading() as connection:
+            begun = event_cursors.relay_started_at(connection)
+            known = event_cursors.list_cursors(connection, namespace)
+        if begun is None:
+            return
+        manifest = self.store.releases.manifest(namespace)
+        if "" not in known:
+            known = self._create_cursors(namespace, manifest, begun)
+        for project, entry in manifest.projects.items():
+            relayed = known.get(project, _NO_PUBLISH)
+            if entry.newest and relayed.commit != entry.newest_commit:
+                self._catch_up(namespace, project, relayed, entry)
+
+    def forget_deleted(self, present: Iterable[str]) -> None:
+        """Remove the records of deleted namespaces: the next one of such a name may belong to other users."""
+        with self.reader.reading() as connection:
+            relayed = event_cursors.list_cursor_namespaces(connection)
+        for namespace in relayed - set(present):
+            if self.store.namespaces.was_deleted(namespace):
+                self.forget(namespace)
+
+    def forget(self, namespace: str) -> None:
+        """Remove the cursors, events and webhooks of a namespace."""
+        with self.database.writing() as connection:
+            event_cursors.remove_cursors(connection, namespace)
+            events.remove_events_of(connection, namespace)
+            webhooks.remove_webhooks_of(connection, namespace)
+
+    def _create_cursors(self, namespace: str, manifest: Manifest, begun: datetime) -> dict[str, EventCursor]:
+        """Create the cursors of a namespace that is seen for the first time.
+
+        Its publishes since the start of the relay get events. Older ones came with it, for example from a backup.
+        """
+        older = {
+            name: entry
+            for name, entry in manifest.projects.items()
+            if entry.newest and not self._began_after(namespace, name, begun)
+        }
+        with self.database.writing() as connection:
+            events.lock_order(connection)
+            known = event_cursors.list_cursors(connection, namespace)
+            if "" not in known:
+                self._mark_relayed(connection, namespace, older)
+            return event_cursors.list_cursors(connection, namespace)
+
+    def _began_after(self, namespace: str, project: str, begun: datetime) -> bool:
+        first = self.store.publishes.after(namespace, project, 0, 1)
+        return bool(first) and datetime.fromtimestamp(first[0][0].time, UTC) >= begun.replace(microsecond=0)
+
+    def _mark_relayed(self, connection: Connection, namespace: str, projects: Mapping[str, ProjectEntry]) -> None:
+        now = self.clock()
+        event_cursors.add_cursor(connection, namespace, "", _NO_PUBLISH, now)
+        for name, entry in projects.items():
+            cursor = EventCursor(entry.newest, entry.newest_commit)
+            event_cursors.add_cursor(connection, namespace, name, cursor, now)
+
+    def _catch_up(self, namespace: str, project: str, relayed: EventCursor, entry: ProjectEntry) -> None:
+        if not self._is_in_history(namespace, project, relayed, entry):  # a repository was restored to an earlier state
+            self._record(namespace, project, relayed, EventCursor(entry.newest, entry.newest_commit), [])
+            return
+        while relayed.number < entry.newest:
+            found = self.store.publishes.after(namespace, project, relayed.number, BATCH_SIZE)
+            after = EventCursor(found[-1][0].number, found[-1][0].version) if found else relayed
+            if not found or not self._record(namespace, project, relayed, after, found):
+                return
+            relayed = after
+
+    def _is_in_history(self, namespace: str, project: str, relayed: EventCursor, entry: ProjectEntry) -> bool:
+        if relayed.number == 0:
+            return True
+        if relayed.number > entry.newest:
+            return False
+        return self.store.publishes.after(namespace, project, relayed.number - 1, 1)[0][0].version == relayed.commit
+
+    def _record(
+        self,
+        namespace: str,
+        project: str,
+        relayed: EventCursor,
+        after: EventCursor,
+        found: list[tuple[PublishRecord, Version]],
+    ) -> bool:
+        """Move the cursor and record the events between, in one transaction; False if another worker was first."""
+        now = self.clock()
+        with self.database.writing() as connection:
+            events.lock_order(connection)
+            if event_cursors.list_cursors(connection, namespace).get(project, _NO_PUBLISH) != relayed:
+                return False
+            if relayed == _NO_PUBLISH:
+                event_cursors.add_cursor(connection, namespace, project, after, now)
+            else:
+                event_cursors.move_cursor(connection, namespace, project, relayed, after, now)
+            for publish, version in found:
+                if not events.has_publish(connection, namespace, project, publish.version):
+                    events.record_event(connection, _event(now, namespace, project, publish, version))
+        return True
+
+
+def _event(now: datetime, namespace: str, project: str, publish: PublishRecord, version: Version) -> Event:
+    kind = EventType.ROLLED_BACK if publish.rolled_back_to else EventType.PUBLISHED
+    return Event(now, namespace, project, kind, json_views.publish_event(publish, version), publish.version)

@@ -1,0 +1,186 @@
+"""The event streams of one worker: one poll of the table per second for all of them, and only while there are any.
+
+The poll keeps the newest events in memory. A client that reconnects and is further behind reads its backlog from the
+database, a window at a time.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from api import logs
+from api.db.database import Database, Notifier
+from api.db.events import Event, list_events, newest_id
+from api.errors import Unauthenticated
+from api.events.event_visibility import can_see_event
+from api.interfaces import Authenticator, Principal
+from api.runtime.background import run_in_thread
+from gitstore.errors import StoreError
+
+KEEPALIVE = 15.0  # seconds without an event before a client gets a comment
+CHECK_INTERVAL = 2.0  # seconds within which the stream of an invalid token ends
+WINDOW = 100  # events of a backlog per query
+_POLL_INTERVAL = 1.0  # seconds
+_RECENT = 1000
+
+_log = logs.logger("streams")
+
+
+class StreamStart(NamedTuple):
+    """The start of a stream: a client that reconnects with this id misses no event."""
+
+    id: int
+
+
+class KeepAlive(NamedTuple):
+    """A sign of life without an event, so that proxies do not close the idle connection."""
+
+
+StreamItem = Event | StreamStart | KeepAlive
+
+
+class Streams:
+    """A background service that sends events to the streams of one worker."""
+
+    def __init__(self, reader: Database, notifier: Notifier, directory: Authenticator) -> None:
+        """Create the service for a database; `notifier` is called after this worker recorded events."""
+        self._reader = reader
+        self._notifier = notifier
+        self._directory = directory
+        self._followers: set[asyncio.Event] = set()
+        self._recent: deque[Event] = deque()
+        self._oldest_id = self._newest_id = 0
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._ending = False
+
+    async def start(self) -> None:
+        """Listen to this worker's own writes; polling begins with the first stream."""
+        loop = asyncio.get_running_loop()
+        self._notifier.listen(lambda: loop.call_soon_threadsafe(self._wake.set))
+
+    async def stop(self) -> None:
+        """End all streams and the poll."""
+        self.release()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    def release(self) -> None:
+        """End all streams, and start no more, since the worker is stopping. Clients reconnect to another worker."""
+        self._ending = True
+        self._wake_followers()
+
+    @property
+    def count(self) -> int:
+        """The number of open streams."""
+        return len(self._followers)
+
+    async def newest(self) -> int:
+        """Return the id of the newest event; raises if the database cannot be read."""
+        return await run_in_thread(self._newest)
+
+    async def follow(self, namespace: str, bearer: str, after: int, newest: int) -> AsyncIterator[StreamItem]:
+        """Yield each event of a namespace after an id that the token may see, until the token is invalid.
+
+        `newest` is a recent result of the method `newest`.
+        """
+        wakeup = asyncio.Event()
+        self._followers.add(wakeup)
+        self._start_polling(newest)
+        clock = asyncio.get_running_loop().time
+        try:
+            yield StreamStart(after)
+            sent_at = clock()
+            while not self._ending and (principal := await self._principal(bearer)):
+                wakeup.clear()
+                found, after = await self._after(namespace, after)
+                for event in found:
+                    if can_see_event(principal, event.namespace, event.project, event.type):
+                        yield event
+                        sent_at = clock()
+                if clock() - sent_at >= KEEPALIVE:
+                    yield KeepAlive()
+                    sent_at = clock()
+                if len(found) < WINDOW:
+                    await _wait(wakeup, CHECK_INTERVAL)
+        finally:
+            self._followers.discard(wakeup)
+
+    async def _principal(self, bearer: str) -> Principal | None:
+        """Return the principal of a stream, if the token is still valid."""
+        try:
+            if not self._directory.is_fresh():
+                await run_in_thread(self._directory.reload)
+            return self._directory.authenticate(bearer)
+        except (Unauthenticated, StoreError, OSError):
+            return None
+
+    async def _after(self, namespace: str, after: int) -> tuple[list[Event], int]:
+        """Return the next events, at most WINDOW, and the id up to which there are no others."""
+        newest_seen = self._newest_id
+        if self._task is not None and after >= self._oldest_id:
+            found = [
+                event for event in self._recent if after < event.id <= newest_seen and event.namespace == namespace
+            ]
+            found = found[:WINDOW]
+        else:
+            try:
+                found = await run_in_thread(self._read, after, WINDOW, namespace)
+            except (StoreError, OSError) as ex:
+                _log.warning("events_not_read", error=str(ex))
+                return [], after
+        if len(found) == WINDOW:
+            return found, found[-1].id
+        return found, max(after, newest_seen, *(event.id for event in found))
+
+    def _start_polling(self, newest: int) -> None:
+        """Poll from now on; streams read earlier events from the database."""
+        if self._task is None or self._task.done():
+            self._recent.clear()
+            self._oldest_id = self._newest_id = newest
+            self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while self._followers and not self._ending:
+            self._wake.clear()
+            more = await self._poll()
+            if not more:
+                await _wait(self._wake, _POLL_INTERVAL)
+        self._task = None
+
+    async def _poll(self) -> bool:
+        """Read the new events; True if there may be more."""
+        try:
+            found = await run_in_thread(self._read, self._newest_id, _RECENT)
+        except (StoreError, OSError) as ex:
+            _log.warning("events_not_read", error=str(ex))
+            return False
+        self._recent.extend(found)
+        while len(self._recent) > _RECENT:
+            self._oldest_id = self._recent.popleft().id
+        if found:
+            self._newest_id = found[-1].id
+            self._wake_followers()
+        return len(found) == _RECENT
+
+    def _wake_followers(self) -> None:
+        for follower in self._followers:
+            follower.set()
+
+    def _newest(self) -> int:
+        with self._reader.reading() as connection:
+            return newest_id(connection)
+
+    def _read(self, after: int, limit: int, namespace: str | None = None) -> list[Event]:
+        with self._reader.reading() as connection:
+            return list_events(connection, after, limit, namespace)
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return

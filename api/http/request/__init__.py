@@ -1,0 +1,4 @@
+"""Request parsing: bodies, uploads, query parameters and proxy headers, all strict.
+
+Begin with `json_body` and `parameters`.
+"""

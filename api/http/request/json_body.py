@@ -1,0 +1,71 @@
+"""Request bodies: limited in bytes, decoded strictly and validated by a schema."""
+
+from typing import Any
+
+import orjson
+from falcon.asgi import Request
+
+import schemas
+from api.errors import ApiError, bad_request, invalid
+from api.runtime.background import run_in_thread
+
+# bytes; larger bodies are validated in a thread, since collecting the errors of an invalid one blocks the event loop
+LARGE = 64 * 1024
+
+
+async def read_json(req: Request, schema: str, limit: int | None = None) -> dict[str, Any]:
+    """Read a JSON body and validate it by its schema; `limit` in bytes, by default that of the settings.
+
+    Errors: 415 for another content type, 413 over the limit, 408 if the body is too slow,
+    400 `malformed_json` with line and column, 422 `invalid_body` with problems.
+    """
+    _check_media_type(req)
+    data = await read_bytes(req, req.context.json_limit if limit is None else limit)
+    value: dict[str, Any] = decode_json(data)
+    problems = schemas.check(schema, value) if len(data) < LARGE else await run_in_thread(schemas.check, schema, value)
+    if problems:
+        raise invalid("The body does not match its schema; see the problems.", problems)
+    return value
+
+
+def decode_json(data: bytes) -> Any:
+    """Decode strict JSON; else 400 with line and column (from 1, in characters)."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as ex:
+        if not data.strip():
+            raise bad_request("The body is empty; send JSON.", "malformed_json") from ex
+        place = f"line {ex.lineno}, column {ex.colno}"
+        raise bad_request(f"The body is not valid JSON: {_reason(ex)} ({place}).", "malformed_json") from ex
+
+
+async def read_bytes(req: Request, limit: int) -> bytes:
+    """Read the whole body, with or without a Content-Length; 413 over `limit` bytes, 408 if it is too slow."""
+    if (req.content_length or 0) > limit:
+        raise _too_large(limit)
+    parts: list[bytes] = []
+    count = 0
+    async for part in req.stream:
+        count += len(part)
+        if count > limit:
+            raise _too_large(limit)
+        parts.append(part)
+    if req.content_length is not None and count < req.content_length:
+        raise bad_request("The body is shorter than its Content-Length.", "truncated_body")
+    return b"".join(parts)
+
+
+def _check_media_type(req: Request) -> None:
+    media_type = (req.content_type or "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        message = "Send the body as JSON, with the header Content-Type: application/json."
+        raise ApiError(415, "unsupported_media_type", message)
+
+
+def _too_large(limit: int) -> ApiError:
+    message = f"The body is larger than the limit of {limit:,} bytes."
+    return ApiError(413, "body_too_large", message)
+
+
+def _reason(ex: orjson.JSONDecodeError) -> str:
+    return ex.msg.split(": line ", maxsplit=1)[0]

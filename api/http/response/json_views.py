@@ -1,0 +1,224 @@
+"""The JSON views of the content store's records, a function each."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from content.changes.diff import Counts
+from content.matching.match import Candidate, Chain, Hop, Match, MatchResult
+from content.matching.request import Request
+from content.records.record import Page
+from content.records.vocabulary import Kind
+from gitstore.compiled.changes import ChangesByKind
+from gitstore.compiled.versions import Version
+from gitstore.drafts.listing import DraftRecord
+from gitstore.drafts.review_view import ReviewView
+from gitstore.history.file_changes import FileChange
+from gitstore.history.history import PublishRecord
+from gitstore.history.live import LiveProject
+from gitstore.history.rule_history import RuleEvent
+from gitstore.namespaces.namespaces import Namespace
+from gitstore.publish.advance import PublishResult
+from gitstore.store.drafts import DraftReport
+
+_MAX_EVENT_MESSAGE = 1000
+
+
+def dump_timestamp(seconds: float) -> str:
+    """Format seconds since 1970 as RFC 3339 in UTC, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def counts(found: Mapping[Kind, Counts]) -> dict[str, Any]:
+    """Return the counts of added, changed and removed redirects and pages."""
+    return {kind.value: found.get(kind, Counts(0, 0, 0)).wire() for kind in Kind}
+
+
+def namespace(found: Namespace, projects: int) -> dict[str, Any]:
+    """Return the JSON of a namespace."""
+    return {
+        "name": found.name,
+        "description": found.description,
+        "projects": projects,
+        "createdAt": dump_timestamp(found.created_at),
+    }
+
+
+def project(found: LiveProject, drafts: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON of a project and its published version."""
+    settings = found.release.settings
+    return {
+        "namespace": found.namespace,
+        "name": found.name,
+        "title": settings.title,
+        "description": settings.description,
+        "review": settings.review,
+        "lint": settings.lint,
+        "version": found.version,
+        "publishNumber": found.number,
+        "publishedAt": dump_timestamp(found.entry.time),
+        "redirects": found.release.listings[Kind.REDIRECTS].total,
+        "pages": found.release.listings[Kind.PAGES].total,
+        "draft": "main" in drafts,
+    }
+
+
+def item(found: DraftRecord) -> dict[str, Any]:
+    """Return the JSON of a record of a draft."""
+    record = found.placed.record
+    body = {"contentFile": record.content_file} if isinstance(record, Page) and record.content_file else {}
+    return {
+        **record.wire(),
+        **body,
+        "id": record.id,
+        "change": found.change,
+        "file": found.placed.file,
+        "line": found.placed.line,
+        "note": record.note,
+        "tags": list(record.tags),
+        "etag": found.etag,
+    }
+
+
+def draft(name: str, report: DraftReport) -> dict[str, Any]:
+    """Return the JSON of a draft's state, without its review, which is not in the content store."""
+    return {
+        "name": name,
+        "base": report.state.base,
+        "head": report.state.head,
+        "changes": counts(report.counts),
+        "files": files(report.files),
+        "problems": [problem.wire() for problem in report.problems],
+        "conflicts": list(report.conflicts),
+    }
+
+
+def review_view(found: ReviewView) -> dict[str, Any]:
+    """Return the JSON of a draft's review view, without `limit` and `offset`."""
+    impact = found.impact
+    return {
+        "base": found.state.base,
+        "head": found.state.head,
+        "counts": counts(found.counts),
+        "files": files(found.files),
+        "items": [change.wire() for change in found.changes],
+        "total": sum(sum(numbers) for numbers in found.counts.values()),
+        "impact": {
+            "appears": _capped([effect.wire() for effect in impact.added_effects], found.totals["appears"]),
+            "goes": _capped([effect.wire() for effect in impact.removed_effects], found.totals["goes"]),
+            "answers": _capped([answer.wire() for answer in impact.changed_responses], found.totals["answers"]),
+        },
+    }
+
+
+def _capped(items: list[dict[str, object]], total: int) -> dict[str, object]:
+    return {"items": items, "total": total}
+
+
+def published(found: PublishResult) -> dict[str, Any]:
+    """Return the JSON of a publish's result."""
+    return {"version": found.version, "publishNumber": found.number, "changes": counts(found.counts)}
+
+
+def publish_record(found: PublishRecord) -> dict[str, Any]:
+    """Return one publish of a history, for people: with the reason of an override, and its changes counted."""
+    return {**_publish(found), "overrideReason": found.override or None}
+
+
+def publish_event(found: PublishRecord, version: Version) -> dict[str, Any]:
+    """Return one publish for events and webhooks: without the reason of an override, which is for reviewers.
+
+    The message is cut at 1,000 characters; `changes` is null where the publish was not counted yet.
+    """
+    return {
+        **_publish(found),
+        "message": found.message[:_MAX_EVENT_MESSAGE],
+        "changes": counts(found.counts) if version.counts is not None else None,
+        "removed": version.tree is None,
+        **({"rolledBackTo": found.rolled_back_to} if found.rolled_back_to else {}),
+    }
+
+
+def _publish(found: PublishRecord) -> dict[str, Any]:
+    return {
+        "version": found.version,
+        "publishNumber": found.number,
+        "publishedAt": dump_timestamp(found.time),
+        "author": found.author,
+        "publishedBy": found.published_by,
+        "approvedBy": found.approved_by or None,
+        "message": found.message,
+        "served": found.served,
+        "changes": counts(found.counts),
+        "fileCounts": found.files.wire() if found.files else None,
+    }
+
+
+def lived(found: RuleEvent) -> dict[str, Any]:
+    """Return the JSON of one publish of a rule's history, with the change of the rule."""
+    return {**publish_record(found.publish), "change": found.change["change"], "fields": found.change["fields"]}
+
+
+def changes(found: ChangesByKind) -> list[dict[str, Any]]:
+    """Return the JSON of the changed records, field by field."""
+    return [change.wire() for kind in Kind for change in found.get(kind, ())]
+
+
+def files(found: Sequence[FileChange]) -> list[dict[str, Any]]:
+    """Return the JSON of the changed files other than rules."""
+    return [each.wire() for each in found]
+
+
+def rule(match: Match | None) -> dict[str, Any] | None:
+    """Return the JSON of the matched redirect, with its file and line; None if no redirect matched."""
+    if match is None or match.redirect is None:
+        return None
+    found = match.redirect
+    return {"type": found.record.type, "source": found.record.source, "file": found.file, "line": found.line}
+
+
+def page(match: Match | None) -> dict[str, Any] | None:
+    """Return the JSON of the matched page, with its file and line; None if no page matched."""
+    if match is None or match.page is None:
+        return None
+    found = match.page
+    return {"type": found.record.type, "path": found.record.path, "file": found.file, "line": found.line}
+
+
+def answer(url: str, found: MatchResult, followed: Chain) -> dict[str, Any]:
+    """Return the JSON of a URL's response, the losing candidates and the redirect chain."""
+    winner = found.winner
+    return {
+        "url": url,
+        "status": winner.status if winner else None,
+        "location": (winner.location or None) if winner else None,
+        "page": page(winner),
+        "rule": rule(winner),
+        "captures": list(winner.captures) if winner else [],
+        "candidates": [_candidate(candidate) for candidate in found.candidates],
+        "chain": chain(followed),
+    }
+
+
+def _candidate(candidate: Candidate) -> dict[str, Any]:
+    return {"rule": rule(candidate.match), "page": page(candidate.match), "why": candidate.reason}
+
+
+def chain(found: Chain) -> dict[str, Any]:
+    """Return the JSON of a redirect chain."""
+    return {"hops": [_hop(hop) for hop in found.hops], "loop": found.is_endless}
+
+
+def _hop(hop: Hop) -> dict[str, Any]:
+    return {
+        "url": _url(hop.request),
+        "status": hop.match.status,
+        "location": hop.match.location or None,
+        "rule": rule(hop.match),
+        "page": page(hop.match),
+    }
+
+
+def _url(request: Request) -> str:
+    query = "" if request.query is None else f"?{request.query}"
+    return f"{request.host or ''}{request.path}{query}"

@@ -1,0 +1,40 @@
+"""Redaction: removal of the parts of a response that the caller may not read."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from content.changes.diff import item_kind
+from content.records.problem import Problem
+from content.records.vocabulary import Kind
+from gitstore.layout import PROJECT_FILE
+
+_WITHHELD: dict[str, Any] = {"base": None, "release": None, "draft": None, "withheld": True}
+
+
+def redact_conflicts(conflicts: Iterable[Mapping[str, Any]], readable: Collection[Kind]) -> list[dict[str, Any]]:
+    """Reduce the conflicts of records of unreadable kinds to kind, id and field."""
+    hidden = {item_kind(kind) for kind in Kind if kind not in readable}
+    return [_redact_conflict(each) if each["kind"] in hidden else dict(each) for each in conflicts]
+
+
+def redact_problems(problems: Iterable[Problem], readable: Collection[Kind]) -> list[Problem]:
+    """Remove the messages of problems in rules and their tests, unless the caller may read every kind."""
+    can_read_all = all(kind in readable for kind in Kind)
+    return [
+        each if can_read_all or each.file.endswith(f"/{PROJECT_FILE}") else _redact_message(each) for each in problems
+    ]
+
+
+def redact_delivery(shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Remove the body of a delivery and the receiver's answers, which may quote the body."""
+    attempts = [{**attempt, "answer": None} for attempt in shown["attempts"]]
+    return {**shown, "body": None, "attempts": attempts, "withheld": True}
+
+
+def _redact_conflict(conflict: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: conflict[name] for name in ("kind", "id", "field")} | _WITHHELD
+
+
+def _redact_message(problem: Problem) -> Problem:
+    return replace(problem, message="Message withheld: it names rules; reading it needs redirect:read and page:read.")

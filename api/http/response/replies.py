@@ -1,0 +1,169 @@
+"""Prepared replies for agents: the version of a project and windows of its lists, as headers and slices.
+
+The responders and the fast path in front of the framework share this module, so that both give the same response.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from api.http.request.parameters import Window
+from api.http.response import json_views
+from api.http.response.compression import MIN_SIZE, CompressionCache
+from content.records.vocabulary import Kind
+from gitstore.compiled.release import Release
+
+Headers = tuple[tuple[str, str], ...]
+
+# The headers of every response.
+COMMON_HEADERS: Headers = (("x-content-type-options", "nosniff"), ("server", "waypost"))
+REVALIDATE = "private, no-cache"
+IMMUTABLE = "private, max-age=31536000, immutable"
+_JSON = "application/json"
+_VARY = "Authorization, Accept-Encoding"
+_GZIP = "gzip"
+_CHUNK = 512 * 1024  # bytes per write; the server copies each piece, and copies of this size fit the CPU cache
+
+
+class ServedVersion(NamedTuple):
+    """A version of a project to respond with, and the Cache-Control of the response."""
+
+    version: str
+    number: int
+    release: Release
+    cache_control: str = REVALIDATE
+
+
+class ConditionalGet(NamedTuple):
+    """The parts of a request that a reply depends on; `if_none_match` is None if it was not sent."""
+
+    path: str
+    if_none_match: str | None = None
+    gzip: bool = False
+
+
+class Reply(NamedTuple):
+    """A complete response; the body is a sequence of pieces."""
+
+    status: int
+    headers: Headers
+    body: tuple[bytes | memoryview, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The size of the body in bytes."""
+        return sum(map(len, self.body))
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """Yield the body in pieces of at most 512 KiB."""
+        for part in self.body:
+            for at in range(0, len(part), _CHUNK):
+                yield part[at : at + _CHUNK]
+
+
+def version_reply(served_version: ServedVersion, conditional_get: ConditionalGet) -> Reply:
+    """Return the version as a JSON string, or 304."""
+    headers = _headers(served_version, f'"{served_version.version}"')
+    if etag_matches(served_version.version, conditional_get.if_none_match):
+        return Reply(304, headers)
+    return Reply(200, (*headers, ("content-type", _JSON)), (b'"%b"' % served_version.version.encode(),))
+
+
+def number_reply(served_version: ServedVersion) -> Reply:
+    """Return the publish number as a bare JSON integer; never 304."""
+    return Reply(
+        200,
+        (*_headers(served_version, f'"{served_version.version}"'), ("content-type", _JSON)),
+        (b"%d" % served_version.number,),
+    )
+
+
+def manifest_reply(served_version: ServedVersion, time: float, conditional_get: ConditionalGet) -> Reply:
+    """Return the version's totals and digests, or 304; `time` is that of the publish, in seconds since 1970."""
+    headers = _headers(served_version, f'"{served_version.version}"')
+    if etag_matches(served_version.version, conditional_get.if_none_match):
+        return Reply(304, headers)
+    body = {
+        "version": served_version.version,
+        "publishNumber": served_version.number,
+        "publishedAt": json_views.dump_timestamp(time),
+    }
+    digests = {kind.value: _digest(served_version.release, kind) for kind in Kind}
+    return Reply(200, (*headers, ("content-type", _JSON)), (orjson.dumps({**body, **digests}),))
+
+
+def list_reply(
+    served_version: ServedVersion,
+    kind: Kind,
+    window: Window,
+    conditional_get: ConditionalGet,
+    compressed: CompressionCache,
+) -> Reply:
+    """Return a window of a list in its envelope, or 304; gzipped only if the compressed window is cached."""
+    parts = window_body(served_version.release, kind, window)
+    compressed_body = (
+        compressed.get(served_version.release, kind, window)
+        if conditional_get.gzip and _size(parts) >= MIN_SIZE
+        else None
+    )
+    etag = f'"{served_version.version}-gzip"' if compressed_body else f'"{served_version.version}"'
+    headers = (*_headers(served_version, etag), *_next_link(served_version, kind, window, conditional_get.path))
+    if etag_matches(served_version.version, conditional_get.if_none_match):
+        return Reply(304, headers)
+    if compressed_body:
+        return Reply(200, (*headers, ("content-type", _JSON), ("content-encoding", _GZIP)), (compressed_body,))
+    return Reply(200, (*headers, ("content-type", _JSON)), parts)
+
+
+def window_body(release: Release, kind: Kind, window: Window) -> tuple[bytes | memoryview, ...]:
+    """Return the envelope around a slice of the memory map; numbers come first, so only two short pieces are built."""
+    listing = release.listings[kind]
+    items, _ = listing.window(window.offset, window.limit)
+    head = b'{"total":%d,"limit":%d,"offset":%d,"items":[' % (listing.total, window.limit, window.offset)
+    return head, items, b"]}"
+
+
+def needs_compression(served_version: ServedVersion, kind: Kind, window: Window, compressed: CompressionCache) -> bool:
+    """Tell whether the window is worth compressing and not cached yet."""
+    if compressed.get(served_version.release, kind, window) is not None:
+        return False
+    return _size(window_body(served_version.release, kind, window)) >= MIN_SIZE
+
+
+def etag_matches(version: str, if_none_match: str | None) -> bool:
+    """Tell whether If-None-Match names this version, in any encoding; compared weakly (RFC 9110 13.1.2)."""
+    if not if_none_match:
+        return False
+    if if_none_match == f'"{version}"':
+        return True
+    given = {part.strip().removeprefix("W/").strip('"').removesuffix("-gzip") for part in if_none_match.split(",")}
+    return version in given or "*" in given
+
+
+def _digest(release: Release, kind: Kind) -> dict[str, Any]:
+    listing = release.listings[kind]
+    return {"total": listing.total, "sha256": listing.sha256}
+
+
+def _size(parts: Sequence[bytes | memoryview]) -> int:
+    return sum(map(len, parts))
+
+
+def _headers(served_version: ServedVersion, etag: str) -> Headers:
+    return (
+        ("etag", etag),
+        ("cache-control", served_version.cache_control),
+        ("vary", _VARY),
+        ("x-project-version", served_version.version),
+        ("x-publish-number", str(served_version.number)),
+    )
+
+
+def _next_link(served_version: ServedVersion, kind: Kind, window: Window, path: str) -> Headers:
+    """Return the Link header to the next window, pinned to this version so that a paged read never mixes two."""
+    following = window.offset + window.limit
+    if not window.limit or following >= served_version.release.listings[kind].total:
+        return ()
+    pinned = "" if served_version.cache_control is IMMUTABLE else f"&version={served_version.version}"
+    return (("link", f'<{path}?limit={window.limit}&offset={following}{pinned}>; rel="next"'),)

@@ -1,0 +1,90 @@
+"""The dependencies of the application: the settings, and interfaces of the components that are passed in."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from api.settings import Settings
+
+
+class Principal(Protocol):
+    """An authenticated caller and its permissions."""
+
+    @property
+    def kind(self) -> str:
+        """`user` or `token`."""
+
+    @property
+    def name(self) -> str:
+        """The name of the user or token."""
+
+    @property
+    def display_name(self) -> str:
+        """The display name."""
+
+    @property
+    def email(self) -> str:
+        """An email address for commits."""
+
+    def can(self, resource: str, action: str, namespace: str = "*", project: str = "*") -> bool:
+        """Return whether the grants cover this action; `*` means all namespaces or projects."""
+
+    def can_see(self, namespace: str, project: str = "") -> bool:
+        """Return whether the caller may read anything in the namespace, or in one of its projects."""
+
+
+class Authenticator(Protocol):
+    """One worker's in-memory table of tokens, users and grants."""
+
+    def is_fresh(self) -> bool:
+        """Return whether the table is as new as the database; one `stat`, no SQL."""
+
+    def reload(self) -> None:
+        """Read the table again; blocks, so call it in a thread."""
+
+    def authenticate(self, bearer: str) -> Principal:
+        """Return the principal of a token, from memory alone; raises errors.Unauthenticated."""
+
+
+class ProjectVersion(Protocol):
+    """The published version of a project."""
+
+    @property
+    def version(self) -> str:
+        """The SHA of the version."""
+
+    @property
+    def number(self) -> int:
+        """The publish number."""
+
+    @property
+    def time(self) -> int:
+        """The time of the publish, in seconds since 1970."""
+
+
+class BackgroundService(Protocol):
+    """Background work of one worker beside its requests, such as writing heartbeats in batches."""
+
+    async def start(self) -> None:
+        """Start; called once, after the fork and before the first request. An exception stops the service."""
+
+    async def stop(self) -> None:
+        """Write all pending data, and stop; called after the last request."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyCheck:
+    """A named readiness check; `find` returns the fault, or None if there is none, and may block briefly."""
+
+    name: str
+    find: Callable[[], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """The parts that every application needs, whatever its routes are."""
+
+    settings: Settings
+    directory: Authenticator
+    ready_checks: Sequence[ReadyCheck] = ()
+    background_services: Sequence[BackgroundService] = ()

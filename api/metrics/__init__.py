@@ -1,0 +1,4 @@
+"""Counters of each worker, their files, and the text that Prometheus reads.
+
+Begin with `counters`, then `collector`.
+"""

@@ -1,0 +1,71 @@
+"""The metrics collector of one worker: its counters, its gauges, and its page in the metrics store of all workers."""
+
+import asyncio
+from collections.abc import Callable
+
+from api import logs
+from api.metrics.counters import Counters, Counts
+from api.metrics.metrics_store import MetricsStore, Totals, WorkerMetrics, create_file_name
+from api.runtime.background import jobs, run_in_thread
+from api.runtime.background_task import BackgroundTask
+
+INTERVAL = 1.0
+JOBS = "waypost_jobs_total"
+JOB_SECONDS = "waypost_job_seconds_total"
+OPEN_JOBS = "waypost_jobs"
+
+_log = logs.logger("metrics")
+
+
+class MetricsCollector:
+    """A background service that writes the metrics; if the disk rejects a write, they only become out of date."""
+
+    def __init__(self, metrics_store: MetricsStore) -> None:
+        self.counters = Counters()
+        self._store = metrics_store
+        self._name = create_file_name()
+        self._gauges: dict[str, Callable[[], int]] = {OPEN_JOBS: lambda: jobs.open}
+        self._writing = asyncio.Lock()
+        self._background_task = BackgroundTask(self._run)
+        self._failing = False
+
+    def show(self, name: str, level: Callable[[], int]) -> None:
+        """Add a gauge; the values of all workers are added up."""
+        self._gauges[name] = level
+
+    async def start(self) -> None:
+        """Start writing once a second."""
+        self._background_task.begin()
+
+    async def stop(self) -> None:
+        """Stop after a last write."""
+        await self._background_task.end()
+        await self._try()
+
+    async def read(self) -> Totals:
+        """Return the totals of all workers: this one's are current, others' at most a second old. Raises OSError."""
+        await self._write()
+        return await run_in_thread(self._store.read)
+
+    async def _run(self) -> None:
+        while True:
+            await self._try()
+            await asyncio.sleep(INTERVAL)
+
+    async def _try(self) -> None:
+        try:
+            await self._write()
+            self._failing = False
+        except OSError as ex:
+            if not self._failing:  # once, not once a second
+                _log.warning("metrics_not_written", error=str(ex))
+            self._failing = True
+
+    async def _write(self) -> None:
+        async with self._writing:
+            await run_in_thread(self._store.write, self._name, self._page())
+
+    def _page(self) -> WorkerMetrics:
+        work: Counts = {(JOBS, outcome): count for outcome, count in jobs.ended.items()}
+        counts = {**self.counters.counts(), **work, (JOB_SECONDS,): jobs.seconds}
+        return WorkerMetrics(counts, {(name,): level() for name, level in self._gauges.items()})

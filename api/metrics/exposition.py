@@ -1,0 +1,110 @@
+"""The metrics of all workers in the text format of Prometheus."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from api.metrics.collector import JOB_SECONDS, JOBS, OPEN_JOBS
+from api.metrics.counters import (
+    BUCKET_BOUNDS,
+    PUBLISHES,
+    REJECTED,
+    REQUESTS,
+    SECONDS,
+    SECONDS_SUM,
+    WEBHOOK_ATTEMPTS,
+    Counts,
+    Key,
+)
+from api.metrics.metrics_store import Totals
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+WAITING = "waypost_waiting_polls"
+HEARTBEATS = "waypost_heartbeats_pending"
+STREAMS = "waypost_event_streams"
+DELIVERING = "waypost_webhook_attempts"
+_WORKERS = "waypost_workers"
+
+
+class _Family(NamedTuple):
+    name: str
+    about: str
+    labels: tuple[str, ...] = ()
+
+
+_COUNTERS = (
+    _Family(REQUESTS, "Requests with a response, by route, method and status.", ("route", "method", "status")),
+    _Family(REJECTED, "Requests rejected as invalid HTTP, too large or too many, by status.", ("status",)),
+    _Family(PUBLISHES, "Successful publishes and rollbacks over HTTP, by kind.", ("kind",)),
+    _Family(WEBHOOK_ATTEMPTS, "Attempts to deliver a message to a webhook, by outcome.", ("outcome",)),
+    _Family(JOBS, "Jobs run in separate processes, by outcome.", ("outcome",)),
+    _Family(JOB_SECONDS, "Seconds that jobs took, including their time in the queue."),
+)
+_GAUGES = (
+    _Family(WAITING, "Long polls waiting for a publish."),
+    _Family(HEARTBEATS, "Agents with a last heartbeat that is not in the database yet."),
+    _Family(STREAMS, "Open event streams."),
+    _Family(DELIVERING, "Running attempts to deliver to webhooks."),
+    _Family(OPEN_JOBS, "Queued or running jobs."),
+)
+_SECONDS = _Family(
+    SECONDS, "Seconds until a response began, by route, without the waiting time of long polls.", ("route",)
+)
+
+
+def render(totals: Totals) -> bytes:
+    """Return the text of all metrics."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_TotalsCollector(totals))
+    return generate_latest(registry)
+
+
+class _TotalsCollector(Collector):
+    def __init__(self, totals: Totals) -> None:
+        self._totals = totals
+
+    def collect(self) -> Iterator[Metric]:
+        counts, gauges = _by_name(self._totals.counts), _by_name(self._totals.gauges)
+        for family in _COUNTERS:
+            yield _counter(family, counts[family.name])
+        yield _histogram(counts[SECONDS], counts[SECONDS_SUM])
+        for family in _GAUGES:
+            yield GaugeMetricFamily(family.name, family.about, value=gauges[family.name].get((), 0))
+        yield GaugeMetricFamily(_WORKERS, "Running worker processes.", value=self._totals.workers)
+
+
+def _by_name(counts: Counts) -> Mapping[str, Mapping[Key, float]]:
+    """Group series by the name of the metric and then by the labels."""
+    found: defaultdict[str, dict[Key, float]] = defaultdict(dict)
+    for (name, *labels), number in sorted(counts.items()):
+        found[name][tuple(labels)] = number
+    return found
+
+
+def _counter(family: _Family, counts: Mapping[Key, float]) -> Metric:
+    metric = CounterMetricFamily(family.name, family.about, labels=family.labels)
+    for labels, number in (counts or ({} if family.labels else {(): 0.0})).items():
+        metric.add_metric(labels, number)
+    return metric
+
+
+def _histogram(buckets: Mapping[Key, float], sums: Mapping[Key, float]) -> Metric:
+    metric = HistogramMetricFamily(_SECONDS.name, _SECONDS.about, labels=_SECONDS.labels)
+    for (route,), seconds in sums.items():
+        within = [buckets.get((route, str(bucket)), 0) for bucket in range(len(BUCKET_BOUNDS) + 1)]
+        metric.add_metric(
+            [route], list(zip(map(str, [*BUCKET_BOUNDS, "+Inf"]), _cumulate(within), strict=True)), seconds
+        )
+    return metric
+
+
+def _cumulate(counts: Iterable[float]) -> Iterator[float]:
+    """Yield the running totals of counts."""
+    total = 0.0
+    for count in counts:
+        total += count
+        yield total

@@ -1,1 +1,0 @@
-"""Notice to others: publishes and silent agents become events, which clients follow and webhooks deliver."""

@@ -1,0 +1,90 @@
+"""The audit trail over HTTP, read-only."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from falcon.asgi import Request, Response
+
+from api.db.audit import AuditEntry, AuditEvent, AuditFilter, list_entries
+from api.db.database import Database
+from api.db.timestamps import dump_time
+from api.errors import bad_request
+from api.http.guard.access import grants
+from api.http.request.parameters import read_text, read_time, read_window
+from api.http.response.paging import write_window
+from api.runtime.background import run_in_thread
+from content.records.names import is_name
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLog:
+    """The audit trail of the whole service."""
+
+    database: Database
+
+    def window(self, audit_filter: AuditFilter, limit: int, offset: int) -> tuple[list[AuditEntry], int]:
+        """Return a window of the matching entries, newest first, and their total number."""
+        with self.database.reading() as connection:
+            return list_entries(connection, limit, offset, audit_filter)
+
+
+class AuditTrail:
+    """The audit trail: actor, event, subject, address and time."""
+
+    def __init__(self, trail: AuditLog) -> None:
+        self._trail = trail
+
+    @grants("audit", "read")
+    async def on_get(self, req: Request, resp: Response) -> None:
+        """Show a window of the trail, newest first, filtered by the query."""
+        (limit, offset), audit_filter = read_window(req), _read_filter(req)
+        found, total = await run_in_thread(self._trail.window, audit_filter, limit, offset)
+        write_window(resp, [_show(entry) for entry in found], total, limit, offset)
+
+
+def _read_filter(req: Request) -> AuditFilter:
+    return AuditFilter(
+        _read_event(req),
+        _read_actor(req),
+        _read_name(req, "namespace"),
+        _read_name(req, "project"),
+        read_time(req, "since"),
+        read_time(req, "until"),
+    )
+
+
+def _read_event(req: Request) -> str | None:
+    text = read_text(req, "event")
+    known = [event.value for event in AuditEvent]
+    if text is not None and text not in known:
+        raise bad_request(f"'event' must be one of {', '.join(known)}.", "bad_parameter")
+    return text
+
+
+def _read_actor(req: Request) -> str | None:
+    text = read_text(req, "actor")
+    if text == "":
+        raise bad_request("'actor' must be the name of a user or token, or operator.", "bad_parameter")
+    return text
+
+
+def _read_name(req: Request, name: str) -> str | None:
+    text = read_text(req, name)
+    if text is not None and not is_name(text):
+        raise bad_request(f"'{name}' must be 1 to 50 letters, digits, underscores or hyphens.", "bad_parameter")
+    return text
+
+
+def _show(entry: AuditEntry) -> dict[str, Any]:
+    actor = entry.actor
+    return {
+        "id": entry.id,
+        "at": dump_time(entry.at),
+        "event": entry.event,
+        "actor": {"kind": actor.kind, "id": actor.id, "name": actor.name},
+        "subject": entry.subject,
+        "namespace": entry.namespace,
+        "project": entry.project,
+        "address": entry.address,
+        "detail": entry.detail,
+    }

@@ -1,0 +1,71 @@
+"""Login, refresh and logout; and OpenID Connect, which is always reported as disabled."""
+
+import asyncio
+
+from falcon.asgi import Request, Response
+
+from api.auth.login import Logins
+from api.auth.principal import as_principal
+from api.errors import ApiError
+from api.http.guard.access import any_principal, principal_of, public
+from api.http.request.json_body import read_json
+from api.runtime.background import run_in_thread
+
+HASHES_AT_ONCE = 2  # password hashes in parallel per worker; each uses a core for about 30 ms
+
+
+class Login:
+    """Sessions by user name and password."""
+
+    def __init__(self, logins: Logins) -> None:
+        self._logins = logins
+        self._hash_slots = asyncio.Semaphore(HASHES_AT_ONCE)
+
+    @public
+    async def on_post(self, req: Request, resp: Response) -> None:
+        """Log in; responds with user and tokens, 401 `invalid_credentials`, or 403 `user_not_exist`."""
+        body = await read_json(req, "login")
+        async with self._hash_slots:
+            signed_in = await run_in_thread(self._logins.login, body["username"], body["password"], req.remote_addr)
+        resp.media = signed_in.wire()
+
+
+class Refresh:
+    """The next tokens of a session."""
+
+    def __init__(self, logins: Logins) -> None:
+        self._logins = logins
+
+    @public
+    async def on_post(self, req: Request, resp: Response) -> None:
+        """Refresh the tokens; responds as a login does. The same refresh token gives the same result for ten seconds."""
+        body = await read_json(req, "refresh")
+        signed_in = await run_in_thread(self._logins.refresh, body["refreshToken"], req.remote_addr)
+        resp.media = signed_in.wire()
+
+
+class Logout:
+    """The end of a session."""
+
+    def __init__(self, logins: Logins) -> None:
+        self._logins = logins
+
+    @any_principal
+    async def on_post(self, req: Request, resp: Response) -> None:
+        """Log out: 204; both tokens of the caller's session are invalid from now on."""
+        await run_in_thread(self._logins.logout, as_principal(principal_of(req)), req.remote_addr)
+        resp.status = 204
+
+
+class OpenId:
+    """Login with an identity provider, which is not supported."""
+
+    @public
+    async def on_get(self, _req: Request, resp: Response) -> None:
+        """Report that it is disabled."""
+        resp.media = {"enabled": False}
+
+    @public
+    async def on_get_callback(self, _req: Request, _resp: Response) -> None:
+        """Refuse with 404, since no identity provider is configured."""
+        raise ApiError(404, "openid_disabled", "Login with an identity provider is not enabled.")

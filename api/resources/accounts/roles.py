@@ -1,0 +1,82 @@
+"""Roles and permissions over HTTP."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from falcon.asgi import Request, Response
+
+from api.auth.accounts import Accounts
+from api.auth.custom_roles import CustomRoles
+from api.auth.grants import PROJECT_ACTIONS, SERVER_ACTIONS, Grant, load_grant
+from api.auth.principal import as_principal
+from api.http.guard.access import any_principal, grants, principal_of
+from api.http.request.json_body import read_json
+from api.http.response.paging import write_list
+from api.runtime.background import run_in_thread
+
+
+class Roles:
+    """All roles."""
+
+    def __init__(self, accounts: Accounts, roles: CustomRoles) -> None:
+        self._accounts = accounts
+        self._roles = roles
+
+    @grants("role", "read")
+    async def on_get(self, req: Request, resp: Response) -> None:
+        """Show a window of the roles, the built-in ones first."""
+        write_list(req, resp, [role.wire() for role in await run_in_thread(self._accounts.roles)])
+
+    @grants("role", "write")
+    async def on_post(self, req: Request, resp: Response) -> None:
+        """Create a role: 201; 409 if the name is taken, 403 for grants beyond the caller's own."""
+        body = await read_json(req, "role-create")
+        role = await run_in_thread(self._roles.create, as_principal(principal_of(req)), body["name"], *_fields(body))
+        resp.status = 201
+        resp.location = f"/api/role/{role.name}"
+        resp.media = role.wire()
+
+
+class RoleResource:
+    """One role."""
+
+    def __init__(self, roles: CustomRoles) -> None:
+        self._roles = roles
+
+    @grants("role", "read")
+    async def on_get(self, _req: Request, resp: Response, name: str) -> None:
+        """Show the role."""
+        resp.media = (await run_in_thread(self._roles.find, name)).wire()
+
+    @grants("role", "write")
+    async def on_put(self, req: Request, resp: Response, name: str) -> None:
+        """Replace its description and grants; in effect for its users from their next request on."""
+        body = await read_json(req, "role-update")
+        role = await run_in_thread(self._roles.replace, as_principal(principal_of(req)), name, *_fields(body))
+        resp.media = role.wire()
+
+    @grants("role", "write")
+    async def on_delete(self, req: Request, resp: Response, name: str) -> None:
+        """Remove the role, also from its users: 204."""
+        await run_in_thread(self._roles.remove, as_principal(principal_of(req)), name)
+        resp.status = 204
+
+
+def _fields(body: Mapping[str, Any]) -> tuple[str, list[Grant]]:
+    return body.get("description", ""), [load_grant(grant) for grant in body["grants"]]
+
+
+class Permissions:
+    """The permissions that can be granted."""
+
+    @any_principal
+    async def on_get(self, _req: Request, resp: Response) -> None:
+        """List every resource with its actions and its scope, project or server."""
+        scopes = {"project": PROJECT_ACTIONS, "server": SERVER_ACTIONS}
+        resp.media = {
+            "permissions": [
+                {"resource": resource, "actions": list(actions), "scope": scope}
+                for scope, resources in scopes.items()
+                for resource, actions in resources.items()
+            ]
+        }

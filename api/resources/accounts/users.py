@@ -1,0 +1,119 @@
+"""User accounts over HTTP, and the caller's own account."""
+
+from typing import Any
+
+from falcon.asgi import Request, Response
+
+from api.auth.accounts import Accounts, NewUser
+from api.auth.principal import Principal, PrincipalKind, as_principal
+from api.db.timestamps import dump_time
+from api.db.users import User
+from api.http.guard.access import any_principal, grants, principal_of
+from api.http.request.json_body import read_json
+from api.http.request.parameters import read_id, read_window
+from api.http.response.paging import write_window
+from api.runtime.background import run_in_thread
+
+
+class Users:
+    """All accounts."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+
+    @grants("user", "read")
+    async def on_get(self, req: Request, resp: Response) -> None:
+        """Show a window of the accounts, in the order of creation."""
+        limit, offset = read_window(req)
+        found, total = await run_in_thread(self._accounts.window, limit, offset)
+        write_window(resp, [show_user(user) for user in found], total, limit, offset)
+
+    @grants("user", "write")
+    async def on_post(self, req: Request, resp: Response) -> None:
+        """Create an account: 201; 409 if the name is taken, 403 for roles beyond the caller's own grants."""
+        body = await read_json(req, "user-create")
+        user = await run_in_thread(self._accounts.create, as_principal(principal_of(req)), NewUser(**body))
+        resp.status = 201
+        resp.location = f"/api/user/{user.id}"
+        resp.media = show_user(user)
+
+
+class UserResource:
+    """One account."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+
+    @grants("user", "read")
+    async def on_get(self, _req: Request, resp: Response, id: str) -> None:
+        """Show the account."""
+        resp.media = show_user(await run_in_thread(self._accounts.find, read_id(id, "user")))
+
+    @grants("user", "write")
+    async def on_patch(self, req: Request, resp: Response, id: str) -> None:
+        """Change names, roles, password or `active`; a new password ends the sessions of the account."""
+        number = read_id(id, "user")
+        body = await read_json(req, "user-update")
+        resp.media = show_user(
+            await run_in_thread(self._accounts.change, as_principal(principal_of(req)), number, body)
+        )
+
+    @grants("user", "write")
+    async def on_delete(self, req: Request, resp: Response, id: str) -> None:
+        """Remove the account: 204; 409 for the last account with every grant."""
+        await run_in_thread(self._accounts.remove, as_principal(principal_of(req)), read_id(id, "user"))
+        resp.status = 204
+
+
+class Me:
+    """The caller's own account."""
+
+    def __init__(self, accounts: Accounts) -> None:
+        self._accounts = accounts
+
+    @any_principal
+    async def on_get(self, req: Request, resp: Response) -> None:
+        """Show the caller and their grants."""
+        principal = as_principal(principal_of(req))
+        user = await run_in_thread(self._accounts.find_own, principal) if principal.kind is PrincipalKind.USER else None
+        resp.media = _show_caller(principal, user)
+
+    @any_principal
+    async def on_patch(self, req: Request, resp: Response) -> None:
+        """Change the caller's name, or their password given the current one; a new password ends all sessions.
+
+        429 after too many wrong passwords, as for logins.
+        """
+        principal = as_principal(principal_of(req))
+        body = await read_json(req, "me-update")
+        user = await run_in_thread(self._accounts.change_own, principal, body, req.remote_addr)
+        resp.media = _show_caller(principal, user)
+
+
+def show_user(user: User) -> dict[str, Any]:
+    """Return the JSON of an account."""
+    return {
+        "id": user.id,
+        "username": user.username,
+        "firstname": user.firstname,
+        "lastname": user.lastname,
+        "active": user.active,
+        "roles": list(user.roles),
+        "createdAt": dump_time(user.created_at),
+        "lastLoginAt": dump_time(user.last_login_at) if user.last_login_at else None,
+    }
+
+
+def _show_caller(principal: Principal, user: User | None) -> dict[str, Any]:
+    account = {name: value for name, value in show_user(user).items() if name in _OWN} if user else {}
+    grants_held = [grant.wire() for grant in principal.grants]
+    return {
+        "kind": principal.kind.value,
+        "id": principal.id,
+        "name": principal.name,
+        **account,
+        "grants": grants_held,
+    }
+
+
+_OWN = {"username", "firstname", "lastname", "roles"}

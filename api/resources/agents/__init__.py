@@ -1,0 +1,4 @@
+"""Responders for agents: versions, lists, manifests and heartbeats; `compat` is for agents of an older service.
+
+Begin with `published`.
+"""

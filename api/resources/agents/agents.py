@@ -1,0 +1,168 @@
+"""Agents over HTTP: registration, heartbeats, and the list for people."""
+
+from collections import Counter
+from datetime import datetime
+from typing import Any, Protocol
+
+from falcon.asgi import Request, Response
+
+from api.db.agents import Agent, AgentKey
+from api.db.fleet import Fleet, is_online
+from api.db.timestamps import dump_time
+from api.errors import invalid
+from api.http.guard.access import grants
+from api.http.request.json_body import read_json
+from api.http.request.parameters import read_window
+from api.interfaces import ProjectVersion
+from api.runtime.background import run_in_thread
+from api.runtime.convergence import measure
+from content.records.names import is_agent_name
+from content.records.problem import Problem
+
+
+class ServedProjects(Protocol):
+    """A lookup in memory of the version that a project serves."""
+
+    async def project(self, namespace: str, project: str) -> ProjectVersion:
+        """Return the served version; raises gitstore.errors.NotFound."""
+
+
+class VersionResolver(Protocol):
+    """A lookup of the versions that agents report."""
+
+    def resolve_version(self, namespace: str, project: str, reported: int | str) -> tuple[str, int] | None:
+        """Return SHA and publish number, or None for an unknown version; may read from disk."""
+
+
+class Agents:
+    """The agents of a project."""
+
+    def __init__(self, served: ServedProjects, versions: VersionResolver, fleet: Fleet) -> None:
+        self._releases = served
+        self._versions = versions
+        self._fleet = fleet
+
+    @grants("agent", "write")
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Register an agent, or replace its registration: 200 without a body."""
+        served = await self._releases.project(namespace, project)
+        body = await read_json(req, "agent")
+        await run_in_thread(self._register, AgentKey(namespace, project, body["name"]), body, served)
+        _reply_empty(resp)
+
+    @grants("agent", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show a window of the agents by name, their counts by version, and the convergence of the last publish."""
+        served = await self._releases.project(namespace, project)
+        limit, offset = read_window(req)
+        agents = await run_in_thread(self._fleet.list, namespace, project)
+        now = self._fleet.clock()
+        resp.media = {
+            "items": [_show(agent, served, now) for agent in agents[offset : offset + limit]],
+            "total": len(agents),
+            "limit": limit,
+            "offset": offset,
+            "versions": _count_versions(agents, served),
+            "convergence": measure(agents, served, now),
+        }
+
+    def _register(self, key: AgentKey, body: dict[str, Any], served: ProjectVersion) -> None:
+        version = body["version"]
+        if version in {served.number, str(served.number), served.version}:  # the usual case, without a lookup
+            known: tuple[str, int] | None = (served.version, served.number)
+        else:
+            known = self._versions.resolve_version(key.namespace, key.project, version)
+        self._fleet.register(_read_agent(key, body, known, self._fleet.clock()))
+
+
+class AgentResource:
+    """One agent."""
+
+    def __init__(self, served: ServedProjects, fleet: Fleet) -> None:
+        self._releases = served
+        self._fleet = fleet
+
+    @grants("agent", "read")
+    async def on_get(self, _req: Request, resp: Response, namespace: str, project: str, name: str) -> None:
+        """Show the agent as of its last report."""
+        served, key = await self._find(namespace, project, name)
+        resp.media = _show(await run_in_thread(self._fleet.find, key), served, self._fleet.clock())
+
+    @grants("agent", "write")
+    async def on_delete(self, _req: Request, resp: Response, namespace: str, project: str, name: str) -> None:
+        """Remove the agent: 204; its next report adds it again."""
+        _, key = await self._find(namespace, project, name)
+        await run_in_thread(self._fleet.forget, key)
+        resp.status = 204
+
+    @grants("agent", "write")
+    async def on_patch_hit(self, _req: Request, resp: Response, namespace: str, project: str, name: str) -> None:
+        """Record a heartbeat: 200 without a body; on disk within a second. Creates an unknown agent."""
+        _, key = await self._find(namespace, project, name)
+        self._fleet.heartbeats.note(key)
+        _reply_empty(resp)
+
+    async def _find(self, namespace: str, project: str, name: str) -> tuple[ProjectVersion, AgentKey]:
+        served = await self._releases.project(namespace, project)
+        if not is_agent_name(name):
+            message = "An agent's name is 1 to 64 letters, digits, underscores and hyphens."
+            raise invalid("The agent's name is invalid.", [Problem("bad_format", message)], "invalid_name")
+        return served, AgentKey(namespace, project, name)
+
+
+def _reply_empty(resp: Response) -> None:
+    resp.status = 200
+    resp.data = b""
+
+
+def _read_agent(key: AgentKey, body: dict[str, Any], known: tuple[str, int] | None, now: datetime) -> Agent:
+    commit, number = known or (None, None)
+    return Agent(
+        *key,
+        type="proxy" if body["type"] == "traefik" else body["type"],
+        created_at=now,
+        last_seen_at=now,
+        version=body["version"],
+        commit=commit,
+        publish_number=number,
+        status=body.get("status"),
+        load_duration=body.get("load_duration"),
+        error=body.get("error"),
+        loaded_at=now if commit and body.get("status") != "error" else None,
+    )
+
+
+def _show(agent: Agent, served: ProjectVersion, now: datetime) -> dict[str, Any]:
+    return {
+        "name": agent.name,
+        "type": agent.type,
+        "status": agent.status,
+        "version": agent.version,
+        "commit": agent.commit,
+        "publishNumber": agent.publish_number,
+        "current": agent.commit == served.version,
+        "behind": _behind(agent.publish_number, served),
+        "load_duration": agent.load_duration,
+        "error": agent.error,
+        "lastSeenAt": dump_time(agent.last_seen_at),
+        "createdAt": dump_time(agent.created_at),
+        "online": is_online(agent, now),
+    }
+
+
+def _behind(number: int | None, served: ProjectVersion) -> int | None:
+    return None if number is None else max(0, served.number - number)
+
+
+def _count_versions(agents: list[Agent], served: ProjectVersion) -> list[dict[str, Any]]:
+    """Count the agents of each version, newest first; unknown versions are last."""
+    known = Counter((agent.commit, agent.publish_number) for agent in agents if agent.commit)
+    other = Counter(agent.version for agent in agents if not agent.commit)
+    newest = sorted(known.items(), key=lambda found: -(found[0][1] or 0))
+    return [
+        {"commit": commit, "publishNumber": number, "behind": _behind(number, served), "agents": count}
+        for (commit, number), count in newest
+    ] + [
+        {"version": version, "commit": None, "publishNumber": None, "behind": None, "agents": count}
+        for version, count in other.most_common()
+    ]

@@ -1,0 +1,52 @@
+"""The same project data for agents that were written for an older service, under a separate base URL.
+
+They expect a bare number as the version, treat every status but 200 as a failure, and follow no link.
+"""
+
+from falcon.asgi import Request, Response
+
+from api.http.guard.access import reads_project
+from api.http.request.parameters import Window
+from api.http.response.replies import ConditionalGet, ServedVersion, number_reply
+from api.resources.agents.agents import Agents
+from api.resources.agents.published import PublishedList, read_conditional_get, write_reply
+from api.runtime.release_loader import ReleaseLoader
+
+BASE = "/compat/flecto"
+
+
+class PublishNumber:
+    """The version of a project in the format of such agents: the publish number."""
+
+    def __init__(self, releases: ReleaseLoader) -> None:
+        self._releases = releases
+
+    @reads_project
+    async def on_get(self, _req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show the publish number as a bare JSON integer; always 200."""
+        found = await self._releases.project(namespace, project)
+        write_reply(resp, number_reply(ServedVersion(found.version, found.number, found.release)))
+        _drop_etag(resp)
+
+
+class UnconditionalList(PublishedList):
+    """A published list that is always sent in full; ignores If-None-Match."""
+
+    def _read_conditional_get(self, req: Request) -> ConditionalGet:
+        return read_conditional_get(req)._replace(if_none_match=None)
+
+    async def _write(self, req: Request, resp: Response, served_version: ServedVersion, window: Window) -> None:
+        await super()._write(req, resp, served_version, window)
+        _drop_etag(resp)
+
+
+class CompatReports:
+    """The registration of such agents: that of `Agents`, without the list for people."""
+
+    def __init__(self, agents: Agents) -> None:
+        self.on_post = agents.on_post
+
+
+def _drop_etag(resp: Response) -> None:
+    """Remove the ETag, since these endpoints ignore If-None-Match."""
+    resp.delete_header("ETag")

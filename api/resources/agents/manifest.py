@@ -1,0 +1,47 @@
+"""Manifests: totals and digests of a version's lists, by which an agent can verify its copy."""
+
+from falcon.asgi import Request, Response
+
+from api.http.guard.access import reads_project
+from api.http.response.replies import IMMUTABLE, ServedVersion, manifest_reply
+from api.resources.agents.published import read_conditional_get, write_reply
+from api.runtime.background import run_in_thread
+from api.runtime.release_loader import ReleaseLoader
+from gitstore.compiled.release import Release
+from gitstore.store.store import Store
+
+
+class ManifestResource:
+    """The manifest of the published version."""
+
+    def __init__(self, releases: ReleaseLoader) -> None:
+        self._releases = releases
+
+    @reads_project
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show version, totals and digests of the lists, or 304."""
+        found = await self._releases.project(namespace, project)
+        await _digest(found.release)
+        served_version = ServedVersion(found.version, found.number, found.release)
+        write_reply(resp, manifest_reply(served_version, found.time, read_conditional_get(req)))
+
+
+class VersionedManifest:
+    """The manifest of a fixed version; immutable."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @reads_project
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str, version: str) -> None:
+        """Show version, totals and digests of the lists, or 304."""
+        found, release = await run_in_thread(self._store.releases.read, namespace, project, version)
+        await _digest(release)
+        served_version = ServedVersion(found.commit, found.number, release, IMMUTABLE)
+        write_reply(resp, manifest_reply(served_version, found.time, read_conditional_get(req)))
+
+
+async def _digest(release: Release) -> None:
+    """Compute the digests in a thread, unless this worker has them."""
+    if not release.has_digests:
+        await run_in_thread(release.digest)

@@ -1,0 +1,150 @@
+"""The records of a draft: list, add, replace, change and remove; each edit is one commit."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from falcon.asgi import Request, Response
+
+from api.errors import ApiError, bad_request
+from api.http.guard.access import author_of, grants_item, reads_drafts, require_drafts
+from api.http.request.json_body import read_json
+from api.http.request.parameters import read_draft_name, read_text, read_window
+from api.http.response import json_views
+from api.http.response.paging import write_window
+from api.http.response.replies import etag_matches
+from api.runtime.background import run_in_thread
+from content.changes.diff import ChangeType, item_kind
+from content.records.record import record_of
+from content.records.vocabulary import STATUS_BY_WORD, Kind, PageType, RedirectType
+from gitstore.drafts.drafts import DraftName
+from gitstore.drafts.edits import Delete, Patch, Put
+from gitstore.drafts.listing import SORTS, DraftRecord, Query, Span
+from gitstore.store.store import Store
+
+_TAG = re.compile('"([^"]+)"')
+_TYPES = {Kind.REDIRECTS: RedirectType, Kind.PAGES: PageType}
+
+
+class DraftItems:
+    """The records of one kind in a draft."""
+
+    def __init__(self, store: Store, kind: Kind, limit: int) -> None:
+        self._store = store
+        self._kind = kind
+        self._limit = limit
+        self.resource_name = item_kind(kind)
+
+    @reads_drafts
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show a window of the draft's records, filtered and sorted; needs access to drafts."""
+        require_drafts(req, self.resource_name, namespace, project)
+        limit, offset = read_window(req)
+        name, query = DraftName(project, read_draft_name(req)), _query(req, self._kind)
+        known = partial(_matches, req.get_header("If-None-Match"))
+        found = await run_in_thread(
+            self._store.drafts.records, namespace, name, self._kind, query, Span(offset, limit), known
+        )
+        resp.set_header("ETag", f'"{found.etag}"')
+        if known(found.etag):
+            resp.status = 304
+        else:
+            write_window(resp, [json_views.item(item) for item in found.items], found.total, limit, offset)
+
+    @grants_item("write")
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Add a record: 201."""
+        body = await read_json(req, f"{self.resource_name}-put", self._limit)
+        name = DraftName(project, read_draft_name(req))
+        record = record_of(self._kind, body)
+        edit = Put(self._kind, record, create=True, file=body.get("file", ""))
+        written = await run_in_thread(self._store.drafts.write, namespace, name, edit, author_of(req))
+        resp.status = 201
+        resp.location = f"{req.path}/{record.id}"
+        _write(resp, written)
+
+
+class DraftItem:
+    """One record of a draft."""
+
+    def __init__(self, store: Store, kind: Kind, limit: int) -> None:
+        self._store = store
+        self._kind = kind
+        self._limit = limit
+        self.resource_name = item_kind(kind)
+
+    @reads_drafts
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str, id: str) -> None:
+        """Show the record with its etag; needs access to drafts."""
+        require_drafts(req, self.resource_name, namespace, project)
+        name = DraftName(project, read_draft_name(req))
+        _write(resp, await run_in_thread(self._store.drafts.record, namespace, name, self._kind, id))
+
+    @grants_item("write")
+    async def on_put(self, req: Request, resp: Response, namespace: str, project: str, id: str) -> None:
+        """Replace the record, if it still has the etag of `If-Match`."""
+        body = await read_json(req, f"{self.resource_name}-put", self._limit)
+        name = DraftName(project, read_draft_name(req))
+        edit = Put(self._kind, record_of(self._kind, body), id, etag=_if_match(req), file=body.get("file", ""))
+        await self._apply(req, resp, namespace, name, edit)
+
+    @grants_item("write")
+    async def on_patch(self, req: Request, resp: Response, namespace: str, project: str, id: str) -> None:
+        """Change the fields that the body names; the others stay as they are at that moment."""
+        body = await read_json(req, f"{self.resource_name}-patch", self._limit)
+        name = DraftName(project, read_draft_name(req))
+        edit = Patch(self._kind, id, body, _if_match(req), body.get("file", ""))
+        await self._apply(req, resp, namespace, name, edit)
+
+    @grants_item("write")
+    async def on_delete(self, req: Request, resp: Response, namespace: str, project: str, id: str) -> None:
+        """Remove the record: 204."""
+        edit = Delete(self._kind, id, _if_match(req))
+        await run_in_thread(
+            self._store.drafts.edit, namespace, DraftName(project, read_draft_name(req)), [edit], author_of(req)
+        )
+        resp.status = 204
+
+    async def _apply(self, req: Request, resp: Response, namespace: str, name: DraftName, edit: Put | Patch) -> None:
+        _write(resp, await run_in_thread(self._store.drafts.write, namespace, name, edit, author_of(req)))
+
+
+def _write(resp: Response, item: DraftRecord) -> None:
+    shown: dict[str, Any] = json_views.item(item)
+    resp.set_header("ETag", f'"{item.etag}"')
+    resp.media = shown
+
+
+def _matches(header: str | None, etag: str) -> bool:
+    return etag_matches(etag, header)
+
+
+def _query(req: Request, kind: Kind) -> Query:
+    return Query(
+        text=read_text(req, "q") or "",
+        type=_word(req, "type", {each.value: each.value for each in _TYPES[kind]}),
+        status=_word(req, "status", {word: status.value for word, status in STATUS_BY_WORD.items()}),
+        tag=read_text(req, "tag") or "",
+        change=_word(req, "change", {each.value: each.value for each in ChangeType}),
+        sort=_word(req, "sort", {word: word for word in SORTS}) or "file",
+    )
+
+
+def _word(req: Request, name: str, words: Mapping[str, str]) -> str:
+    """Read a parameter that is one of a few words, and map it; empty if it is missing, 400 for another word."""
+    text = read_text(req, name)
+    if text and text not in words:
+        raise bad_request(f"'{name}' must be one of {', '.join(words)}.", "bad_parameter")
+    return words[text] if text else ""
+
+
+def _if_match(req: Request) -> str:
+    """Read the etag of If-Match; empty if there is none, or for `*`, which matches any record."""
+    header = req.get_header("If-Match", default="*").strip()
+    if header == "*":
+        return ""
+    tag = _TAG.fullmatch(header)
+    if tag:
+        return tag.group(1)
+    raise ApiError(400, "bad_header", 'If-Match must be one etag in quotes, such as "0123456789abcdef".')

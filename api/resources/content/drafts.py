@@ -1,0 +1,131 @@
+"""Drafts as a whole: report, bulk changes, reopening and discarding."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from falcon.asgi import Request, Response
+
+from api.db.reviews import DraftKey
+from api.errors import ApiError
+from api.http.guard.access import author_of, grants, readable_kinds, reads_project, require
+from api.http.request.json_body import read_json
+from api.http.request.parameters import read_draft_name
+from api.http.response import json_views
+from api.http.response.redaction import redact_conflicts, redact_problems
+from api.reviews import review_json
+from api.reviews.reviewing import Reviews
+from api.runtime.background import run_in_process, run_in_thread
+from content.changes.diff import Counts, count
+from content.checks.record_rules import record_problems
+from content.records.problem import Problem, errors
+from content.records.record import identity_id, record_of
+from content.records.vocabulary import Kind
+from gitstore.drafts.drafts import DraftName
+from gitstore.drafts.edits import Delete, Edit, Put
+from gitstore.errors import Invalid, UnknownRecord
+from gitstore.git.repository import Author
+from gitstore.layout import CommitId
+from gitstore.store.store import Store
+
+_MAX_PROBLEMS = 50
+_MAX_SHOWN = 200
+_KINDS = {"redirect": Kind.REDIRECTS, "page": Kind.PAGES}
+
+
+class DraftResource:
+    """A draft as a whole."""
+
+    def __init__(self, store: Store, reviews: Reviews) -> None:
+        self._store = store
+        self._reviews = reviews
+
+    @grants("project", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show the draft's changes, problems, conflicts with release, and review status."""
+        name = DraftName(project, read_draft_name(req))
+        report = await run_in_process(self._store.drafts.report, namespace, name)
+        review = await run_in_thread(self._reviews.find_review, DraftKey(namespace, *name), report.review_subject)
+        readable = readable_kinds(req, namespace, project)
+        resp.media = {
+            **json_views.draft(name.draft, report),
+            "problems": [problem.wire() for problem in redact_problems(report.problems, readable)],
+            "conflicts": redact_conflicts(report.conflicts, readable),
+            "review": review_json.review(review) if review else None,
+        }
+
+    @grants("redirect", "write")
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Reopen an old version as a draft: 201. It may hold pages, so the caller needs page:write too."""
+        require(req, "page", "write", namespace, project)
+        body = await read_json(req, "reopen")
+        name, word = DraftName(project, read_draft_name(req)), str(body["version"])
+        texts = body.get("message", ""), body.get("head", "")
+        head, counts = await run_in_process(self._store.drafts.reopen, namespace, name, word, author_of(req), *texts)
+        resp.status = 201
+        resp.media = {"head": head, "changes": json_views.counts(counts)}
+
+    @grants("redirect", "write")
+    async def on_delete(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Discard the draft: 204. It may hold pages, so the caller needs page:write too."""
+        require(req, "page", "write", namespace, project)
+        await run_in_thread(self._store.drafts.discard, namespace, DraftName(project, read_draft_name(req)))
+        resp.status = 204
+
+
+class DraftEdits:
+    """Bulk changes of a draft, in a body of at most `limit` bytes."""
+
+    def __init__(self, store: Store, limit: int) -> None:
+        self._store = store
+        self._limit = limit
+
+    @reads_project
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Apply all changes of a list as one commit, or none; needs the write grant of each kind that it changes."""
+        body: Any = await read_json(req, "draft-changes", limit=self._limit)
+        for kind in {change["kind"] for change in body}:
+            require(req, kind, "write", namespace, project)
+        name, edits = DraftName(project, read_draft_name(req)), [_edit(change) for change in body]
+        await run_in_thread(_check_records, edits)
+        try:
+            head, counts = await run_in_process(edit_and_count, self._store, namespace, name, edits, author_of(req))
+        except UnknownRecord as ex:
+            raise _unknown(body[ex.place], ex.place) from ex
+        resp.media = {"head": head, "changes": json_views.counts(counts)}
+
+
+def edit_and_count(
+    store: Store, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author
+) -> tuple[CommitId, dict[Kind, Counts]]:
+    """Apply edits; returns the draft's head and the counts of changed records. Runs in a pool process."""
+    edited = store.drafts.edit(namespace, name, edits, author)
+    return edited.head, {kind: count(change for change in edited.changes if change.kind is kind) for kind in Kind}
+
+
+def _check_records(edits: Sequence[Edit]) -> None:
+    """Raise Invalid if records of the list are invalid in themselves; each problem points to the place in the list."""
+    found = [
+        problem.under(f"/{place}/item")
+        for place, edit in enumerate(edits)
+        if isinstance(edit, Put)
+        for problem in errors(record_problems(edit.record))
+    ]
+    if found:
+        what = "1 problem was" if len(found) == 1 else f"{len(found)} problems were"
+        raise Invalid(f"{what} found in the records; nothing was changed.", found[:_MAX_PROBLEMS])
+
+
+def _unknown(change: dict[str, Any], place: int) -> ApiError:
+    """Return a 404 for the deletion of an unknown record, with the id, source or path as it was sent."""
+    field = next(name for name in ("id", "source", "path") if name in change)
+    what = f"There is no {change['kind']} with the {field} {change[field][:_MAX_SHOWN]!r} in this draft"
+    problem = Problem("unknown_record", f"{what}.", pointer=f"/{place}/{field}")
+    return ApiError(404, "not_found", f"{what} (/{place}/{field}); nothing was changed.", [problem])
+
+
+def _edit(change: dict[str, Any]) -> Edit:
+    kind = _KINDS[change["kind"]]
+    if change["op"] == "put":
+        return Put(kind, record_of(kind, change["item"]), file=change["item"].get("file", ""))
+    identity = change.get("source", change.get("path", ""))
+    return Delete(kind, change.get("id") or identity_id(identity))

@@ -1,0 +1,103 @@
+"""Inspection of a project's revisions: test, lint and diff."""
+
+from typing import Any
+
+from falcon.asgi import Request, Response
+
+from api.errors import invalid
+from api.http.guard.access import grants, readable_kinds
+from api.http.guard.revision_access import resolve_readable_revision
+from api.http.request.json_body import read_json
+from api.http.request.parameters import read_draft_name, read_text
+from api.http.response import json_views
+from api.http.response.redaction import redact_problems
+from api.runtime.background import run_in_process, run_in_thread
+from api.runtime.release_loader import ReleaseLoader
+from content.changes.diff import count
+from content.matching.matcher import Matcher
+from content.matching.request import Request as MatchRequest
+from content.matching.request import parse_request
+from content.records.problem import Problem
+from gitstore.drafts.revisions import DRAFT, PUBLISHED
+from gitstore.store.store import Store
+
+
+class Test:
+    """Test requests against the rules of a revision."""
+
+    def __init__(self, releases: ReleaseLoader, store: Store) -> None:
+        self._releases = releases
+        self._store = store
+
+    @grants("redirect", "read")
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show how each URL resolves: response, rule, file and line, losing candidates, and redirect chain."""
+        body = await read_json(req, "test-request")
+        requests = _parse(body["urls"])
+        word = str(body.get("at", PUBLISHED))
+        at = await resolve_readable_revision(req, self._store, "redirect", namespace, project, word)
+        if at == PUBLISHED:
+            matcher = (await self._releases.project(namespace, project)).release.matcher
+            found = await run_in_thread(resolve_all, matcher, requests)
+        else:
+            found = await run_in_process(
+                _resolve_at, self._store, namespace, project, at, read_draft_name(req), requests
+            )
+        resp.media = {"results": found}
+
+
+class Lint:
+    """The errors and warnings of a revision."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @grants("project", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show every error and warning of a revision: `?at=` published, draft, or a version."""
+        at = read_text(req, "at") or PUBLISHED
+        problems = await run_in_process(self._store.revisions.lint, namespace, project, at, read_draft_name(req))
+        shown = redact_problems(problems, readable_kinds(req, namespace, project))
+        resp.media = {"problems": [problem.wire() for problem in shown]}
+
+
+class Diff:
+    """The differences between two revisions."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @grants("project", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show the changed fields of each rule from `?from=` (default published) to `?to=` (default draft)."""
+        old, new = read_text(req, "from") or PUBLISHED, read_text(req, "to") or DRAFT
+        all_changes, files = await run_in_process(
+            self._store.revisions.difference, namespace, project, old, new, read_draft_name(req)
+        )
+        found = {kind: all_changes[kind] for kind in readable_kinds(req, namespace, project)}
+        totals = {kind: count(changes) for kind, changes in found.items()}
+        shown = {"files": json_views.files(files), "changes": json_views.changes(found)}
+        resp.media = {"from": old, "to": new, "counts": json_views.counts(totals), **shown}
+
+
+def resolve_all(matcher: Matcher, requests: list[tuple[str, MatchRequest]]) -> list[dict[str, Any]]:
+    """Resolve the URLs by a matcher, in the given order."""
+    return [json_views.answer(url, matcher.answer(request), matcher.follow(request)) for url, request in requests]
+
+
+def _resolve_at(
+    store: Store, namespace: str, project: str, at: str, draft: str, requests: list[tuple[str, MatchRequest]]
+) -> list[dict[str, Any]]:
+    return resolve_all(store.revisions.matcher(namespace, project, at, draft), requests)
+
+
+def _parse(urls: list[str]) -> list[tuple[str, MatchRequest]]:
+    requests, problems = [], []
+    for position, url in enumerate(urls):
+        try:
+            requests.append((url, parse_request(url)))
+        except ValueError as ex:
+            problems.append(Problem("bad_url", str(ex), pointer=f"/urls/{position}"))
+    if problems:
+        raise invalid("Some URLs are invalid; see the problems.", problems)
+    return requests

@@ -1,0 +1,88 @@
+"""Projects: create, change and remove, each as one publish."""
+
+from typing import Any
+
+from falcon.asgi import Request, Response
+
+from api.errors import Forbidden, bad_request
+from api.http.guard.access import any_principal, author_of, grants, principal_of, reads_project, require
+from api.http.request.json_body import read_json
+from api.http.request.parameters import read_text
+from api.http.response import json_views
+from api.http.response.paging import write_list
+from api.runtime.background import run_in_process, run_in_thread
+from api.runtime.release_loader import ReleaseLoader
+from gitstore.store.store import Store
+from gitstore.yamlfiles.project_file import ProjectFile
+
+
+class Projects:
+    """The projects of a namespace."""
+
+    def __init__(self, served: ReleaseLoader, store: Store) -> None:
+        self._releases = served
+        self._store = store
+
+    @any_principal
+    async def on_get(self, req: Request, resp: Response, namespace: str) -> None:
+        """List the projects in which the caller may read anything."""
+        principal = principal_of(req)
+        if not principal.can_see(namespace):
+            raise Forbidden("This needs any read grant in this namespace.")
+        served = await self._releases.namespace(namespace)
+        visible = [name for name in sorted(served.projects) if principal.can_see(namespace, name)]
+        write_list(req, resp, [await run_in_thread(_show, self._store, namespace, name) for name in visible])
+
+    @grants("project", "write")
+    async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
+        """Create a project with empty lists: 201, publish 1."""
+        body = await read_json(req, "project-create")
+        settings = ProjectFile(**_settings(body, title=body["name"]))
+        await run_in_process(self._store.projects.create, namespace, body["name"], settings, author_of(req))
+        resp.status = 201
+        resp.location = f"/api/namespace/{namespace}/project/{body['name']}"
+        resp.media = await run_in_thread(_show, self._store, namespace, body["name"])
+
+
+class ProjectResource:
+    """One project."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @reads_project
+    async def on_get(self, _req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show the project and its published version."""
+        resp.media = await run_in_thread(_show, self._store, namespace, project)
+
+    @grants("project", "write")
+    async def on_patch(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Publish new settings; needs project:publish too, and project:override to change `review` or `lint`."""
+        require(req, "project", "publish", namespace, project)
+        body = await read_json(req, "project-update")
+        if "review" in body or "lint" in body:
+            require(req, "project", "override", namespace, project)
+        await run_in_process(self._store.projects.change, namespace, project, _settings(body), author_of(req))
+        resp.media = await run_in_thread(_show, self._store, namespace, project)
+
+    @grants("project", "write")
+    async def on_delete(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Publish the removal of the project: 204. It requires `?confirm=` with the name; the history remains.
+
+        If the project has a review policy, the caller needs project:override, since the removal ends the policy.
+        """
+        require(req, "project", "publish", namespace, project)
+        if read_text(req, "confirm") != project:
+            message = f"This takes all redirects and pages of {project} offline. Repeat it with ?confirm={project}."
+            raise bad_request(message, "confirmation_required")
+        can = principal_of(req).can("project", "override", namespace, project)
+        await run_in_process(self._store.projects.delete, namespace, project, author_of(req), may_change_policy=can)
+        resp.status = 204
+
+
+def _settings(body: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {**more, **{name: body[name] for name in ("title", "description", "review", "lint") if name in body}}
+
+
+def _show(store: Store, namespace: str, project: str) -> dict[str, Any]:
+    return json_views.project(store.releases.project(namespace, project), store.drafts.names(namespace, project))

@@ -1,0 +1,212 @@
+"""Publishes: publish a draft, roll back, and read the history."""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from falcon.asgi import Request, Response
+
+from api.auth.principal import as_principal
+from api.db.reviews import DraftKey, Origin
+from api.errors import Forbidden, bad_request, invalid
+from api.http.guard.access import author_of, grants, principal_of, readable_kinds, require
+from api.http.request.json_body import read_json
+from api.http.request.parameters import read_draft_name, read_number, read_text, read_window
+from api.http.response import json_views
+from api.http.response.paging import write_window
+from api.http.response.redaction import redact_conflicts, redact_problems
+from api.reviews.reviewing import Override, Reviews
+from api.runtime.background import run_in_process, run_in_thread
+from api.runtime.convergence import DEFAULT_WAIT, MAX_WAIT, Convergence
+from content.changes.diff import identity_field, item_kind
+from content.records.problem import Problem
+from content.records.vocabulary import Kind
+from gitstore.drafts.drafts import DraftName
+from gitstore.errors import Conflicts, Invalid
+from gitstore.publish.advance import PublishResult
+from gitstore.publish.approval import is_reason_given
+from gitstore.publish.publishing import PublishRequest
+from gitstore.store.store import Store
+
+# seconds to read a long history that is not cached yet; the next request continues from there
+_READ_TIMEOUT = 10.0
+
+
+class Publish:
+    """The publish of a draft."""
+
+    def __init__(self, store: Store, convergence: Convergence, reviews: Reviews) -> None:
+        self._store = store
+        self._convergence = convergence
+        self._reviews = reviews
+
+    @grants("project", "publish")
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Publish the draft; a repeat with the same head returns the existing publish.
+
+        With `wait=converged` the response comes when the agents have the version too, or after `timeout` seconds.
+        """
+        seconds = _read_wait(req)
+        if seconds is not None and not principal_of(req).can("agent", "read", namespace, project):
+            raise Forbidden("Waiting for the agents needs agent:read and project:publish; nothing was published.")
+        body = await read_json(req, "publish") if _has_body(req) else {}
+        if "override" in body:
+            require(req, "project", "override", namespace, project)
+            _check_reason(body["override"])
+        order = PublishRequest(
+            DraftName(project, read_draft_name(req)),
+            author_of(req),
+            body.get("head", ""),
+            body.get("message", ""),
+            body.get("override", ""),
+            frozenset(body.get("ids", ())),
+            may_change_policy=principal_of(req).can("project", "override", namespace, project),
+        )
+        with _redact_errors(readable_kinds(req, namespace, project)):
+            found = await self._publish(req, namespace, order)
+        _write(req, resp, found, "publish")
+        if seconds is not None:
+            convergence = await self._convergence.wait(namespace, project, found.number, seconds)
+            resp.media = {**json_views.published(found), "convergence": convergence.wire()}
+
+    async def _publish(self, req: Request, namespace: str, order: PublishRequest) -> PublishResult:
+        """Publish with the verdicts on the draft; records an override in the audit trail before the publish."""
+        key = DraftKey(namespace, *order.name)
+        if not order.override:
+            return await self._publish_reviewed(key, order)
+        draft = await run_in_process(self._store.drafts.review_subject, namespace, order.name)
+        override = Override(
+            as_principal(principal_of(req)).actor(), key, order.override, draft.head, Origin(req.remote_addr)
+        )
+        await run_in_thread(self._reviews.ask_override, override)
+        found = await self._publish_reviewed(key, order)
+        await run_in_thread(self._reviews.note_override, override, found.version, found.number)
+        return found
+
+    async def _publish_reviewed(self, key: DraftKey, order: PublishRequest) -> PublishResult:
+        """Publish; the pool process reads the verdicts itself, while it holds the namespace's lock."""
+        return await run_in_process(
+            self._store.publishes.publish, key.namespace, order, partial(self._reviews.verdicts, key)
+        )
+
+
+class Rollback:
+    """The rollback to an earlier version."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @grants("project", "publish")
+    async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Publish an earlier version's rules and pages again, as a new version."""
+        body = await read_json(req, "rollback")
+        word, message = str(body["version"]), body.get("message", "")
+        with _redact_errors(readable_kinds(req, namespace, project)):
+            found = await run_in_process(
+                self._store.publishes.roll_back, namespace, project, word, author_of(req), message
+            )
+        _write(req, resp, found, "rollback")
+
+
+class History:
+    """The publishes of a project."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @grants("project", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show a window of the publishes, newest first; `?source=` and `?path=` limit them to those of one rule."""
+        limit, offset = read_window(req)
+        rule = _read_rule(req)
+        if rule:
+            await self._write_rule_history(req, resp, namespace, project, *rule)
+            return
+        found, total = await run_in_thread(self._store.publishes.history, namespace, project, offset, limit)
+        write_window(resp, [json_views.publish_record(publish) for publish in found], total, limit, offset)
+
+    async def _write_rule_history(
+        self, req: Request, resp: Response, namespace: str, project: str, kind: Kind, identity: str
+    ) -> None:
+        require(req, item_kind(kind), "read", namespace, project)
+        limit, offset = read_window(req)
+        window = slice(offset, offset + limit)
+        found, total = await run_in_process(list_rule_history, self._store, namespace, project, kind, identity, window)
+        write_window(resp, found, total, limit, offset)
+
+
+class HistoryEntry:
+    """One publish."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @grants("project", "read")
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str, version: str) -> None:
+        """Show the publish with its changes, rule by rule."""
+        publish, all_changes, files = await run_in_thread(self._store.publishes.read, namespace, project, version)
+        changes = {kind: all_changes[kind] for kind in readable_kinds(req, namespace, project)}
+        resp.media = {
+            **json_views.publish_record(publish),
+            "files": json_views.files(files),
+            "diff": json_views.changes(changes),
+        }
+
+
+def list_rule_history(
+    store: Store, namespace: str, project: str, kind: Kind, identity: str, window: slice
+) -> tuple[list[dict[str, Any]], int]:
+    """Return a rule's history as JSON, which is faster to send between processes. Runs in a pool process."""
+    found, total = store.publishes.rule_history(namespace, project, kind, identity, window, _READ_TIMEOUT)
+    return [json_views.lived(each) for each in found], total
+
+
+def _read_wait(req: Request) -> int | None:
+    """Read the seconds that a publish waits for the agents; None without `?wait=`, 400 for an invalid value."""
+    word, seconds = read_text(req, "wait"), read_number(req, "timeout", DEFAULT_WAIT)
+    if word not in {None, "converged"}:
+        raise bad_request("'wait' must be converged.", "bad_parameter")
+    if seconds > MAX_WAIT:
+        raise bad_request(f"'timeout' must be at most {MAX_WAIT} seconds.", "bad_parameter")
+    return None if word is None else seconds
+
+
+def _read_rule(req: Request) -> tuple[Kind, str] | None:
+    """Read the rule of `?source=` or `?path=`; None without either, 400 for both or for an empty one."""
+    given = [(kind, text) for kind in Kind if (text := read_text(req, identity_field(kind))) is not None]
+    if len(given) > 1:
+        raise bad_request("Give 'source' or 'path', not both.", "bad_parameter")
+    if given and not given[0][1]:
+        raise bad_request(f"'{identity_field(given[0][0])}' is empty.", "bad_parameter")
+    return given[0] if given else None
+
+
+def _write(req: Request, resp: Response, found: PublishResult, kind: str) -> None:
+    """Write the publish into the body and the version headers, and count it in the metrics."""
+    req.context.counters.add_publish(kind)
+    resp.set_header("X-Project-Version", found.version)
+    resp.set_header("X-Publish-Number", str(found.number))
+    resp.media = json_views.published(found)
+
+
+def _has_body(req: Request) -> bool:
+    """Tell whether the request has a body, also without Content-Length, so that a body is never ignored."""
+    return bool(req.content_type or req.content_length or req.get_header("Transfer-Encoding"))
+
+
+def _check_reason(reason: str) -> None:
+    if not is_reason_given(reason):
+        message = "The override's reason has no letter or digit; nothing was published. Give the reason."
+        raise invalid(message, [Problem("too_short", message, pointer="/override")])
+
+
+@contextmanager
+def _redact_errors(readable: Collection[Kind]) -> Iterator[None]:
+    """Redact the conflicts and problems of a refused publish that the caller may not read."""
+    try:
+        yield
+    except Conflicts as ex:
+        raise Conflicts(str(ex), redact_conflicts(ex.conflicts, readable)) from ex
+    except Invalid as ex:
+        raise Invalid(str(ex), redact_problems(ex.problems, readable)) from ex

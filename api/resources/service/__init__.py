@@ -1,0 +1,4 @@
+"""Responders for the service itself: health, metrics, contract, events and webhooks.
+
+Begin with `health`.
+"""

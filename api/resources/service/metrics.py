@@ -1,0 +1,28 @@
+"""The metrics of all workers, for Prometheus."""
+
+from falcon.asgi import Request, Response
+
+from api.errors import Unavailable
+from api.http.guard.access import any_principal
+from api.metrics.collector import MetricsCollector
+from api.metrics.exposition import CONTENT_TYPE, render
+
+
+class Metrics:
+    """The metrics of the service since its start."""
+
+    def __init__(self, collector: MetricsCollector) -> None:
+        self._meter = collector
+
+    @any_principal
+    async def on_get(self, _req: Request, resp: Response) -> None:
+        """Show all metrics of all workers, at most a second old.
+
+        Open to any valid token: they hold numbers and route templates, and name no namespace, project or person.
+        Prometheus sends a token that it reads from a file (`authorization: {credentials_file: ...}`).
+        """
+        try:
+            resp.data = render(await self._meter.read())
+        except OSError as ex:
+            raise Unavailable("The metrics cannot be read from disk. Try again.", "metrics_unavailable") from ex
+        resp.content_type = CONTENT_TYPE

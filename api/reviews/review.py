@@ -1,0 +1,113 @@
+"""The status of a draft's review, computed from the remarks on its commits and never stored.
+
+A verdict applies to one head, and counts only while that is the draft's head and its author may still review. The
+latest verdict of each reviewer counts.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from api.db.reviews import Action, Person, Remark
+from gitstore.publish.authorship import ReviewSubject
+
+_VERDICTS = (Action.APPROVE, Action.REJECT)
+
+# The addresses of the users who know the value of an API token, by the address of the token.
+TokenOwners = Mapping[str, Collection[str]]
+
+
+class ReviewStatus(StrEnum):
+    """The status of a review; outdated if none of its verdicts counts now, such as those on an earlier head."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    OUTDATED = "outdated"
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """The latest verdict of a reviewer on the draft's head.
+
+    It `counts` unless it has `lapsed`, since they may no longer review, or is of their own change in a draft that
+    requires an approval.
+    """
+
+    remark: Remark
+    independent: bool
+    lapsed: bool
+    counts: bool
+
+    @property
+    def approves(self) -> bool:
+        """True for an approval, false for a rejection."""
+        return self.remark.action is Action.APPROVE
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The current review of a draft."""
+
+    required: bool
+    status: ReviewStatus
+    requested_by: Person | None
+    opinions: Sequence[Opinion]
+    comments: int
+
+
+def summarize_review(
+    draft: ReviewSubject, remarks: Sequence[Remark], token_owners: TokenOwners, lapsed: Collection[str] = ()
+) -> Review:
+    """Compute the review from the remarks on the draft's commits, oldest first.
+
+    `token_owners` maps the address of an API token to those of the users who created or rotated it; `lapsed` has the
+    addresses of the reviewers who may no longer review.
+    """
+    involved = find_involved(draft, remarks, token_owners)
+    latest = latest_verdicts(draft, remarks)
+    opinions = [_opinion(draft, each, involved, token_owners, lapsed=each.person.email in lapsed) for each in latest]
+    requests = [remark for remark in remarks if remark.action is Action.REQUEST]
+    return Review(
+        draft.is_required,
+        _status_of(opinions, remarks),
+        requests[-1].person if requests else None,
+        sorted(opinions, key=lambda opinion: opinion.remark.id),
+        sum(remark.action is Action.COMMENT for remark in remarks),
+    )
+
+
+def latest_verdicts(draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Remark]:
+    """Return the latest verdict of each reviewer on the draft's head."""
+    verdicts = (each for each in remarks if each.head == draft.head and each.action in _VERDICTS)
+    return list({each.person.email: each for each in verdicts}.values())
+
+
+def find_involved(draft: ReviewSubject, remarks: Sequence[Remark], token_owners: TokenOwners) -> frozenset[str]:
+    """Return the addresses of the draft's authors and of the requesters of its review, and of their tokens' owners."""
+    authors = {author.email for author in draft.authors}
+    requesters = {remark.person.email for remark in remarks if remark.action is Action.REQUEST}
+    return frozenset(address for one in authors | requesters for address in with_token_owners(one, token_owners))
+
+
+def with_token_owners(address: str, token_owners: TokenOwners) -> set[str]:
+    """Return an address, with those of its owners if it is an API token's."""
+    return {address, *token_owners.get(address, ())}
+
+
+def _opinion(
+    draft: ReviewSubject, remark: Remark, involved: frozenset[str], token_owners: TokenOwners, *, lapsed: bool
+) -> Opinion:
+    independent = involved.isdisjoint(with_token_owners(remark.person.email, token_owners))
+    return Opinion(remark, independent, lapsed, not lapsed and (independent or not draft.is_required))
+
+
+def _status_of(opinions: Sequence[Opinion], remarks: Sequence[Remark]) -> ReviewStatus:
+    counted = [opinion.approves for opinion in opinions if opinion.counts]
+    if counted:
+        return ReviewStatus.APPROVED if all(counted) else ReviewStatus.REJECTED
+    steps = [remark.action for remark in remarks if remark.action is not Action.COMMENT]
+    if not steps:
+        return ReviewStatus.NONE
+    return ReviewStatus.REQUESTED if steps[-1] is Action.REQUEST else ReviewStatus.OUTDATED

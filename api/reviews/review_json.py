@@ -1,0 +1,74 @@
+"""The JSON objects of reviews: status, remarks and people."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from api.db.reviews import Person, Remark, Topic
+from api.db.timestamps import dump_time
+from api.reviews.review import Opinion, Review
+from content.changes.diff import identity_field, item_kind
+from content.records.vocabulary import Kind
+from gitstore.drafts.drafts import DraftName
+from gitstore.errors import NotFound
+from gitstore.store.store import Store
+
+
+def review(found: Review) -> dict[str, Any]:
+    """Return the JSON object of a review."""
+    return {
+        "required": found.required,
+        "state": found.status.value,
+        "requestedBy": person(found.requested_by) if found.requested_by else None,
+        "approvals": [_opinion(each) for each in found.opinions if each.approves],
+        "rejections": [_opinion(each) for each in found.opinions if not each.approves],
+        "comments": found.comments,
+    }
+
+
+def _opinion(found: Opinion) -> dict[str, Any]:
+    verdict = found.remark
+    return {
+        "by": person(verdict.person),
+        "at": dump_time(verdict.at),
+        "note": verdict.note,
+        "counts": found.counts,
+        "lapsed": found.lapsed,
+    }
+
+
+def remark(found: Remark, head: str | None, identities: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """Return a remark on a draft with its head now at `head`; known records have their `identities`."""
+    return {
+        "id": found.id,
+        "at": dump_time(found.at),
+        "action": found.action.value,
+        "head": found.head,
+        "current": found.head == head,
+        "note": found.note,
+        "item": _topic(found.topic, identities) if found.topic else None,
+        "by": person(found.person),
+    }
+
+
+def _topic(found: Topic, identities: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    kind = next(kind for kind in Kind if item_kind(kind) == found.kind)
+    return {**found._asdict(), identity_field(kind): identities.get(found)}
+
+
+def person(found: Person) -> dict[str, Any]:
+    """Return a user or API token, with the names at the time of the action."""
+    return {"kind": found.kind, "id": found.id, "name": found.name, "displayName": found.display_name}
+
+
+KINDS = {item_kind(kind): kind for kind in Kind}
+
+
+def topic_identities(
+    store: Store, namespace: str, name: DraftName, topics: Collection[Topic]
+) -> dict[tuple[str, str], str]:
+    """Return the source or path of each of these records that exists in the draft or at its base."""
+    try:
+        found = store.drafts.identities(namespace, name, {(KINDS[topic.kind], topic.id) for topic in topics})
+    except NotFound:  # the project is no longer in the draft, but the remarks on it are
+        return {}
+    return {topic: found[KINDS[topic.kind], topic.id] for topic in topics if (KINDS[topic.kind], topic.id) in found}

@@ -1,0 +1,44 @@
+"""The reviewers who may still give a verdict: users and API tokens that exist, are active, and have the grant."""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime
+
+from api.auth.principal import Principal, PrincipalKind
+from api.auth.roles import grants_by_role
+from api.auth.table import token_principal, user_principal
+from api.db.database import Connection
+from api.db.reviews import DraftKey, Person
+from api.db.tokens import find_live_tokens
+from api.db.users import find_active_users
+
+VERDICT_GRANT = ("project", "review")  # (resource, action)
+
+
+def lapsed_reviewers(
+    connection: Connection, key: DraftKey, people: Collection[Person], now: datetime
+) -> frozenset[str]:
+    """Return the addresses of the people whose verdicts on a draft of this project do not count `now`.
+
+    Their account or token is removed, disabled or expired, or has lost the grant. With it, their verdicts count again.
+    """
+    able = {
+        each.email
+        for each in _find_present(connection, people, now)
+        if each.can(*VERDICT_GRANT, key.namespace, key.project)
+    }
+    return frozenset(person.email for person in people) - able
+
+
+def _find_present(connection: Connection, people: Collection[Person], now: datetime) -> Iterator[Principal]:
+    """Yield the active users and live tokens among the people, with their current grants."""
+    if not people:
+        return
+    role_grants = grants_by_role(connection)
+    for user in find_active_users(connection, _ids(people, PrincipalKind.USER)):
+        yield user_principal(user, role_grants)
+    for token in find_live_tokens(connection, _ids(people, PrincipalKind.TOKEN), now):
+        yield token_principal(token)
+
+
+def _ids(people: Collection[Person], kind: PrincipalKind) -> set[int]:
+    return {person.id for person in people if person.kind == kind}

@@ -1,0 +1,193 @@
+"""Reviews of drafts: remarks, their permission checks, and overrides. All calls block: run them in threads.
+
+Callers pass the draft as read from Git; a remark applies to that head, and a verdict counts only until the head moves.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from api import logs
+from api.auth.principal import Principal, PrincipalKind
+from api.db import audit
+from api.db.audit import Actor, AuditEntry, AuditEvent, find_token_owners
+from api.db.database import Connection, Database
+from api.db.errors import StateBroken, StateBusy
+from api.db.reviews import Action, DraftKey, Origin, Person, Remark, Topic, add_remark, find_remarks
+from api.db.timestamps import Clock, utc_now
+from api.errors import Forbidden
+from api.reviews.review import Review, find_involved, latest_verdicts, summarize_review, with_token_owners
+from api.reviews.reviewers import VERDICT_GRANT, lapsed_reviewers
+from gitstore.errors import StaleDraft
+from gitstore.git.repository import Author
+from gitstore.publish.approval import Verdict
+from gitstore.publish.authorship import ReviewSubject
+
+# A review request or a comment needs one of these (resource, action) grants. A verdict needs the first.
+REVIEW_GRANTS = (VERDICT_GRANT, ("redirect", "write"), ("page", "write"), ("project", "write"))
+
+
+_log = logs.logger("reviews")
+
+_LONGEST_ID = 18  # digits; the author of a pushed commit can be any text
+
+
+class ReviewStatement(NamedTuple):
+    """A caller's statement on a draft, with its origin."""
+
+    action: Action
+    head: str
+    note: str = ""
+    topic: Topic | None = None
+    origin: Origin = Origin()
+
+
+class Override(NamedTuple):
+    """A publish of a draft without its approval: actor, reason and head; `origin` if it is known."""
+
+    actor: Actor
+    draft: DraftKey
+    reason: str
+    head: str | None
+    origin: Origin = Origin()
+
+
+class ReviewThread(NamedTuple):
+    """The remarks on the commits of a draft, oldest first, and the resulting review."""
+
+    review: Review
+    remarks: Sequence[Remark]
+
+
+@dataclass(frozen=True, slots=True)
+class Reviews:
+    """The reviews of all drafts; unpickled in another process, they use that process's database."""
+
+    database: Database
+    clock: Clock = utc_now
+
+    def record_statement(
+        self, actor: Principal, key: DraftKey, draft: ReviewSubject, statement: ReviewStatement
+    ) -> Review:
+        """Record a caller's statement on a draft, and return its review.
+
+        Raises Forbidden (`own_change` for a verdict on the caller's change if the project requires a second person),
+        and StaleDraft if the draft is not at the head of the statement.
+        """
+        _check_grant(actor, key, statement.action)
+        _check_head(draft, key, statement.head)
+        person = Person(actor.kind.value, actor.id, actor.name, actor.display_name, actor.email)
+        remark = Remark(self.clock(), key, statement.head, statement.action, person, statement.note, statement.topic)
+        with self.database.writing() as connection:
+            _check_independent(connection, draft, remark)
+            add_remark(connection, remark, statement.origin)
+            return self._read(connection, key, draft).review
+
+    def thread(self, key: DraftKey, draft: ReviewSubject) -> ReviewThread:
+        """Return the remarks on a draft, and its review."""
+        with self.database.reading() as connection:
+            return self._read(connection, key, draft)
+
+    def find_review(self, key: DraftKey, draft: ReviewSubject) -> Review | None:
+        """Return the review of a draft; None while the database is unavailable, since the draft itself can be read."""
+        try:
+            return self.thread(key, draft).review
+        except (StateBusy, StateBroken) as ex:
+            _log.warning("reviews_not_read", exc_info=ex)
+            return None
+
+    def verdicts(self, key: DraftKey, draft: ReviewSubject) -> tuple[Verdict, ...]:
+        """Return the verdicts on a draft's head, for the approval check of a publish under the repository's lock.
+
+        While the database is unavailable, return none if the draft needs no approval, so that it can be published; else
+        raise.
+        """
+        review = self.thread(key, draft).review if draft.is_required else self.find_review(key, draft)
+        return tuple(
+            Verdict(
+                draft.head,
+                Author(opinion.remark.person.display_name, opinion.remark.person.email),
+                opinion.approves,
+                opinion.independent,
+                opinion.lapsed,
+            )
+            for opinion in (review.opinions if review else ())
+            if draft.head
+        )
+
+    def ask_override(self, override: Override) -> None:
+        """Record in the audit trail, before the attempt, a publish without an approval."""
+        self._record(override, AuditEvent.OVERRIDE_ASKED, {})
+
+    def note_override(self, override: Override, version: str, number: int) -> None:
+        """Record in the audit trail a finished publish without an approval."""
+        self._record(override, AuditEvent.APPROVAL_OVERRIDDEN, {"version": version, "publishNumber": number})
+
+    def _read(self, connection: Connection, key: DraftKey, draft: ReviewSubject) -> ReviewThread:
+        remarks = find_remarks(connection, key, draft.commits)
+        reviewers = {each.person for each in latest_verdicts(draft, remarks)}
+        lapsed = lapsed_reviewers(connection, key, reviewers, self.clock())
+        return ReviewThread(
+            summarize_review(draft, remarks, _find_token_owners(connection, _addresses(draft, remarks)), lapsed),
+            remarks,
+        )
+
+    def _record(self, override: Override, event: AuditEvent, result: dict[str, object]) -> None:
+        actor, key, reason, head, origin = override
+        detail = {"reason": reason, "head": head, **result} | ({"operator": origin.operator} if origin.operator else {})
+        entry = AuditEntry(self.clock(), event, actor, key.draft, detail, key.namespace, key.project, origin.address)
+        with self.database.writing() as connection:
+            audit.record(connection, entry)
+
+
+def _addresses(draft: ReviewSubject, remarks: Sequence[Remark]) -> set[str]:
+    return {author.email for author in draft.authors} | {remark.person.email for remark in remarks}
+
+
+def _find_token_owners(connection: Connection, addresses: Collection[str]) -> dict[str, list[str]]:
+    """Return the addresses of the users who created or rotated a token, by the token's address."""
+    found = (_number(address) for address in addresses)
+    made = find_token_owners(connection, [number for number in found if number is not None])
+    return {
+        _address(PrincipalKind.TOKEN, token): [_address(PrincipalKind.USER, maker) for maker in token_owners]
+        for token, token_owners in made.items()
+    }
+
+
+def _address(kind: PrincipalKind, number: int) -> str:
+    return Principal(kind, number, "", "", ()).email
+
+
+def _number(address: str) -> int | None:
+    """Return the id of the API token with an address; None for another address."""
+    digits = address.removeprefix("token-").partition("@")[0]
+    known = digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_ID
+    return int(digits) if known and address == _address(PrincipalKind.TOKEN, int(digits)) else None
+
+
+def _check_grant(actor: Principal, key: DraftKey, action: Action) -> None:
+    wanted = REVIEW_GRANTS if action in {Action.REQUEST, Action.COMMENT} else REVIEW_GRANTS[:1]
+    if not any(actor.can(*each, key.namespace, key.project) for each in wanted):
+        raise Forbidden(
+            f"You may not {action} this draft. You need the grant {' or '.join(':'.join(each) for each in wanted)}."
+        )
+
+
+def _check_head(draft: ReviewSubject, key: DraftKey, head: str) -> None:
+    if head != draft.head:
+        where = f"is at {draft.head}" if draft.head else "does not exist"
+        raise StaleDraft(f"The draft {key.draft} {where}; the request names {head}. Read it again, then retry.")
+
+
+def _check_independent(connection: Connection, draft: ReviewSubject, remark: Remark) -> None:
+    """Refuse a verdict by an author or requester of the draft if the project requires a second person."""
+    if not draft.is_required or remark.action not in {Action.APPROVE, Action.REJECT}:
+        return
+    remarks = find_remarks(connection, remark.draft, draft.commits)
+    token_owners = _find_token_owners(connection, _addresses(draft, remarks) | {remark.person.email})
+    if not find_involved(draft, remarks, token_owners).isdisjoint(with_token_owners(remark.person.email, token_owners)):
+        raise Forbidden(
+            "You changed this draft or requested its review, yourself or with one of your API tokens. "
+            "This project requires a review by another person.",
+            "own_change",
+        )

@@ -1,0 +1,149 @@
+"""The convergence of agents on a publish: measure it from their reports, or wait for it.
+
+Agents report to any worker, so their reports are read from the database: once a second for all requests that wait for
+the same project, and only while there are any.
+"""
+
+import asyncio
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from api import logs
+from api.db.agents import Agent, AgentProgress
+from api.db.fleet import Fleet, is_online
+from api.db.timestamps import dump_time
+from api.interfaces import ProjectVersion
+from api.runtime.background import run_in_thread
+from gitstore.errors import StoreError
+
+DEFAULT_WAIT = 30  # seconds that a publish waits for the agents
+MAX_WAIT = 300  # seconds
+_POLL_INTERVAL = 1.0
+_SHARES = (50, 95, 100)  # percentiles of the agents' times to load a publish
+
+_ProgressByAgent = Mapping[str, AgentProgress]
+
+_log = logs.logger("convergence")
+
+
+class ConvergenceResult(NamedTuple):
+    """The result of waiting: the number of agents online, of those with the publish, and whether both are equal."""
+
+    agents: int
+    current: int
+    converged: bool
+    seconds: float
+
+    def wire(self) -> dict[str, Any]:
+        """Return the JSON object."""
+        return {**self._asdict(), "seconds": round(self.seconds, 3)}
+
+
+class Convergence:
+    """The requests of one worker that wait until agents have a publish; a background service."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._polls: dict[tuple[str, str], asyncio.Task[_ProgressByAgent | None]] = {}
+        self._ending = False
+
+    async def start(self) -> None:
+        """Do nothing: polling begins with the first waiting request."""
+
+    async def stop(self) -> None:
+        """End all waits."""
+        self.release()
+        await asyncio.gather(*self._polls.values(), return_exceptions=True)
+
+    def release(self) -> None:
+        """Answer all waiting requests with the current progress, and let none wait, since the worker is stopping."""
+        self._ending = True
+        for poll in self._polls.values():
+            poll.cancel()
+
+    async def wait(self, namespace: str, project: str, number: int, seconds: float) -> ConvergenceResult:
+        """Return when all agents that are online now run publish `number` or a later one, or after `seconds`.
+
+        A failed read of the database is retried; before the first successful one, no agent counts as converged.
+        """
+        clock = asyncio.get_running_loop().time
+        begin = clock()
+        first = found = await self._find(namespace, project)
+        while True:
+            waited = _count(first, found, number, clock() - begin)
+            left = begin + seconds - clock()
+            if waited.converged or left <= 0 or self._ending:
+                return waited
+            later = await self._await_next(namespace, project, left)
+            found = found if later is None else later
+            first = found if first is None else first
+
+    async def _await_next(self, namespace: str, project: str, seconds: float) -> _ProgressByAgent | None:
+        """Return the result of the next shared read, or None if that takes longer than `seconds`."""
+        key = (namespace, project)
+        if key not in self._polls:
+            self._polls[key] = asyncio.create_task(self._find_later(namespace, project))
+        poll = self._polls[key]
+        await asyncio.wait({poll}, timeout=seconds)
+        return poll.result() if poll.done() and not poll.cancelled() else None
+
+    async def _find_later(self, namespace: str, project: str) -> _ProgressByAgent | None:
+        try:
+            await asyncio.sleep(_POLL_INTERVAL)
+        finally:
+            del self._polls[namespace, project]
+        return await self._find(namespace, project)
+
+    async def _find(self, namespace: str, project: str) -> _ProgressByAgent | None:
+        try:
+            return await run_in_thread(self._fleet.list_progress, namespace, project)
+        except (StoreError, OSError) as ex:
+            _log.warning("progress_not_read", namespace=namespace, project=project, exc_info=ex)
+            return None
+
+
+def measure(agents: Iterable[Agent], served: ProjectVersion, now: datetime) -> dict[str, Any]:
+    """Return the progress of the online agents to the last publish, and their times."""
+    published = datetime.fromtimestamp(served.time, UTC)
+    online = [agent for agent in agents if is_online(agent, now)]
+    took = sorted(_seconds(agent, published) for agent in online if _has(agent, served.number))
+    return {
+        "version": served.version,
+        "publishNumber": served.number,
+        "publishedAt": dump_time(published),
+        "agents": len(online),
+        "current": len(took),
+        "behind": len(online) - len(took),
+        "reachedAfter": {f"p{share}": _time_of_share(took, len(online), share) for share in _SHARES},
+    }
+
+
+def _count(
+    first: _ProgressByAgent | None, found: _ProgressByAgent | None, number: int, seconds: float
+) -> ConvergenceResult:
+    """Count the agents online in `first`, and those of them with the publish in `found`; None: not read yet."""
+    if first is None or found is None:
+        return ConvergenceResult(0, 0, converged=False, seconds=seconds)
+    online = [name for name, progress in first.items() if progress.online]
+    numbers = [found[name].number for name in online if name in found]
+    current = sum(at is not None and at >= number for at in numbers)
+    return ConvergenceResult(len(online), current, current == len(online), seconds)
+
+
+def _has(agent: Agent, number: int) -> bool:
+    """Return whether an agent runs a publish or a later one, and reports no error."""
+    return agent.publish_number is not None and agent.publish_number >= number and not agent.failed
+
+
+def _seconds(agent: Agent, published: datetime) -> float:
+    """Return the seconds that an agent took; for one created after the publish, since its creation."""
+    loaded = agent.loaded_at or agent.last_seen_at
+    return round(max(0.0, (loaded - max(published, agent.created_at)).total_seconds()), 3)
+
+
+def _time_of_share(took: list[float], agents: int, share: int) -> float | None:
+    """Return the seconds after which this share of the agents had it; None before that, or without agents."""
+    needed = math.ceil(agents * share / 100)
+    return took[needed - 1] if 0 < needed <= len(took) else None

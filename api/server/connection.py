@@ -1,0 +1,197 @@
+"""One client's connection: gunicorn's, plus deadlines, a limit, the service's error shape and the fast path.
+
+While one client holds half a request open, gunicorn's ASGI worker serves the others, but it never closes that connection,
+nor one whose client stops reading, and it accepts connections without a limit. No setting changes that. This class
+overrides two methods that gunicorn does not document; `gunicorn_names` checks them at the start.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from email.utils import formatdate
+from functools import lru_cache
+from typing import Any
+
+from gunicorn.asgi.protocol import ASGIProtocol
+
+from api.http.fast_path import PreparedResponse
+from api.http.request.request_body import AsgiEvent, Receive
+from api.server.error_response import error_response
+from api.server.write_deadline import WriteDeadline
+
+Send = Callable[[AsgiEvent], Awaitable[None]]
+
+_VERSION = (1, 1)
+_SMALL = 16 * 1024
+"""Bytes of a body that are joined to its head: the copy costs less than a second piece in the system call."""
+_ONE_PIECE = 512 * 1024
+"""Bytes of a body that are written at once, all its pieces in one system call."""
+_TURN = 16
+"""Prepared responses in a row on one connection before others have a turn: a client may pipeline hundreds of requests."""
+
+
+class Connection(ASGIProtocol):
+    """A connection that is closed when its client is too slow."""
+
+    idle = True
+    """True unless a request is being answered; the headers of one may be incomplete."""
+
+    def __init__(self, worker: Any) -> None:
+        super().__init__(worker)
+        self.app = self._call
+        self._header_deadline: asyncio.TimerHandle | None = None
+        self._write_deadline: WriteDeadline | None = None
+        self._drained: asyncio.Future[None] | None = None
+        """Done when the client reads again; None while it reads."""
+        self._says_close = False
+        self._prepared_count = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Start the deadline for the headers of the first request; refuse a connection beyond the limit.
+
+        For later requests gunicorn's keep-alive timer runs until their headers are complete. For the first one it never
+        starts: https://github.com/benoitc/gunicorn/pull/3735
+        """
+        settings, loop = self.worker.settings, self.worker.loop
+        if len(self.worker.open) >= settings.connections:
+            self._refuse(transport)
+            return
+        self.worker.open.add(self)
+        super().connection_made(transport)
+        self._write_deadline = WriteDeadline(loop, transport, settings.write_timeout)
+        self._header_deadline = loop.call_later(settings.header_timeout, transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop all deadlines, and wake the response that waits for the client."""
+        self.worker.open.discard(self)
+        self._stop_header_deadline()
+        self._wake()
+        super().connection_lost(exc)
+
+    def close_if_idle(self) -> None:
+        """Close the connection unless a request is being answered; its response announces the end and closes it."""
+        if self.idle:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """Start the deadline of a client that reads more slowly than the service writes."""
+        super().pause_writing()
+        if self._drained is None:
+            self._drained = self.worker.loop.create_future()
+        if self._write_deadline is not None:
+            self._write_deadline.start()
+
+    def resume_writing(self) -> None:
+        """Stop the deadline: the client has caught up."""
+        self._wake()
+        super().resume_writing()
+
+    async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
+        """Answer a request, and tell whether the connection stays open. A plain read needs no task and no application.
+
+        Override of the method that starts gunicorn's task for the application:
+        https://github.com/benoitc/gunicorn/blob/27.0.1/gunicorn/asgi/protocol.py#L1456
+        """
+        self.idle = False
+        self._stop_header_deadline()
+        try:
+            prepared = self._find_prepared(request)
+            if prepared is None:
+                stays = await super()._serve_http_request(request, sockname, peername)
+                return bool(stays) and not self._says_close
+            closes = self.worker.ending or not self.cfg.keepalive or bool(request.should_close())
+            await self._send(prepared, closes=closes)
+            return not closes
+        finally:
+            self.idle = True
+
+    def _send_error_response(self, status: int, _message: str, extra_headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Refuse a request that cannot reach the application, in the application's shape and without a quotation of it.
+
+        Override of the method that sends the parser's message as plain text; gunicorn then closes the connection:
+        https://github.com/benoitc/gunicorn/blob/27.0.1/gunicorn/asgi/protocol.py#L2278
+        """
+        self.worker.asgi.collector.counters.add_rejected(status)
+        with suppress(OSError, RuntimeError):  # the client has gone
+            self.transport.write(error_response(status, tuple(extra_headers)))
+
+    async def _call(self, scope: AsgiEvent, receive: Receive, send: Send) -> None:
+        """Call the application; while the worker ends, add `Connection: close` to the head of each response.
+
+        A server announces the last response of a connection (https://www.rfc-editor.org/rfc/rfc9112#section-9.6); without
+        that, a client may send its next request into the closing connection. gunicorn 27.0.1 passes the header on, but does
+        not act on it: `_serve_http_request` does.
+        """
+
+        async def send_head_or_body(event: AsgiEvent) -> None:
+            if self.worker.ending and event["type"] == "http.response.start":
+                self._says_close = True
+                event = {**event, "headers": [*event.get("headers", ()), (b"connection", b"close")]}
+            await send(event)
+
+        await self.worker.asgi(scope, receive, send_head_or_body if scope["type"] == "http" else send)
+
+    def _find_prepared(self, request: Any) -> PreparedResponse | None:
+        fast_path = self.worker.asgi.fast_path
+        if fast_path is None or request.method != "GET" or request.version != _VERSION:
+            return None
+        try:
+            prepared: PreparedResponse | None = fast_path.answer(
+                request.path, request.raw_path, request.query, request.headers_bytes
+            )
+        except OSError:  # the application meets it too, and reports it
+            return None
+        return prepared
+
+    async def _send(self, prepared: PreparedResponse, *, closes: bool) -> None:
+        """Send a prepared response, and wait while the client does not read."""
+        answer = prepared.answer
+        last = b"connection: close\r\n\r\n" if closes else b"\r\n"
+        head = b"".join((answer.head, prepared.line, _date_line(int(time.time())), last))
+        with suppress(OSError, RuntimeError):  # the client has gone
+            if answer.size <= _SMALL:
+                self.transport.write(b"".join((head, *answer.reply.body)))
+            elif answer.size <= _ONE_PIECE:
+                self.transport.writelines((head, *answer.reply.body))
+            else:
+                await self._send_pieces(head, answer.reply.pieces())
+        if self._drained is not None:
+            await self._drained
+        self._prepared_count += 1
+        if not self._prepared_count % _TURN:
+            await asyncio.sleep(0)
+
+    async def _send_pieces(self, head: bytes, pieces: Iterable[bytes | memoryview]) -> None:
+        self.transport.write(head)
+        for piece in pieces:
+            if self._drained is not None:
+                await self._drained
+            if self.transport.is_closing():
+                return
+            self.transport.write(piece)
+
+    def _refuse(self, transport: asyncio.Transport) -> None:
+        """Refuse a connection before gunicorn knows it, so that no task and no count of it remains."""
+        self.worker.asgi.collector.counters.add_rejected(503)
+        transport.set_protocol(asyncio.Protocol())
+        transport.write(error_response(503, (("Retry-After", "1"),)))
+        transport.close()
+
+    def _stop_header_deadline(self) -> None:
+        if self._header_deadline is not None:
+            self._header_deadline.cancel()
+            self._header_deadline = None
+
+    def _wake(self) -> None:
+        if self._write_deadline is not None:
+            self._write_deadline.stop()
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+        self._drained = None
+
+
+@lru_cache(1)
+def _date_line(second: int) -> bytes:
+    """Return the Date header of a second since 1970; all responses of that second share it."""
+    return f"date: {formatdate(second, usegmt=True)}\r\n".encode()

@@ -1,0 +1,149 @@
+"""The server: gunicorn with ASGI workers on uvloop, configured in code from the service's settings alone."""
+
+import logging
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from gunicorn import glogging
+from gunicorn.app.base import BaseApplication
+
+from api import logs
+from api.app.app import Application
+from api.server.connection import Connection
+from api.server.gunicorn_names import check_gunicorn
+from api.server.master import Master, merge_ended_workers, open_metrics_store, reset_signals
+from api.server.worker import Worker
+from api.settings import Settings
+from gitstore.errors import StoreError
+
+HEARTBEAT_SECONDS = 30
+"""A worker whose event loop is blocked for so long is replaced; also the longest wait for a piece of a body."""
+
+_RETRY_EXIT_CODE = 1
+"""An exit code after which gunicorn starts another worker; after 3 and 4 it stops the whole service.
+https://github.com/benoitc/gunicorn/blob/27.0.1/gunicorn/arbiter.py#L681"""
+
+_RETRY_SECONDS = 1.0
+"""Seconds that a worker waits before it exits because it cannot start; the master starts the next one at once, and would
+do nothing else. The worker serves no requests and has no event loop yet, so it may sleep; a stop waits no longer."""
+
+OTHER_FILES = 1000
+"""Files that a worker may open beside its connections."""
+
+LONGEST_LINE = 8190
+MAX_FIELD_LENGTH = 8190
+
+_log = logs.logger("server")
+
+
+class ServerLog(glogging.Logger):
+    """gunicorn's messages, as lines of the service's log."""
+
+    def setup(self, cfg: Any) -> None:
+        """Send everything to the root logger, and so through the service's formatter."""
+        super().setup(cfg)
+        self.error_log.handlers.clear()
+        self.error_log.propagate = True
+        logging.captureWarnings(capture=True)
+        logs.configure(cfg.loglevel)
+
+
+class Server(BaseApplication):
+    """A gunicorn application; `make` builds the ASGI application in each worker, after the fork.
+
+    https://gunicorn.org/custom/
+    """
+
+    def __init__(self, settings: Settings, make: Callable[[], Application]) -> None:
+        self._settings = settings
+        self._make = make
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Set the options of the service; read no file and no environment."""
+        for name, value in options(self._settings).items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Application:
+        """Return the application of one worker.
+
+        While the database or the disk is unavailable, the worker exits and the master starts another; the workers that
+        serve run on. After any other exception gunicorn stops the whole service.
+        """
+        try:
+            return self._make()
+        except (StoreError, OSError) as ex:
+            _log.warning("worker_not_started", error=str(ex))
+            time.sleep(_RETRY_SECONDS)
+            sys.exit(_RETRY_EXIT_CODE)
+
+    def run(self) -> None:
+        """Serve, with the service's master."""
+        Master(self).run()
+
+
+def serve(settings: Settings, make: Callable[[], Application]) -> None:
+    """Serve until stopped; return or exit as gunicorn does. `make` fails only if no retry can help.
+
+    A worker that cannot build or start its application stops the whole service, the healthy workers too. If the
+    installed gunicorn cannot run the service, raise UnsupportedGunicorn before anything starts.
+    """
+    check_gunicorn((Connection, Worker, Master, Server, ServerLog))
+    raise_file_limit(settings.connections)
+    open_metrics_store(settings).clear()
+    Server(settings, make).run()
+
+
+def raise_file_limit(connections: int) -> None:
+    """Let each worker open a file for every connection that it may hold, as far as the hard limit goes.
+
+    Most systems start programs with a soft limit of 1024, at which a worker would fail to accept.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections + OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def options(settings: Settings) -> dict[str, object]:
+    """Return gunicorn's options for these settings."""
+
+    def close(arbiter: Any, worker: Any) -> None:  # gunicorn counts the arguments
+        merge_ended_workers(settings, arbiter, worker)
+
+    return {
+        "bind": [settings.bind],
+        "workers": settings.workers,
+        "worker_class": type("Worker", (Worker,), {"settings": settings}),
+        "worker_connections": settings.connections,
+        "asgi_loop": "uvloop",
+        "asgi_lifespan": "on",
+        "preload_app": False,
+        "post_fork": reset_signals,
+        "child_exit": close,
+        "timeout": HEARTBEAT_SECONDS,
+        "graceful_timeout": settings.graceful_timeout,
+        "keepalive": settings.keepalive,
+        "max_requests": 0,
+        "limit_request_line": LONGEST_LINE,
+        "limit_request_field_size": MAX_FIELD_LENGTH,
+        # Otherwise any process of this user could stop or reload the service through a socket in ~/.gunicorn:
+        # https://gunicorn.org/reference/settings/#control_socket_disable
+        "control_socket_disable": True,
+        # By default each client on this machine may set SCRIPT_NAME and the scheme by header:
+        # https://gunicorn.org/reference/settings/#forwarded_allow_ips
+        "forwarded_allow_ips": ",".join(settings.trusted_proxies),
+        "forwarder_headers": "",
+        "header_map": "drop",
+        "proxy_protocol": "off",
+        "http_protocols": "h1",
+        "http2_cleartext": "off",
+        "loglevel": settings.log_level,
+        "logger_class": ServerLog,
+        "accesslog": None,
+    }

@@ -1,1 +1,0 @@
-"""The history of the tables, one module per step in `versions`; `env.py` runs them."""

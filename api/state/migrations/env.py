@@ -1,8 +1,0 @@
-"""What Alembic runs: the migrations, on the connection and in the transaction of the caller."""
-
-from alembic import context
-
-from api.state.tables import metadata
-
-context.configure(connection=context.config.attributes["connection"], target_metadata=metadata)
-context.run_migrations()

@@ -1,0 +1,1 @@
+"""Commands on access: users, roles and tokens."""

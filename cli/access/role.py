@@ -1,0 +1,123 @@
+"""`waypost role`: create, change, list and remove custom roles."""
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from api.auth.grants import BUILT_IN_ROLES, EVERY
+from api.auth.principal import OPERATOR
+from cli.access.grant_options import read_grants
+from cli.console.next_command import with_data_options
+from cli.console.output import print_json, print_notes, print_rows
+from cli.console.services import open_existing_services, open_or_create_services, state_options
+from cli.console.setup import json_option
+
+
+@click.group("role")
+def command() -> None:
+    """Create, change, list and remove custom roles."""
+
+
+def _role_options(found: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that define a role."""
+    for option in (
+        click.option("--description", default="", metavar="TEXT", help="The purpose of the role."),
+        click.option(
+            "--project", default=EVERY, show_default=True, help="The project of --namespace that the grants cover."
+        ),
+        click.option("--namespace", default=EVERY, show_default=True, help="The namespace that the grants cover."),
+        click.option(
+            "--grant",
+            "grants",
+            multiple=True,
+            metavar="RESOURCE:ACTION",
+            help="A single grant, such as redirect:write (repeatable).",
+        ),
+        click.option("--role", type=click.Choice(list(BUILT_IN_ROLES)), help="The grants of a built-in role."),
+    ):
+        found = option(found)
+    return found
+
+
+@command.command()
+@click.argument("name")
+@_role_options
+@json_option
+@state_options
+def create(  # noqa: PLR0913 - one parameter an option
+    name: str,
+    role: str | None,
+    grants: tuple[str, ...],
+    namespace: str,
+    project: str,
+    description: str,
+    *,
+    as_json: bool,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Create a role.
+
+    For editors of one namespace: waypost role create shop-editor --role editor --namespace sample
+    """
+    wanted = read_grants(role, grants, namespace, project)
+    with open_or_create_services(data, database) as services:
+        created = services.roles.create(OPERATOR, name, description, wanted)
+    if as_json:
+        print_json(created.wire())
+    assign_command = with_data_options(f"waypost user create USERNAME --role {shlex.quote(name)}")
+    print_notes(f"Created the role {name}. Assign it with: {assign_command}")
+
+
+@command.command("set")
+@click.argument("name")
+@_role_options
+@json_option
+@state_options
+def set_(  # noqa: PLR0913 - as above
+    name: str,
+    role: str | None,
+    grants: tuple[str, ...],
+    namespace: str,
+    project: str,
+    description: str,
+    *,
+    as_json: bool,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Replace the grants and description of a role."""
+    wanted = read_grants(role, grants, namespace, project)
+    with open_existing_services(data, database) as services:
+        changed = services.roles.replace(OPERATOR, name, description, wanted)
+    if as_json:
+        print_json(changed.wire())
+    print_notes(f"Changed the role {name}; its users have the new grants from now on.")
+
+
+@command.command("list")
+@json_option
+@state_options
+def list_(*, as_json: bool, data: str | None, database: str | None) -> None:
+    """List the roles, the built-in ones first."""
+    with open_existing_services(data, database) as services:
+        found = services.accounts.roles()
+    if as_json:
+        print_json([role.wire() for role in found])
+        return
+    rows = [
+        (role.name, "yes" if role.built_in else "no", " ".join(grant.text() for grant in role.grants)) for role in found
+    ]
+    print_rows(("NAME", "BUILT IN", "GRANTS"), rows)
+
+
+@command.command()
+@click.argument("name")
+@state_options
+def delete(name: str, data: str | None, database: str | None) -> None:
+    """Remove a role, also from its users."""
+    with open_existing_services(data, database) as services:
+        services.roles.remove(OPERATOR, name)
+    print_notes(f"Removed the role {name}.")

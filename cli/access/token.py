@@ -1,0 +1,129 @@
+"""`waypost token`: create, list, rotate and remove API tokens."""
+
+from datetime import UTC, datetime
+
+import click
+
+from api.auth.grants import BUILT_IN_ROLES, EVERY
+from api.auth.principal import OPERATOR
+from api.auth.roles import load_grants
+from api.db.timestamps import dump_time
+from api.db.tokens import ApiToken
+from api.resources.accounts.tokens import show_token
+from cli.access.grant_options import read_grants
+from cli.console.output import print_json, print_lines, print_notes, print_rows
+from cli.console.services import open_existing_services, open_or_create_services, state_options
+from cli.console.setup import json_option, open_store
+
+_ALL = 1_000_000
+
+
+@click.group("token")
+def command() -> None:
+    """Create, list, rotate and remove API tokens, for agents and CI."""
+
+
+@command.command()
+@click.argument("name")
+@click.option("--role", type=click.Choice(list(BUILT_IN_ROLES)), help="The grants of a built-in role.")
+@click.option(
+    "--grant",
+    "grants",
+    multiple=True,
+    metavar="RESOURCE:ACTION",
+    help="A single grant, such as redirect:read (repeatable).",
+)
+@click.option("--namespace", default=EVERY, show_default=True, help="The namespace that the grants cover.")
+@click.option("--project", default=EVERY, show_default=True, help="The project of --namespace that the grants cover.")
+@click.option(
+    "--expires",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]),
+    metavar="DATE",
+    help="Such as 2030-12-31 or 2030-12-31T18:00:00Z, in UTC; by default never.",
+)
+@json_option
+@state_options
+def create(  # noqa: PLR0913 - one parameter an option
+    name: str,
+    role: str | None,
+    grants: tuple[str, ...],
+    namespace: str,
+    project: str,
+    expires: datetime | None,
+    *,
+    as_json: bool,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Create a token, and print its value this once.
+
+    For an agent: waypost token create shop-proxy --role agent --namespace sample --project shop
+    """
+    wanted = read_grants(role, grants, namespace, project)
+    until = expires.replace(tzinfo=UTC) if expires else None
+    with open_or_create_services(data, database) as services:
+        issued = services.tokens.create(OPERATOR, name, wanted, until)
+    if as_json:
+        print_json({**show_token(issued.token), "token": issued.value})
+    else:
+        print_lines(issued.value)
+    print_notes(f"Created the token {name}. Save its value now; it is not shown again.")
+    if namespace not in {"*", *open_store(data).namespaces.names()}:
+        print_notes(f"The namespace {namespace} does not exist yet; create it before you use the token.")
+
+
+@command.command("list")
+@json_option
+@state_options
+def list_(*, as_json: bool, data: str | None, database: str | None) -> None:
+    """List the tokens, without their values."""
+    with open_existing_services(data, database) as services:
+        found, _ = services.tokens.window(_ALL, 0)
+    if as_json:
+        print_json([show_token(token) for token in found])
+    else:
+        print_rows(("ID", "NAME", "PREVIEW", "EXPIRES", "GRANTS"), map(_row, found))
+
+
+def _read_id(_context: click.Context, _parameter: click.Parameter, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:20]) < 2**63):
+        raise click.BadParameter(f"{text!r} is not an ID; give the number that `waypost token list` shows.")
+    return int(text)
+
+
+@command.command()
+@click.argument("number", callback=_read_id, metavar="ID")
+@json_option
+@state_options
+def rotate(number: int, *, as_json: bool, data: str | None, database: str | None) -> None:
+    """Give a token a new value, and print it this once.
+
+    The old value is invalid from then on.
+    `waypost token list` shows the IDs.
+    """
+    with open_existing_services(data, database) as services:
+        issued = services.tokens.rotate(OPERATOR, number)
+    if as_json:
+        print_json({**show_token(issued.token), "token": issued.value})
+    else:
+        print_lines(issued.value)
+    print_notes(f"Rotated the token {issued.token.name}. Save its new value now; it is not shown again.")
+
+
+@command.command()
+@click.argument("number", callback=_read_id, metavar="ID")
+@state_options
+def delete(number: int, data: str | None, database: str | None) -> None:
+    """Remove a token; its value is invalid from then on.
+
+    `waypost token list` shows the IDs.
+    """
+    with open_existing_services(data, database) as services:
+        services.tokens.remove(OPERATOR, number)
+    print_notes(f"Removed the token {number}.")
+
+
+def _row(token: ApiToken) -> tuple[object, ...]:
+    expires = dump_time(token.expires_at) if token.expires_at else "never"
+    grants = " ".join(grant.text() for grant in load_grants(token.grants))
+    return token.id, token.name, token.preview, expires, grants

@@ -1,0 +1,37 @@
+"""The output of commands: tables for people, JSON for scripts, and notes about the result."""
+
+import json
+from collections.abc import Iterable, Sequence
+
+from cli.console.streams import escape_unprintable, write
+
+
+def print_json(value: object) -> None:
+    """Print a JSON value, indented, without escapes of non-ASCII characters."""
+    write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def print_lines(*lines: str) -> None:
+    """Print lines of the result on standard output."""
+    if lines:
+        write("".join(f"{escape_unprintable(line)}\n" for line in lines))
+
+
+def print_notes(*lines: str) -> None:
+    """Print notes and errors on standard error."""
+    if lines:
+        write("".join(f"{escape_unprintable(line)}\n" for line in lines), err=True)
+
+
+def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table with columns as wide as their cells; without rows, the head only."""
+    lines = [tuple(head), *(tuple(escape_unprintable(str(cell)) for cell in row) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    print_lines(
+        *("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    )
+
+
+def count_noun(count: int, noun: str) -> str:
+    """Format a count with its noun, such as `1 error` or `3,000 errors`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,152 @@
+"""The set-up of commands: settings, data directory, shared options and the operator."""
+
+import getpass
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+import click
+
+from api.settings import SETTING_FORMATS, Settings, environment_name
+from cli.console.exits import InvalidUsage
+from cli.console.output import print_notes
+from cli.console.suggestion import remember_lookup
+from gitstore.git.repository import Author
+
+if TYPE_CHECKING:
+    from gitstore.store.store import Store
+
+SETTINGS_FILE = Path("waypost.toml")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def setting_options(*names: str) -> Callable[[F], F]:
+    """Add options for the settings of these names; the others come from the environment and the settings file."""
+
+    def decorate(command: F) -> F:
+        for name in reversed(names):
+            word = _word(name)
+            command = click.option(option_name(name), name, help=_help(name), metavar=word)(command)
+        return command
+
+    return decorate
+
+
+def option_name(name: str) -> str:
+    """Return the option of a setting: `--log-level` for `log_level`."""
+    return f"--{name.replace('_', '-')}"
+
+
+def read_settings(**options: object) -> Settings:
+    """Read the settings from options, environment and `waypost.toml`, in this order of precedence."""
+    settings = Settings.read(options, os.environ, SETTINGS_FILE)
+    if options.get("database") and urlsplit(settings.database).password:
+        raise InvalidUsage(
+            "A password on the command line can be read by every user of this machine. "
+            f"Give the URL in the variable {environment_name('database')} instead."
+        )
+    return settings
+
+
+def open_store(data: str | None) -> "Store":
+    """Open the content store of the data directory, which must exist."""
+    store = _store(require_data(read_settings(data=data)))
+    remember_lookup(store)
+    return store
+
+
+def make_store(data: str | None) -> "Store":
+    """Open the content store of the data directory; creates the directory if it is missing."""
+    return _store(ensure_data_with_note(read_settings(data=data)))
+
+
+def require_data(settings: Settings) -> Path:
+    """Return the data directory; InvalidUsage if it is missing, since the name is probably misspelled."""
+    path = settings.data.absolute()
+    if not path.exists():
+        raise InvalidUsage(f"There is no data directory {path}. Name it with --data or {environment_name('data')}.")
+    return _directory(path)
+
+
+def ensure_data(settings: Settings) -> Path:
+    """Return the data directory; creates it if it is missing."""
+    path = settings.data.absolute()
+    if not path.exists():
+        path.mkdir(parents=True)
+    return _directory(path)
+
+
+def ensure_data_with_note(settings: Settings) -> Path:
+    """Return the data directory; creates it if it is missing, and says so, since its name may be misspelled."""
+    is_new = not settings.data.absolute().exists()
+    path = ensure_data(settings)
+    if is_new:
+        print_notes(f"Created the data directory {path}.")
+    return path
+
+
+def _directory(path: Path) -> Path:
+    if not path.is_dir():
+        raise InvalidUsage(f"The data directory {path} is not a directory. Name another with --data.")
+    return path
+
+
+def _store(path: Path) -> "Store":
+    from gitstore.store.store import store_at  # noqa: PLC0415 - the import takes half of the time of a usage error
+
+    return store_at(path)
+
+
+def operator() -> Author:
+    """Return the person who runs the command, as an author: from Git's own variables, else the login name."""
+    name = os.environ.get("GIT_AUTHOR_NAME") or _login()
+    return Author(name, os.environ.get("GIT_AUTHOR_EMAIL") or f"{_login()}@localhost")
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something is removed; stops if the answer is no, or if standard input is not a terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidUsage(f"{question} Not a terminal; pass --yes to confirm.")
+    click.confirm(question, abort=True, err=True)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    # No variable names the user, and the user id has no entry in /etc/passwd, as in many containers. Python raises
+    # KeyError until 3.12, OSError from 3.13 on: https://docs.python.org/3/library/getpass.html#getpass.getuser
+    except (KeyError, OSError):
+        return "operator"
+
+
+def _word(name: str) -> str:
+    """Return the placeholder of a setting's value in a help text."""
+    return "true|false" if isinstance(getattr(Settings(), name), bool) else name.rpartition("_")[2].upper()
+
+
+def _help(name: str) -> str:
+    default = getattr(Settings(), name)
+    shown = (
+        ",".join(map(str, default))
+        if isinstance(default, tuple)
+        else str(default).lower()
+        if default is not None
+        else ""
+    )
+    about = (
+        f"{SETTING_FORMATS[name].about[:1].upper()}{SETTING_FORMATS[name].about[1:]}: {SETTING_FORMATS[name].allowed}."
+    )
+    return f"{about} [{environment_name(name)}{f'; default: {shown}' if shown else ''}]"
+
+
+data_option = setting_options("data")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for scripts.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+namespace_argument = click.argument("namespace")
+project_argument = click.argument("project")
+draft_option = click.option("--draft", default="main", show_default=True, metavar="NAME", help="The draft to work on.")

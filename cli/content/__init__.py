@@ -1,0 +1,1 @@
+"""Commands on content: validate, import, edit, diff, match, namespaces and projects."""

@@ -1,0 +1,1 @@
+"""Commands on releases: review, publish, roll back, log."""

@@ -1,0 +1,105 @@
+"""`waypost publish`: merge a draft into release."""
+
+import re
+from collections.abc import Sequence
+
+import click
+
+from api.http.response import json_views
+from cli.console.authoring import as_option, author_of
+from cli.console.exits import InvalidUsage
+from cli.console.output import print_json, print_lines, print_notes
+from cli.console.progress import show_status
+from cli.console.services import open_existing_services, state_options
+from cli.console.setup import (
+    draft_option,
+    json_option,
+    namespace_argument,
+    open_store,
+    project_argument,
+)
+from cli.release.publishing import publish_draft, publisher_of
+from content.records.record import identity_id
+from gitstore.drafts.drafts import DraftName
+from gitstore.errors import NotFound, UnknownChange
+from gitstore.history.messages import count_text
+from gitstore.publish.advance import PublishResult
+from gitstore.publish.approval import is_reason_given
+from gitstore.publish.publishing import PublishRequest
+
+
+@click.command("publish")
+@namespace_argument
+@project_argument
+@click.option("--message", "-m", default="", metavar="TEXT", help="The reason; by default a summary of the changes.")
+@click.option("--head", default="", metavar="SHA", help="Publish only if the draft is at this commit.")
+@click.option(
+    "--override", default=None, metavar="REASON", help="Publish without the approval that the project requires."
+)
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Only the change of this rule (repeatable).")
+@click.option(
+    "--source", "sources", multiple=True, metavar="SOURCE", help="Only the redirect with this source (repeatable)."
+)
+@click.option("--path", "paths", multiple=True, metavar="PATH", help="Only the page with this path (repeatable).")
+@draft_option
+@json_option
+@as_option
+@state_options
+def command(  # noqa: PLR0913 - one parameter an option
+    namespace: str,
+    project: str,
+    message: str,
+    head: str,
+    override: str | None,
+    draft: str,
+    *,
+    ids: tuple[str, ...],
+    sources: tuple[str, ...],
+    paths: tuple[str, ...],
+    as_json: bool,
+    username: str | None,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Publish a draft; agents get it at their next poll.
+
+    Prints the new version of PROJECT. With --id, --source or --path only these changes are published, all or none, and
+    the others stay in the draft.
+
+    Exits with 1, and publishes nothing, if the draft has no changes, is invalid, conflicts with release, or lacks the
+    approval that the project requires.
+    """
+    if override is not None and not is_reason_given(override):
+        raise InvalidUsage("The REASON of --override has no letter or digit; nothing was published. Give the reason.")
+    name, chosen = DraftName(project, draft), _chosen(ids, (*sources, *paths))
+    author = author_of(username, data, database)
+    request = PublishRequest(name, author, head, message, override or "", frozenset(chosen))
+    store = open_store(data)
+    with open_existing_services(data, database) as services, show_status(f"Publishing {project}"):
+        publisher = publisher_of(services, username, namespace, project)
+        try:
+            found = publish_draft(services, store, namespace, request, publisher)
+        except UnknownChange as ex:
+            message = f"The draft {draft} of {project} has no change of {chosen[ex.id]!r}; nothing was published."
+            raise NotFound(message) from ex
+    print_published(project, found, as_json=as_json)
+
+
+def _chosen(ids: Sequence[str], identities: Sequence[str]) -> dict[str, str]:
+    """Return the selected changes by id, each as it was typed."""
+    wrong = next((word for word in ids if not re.fullmatch(r"[0-9a-f]{16}", word)), None)
+    if wrong is not None:
+        raise InvalidUsage(
+            f"{wrong[:60]!r} is not an id (16 hex digits). Name a redirect by --source, a page by --path."
+        )
+    return {**{word: word for word in ids}, **{identity_id(word): word for word in identities}}
+
+
+def print_published(project: str, found: PublishResult, *, as_json: bool) -> None:
+    """Print the result of a publish."""
+    if as_json:
+        print_json(json_views.published(found))
+    else:
+        print_lines(found.version)
+    beside = "" if any(map(any, found.counts.values())) else "; comments, settings or other files did"
+    print_notes(f"Publish {found.number} of {project}: {count_text(found.counts)}{beside}.")

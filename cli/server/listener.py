@@ -1,0 +1,85 @@
+"""The listening socket, opened before any other work, so that a port in use is reported at once.
+
+Clients may connect from then on; they are served as soon as the workers run.
+"""
+
+import errno
+import os
+import shlex
+import socket
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from api.app.composition import make_service
+from api.server.gunicorn_names import UnsupportedGunicorn
+from api.server.server import serve
+from api.settings import Settings
+from cli.console.exits import CommandFailed
+
+_BACKLOG = 2048
+_UNIX_PREFIX = "unix:"
+_LOOPBACK_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - a table of configured hosts; none is bound here
+_REASONS = {
+    errno.EADDRINUSE: "the address is in use; stop the other server, or choose another address with --bind or WAYPOST_BIND",
+    errno.EACCES: "the port needs root privileges; choose one above 1023 with --bind or WAYPOST_BIND",
+    errno.EADDRNOTAVAIL: "this machine has no such address; choose another with --bind or WAYPOST_BIND",
+}
+
+
+class Listener(NamedTuple):
+    """The address of the service: settings that name the open socket, and URL and curl options for a local client."""
+
+    settings: Settings
+    url: str
+    curl_options: str = ""
+
+
+def listen(settings: Settings) -> Listener:
+    """Open the socket of the address; port 0 takes a free one."""
+    if settings.bind.startswith(_UNIX_PREFIX):  # created and removed by the server
+        return Listener(
+            settings, "http://localhost", f"--unix-socket {shlex.quote(settings.bind.removeprefix(_UNIX_PREFIX))} "
+        )
+    host, port = _split(settings.bind)
+    try:
+        server_socket = _open_socket(host, port)
+    except OSError as ex:
+        raise CommandFailed(
+            f"Cannot serve on {settings.bind}: {_REASONS.get(ex.errno or 0, ex.strerror or ex)}."
+        ) from ex
+    bound = server_socket.getsockname()[1]
+    return Listener(replace(settings, bind=f"fd://{server_socket.detach()}"), f"http://{_client_host(host)}:{bound}")
+
+
+def run_server(listener: Listener) -> None:
+    """Serve until stopped; raises CommandFailed after a fatal error of the server."""
+    settings, master = listener.settings, os.getpid()
+    try:
+        serve(settings, partial(make_service, settings))
+    except UnsupportedGunicorn as ex:
+        raise CommandFailed(str(ex)) from ex
+    except SystemExit as ex:
+        # Workers are forks of this process, so their SystemExit passes here too; that code is for the master.
+        if ex.code and os.getpid() == master:
+            raise CommandFailed("The service stopped after a fatal error; see the log above.") from ex
+        raise
+
+
+def _split(bind: str) -> tuple[str, int]:
+    host, _, port = bind.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _open_socket(host: str, port: int) -> socket.socket:
+    """Open a listening socket; `[::]` accepts IPv4 clients too, if the system supports that."""
+    if ":" not in host:
+        return socket.create_server((host, port), backlog=_BACKLOG)
+    # create_server() sets IPV6_V6ONLY unless dual-stack is asked for, and then raises ValueError where it is not
+    # supported: https://docs.python.org/3/library/socket.html#socket.create_server
+    is_dual_stack = socket.has_dualstack_ipv6()
+    return socket.create_server((host, port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=is_dual_stack)
+
+
+def _client_host(host: str) -> str:
+    return _LOOPBACK_HOSTS.get(host, f"[{host}]" if ":" in host else host)

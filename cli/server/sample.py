@@ -1,0 +1,98 @@
+"""The content and the first user of `waypost demo`, created once, also if an earlier start was killed half way.
+
+A marker file in the data directory says that the set-up is incomplete; it is removed after the secrets were printed.
+Until then every start creates the missing parts and prints new secrets.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from api.app.services import Services
+from api.auth.accounts import NewUser
+from api.auth.grants import BUILT_IN_ROLES
+from api.auth.principal import OPERATOR
+from api.settings import Settings
+from cli.console.exits import InvalidUsage
+from cli.console.progress import show_status
+from cli.console.services import start_services
+from cli.console.setup import ensure_data
+from gitstore.file_lock import hold_lock_file
+from gitstore.git.repository import Author
+from gitstore.store.store import Store, store_at
+
+NAMESPACE = "sample"
+ADMIN = "admin"
+AGENT = "demo agent"
+PASSWORD_VARIABLE = "WAYPOST_ADMIN_PASSWORD"  # noqa: S105 - the name of a variable
+_DESCRIPTION = "A shop, its manuals and its company, to try things on."
+_AUTHOR = Author("Robin Sample", "robin@sample.example")
+_PACKAGED = Path(__file__).parents[1] / "sample_repo"
+_IN_TREE = Path(__file__).parents[2] / "sample-repo"
+_ALL = 1_000_000
+
+
+class Secrets(NamedTuple):
+    """The secrets, shown once: the admin's password, empty if it came from the environment, and the agent's token."""
+
+    password: str
+    token: str
+
+
+@contextmanager
+def create_sample(settings: Settings) -> Iterator[Secrets | None]:
+    """Create the missing parts; yields the secrets to show, None if they were shown before.
+
+    They count as shown when the block ends without an exception.
+    """
+    data = ensure_data(settings)
+    services = start_services(settings)
+    try:
+        with hold_lock_file(data / "demo.lock"):
+            yield from _create_once(data / "demo.unfinished", store_at(data), services)
+    finally:
+        services.close()
+
+
+def _create_once(marker: Path, store: Store, services: Services) -> Iterator[Secrets | None]:
+    if not marker.exists() and services.accounts.window(1, 0)[1]:
+        yield None
+        return
+    new = NewUser(ADMIN, os.environ.get(PASSWORD_VARIABLE) or secrets.token_urlsafe(12), ("admin",), "Ada", "Admin")
+    _check(new)
+    marker.touch()
+    _create_content(store)
+    _create_admin(services, new)
+    yield Secrets("" if os.environ.get(PASSWORD_VARIABLE) else new.password, _create_token(services))
+    marker.unlink()
+
+
+def _check(new: NewUser) -> None:
+    problems = new.problems()
+    if problems:
+        raise InvalidUsage(f"{PASSWORD_VARIABLE} is invalid: {problems[0].message}")
+
+
+def _create_content(store: Store) -> None:
+    if NAMESPACE not in store.namespaces.names():
+        folder = _PACKAGED if _PACKAGED.is_dir() else _IN_TREE
+        with show_status("Publishing the sample content"):
+            store.namespaces.import_folder(NAMESPACE, _DESCRIPTION, folder, _AUTHOR)
+
+
+def _create_admin(services: Services, new: NewUser) -> None:
+    found = [user for user in services.accounts.window(_ALL, 0)[0] if user.username == ADMIN]
+    if found:
+        services.accounts.change(OPERATOR, found[0].id, {"password": new.password})
+    else:
+        services.accounts.create(OPERATOR, new)
+
+
+def _create_token(services: Services) -> str:
+    for token in services.tokens.window(_ALL, 0)[0]:
+        if token.name == AGENT:
+            services.tokens.remove(OPERATOR, token.id)
+    return services.tokens.create(OPERATOR, AGENT, BUILT_IN_ROLES["agent"][1]).value

@@ -1,0 +1,154 @@
+"""The impact of a change on other rules and on answers: chains, loops, hidden rules and changed responses."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from content.changes.diff import Change, item_kind
+from content.checks.set_rules import set_problems
+from content.matching.canonical import exact_key
+from content.matching.match import Match
+from content.matching.matcher import Matcher
+from content.matching.pattern_shape import literal_prefix
+from content.matching.request import Request, parse_key, request_for
+from content.records.problem import Problem
+from content.records.record import Page, Placed, Redirect
+from content.records.vocabulary import Kind
+
+# Problems that a rule has only among other rules.
+EFFECT_CODES = frozenset(
+    {"chain", "redirect_loop", "shadowed", "regex_unreachable", "regex_matches_target", "page_unreachable"}
+)
+_CODES_OF_BOTH_KINDS = frozenset({"page_unreachable"})
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A problem that a rule has among the other rules."""
+
+    rule: Placed[Redirect] | Placed[Page]
+    problem: Problem
+
+    @property
+    def kinds(self) -> frozenset[Kind]:
+        """The kinds of records that the problem is about."""
+        own = Kind.PAGES if isinstance(self.rule.record, Page) else Kind.REDIRECTS
+        return frozenset(Kind) if self.problem.code in _CODES_OF_BOTH_KINDS else frozenset({own})
+
+    def wire(self) -> dict[str, object]:
+        """Return the JSON shape of the API."""
+        record = self.rule.record
+        name = "path" if isinstance(record, Page) else "source"
+        return {
+            "kind": item_kind(Kind.PAGES if isinstance(record, Page) else Kind.REDIRECTS),
+            "id": record.id,
+            name: record.identity,
+            "code": self.problem.code,
+            "severity": self.problem.severity.value,
+            "file": self.rule.file,
+            "line": self.rule.line,
+            "message": self.problem.message,
+        }
+
+
+class RuleResponse(NamedTuple):
+    """The answer to a request: a status, and the location of a redirect."""
+
+    status: int
+    location: str | None
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.location or 'page'}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedResponse:
+    """A request with another answer than before (None: no answer); `kinds` are those of the rules that answer it."""
+
+    request: Request
+    before: RuleResponse | None
+    after: RuleResponse | None
+    kinds: frozenset[Kind]
+
+    @property
+    def text(self) -> str:
+        """A line such as `/a: 301 /b -> 301 /c`."""
+        return f"{self.request.text}: {self.before or 'nothing'} -> {self.after or 'nothing'}"
+
+    def wire(self) -> dict[str, object]:
+        """Return the JSON shape of the API."""
+        before, after = (side._asdict() if side else None for side in (self.before, self.after))
+        return {"request": self.request.text, "before": before, "after": after, "text": self.text}
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """Added and removed effects, and the requests of changed rules that have another answer."""
+
+    added_effects: Sequence[Effect]
+    removed_effects: Sequence[Effect]
+    changed_responses: Sequence[ChangedResponse]
+
+
+class RuleSet(NamedTuple):
+    """The rules of a project in one state, and their matcher."""
+
+    matcher: Matcher
+    redirects: Sequence[Placed[Redirect]]
+    pages: Sequence[Placed[Page]]
+
+
+def find_impact(before: RuleSet, after: RuleSet, changes: Iterable[Change]) -> Impact:
+    """Find the impact of the changes from one state to the other; costs as much as checking both states."""
+    old, new = _effects(before), _effects(after)
+    return Impact(
+        [effect for key, effect in new.items() if key not in old],
+        [effect for key, effect in old.items() if key not in new],
+        list(_changed_responses(before.matcher, after.matcher, changes)),
+    )
+
+
+def _effects(state: RuleSet) -> Mapping[tuple[bool, str, str], Effect]:
+    """Return effects by rule and code: places and sentences may change where the effect does not."""
+    redirects = [Placed(placed.record, placed.file, number) for number, placed in enumerate(state.redirects)]
+    pages = [Placed(placed.record, placed.file, number) for number, placed in enumerate(state.pages)]
+    # list indexes in place of lines, which several rules may share
+    hidden = (Effect(state.pages[each.line], each) for each in set_problems(state.matcher, (), pages))
+    found = (Effect(state.redirects[each.line], each) for each in set_problems(state.matcher, redirects, ()))
+    return {
+        (isinstance(each.rule.record, Page), each.rule.record.identity, each.problem.code): each
+        for each in (*found, *hidden)
+        if each.problem.code in EFFECT_CODES
+    }
+
+
+def _changed_responses(before: Matcher, after: Matcher, changes: Iterable[Change]) -> Iterator[ChangedResponse]:
+    for request in dict.fromkeys(request for change in changes for request in _requests(change)):
+        old, new = before.match(request), after.match(request)
+        if _response(old) != _response(new):
+            kinds = frozenset(kind for match in (old, new) if match for kind in [_kind(match)])
+            yield ChangedResponse(request, _response(old), _response(new), kinds)
+
+
+def _requests(change: Change) -> Iterator[Request]:
+    """Yield the requests that a changed rule applies to, as far as its source lists them one by one."""
+    for record in (change.old, change.new):
+        if isinstance(record, Redirect) and not record.type.is_exact:
+            yield from _literal_requests(record)
+        elif record is not None and (key := exact_key(record.type.has_host, record.identity)):
+            yield parse_key(key)
+
+
+def _literal_requests(pattern: Redirect) -> Iterator[Request]:
+    prefix = literal_prefix(pattern.source)
+    for text in prefix.texts if prefix else ():
+        if key := exact_key(pattern.type.has_host, text):
+            yield parse_key(key) if pattern.type.has_host else request_for(None, text)
+
+
+def _response(match: Match | None) -> RuleResponse | None:
+    return RuleResponse(match.status, match.location if match.redirect else None) if match else None
+
+
+def _kind(match: Match) -> Kind:
+    return Kind.REDIRECTS if match.redirect else Kind.PAGES

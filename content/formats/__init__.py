@@ -1,0 +1,4 @@
+"""Exchange formats: tab-separated import and export.
+
+Begin with `import_plan`.
+"""

@@ -1,0 +1,4 @@
+"""Records and their vocabulary: redirects, pages, names and problems.
+
+Begin with `record`.
+"""

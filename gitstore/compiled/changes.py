@@ -1,0 +1,64 @@
+"""The rule-level difference between two snapshots, from the files that differ."""
+
+from collections.abc import Iterator, Mapping
+
+from content.changes.diff import Change, diff
+from content.records.record import Placed, Record
+from content.records.vocabulary import Kind
+from gitstore.compiled.snapshot import CompiledFile, Snapshot
+
+ChangesByKind = Mapping[Kind, list[Change]]
+
+
+def changes_between(old: Snapshot | None, new: Snapshot | None) -> ChangesByKind:
+    """Return the differences between two states of a project; None is a project that does not exist."""
+    return {kind: _changes(kind, old, new) for kind in Kind}
+
+
+def find_records_in_differing_files(
+    kind: Kind, one: Snapshot | None, other: Snapshot | None
+) -> dict[str, Placed[Record]]:
+    """Return the records of `one`, by identity, in files that `other` does not have unchanged."""
+    return {placed.record.identity: placed for placed in _differing(kind, one, other)} if one else {}
+
+
+def files_only_in(kind: Kind, one: Snapshot, other: Snapshot | None) -> list[CompiledFile]:
+    """List the rule files of `one` that `other` does not have unchanged."""
+    same = _fingerprints(kind, other) if other else set()
+    return [file for file in one.rule_files[kind] if _fingerprint(one, file) not in same]
+
+
+def find_differing_files(kind: Kind, one: Snapshot | None, other: Snapshot) -> Iterator[tuple[Snapshot, CompiledFile]]:
+    """Yield the files of either snapshot that the other does not have unchanged, each with its snapshot."""
+    for here, there in ((one, other), (other, one)) if one else ((other, None),):
+        yield from ((here, file) for file in files_only_in(kind, here, there))
+
+
+def _changes(kind: Kind, old: Snapshot | None, new: Snapshot | None) -> list[Change]:
+    return diff(kind, _records(kind, old, new), _records(kind, new, old))
+
+
+def _records(kind: Kind, one: Snapshot | None, other: Snapshot | None) -> dict[str, Record]:
+    """Collect records like `_differing`, but without places: 100,000 in half the time."""
+    if one is None:
+        return {}
+    same = _fingerprints(kind, other) if other else set()
+    files = [file for file in one.rule_files[kind] if _fingerprint(one, file) not in same]
+    if kind is Kind.PAGES:
+        return {record.identity: one.whole(file, record) for file in files for record in file.segment.records}
+    return {record.identity: record for file in files for record in file.segment.records}
+
+
+def _differing(kind: Kind, one: Snapshot, other: Snapshot | None) -> Iterator[Placed[Record]]:
+    for file in files_only_in(kind, one, other):
+        for index, record in enumerate(file.segment.records):
+            yield Placed(one.whole(file, record), one.full_path(file.path), file.segment.lines[index], index)
+
+
+def _fingerprints(kind: Kind, snapshot: Snapshot) -> set[tuple[object, ...]]:
+    return {_fingerprint(snapshot, file) for file in snapshot.rule_files[kind]}
+
+
+def _fingerprint(snapshot: Snapshot, file: CompiledFile) -> tuple[object, ...]:
+    named = tuple(snapshot.body_of(file, position) for position in file.segment.extras)
+    return file.path, file.blob, named

@@ -1,0 +1,243 @@
+"""From a project's tree in Git to the compiled release that agents read, with the checks in between."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import chain
+
+from content.changes.diff import Change
+from content.records.problem import Problem, Severity
+from content.records.vocabulary import Kind
+from gitstore.compiled.changes import changes_between
+from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
+from gitstore.compiled.release import Release, map_release, release_path
+from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
+from gitstore.compiled.sections import Damaged
+from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.validation_cache import is_validated, record_validated
+from gitstore.directory import NamespacePaths
+from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
+from gitstore.file_lock import hold_lock_file
+from gitstore.git.file_paths import printable_path
+from gitstore.git.objects import blob_id
+from gitstore.git.repository import Repository
+from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
+from gitstore.yamlfiles.rewrite import RewrittenFile
+
+_WAIT_SECONDS = 120.0
+_RULES = frozenset(ROLE_OF_KIND.values())
+# If more than one rule in so many changed, all rules are checked: reading them together is then faster.
+_RULES_PER_CHANGE = 20
+
+
+class Compiler:
+    """A compiler of one namespace's trees, for one operation: it keeps the repository open.
+
+    With `read_only`, a full disk does not stop it: it keeps its results in memory.
+    """
+
+    def __init__(
+        self, paths: NamespacePaths, repository: Repository, segments: SegmentStore, *, read_only: bool = False
+    ) -> None:
+        self._only_reads = read_only
+        self.paths = paths
+        self.repository = repository
+        self._segments = segments
+        self._snapshots: dict[tuple[str, TreeId], Snapshot] = {}
+        self._releases: dict[tuple[str, TreeId], Release] = {}
+
+    def snapshot(self, project: str, tree: TreeId) -> Snapshot:
+        """Return the snapshot of a project's tree, read once per operation."""
+        found = self._snapshots.get((project, tree))
+        if found is None:
+            found = self._snapshots[project, tree] = self._read(project, tree)
+        return found
+
+    def _read(self, project: str, tree: TreeId) -> Snapshot:
+        files = [
+            File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)
+        ]
+        return take_snapshot(project, tree, files, self.repository, self._segments)
+
+    def add_segments(self, files: Iterable[RewrittenFile]) -> None:
+        """Cache the segments of files that are parsed already, so that no later reader has to parse them."""
+        for file in files:
+            self._segments.add(blob_id(file.data), file.rules)
+
+    def clear_snapshots(self) -> None:
+        """Drop the snapshots, for a walk through a long history."""
+        self._snapshots.clear()
+
+    def snapshot_files(self, project: str, files: Sequence[File]) -> Snapshot:
+        """Return a snapshot of some files of a project, as if no others existed."""
+        return take_snapshot(project, TreeId(""), files, self.repository, self._segments)
+
+    def release(self, project: str, tree: TreeId) -> Release:
+        """Return the release of a tree, compiled if its file is missing or damaged. Raises Invalid for invalid content."""
+        found = self.find_compiled(project, tree)
+        if found is None:
+            with hold_compile_lock(self.paths):
+                found = self._open(project, tree) or self._compile(self.snapshot(project, tree))
+        return found
+
+    def find_compiled(self, project: str, tree: TreeId) -> Release | None:
+        """Return the release of a tree, or None if it is not compiled."""
+        return self._releases.get((project, tree)) or self._open(project, tree)
+
+    def find_validated(self, project: str, tree: TreeId) -> Release | None:
+        """Return the release of a tree that today's checks validated, assembled if its file is missing; else None."""
+        if not self._is_validated(tree, without_warnings=False):
+            return None
+        found = self.find_compiled(project, tree)
+        if found is None or (self._is_strict(project, tree) and not self._is_validated(tree, without_warnings=True)):
+            found = self._compile(self.snapshot(project, tree))
+        return found
+
+    def validated_release(self, project: str, tree: TreeId) -> Release:
+        """Return the release of a tree to publish; a compiled one counts only if today's checks validated it.
+
+        Raises Invalid if they refuse it.
+        """
+        return self.find_validated(project, tree) or self._compile(self.snapshot(project, tree))
+
+    def compile_change(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> Release:
+        """Compile a state. Check only what changed since `before`, or everything if `before` is not validated.
+
+        Raises Invalid for invalid content.
+        """
+        if self._is_validated(snapshot.tree, without_warnings=False) or not self._is_validated(
+            before.tree, without_warnings=False
+        ):
+            return self.validated_release(snapshot.project, snapshot.tree)
+        if self._needs_full_check(snapshot, changes):
+            return self._compile(snapshot)
+        return self._store(snapshot, self._dump_checked(before, snapshot, changes))
+
+    def is_prepared(self, tree: TreeId) -> bool:
+        """Tell whether a release of the tree could be assembled without reading YAML or checking rules."""
+        if not self._is_validated(tree, without_warnings=False):
+            return False
+        files = ((printable_path(path), entry) for path, entry in self.repository.files(tree))
+        return all(self._segments.is_archived(BlobId(entry.id)) for path, entry in files if role_of(path) in _RULES)
+
+    def prepare(self, project: str, tree: TreeId, near: Snapshot | None) -> Snapshot:
+        """Validate a tree, and archive the segments for its release. Raises Invalid for invalid content.
+
+        `near` is a valid state; if little differs from it, only the difference is checked.
+        """
+        snapshot = self.snapshot(project, tree)
+        if not self._is_validated(tree, without_warnings=False):
+            changes = list(chain.from_iterable(changes_between(near, snapshot).values())) if near else None
+            if near is None or changes is None or self._needs_full_check(snapshot, changes):
+                self._check_all(snapshot)
+            else:
+                self._dump_checked(near, snapshot, changes)
+        self._archive_segments(snapshot)
+        return snapshot
+
+    @staticmethod
+    def _needs_full_check(snapshot: Snapshot, changes: Sequence[Change]) -> bool:
+        return snapshot.settings.strict or len(changes) * _RULES_PER_CHANGE > snapshot.count(Kind.REDIRECTS)
+
+    def _dump_checked(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> bytes:
+        data = dump_release(snapshot, self._previous_release(before))
+        matcher = Release(snapshot.project, memoryview(data), trusted=True).matcher
+        require_publishable(snapshot, check_change(before, snapshot, matcher, changes))
+        self._record_validated(snapshot, without_warnings=False)  # other rules may have new warnings
+        return data
+
+    def _check_all(self, snapshot: Snapshot) -> None:
+        problems = check_snapshot(snapshot)
+        require_publishable(snapshot, problems)
+        self._record_validated(snapshot, without_warnings=not problems)
+
+    def _compile(self, snapshot: Snapshot) -> Release:
+        if self._is_validated(snapshot.tree, without_warnings=snapshot.settings.strict):
+            require_publishable(snapshot, snapshot.problems)
+        else:
+            self._check_all(snapshot)
+        return self._store(snapshot, dump_release(snapshot))
+
+    def _is_validated(self, tree: TreeId, *, without_warnings: bool) -> bool:
+        """Tell whether the set of a tree's rules was validated before, whatever project.yaml is: it has no rules."""
+        return is_validated(
+            self.paths.validations,
+            self.repository.tree_id_without(tree, PROJECT_FILE),
+            without_warnings=without_warnings,
+        )
+
+    def _is_strict(self, project: str, tree: TreeId) -> bool:
+        """Tell whether a tree's own project.yaml requires strict lint; no other file is read."""
+        found = self.repository.files_named(tree, PROJECT_FILE).values()
+        files = [File(entry.name, entry.mode, BlobId(entry.id)) for entry in found]
+        return self.snapshot_files(project, files).settings.strict
+
+    def _record_validated(self, snapshot: Snapshot, *, without_warnings: bool) -> None:
+        with suppress(OutOfSpace, OSError):  # a cache: without the record it is checked again
+            record_validated(
+                self.paths.validations,
+                self.repository.tree_id_without(snapshot.tree, PROJECT_FILE),
+                without_warnings=without_warnings,
+            )
+
+    @contextmanager
+    def tolerate_full_disk(self) -> Iterator[None]:
+        """Write to the cache inside; on a full disk, a reader continues without it and a writer stops."""
+        try:
+            yield
+        except (OutOfSpace, OSError) as ex:
+            if not self._only_reads or not is_disk_full(ex):
+                raise
+
+    def _previous_release(self, snapshot: Snapshot) -> PreviousRelease | None:
+        """Return a previous state with its release, to reuse parts of it; None if the release is missing."""
+        with suppress(OSError, ValueError):
+            return PreviousRelease(snapshot, map_release(release_path(self.paths.releases, snapshot.tree)))
+        return None
+
+    def _open(self, project: str, tree: TreeId) -> Release | None:
+        try:
+            return Release.open(project, release_path(self.paths.releases, tree))
+        except (FileNotFoundError, Damaged, ValueError):  # ValueError: mmap refuses an empty file
+            return None
+
+    def _archive_segments(self, snapshot: Snapshot) -> None:
+        self._segments.archive_all(
+            (file.blob, file.segment) for files in snapshot.rule_files.values() for file in files
+        )
+
+    def _store(self, snapshot: Snapshot, data: bytes) -> Release:
+        project, tree = snapshot.project, snapshot.tree
+        with self.tolerate_full_disk():
+            store_release(release_path(self.paths.releases, tree), data)
+        self._archive_segments(snapshot)
+        release = self._releases[project, tree] = Release(project, memoryview(data), trusted=True)
+        return release
+
+
+def require_publishable(snapshot: Snapshot, problems: Sequence[Problem], *, strict: bool = False) -> None:
+    """Raise Invalid if any of the problems blocks a publish of the snapshot; with `strict`, all of them do."""
+    found = problems if strict else find_blocking_problems(snapshot, problems)
+    if found:
+        count = "1 problem" if len(found) == 1 else f"{len(found)} problems"
+        only_warnings = all(problem.severity is Severity.WARNING for problem in found)
+        why = " (with `lint: strict` in project.yaml warnings stop a publish too)" if only_warnings else ""
+        raise Invalid(f"The project {snapshot.project} has {count}{why}; nothing was published.", found)
+
+
+@contextmanager
+def hold_compile_lock(paths: NamespacePaths) -> Iterator[None]:
+    """Let one process compile a namespace's files while the others wait for its results.
+
+    If the disk is too full even for the lock, they do not wait: no results could be stored.
+    """
+    with ExitStack() as stack:
+        try:
+            is_held = stack.enter_context(hold_lock_file(paths.compiled / "compile.lock", _WAIT_SECONDS))
+        except OSError as ex:
+            if not is_disk_full(ex):
+                raise
+            is_held = True
+        if not is_held:
+            raise Busy("This namespace is still being compiled. Try again in a moment.")
+        yield

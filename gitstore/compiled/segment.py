@@ -1,0 +1,200 @@
+"""A compiled segment: all data that the product needs of one YAML file, computed once per blob and stored.
+
+Positions in a segment count from 0. Problems and places have no path, since the same blob can be at several paths.
+"""
+
+import re
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from content.records.problem import Problem, Severity
+from content.records.record import Page, Record, page_of, redirect_of
+from content.records.vocabulary import Kind
+from gitstore.compiled.columns import Columns, columns_of
+from gitstore.compiled.sections import Chunk, checksum_chunk, dump_sections, load_sections
+from gitstore.compiled.segment_tables import SegmentTables, build_tables
+from gitstore.yamlfiles import rule_file
+from gitstore.yamlfiles.rule_file import RuleFile
+
+_ID = re.compile(r"[0-9a-f]{16}")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One compiled file. `lines` has the first line of each record; the tables are built on first use."""
+
+    kind: Kind | None
+    lines: Sequence[int]
+    problems: tuple[Problem, ...]
+    tables_factory: Callable[[], SegmentTables]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    @cached_property
+    def tables(self) -> SegmentTables:
+        """The tables for a release; checks of files do not need them."""
+        return self.tables_factory()
+
+    @property
+    def items(self) -> memoryview:
+        """The JSON of all records; see `SegmentTables`, also for the properties below."""
+        return self.tables.items
+
+    @cached_property
+    def items_chunk(self) -> Chunk:
+        """The items with their checksum."""
+        return checksum_chunk(self.items)
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        """The offset of each item, and the end of the last one."""
+        return self.tables.offsets
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """The API's ids, as numbers."""
+        return self.tables.ids
+
+    @property
+    def fingerprints(self) -> Sequence[int]:
+        """A number for each record that differs if any field does, except the content of a file that it names."""
+        return self.tables.fingerprints
+
+    @property
+    def keys(self) -> Sequence[int]:
+        """The key-table entries of exact records."""
+        return self.tables.keys
+
+    @property
+    def patterns(self) -> list[tuple[int, str, str]]:
+        """Position, type and source of regex redirects."""
+        return self.tables.patterns
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts that exact records name."""
+        return self.tables.hosts
+
+    @property
+    def target_hosts(self) -> frozenset[str]:
+        """The hosts that targets name."""
+        return self.tables.target_hosts
+
+    @property
+    def extras(self) -> dict[int, dict[str, Any]]:
+        """The fields that agents do not get, by position."""
+        return self.tables.extras
+
+    @cached_property
+    def records(self) -> tuple[Record, ...]:
+        """The records as people wrote them; content from another file is empty."""
+        if self.kind is Kind.PAGES:
+            return tuple(self._page(position, item) for position, item in enumerate(self._fields()))
+        return tuple(
+            redirect_of({**item, **self.extras.get(position, {})}) for position, item in enumerate(self._fields())
+        )
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The records by field, for lists that are searched and sorted."""
+        return columns_of(self._fields(), self.extras)
+
+    def _fields(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = orjson.loads(b"[%b]" % bytes(self.items[:-1]))
+        return found
+
+    @cached_property
+    def id_set(self) -> frozenset[int]:
+        """The ids, for a quick negative answer."""
+        return frozenset(self.ids)
+
+    def position(self, record_id: str) -> int | None:
+        """Return the position of the record with an id, the first one of duplicates; None if no record has it."""
+        number = id_number(record_id)
+        return list(self.ids).index(number) if number in self.id_set else None
+
+    def record(self, position: int) -> Record:
+        """Build one record, without the others."""
+        item = orjson.loads(self.items[self.offsets[position] : self.offsets[position + 1] - 1])
+        if self.kind is Kind.PAGES:
+            return self._page(position, item)
+        return redirect_of({**item, **self.extras.get(position, {})})
+
+    def _page(self, position: int, item: dict[str, Any]) -> Page:
+        extras = self.extras.get(position, {})
+        return page_of({**item, **extras}, extras.get("file", ""))
+
+
+def id_number(record_id: str) -> int | None:
+    """Return an id as a number; None for anything but 16 hex digits in lower case, which no record has."""
+    return int(record_id, 16) if _ID.fullmatch(record_id) else None
+
+
+def compile_segment(data: bytes) -> Segment:
+    """Compile a YAML file's bytes; their faults become the segment's problems."""
+    return segment_of(rule_file.load(data, ""))
+
+
+def segment_of(read: RuleFile) -> Segment:
+    """Compile a parsed file of rules."""
+    records = tuple(read.records)
+    problems = tuple(replace(problem, file="") for problem in read.problems)
+    segment = Segment(read.kind, read.lines, problems, lambda: build_tables(records))
+    segment.__dict__["records"] = records  # fills the cached property, which would parse the items
+    return segment
+
+
+def dump_segment(segment: Segment) -> bytes:
+    """Return the file of a segment."""
+    meta = {
+        "kind": segment.kind,
+        "patterns": segment.patterns,
+        "hosts": sorted(segment.hosts),
+        "target_hosts": sorted(segment.target_hosts),
+        "extras": [[position, extra] for position, extra in segment.extras.items()],
+        "problems": [_dump_problem(problem) for problem in segment.problems],
+    }
+    return dump_sections(
+        {
+            "meta": [orjson.dumps(meta)],
+            "items": [bytes(segment.items)],
+            "offsets": [array("Q", segment.offsets).tobytes()],
+            "ids": [array("Q", segment.ids).tobytes()],
+            "prints": [array("Q", segment.fingerprints).tobytes()],
+            "keys": [array("Q", segment.keys).tobytes()],
+            "lines": [array("I", segment.lines).tobytes()],
+        }
+    )
+
+
+def load_segment(data: bytes) -> Segment:
+    """Read the output of `dump_segment`. Raises Damaged for anything else."""
+    found = load_sections(memoryview(data))
+    meta = orjson.loads(found["meta"])
+    tables = SegmentTables(
+        found["items"],
+        found["offsets"].cast("Q"),
+        found["ids"].cast("Q"),
+        found["prints"].cast("Q"),
+        found["keys"].cast("Q"),
+        [tuple(row) for row in meta["patterns"]],
+        frozenset(meta["hosts"]),
+        frozenset(meta["target_hosts"]),
+        dict(meta["extras"]),
+    )
+    problems = tuple(_load_problem(fields) for fields in meta["problems"])
+    return Segment(Kind(meta["kind"]) if meta["kind"] else None, found["lines"].cast("I"), problems, lambda: tables)
+
+
+def _dump_problem(problem: Problem) -> dict[str, Any]:
+    return {name: getattr(problem, name) for name in Problem.__slots__}
+
+
+def _load_problem(fields: dict[str, Any]) -> Problem:
+    return replace(Problem("", ""), **{**fields, "severity": Severity(fields["severity"])})

@@ -1,0 +1,141 @@
+"""The changes of a draft to the records of one kind, by id, from compiled segments without building a record."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from content.changes.diff import ChangeType
+from content.records.vocabulary import Kind
+from gitstore.cache import LruCache
+from gitstore.compiled.changes import files_only_in
+from gitstore.compiled.columns import Flags, flags_where
+from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.layout import BlobId
+
+# Compared pairs of files: 50 kB each at most, where all 500 rules of a file differ.
+_PAIRS_AT_HAND = 500
+
+
+@dataclass(frozen=True, slots=True)
+class DraftChanges:
+    """The changes by record id, as a number; and the files of the base with removed records, flagged."""
+
+    by_id: Mapping[int, ChangeType]
+    lost: Sequence[tuple[CompiledFile, Flags]]
+
+    @property
+    def removed(self) -> int:
+        """The number of removed records."""
+        return sum(flags.count(1) for _, flags in self.lost)
+
+
+def draft_changes(kind: Kind, base: Snapshot | None, working: Snapshot) -> DraftChanges:
+    """Return the changes from the base to the working state; without a base every record is new."""
+    before = _Side(base, files_only_in(kind, base, working) if base else [])
+    after = _Side(working, files_only_in(kind, working, base))
+    pairs = list(_pairs(before, after))
+    gone, new = (
+        frozenset[int]().union(*numbers) for numbers in ([pair.gone for pair in pairs], [pair.new for pair in pairs])
+    )
+    changed = frozenset[int]().union(*(pair.changed for pair in pairs))
+    elsewhere = before.ids_present(new)  # in another file than before, or in a second one
+    by_id = {
+        **dict.fromkeys(gone - new, ChangeType.REMOVED),
+        **dict.fromkeys(new - elsewhere, ChangeType.ADDED),
+        **dict.fromkeys((changed - elsewhere) | _differing(before, after, elsewhere), ChangeType.CHANGED),
+    }
+    return DraftChanges(by_id, list(before.flagged(gone - new)))
+
+
+class _Pair(NamedTuple):
+    """The ids of a file's records, by comparison with the base: removed, added, changed."""
+
+    gone: frozenset[int]
+    new: frozenset[int]
+    changed: frozenset[int]
+
+
+_compared: LruCache[tuple[BlobId, BlobId], _Pair] = LruCache(_PAIRS_AT_HAND)
+
+
+class _Side:
+    """The files of one state that differ from the other state."""
+
+    def __init__(self, snapshot: Snapshot | None, files: Sequence[CompiledFile]) -> None:
+        self._snapshot = snapshot
+        self.files = {file.path: file for file in files}
+
+    def ids_present(self, ids: frozenset[int]) -> frozenset[int]:
+        """Return those of the ids that are in a file."""
+        return frozenset().union(*(ids & file.segment.id_set for file in self.files.values())) if ids else ids
+
+    def flagged(self, ids: frozenset[int]) -> Iterator[tuple[CompiledFile, Flags]]:
+        """Yield the files that have some of these records, with flags for those."""
+        for file in self.files.values():
+            if not ids.isdisjoint(file.segment.id_set):
+                yield file, flags_where(ids.__contains__, file.segment.ids)
+
+    def fingerprints(self, file: CompiledFile) -> dict[int, int]:
+        """Return the fingerprint of every record of a file, by id."""
+        found: Sequence[int] = file.segment.fingerprints
+        if _names_bodies(file):
+            found = [hash((each, self._body(file, place))) for place, each in enumerate(found)]
+        return dict(zip(file.segment.ids, found, strict=True))
+
+    def contents(self, ids: frozenset[int]) -> dict[int, tuple[object, ...]]:
+        """Return all editable content of the records with these ids."""
+        return {
+            number: self._content(file, place)
+            for file in self.files.values()
+            if not ids.isdisjoint(file.segment.id_set)
+            for place, number in enumerate(file.segment.ids)
+            if number in ids
+        }
+
+    def _content(self, file: CompiledFile, place: int) -> tuple[object, ...]:
+        segment = file.segment
+        item = segment.items[segment.offsets[place] : segment.offsets[place + 1]]
+        extra = segment.extras.get(place)
+        return item, extra, self._body(file, place) if extra else ""
+
+    def _body(self, file: CompiledFile, place: int) -> str:
+        return (self._snapshot.body_of(file, place) or "") if self._snapshot else ""
+
+
+def _pairs(before: _Side, after: _Side) -> Iterator[_Pair]:
+    """Yield every differing file, compared with the base; pairs of blobs are cached, since an edit changes few files."""
+    nothing = frozenset[int]()
+    for path, new in after.files.items():
+        old = before.files.get(path)
+        if old is None:
+            yield _Pair(nothing, new.segment.id_set, nothing)
+        elif _names_bodies(old) or _names_bodies(new):
+            yield _compare(before.fingerprints(old), after.fingerprints(new))
+        else:
+            yield _compared.get((old.blob, new.blob), partial(_compare_segments, before, old, after, new))
+    for path, old in before.files.items():
+        if path not in after.files:
+            yield _Pair(old.segment.id_set, nothing, nothing)
+
+
+def _compare_segments(before: _Side, old: CompiledFile, after: _Side, new: CompiledFile) -> _Pair:
+    return _compare(before.fingerprints(old), after.fingerprints(new))
+
+
+def _compare(old: Mapping[int, int], new: Mapping[int, int]) -> _Pair:
+    changed = frozenset(number for number, found in new.items() if old.get(number, found) != found)
+    return _Pair(frozenset(old.keys() - new.keys()), frozenset(new.keys() - old.keys()), changed)
+
+
+def _names_bodies(file: CompiledFile) -> bool:
+    """Return whether records have content files, so that the blob is not their whole content."""
+    return file.segment.kind is Kind.PAGES and any("file" in extra for extra in file.segment.extras.values())
+
+
+def _differing(before: _Side, after: _Side, ids: frozenset[int]) -> frozenset[int]:
+    """Return those of the ids whose records differ in content."""
+    if not ids:
+        return ids
+    old, new = before.contents(ids), after.contents(ids)
+    return frozenset(number for number, content in new.items() if content != old[number])

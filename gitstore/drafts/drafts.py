@@ -1,0 +1,230 @@
+"""Drafts: the working branches of a project, and the commits of edits on them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from content.changes.diff import Change, ChangeType
+from content.records.names import is_name
+from content.records.record import Record
+from content.records.vocabulary import Kind
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.snapshot import Snapshot
+from gitstore.drafts.edits import Edit, Patch, Put
+from gitstore.drafts.listing import DraftRecord
+from gitstore.drafts.workspace import Files, Workspace
+from gitstore.errors import Broken, Busy, Invalid, LostRace, NotFound, OutOfSpace, StaleDraft
+from gitstore.git.file_paths import require_depth, require_free_paths
+from gitstore.git.repository import Author, Repository
+from gitstore.git.transaction import Transaction
+from gitstore.history.messages import edit_message
+from gitstore.layout import CommitId, TreeId, draft_ref
+from gitstore.yamlfiles.dump import EMPTY_FILES
+from gitstore.yamlfiles.rewrite import RewrittenFile
+
+# Errors that may keep a draft from ending after its publish: the publish is valid, and the draft ends later.
+TOLERATED_AFTER_PUBLISH = (Busy, LostRace, OutOfSpace, OSError)
+
+
+class DraftName(NamedTuple):
+    """The name of a draft, with its project."""
+
+    project: str
+    draft: str
+
+    @property
+    def ref(self) -> str:
+        """The branch of the draft; raises NotFound for an invalid name."""
+        if not is_name(self.draft):
+            raise NotFound(f"{self.draft[:60]!r} is not a valid name of a draft: use 1 to 50 of A-Z a-z 0-9 _ -.")
+        return draft_ref(self.project, self.draft)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftState:
+    """The state of a draft. `head` is None without a draft; `tree` is the project's working state.
+
+    `ref` is the commit of the branch: the head, or, after a publish that was interrupted before it could end the draft,
+    a commit that is already on release and so not a draft any more.
+    """
+
+    name: DraftName
+    ref: CommitId | None
+    head: CommitId | None
+    base: CommitId
+    release: CommitId
+    tree: TreeId | None
+    base_tree: TreeId | None
+    release_tree: TreeId
+
+
+def read_draft(repository: Repository, name: DraftName) -> DraftState:
+    """Read the state of a draft; raises NotFound where release lacks the project, Broken for a damaged branch."""
+    release, release_tree = _release(repository, name.project)
+    try:
+        return _read_branch(repository, name, release, release_tree)
+    except Broken as ex:
+        raise Broken(f"{ex} Fix it with Git, or discard the draft {name.draft}, which removes its branch.") from ex
+
+
+def _release(repository: Repository, project: str) -> tuple[CommitId, TreeId]:
+    release = repository.release()
+    tree = project_tree(repository, release, project)
+    if tree is None:
+        raise NotFound(f"There is no project {project[:60]!r} in this namespace.")
+    return release, tree
+
+
+def _read_branch(repository: Repository, name: DraftName, release: CommitId, release_tree: TreeId) -> DraftState:
+    ref = repository.ref(name.ref)
+    base = repository.merge_base(release, ref) if ref else release
+    if base is None:
+        raise Broken(f"The draft {name.draft} of {name.project} shares no history with release.")
+    if ref is None or base == ref:
+        return DraftState(name, ref, None, release, release, release_tree, release_tree, release_tree)
+    tree, base_tree = (project_tree(repository, commit, name.project) for commit in (ref, base))
+    return DraftState(name, ref, ref, base, release, tree, base_tree, release_tree)
+
+
+def project_tree(repository: Repository, commit: CommitId, project: str) -> TreeId | None:
+    """Return the folder of a project in a commit, or None where it does not exist."""
+    return repository.folder(repository.commit(commit).tree, project)
+
+
+def snapshot_of(compiler: Compiler, state: DraftState) -> Snapshot:
+    """Return the snapshot of a draft's working state."""
+    if state.tree is None:
+        raise NotFound(f"The draft {state.name.draft} has no project {state.name.project}.")
+    return compiler.snapshot(state.name.project, state.tree)
+
+
+class EditResult(NamedTuple):
+    """The result of an edit: the draft's new head and the changes."""
+
+    head: CommitId
+    changes: Sequence[Change]
+
+
+def edit_draft(
+    compiler: Compiler, transaction: Transaction, name: DraftName, edits: Sequence[Edit], author: Author, head: str = ""
+) -> EditResult:
+    """Commit edits to a draft, all or nothing; the first edit starts the draft from release."""
+    state = read_draft(transaction, name)
+    require_head(state, head)
+    workspace = Workspace(snapshot_of(compiler, state), transaction.blob)
+    workspace.apply(edits)
+    return commit_workspace(transaction, state, workspace, author)
+
+
+def write_record(
+    compiler: Compiler, transaction: Transaction, name: DraftName, edit: Put | Patch, author: Author
+) -> tuple[DraftRecord, Sequence[RewrittenFile]]:
+    """Write one record of a draft as one commit; return it as it is then, and the files of rules that were rewritten."""
+    state = read_draft(transaction, name)
+    workspace = Workspace(snapshot_of(compiler, state), transaction.blob)
+    [record_id] = workspace.apply([edit])
+    placed = workspace.placed(edit.kind, record_id)
+    written = DraftRecord(placed, _change_since_base(compiler, state, edit.kind, placed.record))
+    commit_workspace(transaction, state, workspace, author)
+    return written, workspace.rewritten
+
+
+def _change_since_base(compiler: Compiler, state: DraftState, kind: Kind, record: Record) -> ChangeType | None:
+    """Compare a record of a draft with the base: added, changed, or None where both are equal."""
+    base = compiler.snapshot(state.name.project, state.base_tree) if state.base_tree else None
+    before = base.find(kind, record.id) if base else None
+    if before is None:
+        return ChangeType.ADDED
+    return None if before.record == record else ChangeType.CHANGED
+
+
+def commit_workspace(
+    transaction: Transaction, state: DraftState, workspace: Workspace, author: Author, text: str = ""
+) -> EditResult:
+    """Commit the changes of a workspace, by default with a message that lists them; no commit without changes."""
+    files = workspace.files
+    if not files:
+        return EditResult(state.head or state.release, ())
+    tree = write_project(transaction, state, files)
+    if tree == state.tree:
+        return EditResult(state.head or state.release, ())
+    changes = workspace.changes
+    return EditResult(commit_draft(transaction, state, tree, author, text or edit_message(changes)), changes)
+
+
+def write_project(transaction: Transaction, state: DraftState, files: Files) -> TreeId:
+    """Write the project's folder of the draft with new bytes of some files.
+
+    A file without any rule left is removed where the draft's base lacks it. Raises Invalid for a path that cannot exist.
+    """
+    left = _drop_emptied(transaction, state.base_tree, files)
+    require_depth(path for path, data in left.items() if data is not None)
+    require_free_paths(state.name.project, _paths(transaction, state.tree), left)
+    written = {path: transaction.write_blob(data) if data is not None else None for path, data in left.items()}
+    tree = transaction.write_files(state.tree, written)
+    if tree is None:
+        raise Invalid("A project needs at least one file.", ())
+    return tree
+
+
+def _drop_emptied(transaction: Transaction, base: TreeId | None, files: Files) -> Files:
+    empty = {path for path, data in files.items() if data in EMPTY_FILES}
+    gone = empty - _paths(transaction, base) if empty and base else set()
+    return {**files, **dict.fromkeys(gone)}
+
+
+def _paths(transaction: Transaction, tree: TreeId | None) -> set[str]:
+    return {path for path, _ in transaction.files(tree)} if tree else set()
+
+
+def commit_draft(
+    transaction: Transaction,
+    state: DraftState,
+    tree: TreeId,
+    author: Author,
+    message: str,
+    merges: CommitId | None = None,
+) -> CommitId:
+    """Commit a new working state to the draft's branch; `merges` is a commit of release that it merges.
+
+    The commit is always unique: a review of a discarded draft does not apply to the next one.
+    """
+    parent = state.head or state.release
+    root = transaction.put_folder(transaction.commit(merges or parent).tree, state.name.project, tree)
+    commit = transaction.write_commit(root, (parent, merges) if merges else (parent,), author, message, unique=True)
+    transaction.move(state.name.ref, state.ref, commit)
+    return commit
+
+
+def discard_draft(transaction: Transaction, name: DraftName) -> None:
+    """Discard a draft, also one with a damaged branch; raises NotFound where there is none."""
+    _release(transaction, name.project)
+    try:
+        state = read_draft(transaction, name)
+    except Broken:
+        transaction.remove(name.ref, None)
+        return
+    end_draft(transaction, state)
+    if state.head is None:
+        raise NotFound(f"The project {name.project} has no draft {name.draft}.")
+
+
+def end_draft(transaction: Transaction, state: DraftState) -> None:
+    """Remove the branch of a draft, if it exists."""
+    if state.ref:
+        transaction.remove(state.name.ref, state.ref)
+
+
+def require_draft(state: DraftState) -> None:
+    """Raise NotFound where the draft does not exist."""
+    if state.head is None:
+        raise NotFound(f"The project {state.name.project} has no draft {state.name.draft}.")
+
+
+def require_head(state: DraftState, head: str) -> None:
+    """Raise StaleDraft where the draft's head is not the one that the caller expects."""
+    if head and head != state.head:
+        where = f"is at {state.head}" if state.head else "does not exist"
+        raise StaleDraft(
+            f"The draft {state.name.draft} {where}; the request expects {head[:40]}. Read it again, then retry."
+        )

@@ -1,0 +1,225 @@
+"""Lists of a draft's records, each with the draft's change of it: filtered, sorted, in windows."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from functools import partial
+from hashlib import sha256
+from itertools import accumulate, compress, islice
+from typing import NamedTuple
+
+import orjson
+
+from content.changes.diff import ChangeType
+from content.records.record import Placed, Record
+from content.records.vocabulary import Kind
+from gitstore.compiled.columns import Columns, Flags, flags_where, intersect_flags
+from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.drafts.draft_changes import DraftChanges
+from gitstore.drafts.edits import etag_of
+from gitstore.errors import BadRequest
+
+Cut = list[int]  # the number of keys before the cut in each run
+
+
+def rank_window(runs: Sequence[Sequence[str]], offset: int, limit: int) -> list[tuple[int, int]]:
+    """Return at most `limit` keys from `offset`, in order, as run number and index; equal keys in the order of runs."""
+    low, high = cut_at(runs, offset), cut_at(runs, offset + limit)
+    found = [(number, place) for number in range(len(runs)) for place in range(low[number], high[number])]
+    return sorted(found, key=lambda at: runs[at[0]][at[1]])
+
+
+def cut_at(runs: Sequence[Sequence[str]], rank: int) -> Cut:
+    """Return the cut after the first `rank` keys of all runs."""
+    low, high = [0] * len(runs), [len(run) for run in runs]
+    rank = min(rank, sum(high))
+    while sum(low) < rank < sum(high):
+        pivot = _pivot(runs, low, high)
+        left = [bisect_left(run, pivot, *ends) for run, *ends in zip(runs, low, high, strict=True)]
+        right = [bisect_right(run, pivot, *ends) for run, *ends in zip(runs, left, high, strict=True)]
+        if rank <= sum(left):
+            high = left
+        elif rank >= sum(right):
+            low = right
+        else:
+            return _share(left, right, rank - sum(left))
+    return low if rank <= sum(low) else high
+
+
+def _pivot(runs: Sequence[Sequence[str]], low: Cut, high: Cut) -> str:
+    """Return the weighted median of the runs' medians: at least a quarter of the rest is on either side of it."""
+    spans = [
+        (run[(start + end) // 2], end - start) for run, start, end in zip(runs, low, high, strict=True) if end > start
+    ]
+    spans.sort()
+    half = sum(length for _, length in spans) / 2
+    weights = accumulate(length for _, length in spans)
+    return next(key for (key, _), weight in zip(spans, weights, strict=True) if weight >= half)
+
+
+def _share(left: Cut, right: Cut, rest: int) -> Cut:
+    """Return a cut among equal keys: those of the first runs come first."""
+    cut = []
+    for start, end in zip(left, right, strict=True):
+        taken = min(end - start, rest)
+        cut.append(start + taken)
+        rest -= taken
+    return cut
+
+
+_UNTOUCHED = "none"
+_SHAPE = "1"  # a part of every window's etag: change it when an item gets other fields
+SORTS = ("file", "source", "target", "-source", "-target")
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRecord:
+    """A record in a draft; `change` is None where the draft does not change it."""
+
+    placed: Placed[Record]
+    change: ChangeType | None
+
+    @property
+    def etag(self) -> str:
+        """The etag, which changes whenever a field of the record changes."""
+        return etag_of(self.placed.record)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A filter and sort: `text` in source, target or note (any case); exact `type`, `status`, `tag`; `change` or `none`."""
+
+    text: str = ""
+    type: str = ""
+    status: str = ""
+    tag: str = ""
+    change: str = ""
+    sort: str = "file"
+
+
+class Span(NamedTuple):
+    """A window of a list: at most `limit` items after `offset` items."""
+
+    offset: int
+    limit: int
+
+
+class ItemPage(NamedTuple):
+    """A window of a query's result: its items, the number of all items, and an etag of the window."""
+
+    items: Sequence[DraftRecord]
+    total: int
+    etag: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftView:
+    """The records of one kind in a draft: their base, their working state, and the draft's changes."""
+
+    kind: Kind
+    base: Snapshot | None
+    working: Snapshot
+    changes: DraftChanges
+
+    def window_etag(self, query: Query, span: Span) -> str:
+        """Return an etag that differs between any two different windows."""
+        trees = self.base.tree if self.base else "", self.working.tree
+        asked = [_SHAPE, self.working.project, self.kind, *trees, *astuple(query), *span]
+        return sha256(orjson.dumps(asked)).hexdigest()[:32]
+
+
+def list_items(draft: DraftView, query: Query, span: Span) -> ItemPage:
+    """Return a window of the records that match the query; in file order, removed records are last."""
+    if query.sort not in SORTS:
+        raise BadRequest(f"'sort' must be one of {', '.join(SORTS)}.")
+    file_views = [file_view for file_view in _file_views(draft, query) if file_view.count]
+    total = sum(file_view.count for file_view in file_views)
+    end = min(span.offset + span.limit, total)
+    found = _in_file_order if query.sort == "file" else partial(_sorted, query.sort)
+    return ItemPage(list(found(file_views, span.offset, end)), total, draft.window_etag(query, span))
+
+
+def find_item(draft: DraftView, record_id: str) -> DraftRecord | None:
+    """Return a record of the draft, or None where no record has the id."""
+    placed = draft.working.find(draft.kind, record_id)
+    return DraftRecord(placed, draft.changes.by_id.get(int(record_id, 16))) if placed else None
+
+
+class _FileView:
+    """A file and its matching records (None: all); for removed records a file of the base."""
+
+    def __init__(
+        self, draft: DraftView, file: CompiledFile, before: int, wanted: Flags | None, *, removed: bool = False
+    ) -> None:
+        self._draft = draft
+        self._removed = removed
+        self._before = before
+        self.file = file
+        self.wanted = wanted
+        self.count = len(file.segment) if wanted is None else wanted.count(1)
+
+    def places(self) -> Iterator[int]:
+        places = range(len(self.file.segment))
+        return iter(places) if self.wanted is None else compress(places, self.wanted)
+
+    def item(self, place: int) -> DraftRecord:
+        segment = self.file.segment
+        snapshot = self._draft.base if self._removed and self._draft.base else self._draft.working
+        record = snapshot.whole(self.file, segment.record(place))
+        if self._removed:
+            return DraftRecord(Placed(record), ChangeType.REMOVED)
+        placed: Placed[Record] = Placed(
+            record, snapshot.full_path(self.file.path), segment.lines[place], self._before + place
+        )
+        return DraftRecord(placed, self._draft.changes.by_id.get(segment.ids[place]))
+
+
+def _file_views(draft: DraftView, query: Query) -> Iterator[_FileView]:
+    before = 0
+    for file in draft.working.rule_files[draft.kind]:
+        wanted = intersect_flags(_wanted(file, query), _changed(file, query.change, draft.changes))
+        yield _FileView(draft, file, before, wanted)
+        before += len(file.segment)
+    if query.change in {"", ChangeType.REMOVED}:
+        for file, lost in draft.changes.lost:
+            yield _FileView(draft, file, 0, intersect_flags(_wanted(file, query), lost), removed=True)
+
+
+def _wanted(file: CompiledFile, query: Query) -> Flags | None:
+    if not (query.text or query.type or query.status or query.tag):
+        return None
+    columns: Columns = file.segment.columns
+    found = columns.flags_containing(query.text.casefold()) if query.text else None
+    found = intersect_flags(found, columns.flags_of_type(query.type) if query.type else None)
+    found = intersect_flags(found, columns.flags_of_status(query.status) if query.status else None)
+    return intersect_flags(found, columns.flags_tagged(query.tag) if query.tag else None)
+
+
+def _changed(file: CompiledFile, change: str, changes: DraftChanges) -> Flags | None:
+    if not change:
+        return None
+    wanted = None if change == _UNTOUCHED else change
+    if changes.by_id.keys().isdisjoint(file.segment.id_set):
+        return None if wanted is None else bytes(len(file.segment))
+    return flags_where(lambda number: changes.by_id.get(number) == wanted, file.segment.ids)
+
+
+def _in_file_order(file_views: Sequence[_FileView], offset: int, end: int) -> Iterator[DraftRecord]:
+    """Yield the items of a window; reads only the files in it."""
+    start = 0
+    for file_view in file_views:
+        if start + file_view.count > offset and start < end:
+            yield from map(file_view.item, islice(file_view.places(), max(offset - start, 0), end - start))
+        start += file_view.count
+
+
+def _sorted(sort: str, file_views: Sequence[_FileView], offset: int, end: int) -> list[DraftRecord]:
+    """Return the items of a window; equal keys stay in file order both ways: descending reverses an ascending list."""
+    descends = sort.startswith("-")
+    ordered = list(reversed(file_views)) if descends else file_views
+    runs = [file_view.file.segment.columns.filtered_run(sort, file_view.wanted) for file_view in ordered]
+    total = sum(file_view.count for file_view in file_views)
+    start, stop = (total - end, total - offset) if descends else (offset, end)
+    found = rank_window([run.keys for run in runs], max(start, 0), stop - start)
+    items = [ordered[number].item(runs[number].places[at]) for number, at in found]
+    return items[::-1] if descends else items

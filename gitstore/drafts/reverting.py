@@ -1,0 +1,176 @@
+"""Reverts of some changes of a draft: their records are restored from the draft's base."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from content.changes.diff import Change
+from content.changes.rule_order import restore_rules
+from content.records.record import Page, Placed, Record, identity_id
+from content.records.vocabulary import Kind
+from gitstore.compiled.changes import find_records_in_differing_files
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.snapshot import Snapshot, body_path
+from gitstore.drafts.drafts import (
+    DraftName,
+    DraftState,
+    commit_draft,
+    end_draft,
+    read_draft,
+    require_draft,
+    require_head,
+    snapshot_of,
+    write_project,
+)
+from gitstore.drafts.rule_lists import Place, ReadBlob, RuleLists
+from gitstore.drafts.workspace import Files
+from gitstore.errors import NotAllowed, NotFound
+from gitstore.git.repository import Author
+from gitstore.git.transaction import Transaction
+from gitstore.history.messages import edit_message
+from gitstore.layout import CommitId, TreeId
+from gitstore.yamlfiles.dump import EMPTY_FILES, LAYOUTS, dump_item
+from gitstore.yamlfiles.rewrite import rewrite
+
+_Sides = tuple[Placed[Record] | None, Placed[Record] | None]  # a record in the draft's base and now
+
+
+@dataclass(frozen=True, slots=True)
+class RevertRequest:
+    """The changes to revert, by ids of records; `kinds` are those that the caller may write."""
+
+    name: DraftName
+    ids: frozenset[str]
+    author: Author
+    head: str = ""
+    kinds: frozenset[Kind] = frozenset(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class RevertResult:
+    """The result of a revert; `head` is None where the draft had no other change and ended."""
+
+    head: CommitId | None
+    changes: tuple[Change, ...]
+
+
+def revert(compiler: Compiler, transaction: Transaction, order: RevertRequest) -> RevertResult:
+    """Revert changes of a draft, all or none; raises NotFound where the draft does not change one of the records."""
+    state = read_draft(transaction, order.name)
+    require_head(state, order.head)
+    require_draft(state)
+    base = compiler.snapshot(state.name.project, state.base_tree) if state.base_tree else None
+    working = snapshot_of(compiler, state)
+    chosen = _chosen(base, working, order)
+    reverter = _DraftReverter(base, working, transaction.blob, frozenset(chosen[Kind.PAGES]))
+    for kind, sides in chosen.items():
+        reverter.restore(kind, sides)
+    tree = write_project(transaction, state, reverter.files)
+    changes = tuple(reverter.lists.changes)
+    return RevertResult(_commit(transaction, state, tree, order.author, changes), changes)
+
+
+def _commit(
+    transaction: Transaction, state: DraftState, tree: TreeId, author: Author, changes: tuple[Change, ...]
+) -> CommitId | None:
+    if tree == state.base_tree:
+        end_draft(transaction, state)
+        return None
+    return commit_draft(transaction, state, tree, author, f"Revert: {edit_message(changes)}")
+
+
+def _chosen(base: Snapshot | None, working: Snapshot, order: RevertRequest) -> dict[Kind, dict[str, _Sides]]:
+    found = {kind: dict(_changed(kind, base, working)) for kind in Kind}
+    ids = {kind: {identity_id(key): key for key in sides} for kind, sides in found.items()}
+    unknown = order.ids - {id_ for known in ids.values() for id_ in known}
+    if unknown:
+        raise NotFound(f"The draft has no change with the id {min(unknown)[:40]!r}; nothing was reverted.")
+    chosen = {kind: {ids[kind][id_]: found[kind][ids[kind][id_]] for id_ in order.ids & {*ids[kind]}} for kind in Kind}
+    if any(sides and kind not in order.kinds for kind, sides in chosen.items()):
+        raise NotAllowed("Your permissions do not cover all of these records; nothing was reverted.")
+    return chosen
+
+
+def _changed(kind: Kind, base: Snapshot | None, working: Snapshot) -> Iterator[tuple[str, _Sides]]:
+    """Yield every record that differs from the base, or is in another file."""
+    before, after = (
+        find_records_in_differing_files(kind, base, working),
+        find_records_in_differing_files(kind, working, base),
+    )
+    for key in {**before, **after}:
+        old, new = before.get(key), after.get(key)
+        if old is None or new is None or (old.record, old.file) != (new.record, new.file):
+            yield key, (old, new)
+
+
+class _DraftReverter:
+    def __init__(self, base: Snapshot | None, working: Snapshot, read_blob: ReadBlob, first: Collection[str]) -> None:
+        self._base = base
+        self._working = working
+        self._read_blob = read_blob
+        self._before = RuleLists(base or replace(working, rule_files=dict.fromkeys(Kind, ()), bodies={}))
+        self.lists = RuleLists(working, base, first)
+
+    def restore(self, kind: Kind, sides: Mapping[str, _Sides]) -> None:
+        """Restore records of a kind."""
+        for path in {self._path(placed) for pair in sides.values() for placed in pair if placed}:
+            self._restore_file(kind, path, sides)
+
+    def _restore_file(self, kind: Kind, path: str, sides: Mapping[str, _Sides]) -> None:
+        stood = {key: old.record for key, (old, _) in sides.items() if old and self._path(old) == path}
+        here = {key: self._with_current_body(path, record) for key, record in stood.items()}
+        present = [each for each in self.lists.read(kind, path) if each.identity not in sides or each.identity in here]
+        order = [record.identity for record in self._before.read(kind, path)]
+        self.lists.write(kind, path, restore_rules(present, order, here))
+
+    def _with_current_body(self, path: str, record: Record) -> Record:
+        """Return the record with the current text of its content file, where the base's was unreadable: it stays."""
+        if not (isinstance(record, Page) and record.content_file and self._base):
+            return record
+        body = body_path(path, record.content_file)
+        return record if body in self._base.bodies else replace(record, content=self._working.bodies.get(body, ""))
+
+    @property
+    def files(self) -> Files:
+        """The new bytes of every changed file; None for a removed file."""
+        changed = self.lists.changed
+        dumped = self.lists.dump(self._read_blob)
+        nearest = {place[1]: self._choose_bytes(place, dumped[place[1]] or b"") for place in changed}
+        return {**dumped, **self._find_emptied(), **nearest}
+
+    def _find_emptied(self) -> Files:
+        """Return the files, as removed, that the draft added and that have no rule any more."""
+        empty = [(kind, file) for kind in Kind for file in self._working.rule_files[kind] if not len(file.segment)]
+        new = [file for kind, file in empty if self._before.text((kind, file.path), self._read_blob) is None]
+        return {file.path: None for file in new if self._read_blob(file.blob) in EMPTY_FILES}
+
+    def _choose_bytes(self, place: Place, edited: bytes) -> bytes | None:
+        """Return the base's file with the remaining changes if that keeps every remaining line of the draft, else `edited`."""
+        now, before = self.lists.text(place, self._read_blob), self._before.text(place, self._read_blob)
+        wanted = self.lists.changed[place]
+        if before is None:
+            return None if not wanted and b"#" not in edited else edited
+        restored = rewrite(before, self._working.full_path(place[1]), wanted)
+        lost = (_lines(edited) & _lines(now or b"")) - _lines(restored)
+        if restored == before:
+            # a restored file gets its old bytes back over lines that only the service has written
+            lost = _unquoted(lost) - _unquoted(_lines(restored)) - _unquoted(_dumped(wanted))
+        return edited if lost else restored
+
+    def _path(self, placed: Placed[Record] | None) -> str:
+        return placed.file.removeprefix(f"{self._working.project}/") if placed else ""
+
+
+def _lines(data: bytes) -> Counter[bytes]:
+    """Return the lines without indentation, line breaks and blank lines."""
+    return Counter(filter(None, map(bytes.strip, data.splitlines())))
+
+
+def _unquoted(lines: Counter[bytes]) -> Counter[bytes]:
+    """Return the lines without quotes and spaces, which do not change their meaning."""
+    return Counter(line.translate(None, b"'\" ") for line in lines.elements())
+
+
+def _dumped(records: Sequence[Record]) -> Counter[bytes]:
+    """Return the lines that the service writes for these records, in either layout."""
+    return _lines("".join(dump_item(record, layout) for record in records for layout in LAYOUTS).encode())

@@ -1,0 +1,315 @@
+"""A snapshot being edited: applies edits and returns the changed files; all other files stay unchanged."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from posixpath import dirname, relpath
+from typing import NamedTuple
+
+from content.changes.diff import Change, diff
+from content.checks.record_rules import record_problems
+from content.records.problem import Problem, errors
+from content.records.record import Page, Placed, Record, record_of
+from content.records.vocabulary import Kind
+from gitstore.compiled.segment import id_number
+from gitstore.compiled.snapshot import CompiledFile, Snapshot, body_path
+from gitstore.drafts.content_files import ContentFiles, ContentPlan
+from gitstore.drafts.edits import Delete, Edit, Patch, Put, etag_of
+from gitstore.errors import BadRequest, DuplicateIdentity, DuplicatePath, Invalid, NotFound, StaleItem, UnknownRecord
+from gitstore.layout import (
+    ROLE_OF_KIND,
+    RULES_PER_FILE,
+    BlobId,
+    can_reference,
+    first_file,
+    is_safe_name,
+    numbered_file,
+    role_of,
+)
+from gitstore.yamlfiles.dump import Layout, new_file
+from gitstore.yamlfiles.rewrite import RewrittenFile, rewrite_file
+from gitstore.yamlfiles.rule_file import load
+
+Files = Mapping[str, bytes | None]
+_REMOVED = ""
+
+
+class Workspace:
+    """Applies edits one after another; `files` and `changes` are the result."""
+
+    def __init__(self, snapshot: Snapshot, read_blob: Callable[[BlobId], bytes], layout: Layout = "block") -> None:
+        self._snapshot = snapshot
+        self._read_blob = read_blob
+        self._layout = layout
+        self._original = {(kind, file.path): file for kind in Kind for file in snapshot.rule_files[kind]}
+        self._open: dict[tuple[Kind, str], _OpenFile] = {}
+        self._moved: dict[tuple[Kind, int], str] = {}
+        self._room: dict[Kind, str] = {}
+
+    def apply(self, edits: Iterable[Edit]) -> list[str]:
+        """Apply edits in order; return the id of each edited record. The workspace is unusable after an error."""
+        ids = []
+        self.__dict__.pop("_written", None)
+        for place, edit in enumerate(edits):
+            try:
+                ids.append(self._apply(edit))
+            except NotFound as ex:
+                raise UnknownRecord(str(ex), place) from ex
+        return ids
+
+    def _apply(self, edit: Edit) -> str:
+        if isinstance(edit, Delete):
+            self._delete(edit)
+            return edit.id
+        put = self._completed(edit) if isinstance(edit, Patch) else edit
+        self._put(put)
+        return put.record.id
+
+    def _completed(self, edit: Patch) -> Put:
+        """Take the fields that a patch does not name from the record as it is."""
+        path = self._locate(edit.kind, edit.id)
+        if not path:
+            raise NotFound(f"There is no {_noun(edit.kind)} with the id {edit.id[:40]!r} in this draft.")
+        before = self._current(edit.kind, path, edit.id)
+        record = record_of(edit.kind, {**before.fields(), **edit.fields})
+        return Put(edit.kind, record, edit.id, etag=edit.etag, file=edit.file)
+
+    def _current(self, kind: Kind, path: str, record_id: str) -> Record:
+        """Return a record as it is now, also from a file whose other rules are invalid."""
+        opened = self._open.get((kind, path))
+        if opened:
+            return opened.records[opened.ids.index(int(record_id, 16))]
+        file = self._original[kind, path]
+        return self._snapshot.whole(file, file.segment.record(list(file.segment.ids).index(int(record_id, 16))))
+
+    @property
+    def files(self) -> Files:
+        """The new bytes of every changed file, by path in the project; None for a removed file."""
+        return self._written.files
+
+    @property
+    def rewritten(self) -> list[RewrittenFile]:
+        """The files of rules that were opened, as they are written."""
+        return list(self._written.rewritten.values())
+
+    def placed(self, kind: Kind, record_id: str) -> Placed[Record]:
+        """Return an edited record as it is written, with its file (path in the namespace) and line."""
+        path = self._locate(kind, record_id)
+        at = self._open[kind, path].ids.index(int(record_id, 16))
+        written = self._written
+        return Placed(
+            written.records[kind, path][at],
+            self._snapshot.full_path(path),
+            written.rewritten[kind, path].rules.lines[at],
+        )
+
+    @cached_property
+    def _written(self) -> "_WrittenFiles":
+        plan = self._plan_contents()
+        pages = {(Kind.PAGES, path): records for path, records in plan.lists.items()}
+        records = {place: pages.get(place, file.records) for place, file in self._open.items()}
+        files = {place: self._dump(place, of_file) for place, of_file in records.items()}
+        return _WrittenFiles(
+            {**{place[1]: file.data for place, file in files.items()}, **plan.bodies},
+            records,
+            files,
+        )
+
+    @property
+    def changes(self) -> list[Change]:
+        """The changes of the edits, record by record."""
+        return [change for kind in Kind for change in diff(kind, self._before(kind), self._after(kind))]
+
+    def _put(self, edit: Put) -> None:
+        require_valid(edit.record)
+        wanted = edit.replaces or edit.record.id
+        path = self._locate(edit.kind, wanted)
+        if path and edit.create:
+            raise _duplicate(edit, "A")
+        if not path and edit.replaces:
+            raise NotFound(f"There is no {_noun(edit.kind)} with the id {edit.replaces[:40]!r} in this draft.")
+        if edit.replaces and edit.record.id != edit.replaces and self._locate(edit.kind, edit.record.id):
+            raise _duplicate(edit, "Another")
+        if not path:
+            self._append(edit, edit.record)
+        elif edit.file and edit.file != path:
+            self._move(edit, path, wanted)
+        else:
+            self._replace(edit, path, wanted)
+
+    def _replace(self, edit: Put, path: str, wanted: str) -> None:
+        file = self._opened(edit.kind, path)
+        at = file.ids.index(int(wanted, 16))
+        before = file.records[at]
+        _require_etag(edit.etag, before)
+        record = self._with_body(path, path, before, edit.record)
+        file.put(at, record)
+        self._moved[edit.kind, int(wanted, 16)] = _REMOVED
+        self._moved[edit.kind, file.ids[at]] = path
+
+    def _move(self, edit: Put, path: str, wanted: str) -> None:
+        """Move a record from its file to the end of another; a page's content file stays where it is."""
+        file = self._opened(edit.kind, path)
+        before = file.remove(file.ids.index(int(wanted, 16)))
+        _require_etag(edit.etag, before)
+        self._moved[edit.kind, int(wanted, 16)] = _REMOVED
+        self._append(edit, self._with_body(path, edit.file, before, edit.record))
+
+    def _append(self, edit: Put, record: Record) -> None:
+        path = self._file_for_new(edit.kind, edit.file)
+        file = self._opened(edit.kind, path)
+        file.put(len(file.ids), record)
+        self._moved[edit.kind, file.ids[-1]] = path
+
+    def _delete(self, edit: Delete) -> None:
+        path = self._locate(edit.kind, edit.id)
+        if not path:
+            raise NotFound(f"There is no {_noun(edit.kind)} with the id {edit.id[:40]!r} in this draft.")
+        file = self._opened(edit.kind, path)
+        record = file.remove(file.ids.index(int(edit.id, 16)))
+        _require_etag(edit.etag, record)
+        self._moved[edit.kind, int(edit.id, 16)] = _REMOVED
+
+    def _with_body(self, path: str, to: str, before: Record, record: Record) -> Record:
+        """Return the page with its content file, if any, when it moves from `path` to `to`, where `to` can name it."""
+        if not (isinstance(before, Page) and isinstance(record, Page) and before.content_file):
+            return record
+        body = body_path(path, before.content_file)
+        if record.content_file or not can_reference(to, body):
+            return record
+        named = before.content_file if path == to else relpath(body, dirname(to) or ".")
+        return replace(record, content_file=named)
+
+    def _locate(self, kind: Kind, record_id: str) -> str:
+        """Return the path of the file with a record; empty for none."""
+        wanted = id_number(record_id)
+        if wanted is None:
+            return ""
+        moved = self._moved.get((kind, wanted))
+        if moved is not None:
+            return moved
+        return next((file.path for file in self._snapshot.rule_files[kind] if wanted in file.segment.id_set), "")
+
+    def _file_for_new(self, kind: Kind, named: str) -> str:
+        if named:
+            if role_of(named) is not ROLE_OF_KIND[kind] or not all(map(is_safe_name, named.split("/"))):
+                raise BadRequest(f"{kind.capitalize()} belong in {kind}.yaml or {kind}/….yaml, not in {named[:100]!r}.")
+            return named
+        last = self._room.get(kind)
+        if last is None or self._length(kind, last) >= RULES_PER_FILE:
+            last = self._room[kind] = self._find_room(kind)
+        return last
+
+    def _find_room(self, kind: Kind) -> str:
+        """Return the last file with room for one more record, else the name of a new one."""
+        paths = sorted({path for of_kind, path in (*self._original, *self._open) if of_kind is kind})
+        room = (path for path in reversed(paths) if self._length(kind, path) < RULES_PER_FILE)
+        return next(room, None) or _next_file(kind, paths)
+
+    def _length(self, kind: Kind, path: str) -> int:
+        opened = self._open.get((kind, path))
+        return len(opened.ids) if opened else len(self._original[kind, path].segment)
+
+    def _opened(self, kind: Kind, path: str) -> "_OpenFile":
+        found = self._open.get((kind, path))
+        if found is None:
+            original = self._original.get((kind, path))
+            if original:
+                _require_readable(self._snapshot, original, kind)
+            records = [self._snapshot.whole(original, each) for each in original.segment.records] if original else []
+            found = self._open[kind, path] = _OpenFile(records)
+        return found
+
+    def _plan_contents(self) -> ContentPlan:
+        pages = {path: file for (kind, path), file in self._open.items() if kind is Kind.PAGES}
+        if not pages:
+            return ContentPlan({}, {})
+        before = {path: file.original for path, file in pages.items()}
+        return ContentFiles(self._snapshot, before, {path: file.records for path, file in pages.items()}).plan()
+
+    def _dump(self, place: tuple[Kind, str], records: Sequence[Record]) -> RewrittenFile:
+        kind, path = place
+        original = self._original.get(place)
+        if original is None:
+            data = new_file(kind, records, self._layout)
+            return RewrittenFile(data, load(data, path))
+        data, full = self._read_blob(original.blob), self._snapshot.full_path(path)
+        return rewrite_file(data, full, records, self._layout, self._open[place].renamed)
+
+    def _before(self, kind: Kind) -> dict[str, Record]:
+        files = ((self._original.get(key), file) for key, file in self._open.items() if key[0] is kind)
+        return {record.identity: record for original, file in files if original for record in file.original}
+
+    def _after(self, kind: Kind) -> dict[str, Record]:
+        files = (file for (of_kind, _), file in self._open.items() if of_kind is kind)
+        return {record.identity: record for file in files for record in file.records}
+
+
+class _WrittenFiles(NamedTuple):
+    """The result of all edits: bytes by path, and records and lines of each file that was opened."""
+
+    files: Files
+    records: Mapping[tuple[Kind, str], Sequence[Record]]
+    rewritten: Mapping[tuple[Kind, str], RewrittenFile]
+
+
+class _OpenFile:
+    """The records of a file that an edit touches, with their ids in parallel for fast lookup."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.original = tuple(records)
+        self.records = list(records)
+        self.ids = [int(record.id, 16) for record in records]
+        self.renamed: dict[str, str] = {}  # the identity of a rule in the file, by its new identity
+
+    def put(self, at: int, record: Record) -> None:
+        for before in self.records[at : at + 1]:
+            if before.identity != record.identity:
+                self.renamed[record.identity] = self.renamed.pop(before.identity, before.identity)
+        self.records[at : at + 1] = [record]
+        self.ids[at : at + 1] = [int(record.id, 16)]
+
+    def remove(self, at: int) -> Record:
+        del self.ids[at]
+        self.renamed.pop(self.records[at].identity, None)
+        return self.records.pop(at)
+
+
+def require_valid(record: Record) -> None:
+    """Raise Invalid where a record by itself has an error."""
+    found = errors(record_problems(record))
+    if found:
+        raise Invalid(f"{found[0].message}", found)
+
+
+def _require_etag(etag: str, record: Record) -> None:
+    if etag and etag != etag_of(record):
+        raise StaleItem(f"{record.identity!r} has changed since it was read. Read it again, then retry.")
+
+
+def _require_readable(snapshot: Snapshot, file: CompiledFile, kind: Kind) -> None:
+    found: list[Problem] = errors(list(file.segment.problems))
+    if not found and file.segment.kind not in {kind, None}:
+        found = [Problem("wrong_kind", f"This file must hold `{kind}:`, not `{file.segment.kind}:`.", line=1)]
+    if found:
+        path = snapshot.full_path(file.path)
+        placed = [replace(problem, file=path) for problem in found]
+        raise Invalid(f"{path} has errors. Fix them in Git, then edit the file here.", placed)
+
+
+def _next_file(kind: Kind, paths: Sequence[str]) -> str:
+    if not paths:
+        return first_file(kind)
+    numbers = [int(stem) for path in paths if (stem := path.removeprefix(f"{kind}/").removesuffix(".yaml")).isdecimal()]
+    return numbered_file(kind, max(numbers, default=0) + 1)
+
+
+def _duplicate(edit: Put, article: str) -> DuplicateIdentity:
+    already = f"{article} {_noun(edit.kind)} for {edit.record.identity!r} already exists."
+    if edit.kind is Kind.REDIRECTS:
+        return DuplicateIdentity(f"{already} Change it, or use another source.")
+    return DuplicatePath(f"{already} Change it, or use another path.")
+
+
+def _noun(kind: Kind) -> str:
+    return kind.removesuffix("s")

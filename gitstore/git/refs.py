@@ -1,0 +1,167 @@
+"""Reading and moving refs: the only module that moves a branch."""
+
+import os
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from traceback import walk_tb
+from typing import NamedTuple
+
+from dulwich.errors import FileFormatException
+from dulwich.file import FileLocked, _GitFile
+from dulwich.objects import ZERO_SHA, ObjectID
+from dulwich.refs import DiskRefsContainer, Ref, check_ref_format
+
+from gitstore.errors import AlreadyExists, Broken, Busy, LostRace
+from gitstore.git.atomic_io import sync_directory, translate_os_error
+from gitstore.git.lock import PACKED_REFS, RepositoryLock
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId
+
+
+def close_lock_files(ex: OSError) -> None:
+    """Close the lock files in the frames of an error, so that nothing is printed beside the log later."""
+    for frame, _ in walk_tb(ex.__traceback__):
+        for held in frame.f_locals.values():
+            if isinstance(held, _GitFile):
+                # dulwich 1.2.21: `abort` flushes the buffer first, so on a full disk it fails again, as does `__del__`,
+                # which then prints: https://github.com/dulwich/dulwich/blob/HEAD/dulwich/file.py
+                held._file.raw.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public call closes it without a flush
+
+
+_HEX = re.compile(r"[0-9a-f]{40}")
+_GIT_LOCK_WAIT = 1.0  # seconds
+_MAX_REF_BYTES, _MAX_NAME_BYTES = 1_000, 250  # of a ref, and of each part with room for `.lock`
+_POLL_SECONDS = 0.005
+
+
+class Signature(NamedTuple):
+    """The `stat` results of the files that can hold a ref; every move of the ref changes them."""
+
+    loose: tuple[int, int, int] | None
+    packed: tuple[int, int, int] | None
+
+
+def signature(repository: Path | str, ref: str) -> Signature:
+    """Return the signature of a ref now: one `stat`, about 2 microseconds; a second one only if the ref has no file.
+
+    A ref's own file takes precedence over packed-refs, so while it exists nothing else matters.
+    """
+    # Precedence of loose refs: https://git-scm.com/docs/gitrepository-layout
+    loose = _stat(f"{repository}/{ref}")
+    return Signature(loose, None if loose else _stat(f"{repository}/{PACKED_REFS}"))
+
+
+def _stat(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - the hot path: pathlib takes four times as long
+    except OSError:  # missing or unreadable: the read of the ref that follows shows which
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
+
+
+def read_ref(repository: Path, ref: str) -> CommitId | None:
+    """Return the commit that a ref names, or None if it does not exist. Raises Broken if it holds anything else."""
+    try:
+        text = (repository / ref).read_text("ascii", "replace").strip()
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return _packed_refs(repository).get(ref)
+    if not _HEX.fullmatch(text):
+        raise Broken(f"The ref {ref} of {repository.name} is damaged: it does not name a commit.")
+    return CommitId(text)
+
+
+def is_branch_ref(ref: str) -> bool:
+    """Tell whether the text is a valid ref of a branch, both for Git and for a file system."""
+    try:
+        name = ref.encode()
+    except UnicodeEncodeError:
+        return False
+    short = len(name) <= _MAX_REF_BYTES and all(len(part) <= _MAX_NAME_BYTES for part in name.split(b"/"))
+    return short and ref.startswith(BRANCH_PREFIX) and check_ref_format(Ref(name))
+
+
+def list_drafts(repository: Path, project: str) -> list[str]:
+    """List the names of a project's drafts, including any whose branch is damaged."""
+    prefix = f"{DRAFT_PREFIX}{project}/"
+    packed = {ref.removeprefix(prefix) for ref in _packed_refs(repository) if ref.startswith(prefix)}
+    loose = {path.name for path in (repository / prefix).glob("*") if path.suffix != ".lock" and not path.is_dir()}
+    return sorted(packed | loose)
+
+
+def _packed_refs(repository: Path) -> dict[str, CommitId]:
+    try:
+        text = (repository / PACKED_REFS).read_text("utf-8", "replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    rows = [line.partition(" ") for line in text.splitlines() if line and line[0] not in "#^"]
+    if not all(_HEX.fullmatch(row[0]) and row[2].startswith("refs/") for row in rows):
+        raise Broken(f"The file {PACKED_REFS} of {repository.name} is damaged.")
+    return {row[2]: CommitId(row[0]) for row in rows}
+
+
+def move_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId | None, new: CommitId) -> None:
+    """Move a ref from `old` (None: it does not exist yet) to `new`, durably. Raises LostRace if it is elsewhere.
+
+    This is the commit point of every change. The objects that `new` needs are already on disk and synced.
+    """
+    # dulwich 1.2.21: an expected None sets the ref unconditionally; the zero id means that it does not exist yet. A
+    # lost race is a returned False, not an exception: https://github.com/dulwich/dulwich/blob/HEAD/dulwich/refs.py
+    expected = ObjectID(old.encode()) if old else ZERO_SHA
+    refs = DiskRefsContainer(repository)
+    name, wanted = Ref(ref.encode()), ObjectID(new.encode())
+    done = _swap(repository, lock, (ref,), lambda: refs.set_if_equals(name, expected, wanted))
+    if not done:
+        raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
+    _sync_folders(repository, ref, is_new=old is None)
+
+
+def remove_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId | None) -> None:
+    """Remove a ref that is still at `old`, or (None) at any commit. Raises LostRace if it is at another commit."""
+    refs = DiskRefsContainer(repository)
+    name, expected = Ref(ref.encode()), ObjectID(old.encode()) if old else None
+    # Locks packed-refs too: dulwich 1.2.21 removes the ref's own file before it locks packed-refs. If that lock is held
+    # it stops there, and an older value of the ref in packed-refs takes effect again (`_remove_packed_ref` in refs.py).
+    done = _swap(repository, lock, (ref, PACKED_REFS), lambda: refs.remove_if_equals(name, expected))
+    if not done:
+        raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
+
+
+def _sync_folders(repository: Path, ref: str, *, is_new: bool) -> None:
+    """Make a ref's name durable, and the names of folders that may be new with it."""
+    folder = (repository / ref).parent
+    sync_directory(folder)
+    while is_new and folder != repository:
+        folder = folder.parent
+        sync_directory(folder)
+
+
+def _swap(repository: Path, lock: RepositoryLock, names: Sequence[str], change: Callable[[], bool]) -> bool:
+    """Run one compare-and-swap that locks `names`; wait a second for a git that holds one, and leave no lock behind."""
+    deadline = time.monotonic() + _GIT_LOCK_WAIT
+    while True:
+        lock.sweep(*names)
+        with suppress(FileLocked):  # taken since the sweep; dulwich's FileLocked is not an OSError
+            if lock.is_free(*names):
+                return _change(repository, lock, names, change)
+        if time.monotonic() >= deadline:
+            raise Busy(f"A git process holds {' or '.join(names)}. Try again in a moment.")
+        time.sleep(_POLL_SECONDS)
+
+
+def _change(repository: Path, lock: RepositoryLock, names: Sequence[str], change: Callable[[], bool]) -> bool:
+    try:
+        with lock.moving(*names):
+            return change()
+    except FileNotFoundError:  # dulwich creates the ref's folder, then its lock; removed in between: a lost race
+        return False
+    except (FileExistsError, IsADirectoryError, NotADirectoryError) as ex:
+        raise AlreadyExists(f"Another branch blocks {names[0]}. Rename or remove it in Git, then retry.") from ex
+    except FileFormatException as ex:
+        raise Broken(f"The file {PACKED_REFS} of {repository.name} is damaged.") from ex
+    except OSError as ex:
+        close_lock_files(ex)
+        # dulwich 1.2.21 leaves the lock when closing it fails, as on a full disk (`_GitFile.abort` in file.py).
+        (repository / f"{names[0]}.lock").unlink(missing_ok=True)
+        raise translate_os_error(ex) from ex

@@ -1,0 +1,283 @@
+"""One namespace's bare repository, opened for one operation to read: objects, commits, refs."""
+
+import stat
+import struct
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from traceback import clear_frames
+from typing import NamedTuple, TypeVar
+
+from dulwich.errors import (
+    ApplyDeltaError,
+    ChecksumMismatch,
+    FileFormatException,
+    NotGitRepository,
+    ObjectFormatException,
+    ObjectMissing,
+    WrongObjectException,
+)
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.pack import PackFileDisappeared, UnresolvedDeltas
+from dulwich.repo import Repo, UnsupportedVersion
+
+from gitstore.errors import Broken
+from gitstore.git import refs
+from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_loose
+from gitstore.git.file_paths import MAX_FOLDER_DEPTH, depth_error
+from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
+
+T = TypeVar("T")
+S = TypeVar("S", bound=ShaFile)
+_DECODE_ERRORS = (
+    LookupError,
+    ValueError,
+    TypeError,
+    BufferError,
+    AssertionError,
+    EOFError,
+    OverflowError,
+    struct.error,
+)
+# The errors of dulwich 1.2.21 for missing or damaged bytes on disk; they share no base class:
+# https://github.com/dulwich/dulwich/blob/HEAD/dulwich/errors.py
+_DAMAGE_ERRORS = (
+    *_DECODE_ERRORS,
+    *(zlib.error, FileFormatException, WrongObjectException, ObjectMissing, ChecksumMismatch),
+    *(ApplyDeltaError, UnresolvedDeltas, PackFileDisappeared),
+)
+FILE_MODE = 0o100644
+SUBMODULE_MODE = 0o160000
+NAME_ERRORS = "surrogateescape"
+_CLOCK_ERROR = 86_400  # seconds by which the clocks of committers may differ
+# The end of the year 9999. A commit may claim any time, or none; it is for display only.
+_LAST_SECOND = 253_402_300_799
+
+
+class Author(NamedTuple):
+    """The author of a change, as Git names people."""
+
+    name: str
+    email: str
+
+    def line(self) -> bytes:
+        """Format the identity for a commit, without characters that would break its header."""
+        clean = (part.translate(_NO_HEADER_BREAKS).strip() for part in self)
+        name, email = clean
+        return f"{name or 'unknown'} <{email or 'unknown@waypost.invalid'}>".encode()
+
+
+_NO_HEADER_BREAKS = {ord(char): None for char in "<>\n\r\0"}
+
+
+class CommitInfo(NamedTuple):
+    """The fields of a commit that the product needs; `time` is seconds since 1970, for display only."""
+
+    id: CommitId
+    tree: TreeId
+    parents: tuple[CommitId, ...]
+    author: Author
+    time: int
+    message: str
+
+
+class TreeEntry(NamedTuple):
+    """One entry of a folder."""
+
+    name: str
+    mode: int
+    id: str
+
+    @property
+    def is_folder(self) -> bool:
+        """True for a folder."""
+        return stat.S_ISDIR(self.mode)
+
+
+class Repository:
+    """A repository open for reading, for one thread. An object that cannot be read is Broken, never absent."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._repo = self._open()
+
+    def close(self) -> None:
+        """Close the packs."""
+        self._repo.close()
+
+    def release(self) -> CommitId:
+        """Return the tip of the release branch. Raises Broken if it is missing, since every namespace has one."""
+        found = self.ref(RELEASE_REF)
+        if found is None:
+            raise Broken(f"The repository {self.path.name} has no release branch.")
+        return found
+
+    def ref(self, name: str) -> CommitId | None:
+        """Return the commit that a ref names, or None if the ref does not exist."""
+        return refs.read_ref(self.path, name)
+
+    def commit(self, commit_id: CommitId) -> CommitInfo:
+        """Read a commit."""
+        data = read_loose(self.path, commit_id) or self._packed(commit_id)
+        plain = parse_commit(commit_id, data)
+        return _parsed_info(commit_id, plain) if plain else self._read(commit_id, Commit, _commit_info)
+
+    def _packed(self, commit_id: CommitId) -> bytes:
+        """Read the bytes of a commit, quickly; empty if it does not exist, or if the read needs a retry."""
+        try:
+            kind, data = self._repo.object_store.get_raw(ObjectID(commit_id.encode()))
+        except _DAMAGE_ERRORS as ex:
+            clear_frames(ex.__traceback__)
+            return b""
+        return data if kind == Commit.type_num else b""
+
+    def entries(self, tree_id: TreeId) -> list[TreeEntry]:
+        """List the entries of a folder, in Git's order; bytes of a name that are not UTF-8 become lone surrogates."""
+        return self._read(tree_id, Tree, _entries)
+
+    def blob(self, blob_id: BlobId) -> bytes:
+        """Read a file's content."""
+        return self._read(blob_id, Blob, lambda blob: blob.data)
+
+    def folder(self, tree_id: TreeId, name: str) -> TreeId | None:
+        """Return the id of a sub-folder, or None if it does not exist."""
+        found = (entry for entry in self.entries(tree_id) if entry.name == name and entry.is_folder)
+        return next((TreeId(entry.id) for entry in found), None)
+
+    def files_named(self, tree_id: TreeId, *names: str) -> dict[str, TreeEntry]:
+        """Return the files in a folder itself that have one of these names, such as `project.yaml`."""
+        return {entry.name: entry for entry in self.entries(tree_id) if entry.name in names and not entry.is_folder}
+
+    def tree_id_without(self, tree_id: TreeId, name: str) -> TreeId:
+        """Compute the id that a folder would have without an entry; nothing is written."""
+        tree = Tree()
+        for entry in self.entries(tree_id):
+            if entry.name != name:
+                tree.add(entry.name.encode(errors=NAME_ERRORS), entry.mode, ObjectID(entry.id.encode()))
+        return TreeId(tree.id.decode())
+
+    def files(self, tree_id: TreeId) -> list[tuple[str, TreeEntry]]:
+        """List all files below a folder as (path, entry), in path order."""
+        return sorted(self._walk(tree_id, ""))
+
+    def first_parents(self, commit_id: CommitId) -> Iterator[CommitInfo]:
+        """Yield the commit and its first parents, newest first."""
+        following: CommitId | None = commit_id
+        while following:
+            info = self.commit(following)
+            yield info
+            following = info.parents[0] if info.parents else None
+
+    def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
+        """Return the best common ancestor, or None for unrelated histories."""
+        # Imported here: it loads dulwich's whole walker, which readers never need.
+        from dulwich.graph import find_merge_base  # noqa: PLC0415
+
+        ends = [ObjectID(one.encode()), ObjectID(other.encode())]
+        try:
+            found = self._read_with_retry(lambda: find_merge_base(self._repo, ends), f"history of {one}")
+            bases = [CommitId(commit.decode()) for commit in found]
+        except (Broken, TypeError):
+            # dulwich 1.2.21 orders by commit time, and fails on a commit without one:
+            # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/graph.py
+            known = set(self._ancestors(one))
+            bases = list(islice((commit for commit in self._ancestors(other) if commit in known), 1))
+        # For the same reason it also returns ancestors of the best one, among commits of the same second.
+        best = (base for base in bases if not any(self._has_ancestor(each, base) for each in bases if each != base))
+        return next(best, None)
+
+    def _ancestors(self, start: CommitId) -> Iterator[CommitId]:
+        """Yield the commit and all its ancestors, nearest first."""
+        seen, ahead = {start}, deque([start])
+        while ahead:
+            yield (commit := ahead.popleft())
+            new = [parent for parent in self.commit(commit).parents if parent not in seen]
+            seen.update(new)
+            ahead.extend(new)
+
+    def _has_ancestor(self, start: CommitId, goal: CommitId) -> bool:
+        """Tell whether `goal` is an ancestor of `start`; commits much older than the goal are not followed."""
+        oldest = self.commit(goal).time - _CLOCK_ERROR
+        seen, ahead = {start}, [start]
+        while ahead:
+            info = self.commit(ahead.pop())
+            if goal in info.parents:
+                return True
+            new = set(info.parents) - seen if info.time >= oldest else set()
+            seen |= new
+            ahead += new
+        return False
+
+    def _walk(self, tree_id: TreeId, prefix: str, depth: int = 1) -> Iterator[tuple[str, TreeEntry]]:
+        if depth > MAX_FOLDER_DEPTH:
+            raise depth_error(prefix)
+        for entry in self.entries(tree_id):
+            if entry.is_folder:
+                yield from self._walk(TreeId(entry.id), f"{prefix}{entry.name}/", depth + 1)
+            else:
+                yield prefix + entry.name, entry
+
+    def _read(self, object_id: str, kind: type[S], take: Callable[[S], T]) -> T:
+        def read() -> T:
+            found = self._repo[ObjectID(object_id.encode())]
+            if not isinstance(found, kind):
+                raise ObjectFormatException(f"{object_id} is not a {kind.__name__}")
+            return take(found)
+
+        return self._read_with_retry(read, f"object {object_id}")
+
+    def _read_with_retry(self, read: Callable[[], T], what: str) -> T:
+        """Read; on an error read again with fresh packs, which may have been replaced meanwhile; then raise Broken."""
+        try:
+            return read()
+        except _DAMAGE_ERRORS as ex:
+            clear_frames(ex.__traceback__)  # they hold views of mapped packs, which could not be closed
+            # `git repack` may have replaced packs that dulwich has listed; a new Repo lists them again.
+            self.close()
+            self._repo = self._open()
+        try:
+            return read()
+        except _DAMAGE_ERRORS as ex:
+            clear_frames(ex.__traceback__)
+            raise Broken(f"The repository {self.path.name} is damaged: {what} cannot be read.") from ex
+
+    def _open(self) -> Repo:
+        try:
+            return Repo(str(self.path))
+        except (NotGitRepository, UnsupportedVersion, *_DAMAGE_ERRORS) as ex:
+            raise Broken(f"The repository {self.path.name} is damaged: it cannot be opened.") from ex
+
+
+def _commit_info(commit: Commit) -> CommitInfo:
+    name, _, email = commit.author.decode(errors="replace").partition(" <")
+    return CommitInfo(
+        CommitId(commit.id.decode()),
+        TreeId(commit.tree.decode()),
+        tuple(CommitId(parent.decode()) for parent in commit.parents),
+        Author(name, email.rstrip(">")),
+        min(max(commit.commit_time or 0, 0), _LAST_SECOND),
+        commit.message.decode(errors="replace"),
+    )
+
+
+def _parsed_info(commit_id: CommitId, found: ParsedCommit) -> CommitInfo:
+    parents = tuple(map(CommitId, found.parents))
+    author, time_ = Author(found.name, found.email), min(found.time, _LAST_SECOND)
+    return CommitInfo(commit_id, TreeId(found.tree), parents, author, time_, found.message)
+
+
+def _entries(tree: Tree) -> list[TreeEntry]:
+    return [TreeEntry(entry.path.decode(errors=NAME_ERRORS), entry.mode, entry.sha.decode()) for entry in tree.items()]
+
+
+@contextmanager
+def open_repository(path: Path) -> Iterator[Repository]:
+    """Open a repository for reading."""
+    repository = Repository(path)
+    try:
+        yield repository
+    finally:
+        repository.close()

@@ -1,0 +1,124 @@
+"""One namespace's bare repository under its lock, to write objects and commits and to move refs."""
+
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from dulwich.objects import Commit, ObjectID, Tree
+
+from gitstore.git import lock as locks
+from gitstore.git import refs
+from gitstore.git.file_paths import path_conflict, split_by_folder
+from gitstore.git.objects import ObjectWriter
+from gitstore.git.repository import FILE_MODE, NAME_ERRORS, Author, Repository
+from gitstore.layout import BlobId, CommitId, TreeId
+
+COMMITTER = "Waypost <service@waypost.invalid>"
+
+
+class Transaction(Repository):
+    """A repository open for reading and writing, from `update`, which holds the lock."""
+
+    def __init__(self, path: Path, lock: locks.RepositoryLock) -> None:
+        super().__init__(path)
+        self._lock = lock
+        self._writer = ObjectWriter(path)
+        self.clock: Callable[[], float] = time.time
+
+    def write_blob(self, data: bytes) -> BlobId:
+        """Write a file's content."""
+        return self._writer.write_blob(data)
+
+    def write_files(self, base: TreeId | None, changes: Mapping[str, BlobId | None]) -> TreeId | None:
+        """Write the folder `base` with files added, replaced or (None) removed, and return its id.
+
+        Paths are relative to the folder. Only the folders above a change are written. A folder that becomes empty is
+        removed; None means that nothing is left. Raises Invalid if a file would replace a folder that stays, or be
+        below a file.
+        """
+        tree = {entry.name: (entry.mode, entry.id) for entry in self.entries(base)} if base else {}
+        here, below = split_by_folder(changes)
+        for name in (name for name, content in here.items() if content is None and not _is_folder(tree.get(name))):
+            tree.pop(name, None)
+        for name, inner in below.items():
+            self._put_folder(tree, name, inner)
+        for name, content in here.items():
+            if content is not None:
+                if _is_folder(tree.get(name)):
+                    raise path_conflict(name)
+                tree[name] = (FILE_MODE, content)
+        return self._write_tree(tree)
+
+    def put_folder(self, base: TreeId, name: str, folder: TreeId | None) -> TreeId:
+        """Write the tree `base` with the sub-folder `name` replaced by `folder` or (None) removed; return its id."""
+        tree = {entry.name: (entry.mode, entry.id) for entry in self.entries(base) if entry.name != name}
+        if folder:
+            tree[name] = (stat.S_IFDIR, folder)
+        return self._write_tree(tree) or self._writer.write_tree(Tree())
+
+    def _put_folder(self, tree: dict[str, tuple[int, str]], name: str, inner: Mapping[str, BlobId | None]) -> None:
+        found = tree.get(name)
+        if found and not _is_folder(found):
+            if any(inner.values()):
+                raise path_conflict(name)
+            return  # nothing is below a file, so nothing has to be removed
+        written = self.write_files(TreeId(found[1]) if found else None, inner)
+        if written:
+            tree[name] = (stat.S_IFDIR, written)
+        else:
+            tree.pop(name, None)
+
+    def _write_tree(self, content: Mapping[str, tuple[int, str]]) -> TreeId | None:
+        tree = Tree()
+        for name, (mode, object_id) in content.items():
+            tree.add(name.encode(errors=NAME_ERRORS), mode, ObjectID(object_id.encode()))
+        return self._writer.write_tree(tree) if content else None
+
+    def write_commit(
+        self, tree: TreeId, parents: tuple[CommitId, ...], author: Author, message: str, *, unique: bool = False
+    ) -> CommitId:
+        """Write a commit by `author`; the service commits it at the time of `clock`, which is now unless it was set.
+
+        A `unique` commit never equals an existing one: the same commit within one second is dated one second later.
+        """
+        commit = Commit()
+        commit.tree = ObjectID(tree.encode())
+        commit.parents = [ObjectID(parent.encode()) for parent in parents]
+        commit.author = author.line()
+        commit.committer = COMMITTER.encode()
+        commit.author_time = commit.commit_time = int(self.clock())
+        commit.author_timezone = commit.commit_timezone = 0
+        commit.encoding = b"UTF-8"
+        commit.message = message.replace("\0", "").encode()
+        while unique and self._has_object(commit):
+            commit.author_time = commit.commit_time = commit.commit_time + 1
+        return self._writer.write_commit(commit)
+
+    def _has_object(self, commit: Commit) -> bool:
+        return self._read_with_retry(lambda: commit.id in self._repo.object_store, f"object {commit.id.decode()}")
+
+    def move(self, ref: str, old: CommitId | None, new: CommitId) -> None:
+        """Make everything written durable, then move the ref: the commit point."""
+        self._writer.sync()
+        refs.move_ref(self.path, self._lock, ref, old, new)
+
+    def remove(self, ref: str, old: CommitId | None) -> None:
+        """Remove a ref that is still at `old`, or (None) at any commit."""
+        refs.remove_ref(self.path, self._lock, ref, old)
+
+
+def _is_folder(entry: tuple[int, str] | None) -> bool:
+    return entry is not None and stat.S_ISDIR(entry[0])
+
+
+@contextmanager
+def update(path: Path) -> Iterator[Transaction]:
+    """Open a repository for writing, under its lock."""
+    with locks.hold(path) as lock:
+        opened = Transaction(path, lock)
+        try:
+            yield opened
+        finally:
+            opened.close()

@@ -1,0 +1,175 @@
+"""The files that differ between two states of a project, apart from changes of rules.
+
+These are project.yaml, setting by setting; tests.yaml; all files that no page names as its content; and rule files in
+which no rule differs, but their comments or the order of rules.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from operator import eq
+
+from content.changes.diff import ChangeType
+from content.records.record import Record
+from content.records.vocabulary import Kind
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.segment import Segment
+from gitstore.compiled.snapshot import File, Snapshot
+from gitstore.errors import Invalid
+from gitstore.git.file_paths import printable_path
+from gitstore.git.repository import TreeEntry
+from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, FileRole, TreeId, role_of
+from gitstore.yamlfiles.project_file import load_project
+
+_ROLES = frozenset(ROLE_OF_KIND.values())
+
+
+class NonRuleDifference(StrEnum):
+    """The only difference in a rule file: comments and layout, or the order of rules and the files they are in."""
+
+    TEXT = "text"
+    ORDER = "order"
+
+
+def find_unchanged_rule_files(
+    compiler: Compiler, project: str, old: Iterable[File], new: Iterable[File]
+) -> dict[str, NonRuleDifference]:
+    """Find the differing files, on either side, in which no rule differs; by path, with the actual difference."""
+    rule_files = [[file for file in side if role_of(file.path) in _ROLES] for side in (old, new)]
+    if not any(rule_files):
+        return {}
+    try:
+        before, after = (compiler.snapshot_files(project, side) for side in rule_files)
+    except Invalid:
+        return {}
+    return dict(found for kind in Kind for found in _of_kind(_segments(kind, before), _segments(kind, after)))
+
+
+def _segments(kind: Kind, snapshot: Snapshot) -> dict[str, Segment]:
+    return {file.path: file.segment for file in snapshot.rule_files[kind]}
+
+
+def _of_kind(old: dict[str, Segment], new: dict[str, Segment]) -> Iterator[tuple[str, NonRuleDifference]]:
+    stays = _ids(old.values()) & _ids(new.values())
+    for path in sorted(old.keys() | new.keys()):
+        sides = [list(side[path].ids) if path in side else [] for side in (old, new)]
+        if not stays.issuperset(sides[0] + sides[1]):
+            continue
+        if sides[0] == sides[1]:
+            if all(map(eq, _records(old.get(path)), _records(new.get(path)))):
+                yield path, NonRuleDifference.TEXT
+        elif _all_found(old, new, {*sides[0], *sides[1]}):
+            yield path, NonRuleDifference.ORDER
+
+
+def _records(segment: Segment | None) -> Iterator[Record]:
+    """Yield records one by one: usually the first difference is near the start."""
+    return (segment.record(at) for at in range(len(segment))) if segment else iter(())
+
+
+def _all_found(old: dict[str, Segment], new: dict[str, Segment], ids: set[int]) -> bool:
+    """Tell whether these records are unchanged on both sides, in any file."""
+    before, after = (_by_id(side.values(), ids) for side in (old, new))
+    return before == after
+
+
+def _by_id(segments: Iterable[Segment], ids: set[int]) -> dict[int, Record]:
+    places = ((segment, at, number) for segment in segments for at, number in enumerate(segment.ids) if number in ids)
+    return {number: segment.record(at) for segment, at, number in places}
+
+
+def _ids(segments: Iterable[Segment]) -> frozenset[int]:
+    return frozenset().union(*(segment.id_set for segment in segments))
+
+
+_RULES = {FileRole.REDIRECTS, FileRole.PAGES}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """One file that differs; `file` is its path in the namespace.
+
+    `settings` are the differing ones of project.yaml, old and new, None if the file does not exist on that side; it is
+    empty if a side cannot be read. `only` is the only difference of a rule file.
+    """
+
+    file: str
+    change: ChangeType
+    settings: Mapping[str, tuple[str | None, str | None]] = field(default_factory=dict)
+    only: NonRuleDifference | None = None
+
+    def wire(self) -> dict[str, object]:
+        """Return the JSON shape of the API's `files`."""
+        settings = {name: {"old": old, "new": new} for name, (old, new) in self.settings.items()}
+        more = ({"settings": settings} if settings else {}) | ({"only": self.only.value} if self.only else {})
+        return {"file": self.file, "change": self.change.value, **more}
+
+
+def file_changes(compiler: Compiler, project: str, old: TreeId | None, new: TreeId | None) -> list[FileChange]:
+    """List the files that differ between two trees apart from rules, in path order; None is a missing project.
+
+    If the project is added or removed, so are all its rules: then no rule file is listed.
+    """
+    trees = (old, new)
+    sides = [_files(compiler, tree) for tree in trees] if old != new else [{}, {}]
+    changed = [path for path in sorted(sides[0].keys() | sides[1].keys()) if sides[0].get(path) != sides[1].get(path)]
+    files = ([_file(path, side[path]) for path in changed if path in side] for side in sides)
+    only = find_unchanged_rule_files(compiler, project, *files) if all(trees) else {}
+    return [
+        _change(compiler, project, path, [side.get(path) for side in sides], only.get(path))
+        for path in changed
+        if path in only or (role_of(path) not in _RULES and not _is_content(compiler, project, trees, sides, path))
+    ]
+
+
+def _file(path: str, entry: TreeEntry) -> File:
+    return File(path, entry.mode, BlobId(entry.id))
+
+
+def _files(compiler: Compiler, tree: TreeId | None) -> dict[str, TreeEntry]:
+    """Return the files of a tree; none if it cannot be listed, and then it cannot be published either."""
+    try:
+        return {printable_path(path): entry for path, entry in compiler.repository.files(tree)} if tree else {}
+    except Invalid:
+        return {}
+
+
+def _is_content(
+    compiler: Compiler,
+    project: str,
+    trees: Sequence[TreeId | None],
+    sides: Sequence[Mapping[str, TreeEntry]],
+    path: str,
+) -> bool:
+    """Tell whether a page names the file on each side that has it: then the page's own change shows it."""
+    if role_of(path) is not FileRole.CONTENT:
+        return False
+    there = [tree for tree, side in zip(trees, sides, strict=True) if tree and path in side]
+    return all(path in compiler.snapshot(project, tree).bodies for tree in there)
+
+
+def _change(
+    compiler: Compiler, project: str, path: str, entries: Sequence[TreeEntry | None], only: NonRuleDifference | None
+) -> FileChange:
+    old, new = entries
+    change = ChangeType.ADDED if old is None else ChangeType.REMOVED if new is None else ChangeType.CHANGED
+    settings = dict(_settings(compiler, entries)) if path == PROJECT_FILE else {}
+    return FileChange(f"{project}/{path}", change, settings, only)
+
+
+def _settings(
+    compiler: Compiler, entries: Sequence[TreeEntry | None]
+) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
+    sides = [_read(compiler, entry) if entry else {} for entry in entries]
+    old, new = sides
+    if old is None or new is None:
+        return
+    for name in old | new:
+        if old.get(name) != new.get(name):
+            yield name, (old.get(name), new.get(name))
+
+
+def _read(compiler: Compiler, entry: TreeEntry) -> dict[str, str] | None:
+    """Read the settings in a file; None if it cannot be read."""
+    settings, problems = load_project(compiler.repository.blob(BlobId(entry.id)), PROJECT_FILE)
+    return None if problems else asdict(settings)

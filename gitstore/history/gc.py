@@ -1,0 +1,78 @@
+"""The clean-up of compiled files that are no longer needed. All are caches: one removed too early is built again.
+
+It runs under the repository's lock, after each publish, so that it never meets a publish that relies on a file. Readers
+keep their maps of removed files as long as they want; a reader that comes too late for a file compiles it again.
+"""
+
+import time
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+from gitstore.compiled.manifest import Manifest, list_manifests
+from gitstore.compiled.release import release_path
+from gitstore.compiled.segment_store import SEGMENT_SUFFIX
+from gitstore.directory import NamespacePaths
+from gitstore.git.atomic_io import TEMPORARY_PREFIX
+
+# Releases besides the served ones: for walks over the previous version, and for rollbacks without delay.
+KEPT_RELEASES = 8
+KEPT_MANIFESTS = 50
+KEPT_BYTES = 2 << 30  # for a namespace's archive: 100,000 publishes of a file of 500 rules
+_DAY = 86_400
+_MAX_SEGMENT_AGE = 7 * _DAY
+_TEMPORARY_AGE = 3_600
+_DAILY_MARK = "cleaned"
+
+
+def clean_releases(paths: NamespacePaths, manifest: Manifest) -> None:
+    """Remove all but the releases in the manifest and a few of the newest others."""
+    served = {release_path(paths.releases, entry.tree) for entry in manifest.projects.values() if entry.tree}
+    releases = (file for file in paths.releases.glob("*") if not file.name.startswith(TEMPORARY_PREFIX))
+    _keep_newest(releases, KEPT_RELEASES, served)
+    _keep_newest(list_manifests(paths.manifests), KEPT_MANIFESTS, ())
+
+
+def clean_daily(paths: NamespacePaths) -> None:
+    """Remove, once a day: segments unused for a week, archived ones beyond `KEPT_BYTES`, and leftovers of crashes."""
+    mark = paths.compiled / _DAILY_MARK
+    if _age(mark) < _DAY:
+        return
+    mark.touch()
+    _remove_older(paths.segments.glob("*/*"), _MAX_SEGMENT_AGE)
+    _remove_beyond(paths.archive.glob("*/*"), KEPT_BYTES)
+    temporary = f"{TEMPORARY_PREFIX}*"
+    _remove_older(chain(paths.compiled.rglob(temporary), paths.repository.rglob(temporary)), _TEMPORARY_AGE)
+
+
+def _keep_newest(files: Iterable[Path], count: int, always: Collection[Path]) -> None:
+    others = sorted((file for file in files if file not in always), key=_age)
+    for file in others[count:]:
+        file.unlink(missing_ok=True)
+
+
+def _remove_beyond(files: Iterable[Path], most: int) -> None:
+    """Remove archived segments of other formats, and then the oldest ones, until the rest fits."""
+    found = [(file.stat(), file) for file in files if not file.name.startswith(TEMPORARY_PREFIX)]
+    room = most
+    for status, file in sorted(found, key=lambda each: each[0].st_mtime_ns, reverse=True):
+        # st_blocks counts units of 512 bytes: https://man7.org/linux/man-pages/man3/stat.3type.html
+        room -= status.st_blocks * 512 if file.suffix == SEGMENT_SUFFIX else 0
+        if room < 0 or file.suffix != SEGMENT_SUFFIX:
+            file.unlink(missing_ok=True)
+
+
+def _remove_older(files: Iterable[Path], age: float) -> None:
+    for file in list(files):
+        if age < _age(file) < float("inf"):
+            with suppress(OSError):  # already gone, or a folder: nothing to do
+                file.unlink()
+
+
+def _age(file: Path) -> float:
+    """Return the seconds since the file was written; infinite if it does not exist."""
+    try:
+        return time.time() - file.stat().st_mtime
+    except FileNotFoundError:
+        return float("inf")

@@ -1,0 +1,160 @@
+"""The publishes of a project, newest first: from the index, and from each commit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from content.changes.diff import Counts
+from content.records.vocabulary import Kind
+from gitstore.cache import LruCache
+from gitstore.compiled.changes import ChangesByKind
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.versions import Version, VersionIndex
+from gitstore.errors import Broken
+from gitstore.git.repository import Repository
+from gitstore.history.counts import FileCounter, with_counts
+from gitstore.history.file_changes import FileChange, file_changes
+from gitstore.history.messages import (
+    APPROVED_BY,
+    OVERRIDE,
+    PUBLISHED_BY,
+    ROLLED_BACK_TO,
+    WRITTEN_BY,
+    load_message,
+    signature,
+)
+from gitstore.history.numbering import ensure_manifest, read_index
+from gitstore.history.tree_changes import read_tree_changes
+from gitstore.layout import CommitId, TreeId
+
+_CACHE_SIZE = 5_000  # commits in each process, a kilobyte each; reading a page of 500 takes 40 milliseconds
+_MAX_CACHED_LENGTH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class PublishRecord:
+    """One publish in a history.
+
+    `author` wrote it (several: between commas), `published_by` made it live; `time` is seconds since 1970. `served` is
+    false if plain Git pushed it and the checks found it invalid: agents never got it. `files` counts the files of the
+    project that differ, whatever is in them; None if a tree is damaged, which only an event can show.
+    """
+
+    version: CommitId
+    number: int
+    time: int
+    author: str
+    published_by: str
+    approved_by: str
+    override: str
+    rolled_back_to: str
+    message: str
+    counts: Mapping[Kind, Counts]
+    served: bool
+    files: Counts | None
+
+
+class _CommitFields(NamedTuple):
+    """The fields of a publish's commit, as in `PublishRecord`."""
+
+    author: str
+    published_by: str
+    approved_by: str
+    override: str
+    rolled_back_to: str
+    message: str
+
+
+_commit_cache: dict[tuple[Path, CommitId], _CommitFields] = {}
+# The numbers of files that differ between two trees, which never change.
+_file_counts: LruCache[tuple[Path, TreeId | None, TreeId | None], Counts] = LruCache(_CACHE_SIZE)
+
+
+def version_index(compiler: Compiler, project: str) -> VersionIndex:
+    """Return all versions of a project, including the current one; also those of a deleted project."""
+    entry = ensure_manifest(compiler, compiler.repository.release()).projects.get(project)
+    return read_index(compiler, project, *((entry.newest, entry.newest_commit) if entry else (0, CommitId(""))))
+
+
+def list_publishes(compiler: Compiler, project: str, offset: int, limit: int) -> tuple[list[PublishRecord], int]:
+    """Return a window of the history, newest first, and the number of publishes."""
+    index = version_index(compiler, project)
+    versions = with_counts(compiler, project, index, index.window(offset, limit))
+    counter = FileCounter(compiler.repository)
+    return [_read(compiler, index, version, counter) for version in versions], index.last
+
+
+def publishes_after(compiler: Compiler, project: str, number: int, limit: int) -> list[tuple[PublishRecord, Version]]:
+    """Return the publishes after a number, oldest first, at most `limit`; without counts that are not computed yet."""
+    index = version_index(compiler, project)
+    missing = index.last - number
+    versions = index.window(max(missing - limit, 0), min(limit, missing))[::-1] if missing > 0 else []
+    counter = FileCounter(compiler.repository)
+    return [(_read_tolerant(compiler, index, version, counter), version) for version in versions]
+
+
+def read_publish(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> PublishRecord:
+    """Return one publish, with its authors and its message."""
+    found = version if version.counts else with_counts(compiler, project, index, [version])[0]
+    return _read(compiler, index, found, FileCounter(compiler.repository))
+
+
+def _read(compiler: Compiler, index: VersionIndex, version: Version, counter: FileCounter) -> PublishRecord:
+    before, after = index.tree_before(version), version.tree
+    files = _file_counts.get((compiler.repository.path, before, after), lambda: counter.between(before, after))
+    return _publish(compiler, version, files)
+
+
+def _read_tolerant(compiler: Compiler, index: VersionIndex, version: Version, counter: FileCounter) -> PublishRecord:
+    """Read like `_read`; a damaged old tree must never hide a publish of today from the events."""
+    try:
+        return _read(compiler, index, version, counter)
+    except Broken:
+        return _publish(compiler, version, None)
+
+
+def _publish(compiler: Compiler, version: Version, files: Counts | None) -> PublishRecord:
+    fields, counts = _commit_fields(compiler.repository, version.commit), version.counts or {}
+    return PublishRecord(version.commit, version.number, version.time, *fields, counts, not version.refused, files)
+
+
+def _commit_fields(repository: Repository, commit: CommitId) -> _CommitFields:
+    """Return the fields of a publish's commit, cached in this process: a commit never changes."""
+    key = (repository.path, commit)
+    found = _commit_cache.get(key)
+    if found is None:
+        found = _read_commit_fields(repository, commit)
+        if len(found.message) <= _MAX_CACHED_LENGTH:
+            if len(_commit_cache) >= _CACHE_SIZE:
+                _commit_cache.clear()
+            _commit_cache[key] = found
+    return found
+
+
+def _read_commit_fields(repository: Repository, commit: CommitId) -> _CommitFields:
+    info = repository.commit(commit)
+    text, trailers = load_message(info.message)
+    written_by = trailers.get(WRITTEN_BY) or _second_parent_author(repository, info.parents)
+    return _CommitFields(
+        written_by or signature(info.author),
+        trailers.get(PUBLISHED_BY) or signature(info.author),
+        trailers.get(APPROVED_BY, ""),
+        trailers.get(OVERRIDE, ""),
+        trailers.get(ROLLED_BACK_TO, ""),
+        text,
+    )
+
+
+def publish_changes(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> ChangesByKind:
+    """Return the changes of a publish, rule by rule."""
+    return read_tree_changes(compiler, project, index.tree_before(version), version.tree)
+
+
+def publish_files(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> list[FileChange]:
+    """Return the changes of a publish apart from rules, file by file; see `file_changes`."""
+    return file_changes(compiler, project, index.tree_before(version), version.tree)
+
+
+def _second_parent_author(repository: Repository, parents: tuple[CommitId, ...]) -> str:
+    return signature(repository.commit(parents[1]).author) if len(parents) > 1 else ""

@@ -1,0 +1,215 @@
+"""A namespace or a project as plain folders, such as a developer's clone or a checkout in CI."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha1
+from pathlib import Path
+
+from content.records.names import is_name
+from content.records.problem import Problem
+from gitstore.compiled.checks import check_snapshot, find_blocking_problems
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
+from gitstore.directory import NamespacePaths
+from gitstore.errors import NotFound
+from gitstore.git.file_paths import printable_path
+from gitstore.git.repository import FILE_MODE, open_repository
+from gitstore.history.name_collisions import collision_message
+from gitstore.history.numbering import project_trees
+from gitstore.layout import PROJECT_FILE, BlobId, FileRole, TreeId, is_root_file, is_safe_name, role_of
+
+ProgressCallback = Callable[[str], object]  # receives the path in work, to show progress
+
+_GIT = ".git"
+_EXECUTABLE = 0o100755
+_LINK = 0o120000
+_DEVICE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """The projects of a folder, and the problems outside them; a folder that is itself a project has one, without name."""
+
+    snapshots: tuple[Snapshot, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def is_namespace(self) -> bool:
+        """True for a folder of projects, false for the folder of one project."""
+        return all(snapshot.project for snapshot in self.snapshots)
+
+    def check(self) -> Iterator[Problem]:
+        """Yield every problem, project by project."""
+        yield from self.problems
+        for snapshot in self.snapshots:
+            yield from check_snapshot(snapshot)
+
+    def find_blocking_problems(self) -> list[Problem]:
+        """Return the problems that would stop a publish: all errors, and warnings of projects with strict lint."""
+        found = (find_blocking_problems(snapshot, check_snapshot(snapshot)) for snapshot in self.snapshots)
+        return [*self.problems, *(problem for problems in found for problem in problems)]
+
+
+def read_checkout(path: Path, segments: SegmentStore | None = None, watch: ProgressCallback = str) -> Checkout:
+    """Read the folder of a namespace or of one project; raises NotFound where it is neither.
+
+    `segments` caches compiled files, only for speed; `watch` is called with every file.
+    """
+    if not path.is_dir():
+        raise NotFound(f"{path} is not a folder.")
+    reader = _Reader(segments or SegmentStore(None), watch)
+    folders = _project_folders(path)
+    if folders is None:
+        return Checkout((reader.read("", path),), ())
+    if not folders:
+        raise NotFound(f"{path} contains no project: a project is a folder with {PROJECT_FILE}, redirects or pages.")
+    return Checkout(
+        tuple(reader.read(folder.name, folder) for folder in folders),
+        (*_root_problems(path), *_name_collisions([folder.name for folder in folders])),
+    )
+
+
+def unread_file(name: str) -> Problem:
+    """Return the problem of an unknown file beside the projects."""
+    return Problem("unknown_file", "Nothing reads this file; remove it.", file=printable_path(name))
+
+
+def list_files(folder: Path) -> Iterator[str]:
+    """Yield all files below a folder, relative to it, without Git's own; a link is a file, as it is for Git."""
+    # os.walk skips unreadable folders without `onerror`, and lists links to folders among the folders,
+    # https://docs.python.org/3/library/os.html#os.walk
+    for root, folders, names in os.walk(folder, onerror=_raise):
+        links = [name for name in folders if Path(root, name).is_symlink()]
+        folders[:] = sorted(name for name in folders if name != _GIT and name not in links)
+        yield from (Path(root, name).relative_to(folder).as_posix() for name in sorted([*names, *links]))
+
+
+def _raise(ex: OSError) -> None:
+    raise ex
+
+
+def _project_folders(path: Path) -> list[Path] | None:
+    """Return the projects of a namespace: its folders with a valid name and files; None for a project's folder.
+
+    Where both are possible (a project may have the name `pages`), a project.yaml decides.
+    """
+    folders = sorted(entry for entry in _folders(path) if is_name(entry.name) and any(list_files(entry)))
+    if (path / PROJECT_FILE).is_file():
+        return None
+    if any((folder / PROJECT_FILE).is_file() for folder in folders):
+        return folders
+    if _is_project(path):
+        return None
+    return folders if any(_is_project(folder) for folder in folders) else []
+
+
+def _folders(path: Path) -> Iterator[Path]:
+    return (entry for entry in path.iterdir() if entry.is_dir() and not entry.is_symlink() and entry.name != _GIT)
+
+
+def _is_project(path: Path) -> bool:
+    """Return whether a folder contains a file that only a project has."""
+    return any(role_of(name) not in {FileRole.CONTENT, FileRole.UNKNOWN} for name in list_files(path))
+
+
+def _root_problems(path: Path) -> Iterator[Problem]:
+    folders = set(_folders(path))
+    for entry in sorted(path.iterdir()):
+        if is_root_file(entry.name):
+            names = list_files(entry) if entry in folders else [""]
+            yield from (problem for name in names for problem in _file_problems(path, entry / name))
+        elif entry.name != _GIT and not (entry in folders and is_name(entry.name)):
+            yield _unknown_entry_problem(entry)
+
+
+def _unknown_entry_problem(entry: Path) -> Problem:
+    if entry.is_dir() and not entry.is_symlink() and _is_project(entry):
+        message = "A project's name is 1 to 50 letters, digits, hyphens and underscores. Rename this folder."
+        return Problem("bad_name", message, file=printable_path(entry.name))
+    return unread_file(entry.name)
+
+
+def _file_problems(root: Path, path: Path) -> Iterator[Problem]:
+    name = path.relative_to(root).as_posix()
+    if not all(map(is_safe_name, name.split("/"))):
+        yield Problem("bad_name", "Invalid file name. Rename or remove the file.", file=printable_path(name))
+    elif not stat.S_ISREG(path.lstat().st_mode):
+        yield Problem("not_a_file", "Not a regular file. Remove it.", file=printable_path(name))
+
+
+def _name_collisions(names: Sequence[str]) -> Iterator[Problem]:
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(name.lower(), name)
+        if other != name:
+            yield Problem("duplicate_project", collision_message(other), file=name)
+
+
+class _Reader:
+    """A reader of project folders."""
+
+    def __init__(self, segments: SegmentStore, watch: ProgressCallback) -> None:
+        self._segments = segments
+        self._watch = watch
+
+    def read(self, name: str, folder: Path) -> Snapshot:
+        """Return the snapshot of the project in a folder."""
+        disk = _DiskSource(lambda path: self._watch(f"{name}/{path}" if name else path))
+        files = [disk.add(path, folder / path) for path in list_files(folder)]
+        return take_snapshot(name, TreeId(""), files, disk, self._segments)
+
+
+class _DiskSource:
+    """Files on disk by their Git blob ids; read at each call, and not cached."""
+
+    def __init__(self, watch: ProgressCallback) -> None:
+        self._paths: dict[str, tuple[str, Path]] = {}
+        self._watch = watch
+
+    def add(self, name: str, path: Path) -> File:
+        """Return a file with its mode and blob id."""
+        data = _read(path)
+        # the id of a blob: https://git-scm.com/book/en/v2/Git-Internals-Git-Objects
+        blob = BlobId(sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest())
+        self._paths[blob] = name, path
+        return File(name, _git_mode(path.lstat().st_mode), blob)
+
+    def blob(self, blob_id: BlobId) -> bytes:
+        """Return the content of a file."""
+        name, path = self._paths[blob_id]
+        self._watch(name)
+        return _read(path)
+
+
+def _read(path: Path) -> bytes:
+    """Return the bytes that Git stores: the target of a link, b"" for a pipe or device."""
+    mode = path.lstat().st_mode
+    if stat.S_ISLNK(mode):
+        return os.fsencode(path.readlink())
+    return path.read_bytes() if stat.S_ISREG(mode) else b""
+
+
+def _git_mode(mode: int) -> int:
+    if stat.S_ISLNK(mode):
+        return _LINK
+    if not stat.S_ISREG(mode):
+        return _DEVICE
+    return _EXECUTABLE if mode & stat.S_IXUSR else FILE_MODE
+
+
+def read_release(path: Path, branch: str) -> Checkout:
+    """Return the projects on a branch; raises NotFound where the branch does not exist."""
+    with open_repository(path) as repository:
+        commit = repository.ref(f"refs/heads/{branch}")
+        if commit is None:
+            raise NotFound(f"{path} has no branch {branch!r}.")
+        compiler = Compiler(NamespacePaths(path.stem, path, path), repository, SegmentStore(None))
+        root = repository.commit(commit).tree
+        trees = project_trees(repository, root)
+        unknown_names = (entry.name for entry in repository.entries(root) if entry.name not in trees)
+        problems = [unread_file(name) for name in unknown_names if not is_root_file(name)]
+        snapshots = (compiler.snapshot(name, tree) for name, tree in sorted(trees.items()))
+        return Checkout(tuple(snapshots), tuple(problems))

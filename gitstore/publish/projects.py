@@ -1,0 +1,84 @@
+"""Projects: creation, changes of settings and removal, each as one publish."""
+
+from contextlib import suppress
+from dataclasses import replace
+
+from content.records.names import is_name
+from content.records.vocabulary import Kind
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.snapshot import Snapshot
+from gitstore.drafts.drafts import TOLERATED_AFTER_PUBLISH, project_tree
+from gitstore.errors import AlreadyExists, BadRequest, NotFound
+from gitstore.git.refs import list_drafts
+from gitstore.git.repository import Author
+from gitstore.git.transaction import Transaction
+from gitstore.history.numbering import project_trees
+from gitstore.layout import PROJECT_FILE, BlobId, TreeId, draft_ref, first_file
+from gitstore.publish.advance import PublishResult, ReleaseUpdate, commit_release
+from gitstore.yamlfiles.dump import new_file
+from gitstore.yamlfiles.project_edit import rewrite_project
+from gitstore.yamlfiles.project_file import ProjectFile, dump_project
+
+
+def create_project(
+    compiler: Compiler, transaction: Transaction, name: str, settings: ProjectFile, author: Author
+) -> PublishResult:
+    """Publish a new project with empty lists; raises AlreadyExists where the name, ignoring case, is taken."""
+    if not is_name(name):
+        raise BadRequest("A project's name is 1 to 50 letters, digits, hyphens and underscores.")
+    release = transaction.release()
+    taken = project_trees(transaction, transaction.commit(release).tree)
+    if name.lower() in map(str.lower, taken):
+        raise AlreadyExists(f"The project {name} already exists (names ignore case).")
+    files = {PROJECT_FILE: dump_project(settings), **{first_file(kind): new_file(kind, (), "block") for kind in Kind}}
+    tree = transaction.write_files(None, {path: transaction.write_blob(data) for path, data in files.items()})
+    return commit_release(
+        compiler, transaction, ReleaseUpdate(name, release, tree, author, f"Create the project {name}")
+    )
+
+
+def change_project(
+    compiler: Compiler, transaction: Transaction, name: str, author: Author, changes: dict[str, str]
+) -> PublishResult:
+    """Publish new settings of a project: `title`, `description`, `review`, `lint`.
+
+    An unreadable project.yaml requires a review; the new one does too.
+    """
+    release = transaction.release()
+    tree = project_tree(transaction, release, name)
+    if tree is None:
+        raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
+    settings = replace(_settings(compiler.snapshot(name, tree)), **changes)
+    data = rewrite_project(_settings_file(transaction, tree), settings)
+    written = transaction.write_files(tree, {PROJECT_FILE: transaction.write_blob(data)})
+    text = f"Change {name}: {', '.join(changes)}"
+    return commit_release(compiler, transaction, ReleaseUpdate(name, release, written, author, text))
+
+
+def _settings(snapshot: Snapshot) -> ProjectFile:
+    return replace(snapshot.settings, review="required") if snapshot.needs_review else snapshot.settings
+
+
+def _settings_file(transaction: Transaction, tree: TreeId) -> bytes:
+    found = transaction.files_named(tree, PROJECT_FILE)
+    return transaction.blob(BlobId(found[PROJECT_FILE].id)) if found else b""
+
+
+def delete_project(
+    compiler: Compiler, transaction: Transaction, name: str, author: Author, *, may_change_policy: bool
+) -> PublishResult:
+    """Publish the removal of a project, and end its drafts; its history stays, and its publish numbers continue.
+
+    Raises NotAllowed where release requires a review or strict lint, without `may_change_policy`.
+    """
+    release = transaction.release()
+    if project_tree(transaction, release, name) is None:
+        raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
+    release_update = ReleaseUpdate(
+        name, release, None, author, f"Remove the project {name}", requires_same_policy=not may_change_policy
+    )
+    published = commit_release(compiler, transaction, release_update)
+    for draft in list_drafts(transaction.path, name):
+        with suppress(*TOLERATED_AFTER_PUBLISH):
+            transaction.remove(draft_ref(name, draft), None)
+    return published

@@ -1,0 +1,87 @@
+"""Access to the content of a namespace: opened to read, opened to write, and what is served of it.
+
+Every component of the store works through one `StoreAccess`, so that they share served releases and compiled segments.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.versions import Version
+from gitstore.directory import DataDirectory
+from gitstore.git.repository import open_repository
+from gitstore.git.transaction import Transaction, update
+from gitstore.history import history
+from gitstore.history.live import Live, LiveNamespace, LiveProject
+
+
+class StoreAccess:
+    """The data directory of one process: its repositories, served releases and compiled segments."""
+
+    def __init__(self, root: Path) -> None:
+        self.directory = DataDirectory(root)
+        self.live = Live(self.directory)
+        self._segments: dict[str, SegmentStore] = {}
+
+    def namespace(self, namespace: str) -> LiveNamespace:
+        """Return what a namespace serves now; NotFound where there is no such namespace."""
+        return self.live.peek(namespace) or self.live.refresh(namespace)
+
+    def project(self, namespace: str, project: str) -> LiveProject:
+        """Return what a project serves now; NotFound where there is no such project."""
+        return self.namespace(namespace).project(project)
+
+    def version(self, namespace: str, project: str, word: str) -> Version:
+        """Find a version by publish number or SHA (7 digits or more)."""
+        self.project(namespace, project)
+        with self.reading(namespace) as compiler:
+            return history.version_index(compiler, project).resolve(word)
+
+    @contextmanager
+    def reading(self, namespace: str) -> Iterator[Compiler]:
+        """Open a namespace to read, without a lock."""
+        paths = self.directory.namespace(namespace)
+        self.live.require_namespace(namespace)
+        with open_repository(paths.repository) as repository:
+            yield Compiler(paths, repository, self._segment_store(namespace), read_only=True)
+
+    @contextmanager
+    def writing(self, namespace: str) -> Iterator[tuple[Compiler, Transaction]]:
+        """Open a namespace to write, under its repository's lock."""
+        paths = self.directory.namespace(namespace)
+        self.live.require_namespace(namespace)
+        with update(paths.repository) as transaction:
+            paths.write_marker()
+            yield Compiler(paths, transaction, self._segment_store(namespace)), transaction
+
+    def _segment_store(self, namespace: str) -> SegmentStore:
+        paths = self.directory.namespace(namespace)
+        return self._segments.setdefault(namespace, SegmentStore(paths.segments, paths.archive))
+
+
+class Component:
+    """One subject of the store. Pickled, it arrives in another process as that process's own component."""
+
+    def __init__(self, access: StoreAccess) -> None:
+        self._access = access
+
+    def __reduce__(self) -> "tuple[Callable[[type[Component], Path], Component], tuple[type[Component], Path]]":
+        return _component_at, (type(self), self._access.directory.root)
+
+
+@lru_cache(maxsize=8)
+def access_at(root: Path) -> StoreAccess:
+    """Return this process's access to a data directory."""
+    return StoreAccess(root)
+
+
+def _component_at(component: Callable[[StoreAccess], Component], root: Path) -> Component:
+    return _components(component, root)
+
+
+@lru_cache(maxsize=64)
+def _components(component: Callable[[StoreAccess], Component], root: Path) -> Component:
+    return component(access_at(root))

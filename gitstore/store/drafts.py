@@ -1,0 +1,224 @@
+"""`store.drafts`: the working branches of projects: reports, lists, edits, imports and conflicts."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from content.changes.diff import Counts, count
+from content.formats.tsv import Row
+from content.records.problem import Problem
+from content.records.vocabulary import Kind
+from gitstore.cache import LruCache
+from gitstore.compiled.changes import changes_between
+from gitstore.compiled.checks import check_snapshot
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.snapshot import Snapshot
+from gitstore.drafts.draft_changes import DraftChanges, draft_changes
+from gitstore.drafts.drafts import (
+    DraftName,
+    DraftState,
+    EditResult,
+    discard_draft,
+    edit_draft,
+    read_draft,
+    write_record,
+)
+from gitstore.drafts.edits import Edit, Patch, Put
+from gitstore.drafts.importing import ImportOptions, ImportResult, import_rows
+from gitstore.drafts.listing import DraftRecord, DraftView, ItemPage, Query, Span, find_item, list_items
+from gitstore.drafts.reopening import reopen
+from gitstore.drafts.replacement_plan import ReplaceRequest
+from gitstore.drafts.replacing import (
+    ReplacePreview,
+    ReplaceResult,
+    commit_replacement,
+    prepare_replacement,
+    preview_replacement,
+)
+from gitstore.drafts.reverting import RevertRequest, RevertResult, revert
+from gitstore.drafts.review_view import ReviewView, view_draft
+from gitstore.errors import Invalid, LostRace, NotFound
+from gitstore.git.refs import list_drafts
+from gitstore.git.repository import Author
+from gitstore.history.file_changes import FileChange, file_changes
+from gitstore.layout import CommitId
+from gitstore.merge.draft_merge import merge_draft
+from gitstore.merge.resolving import ResolveRequest, ResolveResult, resolve
+from gitstore.publish.authorship import ReviewSubject, read_review_subject
+from gitstore.store.access import Component, StoreAccess
+
+_CACHED_DRAFTS = 4  # states of drafts whose changes are cached for paging; one with 100,000 changes takes some 8 MB
+_TRIES_WITHOUT_LOCK = 2
+
+
+@dataclass(frozen=True, slots=True)
+class DraftReport:
+    """The report on a draft before it is published: its changes, problems, conflicts and review subject."""
+
+    state: DraftState
+    counts: Mapping[Kind, Counts]
+    problems: Sequence[Problem]
+    conflicts: Sequence[dict[str, object]]
+    review_subject: ReviewSubject
+    files: Sequence[FileChange]
+
+
+class Drafts(Component):
+    """The drafts of projects; each change is one commit on the draft's branch."""
+
+    def __init__(self, access: StoreAccess) -> None:
+        super().__init__(access)
+        self._changes: LruCache[tuple[str, str, Kind], DraftChanges] = LruCache(_CACHED_DRAFTS)
+        self._reports: LruCache[tuple[str, DraftState], DraftReport] = LruCache(_CACHED_DRAFTS)
+
+    def names(self, namespace: str, project: str) -> Sequence[str]:
+        """Return the names of a project's drafts."""
+        return list_drafts(self._access.directory.namespace(namespace).repository, project)
+
+    def report(self, namespace: str, name: DraftName) -> DraftReport:
+        """Return the changes, problems and conflicts of a draft; cached until the draft or release moves."""
+        with self._access.reading(namespace) as compiler:
+            state = read_draft(compiler.repository, name)
+            return self._reports.get((namespace, state), lambda: self._report(compiler, state))
+
+    def _report(self, compiler: Compiler, state: DraftState) -> DraftReport:
+        before, working = self._states(compiler, state)
+        counts = {kind: count(changes) for kind, changes in changes_between(before, working).items()}
+        under_review = read_review_subject(compiler, state)
+        files = file_changes(compiler, state.name.project, state.base_tree, state.tree)
+        try:
+            conflicts = merge_draft(compiler, state).conflicts
+        except Invalid as ex:
+            return DraftReport(state, counts, ex.problems, (), under_review, files)
+        problems = list(working.problems) if conflicts else check_snapshot(working)
+        return DraftReport(state, counts, problems, conflicts, under_review, files)
+
+    def review_subject(self, namespace: str, name: DraftName) -> ReviewSubject:
+        """Return the subject of a draft's review: its head, commits and authors, and whether a review is required."""
+        with self._access.reading(namespace) as compiler:
+            return read_review_subject(compiler, read_draft(compiler.repository, name))
+
+    def has_record(self, namespace: str, name: DraftName, kind: Kind, record_id: str) -> bool:
+        """Tell whether a draft holds or removes the record with an id."""
+        with self._access.reading(namespace) as compiler:
+            before, working = self._states(compiler, read_draft(compiler.repository, name))
+            changed = {change.id for change in changes_between(before, working)[kind]}
+        return record_id in changed or working.find(kind, record_id) is not None
+
+    def identities(
+        self, namespace: str, name: DraftName, wanted: Collection[tuple[Kind, str]]
+    ) -> dict[tuple[Kind, str], str]:
+        """Return the sources and paths of records by kind and id, as in the draft, else as in its base."""
+        if not wanted:
+            return {}
+        with self._access.reading(namespace) as compiler:
+            sides = self._states(compiler, read_draft(compiler.repository, name))
+        found = {each: [side.find(*each) for side in reversed(sides) if side] for each in wanted}
+        return {each: next(filter(None, placed)).record.identity for each, placed in found.items() if any(placed)}
+
+    def records(
+        self,
+        namespace: str,
+        name: DraftName,
+        kind: Kind,
+        query: Query,
+        span: Span,
+        etag_matches: Callable[[str], bool] = lambda _: False,
+    ) -> ItemPage:
+        """Return a window of the draft's records and the total of the query; no records where the caller knows the etag."""
+        with self._access.reading(namespace) as compiler:
+            draft = self._draft(compiler, read_draft(compiler.repository, name), kind)
+            etag = draft.window_etag(query, span)
+            return ItemPage((), 0, etag) if etag_matches(etag) else list_items(draft, query, span)
+
+    def record(self, namespace: str, name: DraftName, kind: Kind, record_id: str) -> DraftRecord:
+        """Read one record of a draft; NotFound where the draft has no record with this id."""
+        with self._access.reading(namespace) as compiler:
+            found = find_item(self._draft(compiler, read_draft(compiler.repository, name), kind), record_id)
+        if found is None:
+            raise NotFound(f"There is no {kind.removesuffix('s')} with the id {record_id[:40]!r} in this draft.")
+        return found
+
+    def edit(
+        self, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author, head: str = ""
+    ) -> EditResult:
+        """Apply edits to a draft, all or none, as one commit."""
+        with self._access.writing(namespace) as (compiler, opened):
+            return edit_draft(compiler, opened, name, edits, author, head)
+
+    def write(self, namespace: str, name: DraftName, edit: Put | Patch, author: Author) -> DraftRecord:
+        """Write one record of a draft as one commit; return it as it is then."""
+        with self._access.writing(namespace) as (compiler, opened):
+            written, files = write_record(compiler, opened, name, edit, author)
+        compiler.add_segments(files)  # the lock is released: other writers need not wait for it
+        return written
+
+    def import_rows(
+        self, namespace: str, name: DraftName, rows: Iterable[Row], options: ImportOptions, author: Author
+    ) -> ImportResult:
+        """Import rows into a draft as one commit, or report the problems of the rows."""
+        with self._access.writing(namespace) as (compiler, opened):
+            return import_rows(compiler, opened, read_draft(opened, name), rows, options, author)
+
+    def revert(self, namespace: str, request: RevertRequest) -> RevertResult:
+        """Discard some changes of a draft, all or none, as one commit."""
+        with self._access.writing(namespace) as (compiler, opened):
+            return revert(compiler, opened, request)
+
+    def preview_replacement(self, namespace: str, request: ReplaceRequest, offset: int, limit: int) -> ReplacePreview:
+        """Return a window of the changes that a search-and-replace would make in a draft, with totals."""
+        with self._access.reading(namespace) as compiler:
+            return preview_replacement(compiler, compiler.repository, request, offset, limit)
+
+    def replace(self, namespace: str, request: ReplaceRequest, author: Author) -> ReplaceResult:
+        """Search and replace in a draft, all or none, as one commit.
+
+        The long part runs without the lock; it is repeated if the draft moves meanwhile, the last time under the lock.
+        """
+        for _ in range(_TRIES_WITHOUT_LOCK):
+            with self._access.reading(namespace) as compiler:
+                prepared = prepare_replacement(compiler, compiler.repository, request)
+            with self._access.writing(namespace) as (_, opened):
+                if done := commit_replacement(opened, prepared, author):
+                    return done
+        with self._access.writing(namespace) as (compiler, opened):
+            done = commit_replacement(opened, prepare_replacement(compiler, opened, request), author)
+        if done is None:
+            raise LostRace("The draft changed repeatedly through plain Git; nothing was replaced. Try again.")
+        return done
+
+    def resolve(self, namespace: str, request: ResolveRequest) -> ResolveResult:
+        """Resolve conflicts of a draft with release; the last resolution merges release into the draft."""
+        with self._access.writing(namespace) as (compiler, opened):
+            return resolve(compiler, opened, request)
+
+    def review_view(
+        self, namespace: str, name: DraftName, kinds: Collection[Kind], offset: int, limit: int
+    ) -> ReviewView:
+        """Return a window of a draft's changes, rule by rule, and their impact."""
+        with self._access.reading(namespace) as compiler:
+            return view_draft(compiler, name, kinds, offset, limit)
+
+    def reopen(
+        self, namespace: str, name: DraftName, word: str, author: Author, message: str = "", head: str = ""
+    ) -> tuple[CommitId, dict[Kind, Counts]]:
+        """Create a draft with the rules and pages of an old version; return its head and its change counts against release."""
+        version = self._access.version(namespace, name.project, word)
+        with self._access.writing(namespace) as (compiler, opened):
+            commit, changes = reopen(compiler, opened, name, version, author, message, head)
+            return commit, {kind: count(of_kind) for kind, of_kind in changes.items()}
+
+    def discard(self, namespace: str, name: DraftName) -> None:
+        """Discard a draft."""
+        with self._access.writing(namespace) as (_, opened):
+            discard_draft(opened, name)
+
+    def _states(self, compiler: Compiler, state: DraftState) -> tuple[Snapshot | None, Snapshot]:
+        before = compiler.snapshot(state.name.project, state.base_tree) if state.base_tree else None
+        if state.tree is None:
+            raise NotFound(f"The draft {state.name.draft} has no project {state.name.project}.")
+        return before, compiler.snapshot(state.name.project, state.tree)
+
+    def _draft(self, compiler: Compiler, state: DraftState, kind: Kind) -> DraftView:
+        before, working = self._states(compiler, state)
+        key = (state.base_tree or "", working.tree, kind)
+        return DraftView(kind, before, working, self._changes.get(key, lambda: draft_changes(kind, before, working)))

@@ -1,0 +1,74 @@
+"""`store.publishes`: publishing, rolling back, and the history of both."""
+
+from content.records.vocabulary import Kind
+from gitstore.compiled.changes import ChangesByKind
+from gitstore.compiled.versions import Version
+from gitstore.errors import BadRequest, NotFound
+from gitstore.git.repository import Author
+from gitstore.history import history
+from gitstore.history.file_changes import FileChange
+from gitstore.history.history import PublishRecord
+from gitstore.history.rule_history import RuleEvent, read_rule_history
+from gitstore.publish import publishing
+from gitstore.publish.advance import PublishResult
+from gitstore.publish.approval import VerdictSource, no_verdicts
+from gitstore.publish.publishing import PublishRequest
+from gitstore.store.access import Component
+
+
+class Publishes(Component):
+    """The publishes of projects, numbered from 1."""
+
+    def publish(self, namespace: str, request: PublishRequest, verdicts: VerdictSource = no_verdicts) -> PublishResult:
+        """Publish a draft; `verdicts` returns the reviewers' verdicts and is called under the lock."""
+        with self._access.writing(namespace) as (compiler, opened):
+            return publishing.publish(compiler, opened, request, verdicts)
+
+    def roll_back(self, namespace: str, project: str, word: str, publisher: Author, message: str = "") -> PublishResult:
+        """Publish the rules and pages of an earlier version again."""
+        version = self._access.version(namespace, project, word)
+        with self._access.writing(namespace) as (compiler, opened):
+            return publishing.roll_back(compiler, opened, project, version, publisher, message)
+
+    def history(self, namespace: str, project: str, offset: int, limit: int) -> tuple[list[PublishRecord], int]:
+        """Return a window of a project's publishes, newest first, and their total."""
+        self._access.project(namespace, project)
+        with self._access.reading(namespace) as compiler:
+            return history.list_publishes(compiler, project, offset, limit)
+
+    def rule_history(
+        self, namespace: str, project: str, kind: Kind, identity: str, window: slice, timeout: float = float("inf")
+    ) -> tuple[list[RuleEvent], int]:
+        """Return a window of the publishes that changed one record, newest first, and their total.
+
+        Busy where reading a history for the first time takes longer than `timeout` seconds; progress is kept.
+        """
+        self._access.project(namespace, project)
+        with self._access.reading(namespace) as compiler:
+            return read_rule_history(compiler, project, kind, identity, window, timeout)
+
+    def after(self, namespace: str, project: str, number: int, limit: int) -> list[tuple[PublishRecord, Version]]:
+        """Return the publishes after a number, oldest first, also of a deleted project. Change counts are left out."""
+        with self._access.reading(namespace) as compiler:
+            return history.publishes_after(compiler, project, number, limit)
+
+    def read(self, namespace: str, project: str, word: str) -> tuple[PublishRecord, ChangesByKind, list[FileChange]]:
+        """Read one publish with its changes, rule by rule, and the other files that it changed."""
+        version = self._access.version(namespace, project, word)
+        with self._access.reading(namespace) as compiler:
+            index = history.version_index(compiler, project)
+            changes = history.publish_changes(compiler, project, index, version)
+            files = history.publish_files(compiler, project, index, version)
+            return history.read_publish(compiler, project, index, version), changes, files
+
+    def version(self, namespace: str, project: str, word: str) -> Version:
+        """Find a version by publish number or SHA (7 digits or more)."""
+        return self._access.version(namespace, project, word)
+
+    def resolve_version(self, namespace: str, project: str, reported: int | str) -> tuple[str, int] | None:
+        """Resolve the version that an agent reported to its SHA and publish number; None where it is unknown."""
+        try:
+            found = self._access.version(namespace, project, str(reported).strip())
+        except (NotFound, BadRequest):
+            return None
+        return found.commit, found.number

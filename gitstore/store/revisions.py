@@ -1,0 +1,69 @@
+"""`store.revisions`: any state of a project: the published one, a draft, a version or a branch (see `drafts.revisions`)."""
+
+from content.matching.matcher import Matcher
+from content.records.names import DEFAULT_DRAFT
+from content.records.problem import Problem
+from content.records.record import Record
+from content.records.vocabulary import Kind
+from gitstore.compiled.changes import ChangesByKind, changes_between
+from gitstore.compiled.checks import build_matcher, check_snapshot
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.snapshot import Snapshot
+from gitstore.drafts.revisions import BASE, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
+from gitstore.history.file_changes import FileChange, file_changes
+from gitstore.store.access import Component
+
+
+class Revisions(Component):
+    """The states of projects; `at` names one, and `draft` the draft that `at` may refer to."""
+
+    def matcher(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> Matcher:
+        """Return a matcher that answers requests as a state of the project does."""
+        if at == PUBLISHED:
+            return self._access.project(namespace, project).release.matcher
+        with self._access.reading(namespace) as compiler:
+            state = self._state(compiler, project, at, draft)
+            if state.version:
+                return compiler.release(project, state.tree).matcher
+            return build_matcher(compiler.snapshot(project, state.tree))
+
+    def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
+        """Return every error and warning of a state of the project."""
+        return check_snapshot(self.snapshot(namespace, project, at, draft))
+
+    def records(
+        self, namespace: str, project: str, kind: Kind, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT
+    ) -> list[Record]:
+        """Return all records of a kind in a state of the project."""
+        return [placed.record for placed in self.snapshot(namespace, project, at, draft).placed(kind)]
+
+    def diff(self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT) -> ChangesByKind:
+        """Compare two states of the project, rule by rule; see `difference`."""
+        return self.difference(namespace, project, old, new, draft)[0]
+
+    def difference(
+        self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT
+    ) -> tuple[ChangesByKind, list[FileChange]]:
+        """Compare two states of the project, by rule and by file; `base` as `old` is the point where `new` left release."""
+        with self._access.reading(namespace) as compiler:
+            after = self._state(compiler, project, new, draft)
+            is_base = old == BASE
+            start = (
+                read_base_tree(compiler, project, after) if is_base else self._state(compiler, project, old, draft).tree
+            )
+            before, working = (
+                compiler.snapshot(project, start) if start else None,
+                compiler.snapshot(project, after.tree),
+            )
+            files = file_changes(compiler, project, start, after.tree)
+        require_readable(before, working)
+        return changes_between(before, working), files
+
+    def snapshot(self, namespace: str, project: str, at: str, draft: str = DEFAULT_DRAFT) -> Snapshot:
+        """Read a state of the project as a whole."""
+        with self._access.reading(namespace) as compiler:
+            return compiler.snapshot(project, self._state(compiler, project, at, draft).tree)
+
+    def _state(self, compiler: Compiler, project: str, at: str, draft: str) -> Revision:
+        entry = self._access.project(compiler.paths.name, project).entry
+        return read_revision(compiler, project, entry, at, draft)

@@ -1,0 +1,41 @@
+"""The content store, with a component for each subject.
+
+A store is cheap and holds no open repository. Components can be pickled: in another process they are that process's
+own. Methods block; they raise `gitstore.errors`, and OSError where the machine fails.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+from gitstore.store.access import StoreAccess
+from gitstore.store.drafts import Drafts
+from gitstore.store.namespaces import Namespaces
+from gitstore.store.projects import Projects
+from gitstore.store.publishes import Publishes
+from gitstore.store.releases import Releases
+from gitstore.store.revisions import Revisions
+
+
+class Store:
+    """The content of a data directory."""
+
+    def __init__(self, root: Path) -> None:
+        access = StoreAccess(root)
+        self.directory = access.directory
+        self.live = access.live
+        self.namespaces = Namespaces(access)
+        self.projects = Projects(access)
+        self.drafts = Drafts(access)
+        self.publishes = Publishes(access)
+        self.revisions = Revisions(access)
+        self.releases = Releases(access)
+
+    def __reduce__(self) -> "tuple[Callable[[Path], Store], tuple[Path]]":
+        return store_at, (self.directory.root,)
+
+
+@lru_cache(maxsize=8)
+def store_at(root: Path) -> Store:
+    """Return this process's store of a data directory."""
+    return Store(root)

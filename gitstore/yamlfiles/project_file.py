@@ -1,0 +1,97 @@
+"""The two small files of a project: its settings (project.yaml) and its tests (tests.yaml)."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from content.checks.expectations import Expectation
+from content.records.problem import Problem
+from gitstore.yamlfiles.dump import INDENT, dump_value
+from gitstore.yamlfiles.rule_file import is_null
+from gitstore.yamlfiles.yaml_node import MappingNode, ScalarNode, key_at, node_at, plain
+from gitstore.yamlfiles.yaml_reader import Document, YamlRefused, read
+from schemas import check
+
+_EMPTY: dict[str, Any] = {"project": {}, "tests": []}
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """A project's settings; `review` is `required` or `optional`, `lint` is `strict` or `normal`."""
+
+    title: str = ""
+    description: str = ""
+    review: str = "optional"
+    lint: str = "normal"
+
+    @property
+    def strict(self) -> bool:
+        """True if warnings also block a publish."""
+        return self.lint == "strict"
+
+    @property
+    def needs_review(self) -> bool:
+        """True if a second person has to approve before a publish."""
+        return self.review == "required"
+
+
+def load_project(data: bytes, file: str) -> tuple[ProjectFile, list[Problem]]:
+    """Read the settings of a file, and its problems; with any problem, the settings are the defaults."""
+    found, _, problems = _load(data, file, "project")
+    if problems:
+        return ProjectFile(), problems
+    policy = found.get("policy", {})
+    settings = ProjectFile(
+        found.get("title", ""),
+        found.get("description", ""),
+        policy.get("review", "optional"),
+        policy.get("lint", "normal"),
+    )
+    return settings, []
+
+
+def dump_project(project: ProjectFile) -> bytes:
+    """Return the file with these settings, without those at their default."""
+    default = ProjectFile()
+    policy = {name: getattr(project, name) for name in ("review", "lint")}
+    lines = _lines({"title": project.title, "description": project.description}, INDENT)
+    kept = {name: value for name, value in policy.items() if value != getattr(default, name)}
+    lines += [f"{INDENT}policy:\n", *_lines(kept, INDENT * 2)] if kept else []
+    return ("project:\n" + "".join(lines) if lines else "project: {}\n").encode()
+
+
+def load_tests(data: bytes, file: str) -> tuple[list[Expectation], list[Problem]]:
+    """Read the tests of a file, each with its line, and its problems; with any problem, the list is empty."""
+    found, lines, problems = _load(data, file, "tests")
+    if problems:
+        return [], problems
+    return [
+        Expectation(test["url"], int(test["status"]), test.get("location", ""), file, line)
+        for test, line in zip(found, lines, strict=True)
+    ], []
+
+
+def _lines(fields: dict[str, str], indent: str) -> list[str]:
+    return [f"{indent}{name}: {dump_value(value, indent)}\n" for name, value in fields.items() if value]
+
+
+def _load(data: bytes, file: str, name: str) -> tuple[Any, list[int], list[Problem]]:
+    """Return the value of the file's only key, the line of each of its items, and the problems."""
+    try:
+        document = read(data, file)
+    except YamlRefused as ex:
+        return None, [], list(ex.problems)
+    instance = plain(document.root)
+    entry = node_at(document.root, f"/{name}")
+    if isinstance(document.root, MappingNode) and isinstance(entry, ScalarNode) and is_null(entry):
+        instance[name] = _EMPTY[name]
+    problems = [_with_position(problem, document) for problem in check(name, instance)]
+    if problems:
+        return None, [], problems
+    lines = [document.mark(node_at(entry, f"/{at}").start).line for at in range(len(instance[name]))]
+    return instance[name], lines, []
+
+
+def _with_position(problem: Problem, document: Document) -> Problem:
+    find = key_at if problem.code == "unknown_field" else node_at
+    mark = document.mark(find(document.root, problem.pointer).start)
+    return replace(problem, file=document.file, line=mark.line, column=mark.column)

@@ -1,0 +1,46 @@
+"""The values of API tokens: shape, checksum, and the stored hash."""
+
+import re
+from hashlib import sha256
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.auth.api_token import PATTERN, digest, is_well_formed, mint
+
+MINTED = mint()
+
+
+def test_a_token_has_the_shape_of_the_contract_and_a_valid_checksum() -> None:
+    for minted in (mint() for _ in range(200)):
+        assert re.fullmatch(r"svc_[0-9A-Za-z]{49}", minted.value)
+        assert re.fullmatch(PATTERN, minted.value)
+        assert is_well_formed(minted.value)
+
+
+def test_tokens_differ_and_use_every_sign() -> None:
+    values = [mint().value for _ in range(300)]
+    assert len(set(values)) == 300
+    assert len(set("".join(value[4:47] for value in values))) == 62
+
+
+def test_only_the_hash_and_the_first_signs_are_kept() -> None:
+    assert MINTED.hash == digest(MINTED.value) == sha256(MINTED.value.encode()).hexdigest()
+    assert MINTED.preview == MINTED.value[:8] + "…"
+
+
+@given(st.integers(4, 52), st.sampled_from("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+def test_one_changed_character_is_detected_without_a_look_up(place: int, sign: str) -> None:
+    changed = MINTED.value[:place] + sign + MINTED.value[place + 1 :]
+    assert is_well_formed(changed) == (changed == MINTED.value)
+
+
+@given(st.text())
+def test_no_other_text_is_a_token(text: str) -> None:
+    assert not is_well_formed(text)
+    assert not is_well_formed("svc_" + text)
+
+
+def test_what_surrounds_a_token_is_not_overlooked() -> None:
+    for text in (f" {MINTED.value}", f"{MINTED.value}\n", MINTED.value.upper(), MINTED.value[:-1], MINTED.value + "0"):
+        assert not is_well_formed(text)

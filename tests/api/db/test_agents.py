@@ -1,0 +1,267 @@
+"""Agents and their heartbeats in the database."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from time import perf_counter
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import event
+
+from api.db import heartbeats
+from api.db.agents import Agent, AgentKey, AgentProgress, list_progress, note_seen, register
+from api.db.database import Connection, Database, default_url
+from api.db.errors import StateBusy
+from api.db.fleet import ONLINE_WITHIN, Fleet
+from api.db.heartbeats import Heartbeats
+from api.db.state_store import StateStore, open_state_store
+from gitstore.errors import NotFound
+from tests.api.world import START, ManualClock
+
+KEY = AgentKey("acme", "shop", "edge-1")
+AGENT = Agent(*KEY, "proxy", START, START, 3, "3" * 40, 3, "success", 12_000_000, None)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateStore:
+    return open_state_store(tmp_path)
+
+
+@pytest.fixture
+def fleet(state: StateStore, clock: ManualClock) -> Fleet:
+    return Fleet(state.database, Heartbeats(state.database, clock), clock)
+
+
+def test_what_an_agent_says_replaces_all_that_it_said_before(fleet: Fleet, clock: ManualClock) -> None:
+    fleet.register(AGENT)
+    assert fleet.find(KEY) == AGENT
+    clock.advance(minutes=5)
+    said = Agent(*KEY, "default", clock(), clock(), "main", None, None, "error", None, "no such directive")
+    fleet.register(said)
+    assert fleet.find(KEY) == replace(said, created_at=START)
+
+
+@settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.one_of(
+        st.integers(0, 2**63 - 1), st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=100)
+    ),
+    st.one_of(st.none(), st.integers(0, 2**63 - 1)),
+    st.one_of(st.none(), st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=200)),
+)
+def test_what_an_agent_says_is_kept_as_it_was_sent(
+    fleet: Fleet, version: int | str, duration: int | None, error: str | None
+) -> None:
+    agent = replace(AGENT, version=version, load_duration=duration, error=error)
+    fleet.register(agent)
+    found = fleet.find(KEY)
+    assert found == agent
+    assert type(found.version) is type(version)
+
+
+def test_a_heartbeat_makes_an_agent_that_was_not_known(fleet: Fleet) -> None:
+    fleet.heartbeats.note(KEY)
+    with pytest.raises(NotFound):
+        fleet.find(KEY)
+    assert fleet.heartbeats.flush() == 1
+    assert fleet.find(KEY) == Agent(*KEY, "default", START, START)
+    assert fleet.heartbeats.flush() == 0
+
+
+def test_a_heartbeat_changes_when_and_nothing_else(fleet: Fleet, clock: ManualClock) -> None:
+    fleet.register(AGENT)
+    clock.advance(seconds=30)
+    fleet.heartbeats.note(KEY)
+    clock.advance(seconds=30)
+    fleet.heartbeats.note(KEY)
+    assert fleet.heartbeats.flush() == 1
+    assert fleet.find(KEY) == replace(AGENT, last_seen_at=START + timedelta(minutes=1))
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=5))
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_last_time_heard_of_never_goes_back(state: StateStore, fleet: Fleet, offsets: list[int]) -> None:
+    """Workers write in any order."""
+    with state.database.writing() as connection:
+        note_seen(connection, [(KEY, START)])
+    before = fleet.find(KEY).last_seen_at
+    for offset in offsets:
+        with state.database.writing() as connection:
+            note_seen(connection, [(KEY, START + timedelta(seconds=offset))])
+    latest = max(before, *(START + timedelta(seconds=offset) for offset in offsets))
+    assert fleet.find(KEY).last_seen_at == latest
+    fleet.register(replace(AGENT, last_seen_at=START - timedelta(days=1)))
+    assert fleet.find(KEY).last_seen_at == latest
+
+
+def test_ten_thousand_heartbeats_are_one_transaction_and_quick(state: StateStore, fleet: Fleet) -> None:
+    """Frequent reports of agents do not keep a disk busy."""
+    begun: list[str] = []
+    event.listen(state.database._engine, "commit", lambda _: begun.append("commit"))
+    for number in range(10_000):
+        fleet.heartbeats.note(AgentKey("acme", "shop", f"edge-{number}"))
+    start = perf_counter()
+    assert fleet.heartbeats.flush() == 10_000
+    assert perf_counter() - start < 5
+    assert begun == ["commit"]
+    with state.database.reading() as connection:
+        assert len(list_progress(connection, "acme", "shop", START)) == 10_000
+
+
+def test_heartbeats_that_cannot_be_written_wait_and_later_ones_win(tmp_path: Path, clock: ManualClock) -> None:
+    state = open_state_store(tmp_path)
+    hasty = Heartbeats(type(state.database)(f"sqlite:///{tmp_path}/waypost.db", lock_timeout=0.05), clock)
+    fleet = Fleet(state.database, hasty, clock)
+    other = AgentKey("acme", "shop", "edge-2")
+    hasty.note(KEY)
+    hasty.note(other)
+    lock = sqlite3.connect(tmp_path / "waypost.db", isolation_level=None)
+    lock.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(StateBusy):
+        hasty.flush()
+    clock.advance(seconds=5)
+    hasty.note(KEY)
+    lock.close()
+    assert hasty.flush() == 2
+    assert fleet.find(KEY).last_seen_at == clock()
+    assert fleet.find(other).last_seen_at == START
+
+
+def test_a_heartbeat_that_comes_while_an_earlier_one_fails_to_be_written_wins(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    class Failing(Database):
+        """A database that receives a further heartbeat of the agent before it fails."""
+
+        @contextmanager
+        def writing(self) -> Iterator[Connection]:
+            """Fail instead of starting a transaction."""
+            clock.advance(seconds=1)
+            waiting.note(KEY)
+            raise StateBusy
+            yield
+
+    waiting = Heartbeats(Failing(default_url(tmp_path)), clock)
+    waiting.note(KEY)
+    with pytest.raises(StateBusy):
+        waiting.flush()
+    assert waiting._pending == {KEY: START + timedelta(seconds=1)}
+
+
+def test_heartbeats_that_wait_are_bounded(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeats, "MOST_PENDING", 2)
+    for name in ("a", "b"):
+        fleet.heartbeats.note(AgentKey("acme", "shop", name))
+    with pytest.raises(StateBusy):
+        fleet.heartbeats.note(AgentKey("acme", "shop", "c"))
+    fleet.heartbeats.note(AgentKey("acme", "shop", "a"))
+    assert fleet.heartbeats.flush() == 2
+
+
+def test_a_forgotten_agent_does_not_come_back_by_what_it_had_said(fleet: Fleet) -> None:
+    fleet.register(AGENT)
+    fleet.heartbeats.note(KEY)
+    fleet.forget(KEY)
+    assert fleet.heartbeats.flush() == 0
+    with pytest.raises(NotFound):
+        fleet.find(KEY)
+    with pytest.raises(NotFound):
+        fleet.forget(KEY)
+
+
+def test_projects_have_agents_of_their_own(fleet: Fleet) -> None:
+    there = replace(AGENT, project="docs")
+    fleet.register(AGENT)
+    fleet.register(there)
+    assert fleet.list("acme", "shop") == [AGENT]
+    assert fleet.list("acme", "docs") == [there]
+    assert fleet.list("other", "shop") == []
+
+
+def loaded(fleet: Fleet, clock: ManualClock, number: int | None, status: str = "success") -> timedelta | None:
+    """Return when the agent first loaded its version, after this report; counted from the start of the clock."""
+    clock.advance(seconds=1)
+    commit = None if number is None else str(number) * 40
+    moment = clock() if commit and status == "success" else None
+    said = replace(AGENT, last_seen_at=clock(), commit=commit, publish_number=number, status=status, loaded_at=moment)
+    fleet.register(said)
+    found = fleet.find(KEY).loaded_at
+    return found - START if found else None
+
+
+def test_when_a_version_was_loaded_is_when_it_was_first_reported_without_an_error(
+    fleet: Fleet, clock: ManualClock
+) -> None:
+    seconds = [
+        None if at is None else at.seconds
+        for at in (
+            loaded(fleet, clock, 1),
+            loaded(fleet, clock, 1),
+            loaded(fleet, clock, 1, "error"),
+            loaded(fleet, clock, 2, "error"),
+            loaded(fleet, clock, 2),
+            loaded(fleet, clock, None),
+            loaded(fleet, clock, 2),
+            loaded(fleet, clock, 1),
+        )
+    ]
+    assert seconds == [1, 1, 1, None, 5, None, 7, 8]
+    fleet.heartbeats.note(KEY)
+    fleet.heartbeats.flush()
+    assert fleet.find(KEY).loaded_at == START + timedelta(seconds=8)
+
+
+def test_progress_of_agents_is_reported_by_name(fleet: Fleet, clock: ManualClock) -> None:
+    fleet.register(replace(AGENT, name="gone"))
+    clock.advance(seconds=ONLINE_WITHIN.total_seconds() + 1)
+    here = replace(AGENT, last_seen_at=clock())
+    fleet.register(replace(here, name="fine", status=None))
+    fleet.register(replace(here, name="failing", status="error"))
+    fleet.register(replace(here, name="odd", commit=None, publish_number=None, version="?"))
+    fleet.register(replace(here, name="elsewhere", project="docs"))
+    fleet.heartbeats.note(AgentKey("acme", "shop", "silent"))
+    fleet.heartbeats.flush()
+    assert fleet.list_progress("acme", "shop") == {
+        "gone": AgentProgress(3, online=False),
+        "fine": AgentProgress(3, online=True),
+        "failing": AgentProgress(None, online=True),
+        "odd": AgentProgress(None, online=True),
+        "silent": AgentProgress(None, online=True),
+    }
+
+
+def test_what_goes_beside_heartbeats_is_in_their_transaction(state: StateStore, fleet: Fleet) -> None:
+    begun: list[str] = []
+    event.listen(state.database._engine, "commit", lambda _: begun.append("commit"))
+
+    def register_other(connection: Connection) -> None:
+        register(connection, replace(AGENT, name="other"))
+
+    fleet.heartbeats.note(KEY)
+    assert fleet.heartbeats.flush(register_other) == 1
+    assert begun == ["commit"]
+    assert [agent.name for agent in fleet.list("acme", "shop")] == ["edge-1", "other"]
+    assert fleet.heartbeats.flush(register_other) == 0
+    assert fleet.heartbeats.flush() == 0
+    assert begun == ["commit"] * 2
+
+
+def test_heartbeats_wait_when_what_goes_beside_them_fails(fleet: Fleet) -> None:
+    def fail(_connection: Connection) -> None:
+        raise StateBusy
+
+    fleet.heartbeats.note(KEY)
+    with pytest.raises(StateBusy):
+        fleet.heartbeats.flush(fail)
+    assert fleet.list("acme", "shop") == []
+    assert fleet.heartbeats.flush() == 1

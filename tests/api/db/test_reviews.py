@@ -1,0 +1,90 @@
+"""Remarks on drafts, as rows in a real SQLite file."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from api.app.services import Services, open_services
+from api.auth.accounts import NewUser
+from api.auth.grants import everywhere
+from api.auth.principal import OPERATOR
+from api.db.audit import AuditEvent, find_token_owners, list_entries
+from api.db.reviews import Action, DraftKey, Person, Remark, Topic, add_remark, find_remarks
+from api.settings import Settings
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MAIN = DraftKey("acme", "shop", "main")
+KIM = Person("user", 7, "kim", "Kim Doe", "user-7@waypost.invalid")
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Services]:
+    found = open_services(Settings(data=tmp_path))
+    yield found
+    found.close()
+
+
+def stored(services: Services, *remarks: Remark) -> list[int]:
+    with services.state.database.writing() as connection:
+        return [add_remark(connection, remark) for remark in remarks]
+
+
+def found(services: Services, heads: set[str], draft: DraftKey = MAIN) -> list[Remark]:
+    with services.state.database.reading() as connection:
+        return find_remarks(connection, draft, heads)
+
+
+def cut_off(services: Services, remark: Remark) -> None:
+    with services.state.database.writing() as connection:
+        add_remark(connection, remark)
+        raise InterruptedError
+
+
+def test_a_remark_comes_back_as_it_was_said(services: Services) -> None:
+    said = Remark(NOW, MAIN, "a" * 40, Action.COMMENT, KIM, "Why?\n\U0001f600 'x'", Topic("page", "0" * 16))
+    (number,) = stored(services, said)
+    (again,) = found(services, {"a" * 40})
+    assert again == replace(said, id=number)
+
+
+def test_remarks_are_of_one_draft_and_of_the_commits_that_are_named(services: Services) -> None:
+    """The number of commits may exceed the limit of one query."""
+    heads = [f"{number:040x}" for number in range(1203)]
+    said = [Remark(NOW, MAIN, head, Action.APPROVE, KIM) for head in heads[::-1]]
+    others = [MAIN._replace(namespace="a"), MAIN._replace(project="b"), MAIN._replace(draft="c")]
+    numbers = stored(services, *said, *(Remark(NOW, key, heads[0], Action.APPROVE, KIM) for key in others))
+    assert [remark.id for remark in found(services, set(heads))] == numbers[: len(said)]
+    assert [remark.head for remark in found(services, {heads[5], "f" * 40})] == [heads[5]]
+    assert found(services, set()) == []
+
+
+def test_what_is_decided_is_in_the_trail_with_the_row_or_not_at_all(services: Services) -> None:
+    for action in Action:
+        stored(services, Remark(NOW, MAIN, "a" * 40, action, KIM))
+    with pytest.raises(InterruptedError):
+        cut_off(services, Remark(NOW, MAIN, "b" * 40, Action.APPROVE, KIM))
+    with services.state.database.reading() as connection:
+        entries, total = list_entries(connection, 10, 0)
+    assert total == 3
+    assert [entry.event for entry in reversed(entries)] == [
+        AuditEvent.REVIEW_REQUESTED,
+        AuditEvent.DRAFT_APPROVED,
+        AuditEvent.DRAFT_REJECTED,
+    ]
+    assert {(entry.actor.id, entry.namespace, entry.project) for entry in entries} == {(7, "acme", "shop")}
+    assert found(services, {"b" * 40}) == []
+
+
+def test_who_made_a_token_is_known_after_it_was_removed(services: Services) -> None:
+    user = services.accounts.create(OPERATOR, NewUser("kim", "correct horse battery", ("admin",)))
+    kim = services.accounts.principal("KIM")
+    assert kim.can("project", "review", "acme", "shop")
+    own = services.tokens.create(kim, "own", everywhere("redirect:write")).token.id
+    machine = services.tokens.create(OPERATOR, "machine", everywhere("redirect:write")).token.id
+    services.tokens.remove(kim, own)
+    with services.state.database.reading() as connection:
+        assert find_token_owners(connection, [own, machine, 999, 10**17]) == {own: {user.id}}
+        assert find_token_owners(connection, []) == {}

@@ -1,0 +1,42 @@
+"""Routes: exactly those of the contract, with exactly its grants."""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import cast
+
+import pytest
+
+import schemas
+from api.app.composition import make_service
+from api.http.guard.access import Access
+from api.http.routing import AccessRouter
+from api.settings import Settings
+
+CONTRACT = {(operation.method, operation.path): operation for operation in schemas.operations()}
+
+
+@cache
+def served() -> Mapping[tuple[str, str], Access]:
+    """Return the declarations of every responder of the service, by method and path; HEAD goes with GET."""
+    with TemporaryDirectory() as data:
+        router = cast("AccessRouter", make_service(Settings(data=Path(data)))._router)
+    return {
+        (method, path): access
+        for path, methods in router.declared.items()
+        for method, access in methods.items()
+        if method != "HEAD"
+    }
+
+
+def test_every_route_is_in_the_contract_and_every_operation_of_it_is_served() -> None:
+    assert set(served()) - set(CONTRACT) == set()
+    assert set(CONTRACT) - set(served()) == set()
+
+
+@pytest.mark.parametrize("operation", CONTRACT, ids=" ".join)
+def test_a_responder_asks_for_the_grant_that_the_contract_names(operation: tuple[str, str]) -> None:
+    access, wanted = served()[operation], CONTRACT[operation]
+    assert access.audience.value == wanted.audience
+    assert set(access.accepted) == set(wanted.accepted)

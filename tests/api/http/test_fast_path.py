@@ -1,0 +1,185 @@
+"""Requests that the fast path answers, and those that it leaves to the framework; without a server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from api.app.services import Services, open_services
+from api.auth.grants import BUILT_IN_ROLES
+from api.auth.principal import OPERATOR
+from api.http import fast_path as fast_paths
+from api.http.fast_path import FastPath, PreparedResponse
+from api.http.response.compression import CompressionCache, accepts_gzip
+from api.metrics.counters import Counters
+from api.settings import Settings
+from gitstore.git.repository import Author
+from gitstore.store.store import Store
+from gitstore.yamlfiles.project_file import ProjectFile
+
+ADA = Author("Ada", "ada@shop.example")
+PATH = "/api/namespace/acme/project/shop/"
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Services]:
+    """Users and tokens."""
+    found = open_services(Settings(data=tmp_path))
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def fast_path(tmp_path: Path, services: Services) -> tuple[FastPath, bytes]:
+    """Create a fast path over a loaded project, and the header of an agent's token."""
+    store = Store(tmp_path)
+    store.namespaces.create("acme", "", ADA)
+    store.projects.create("acme", "shop", ProjectFile("Shop"), ADA)
+    token = services.tokens.create(OPERATOR, "agent", BUILT_IN_ROLES["agent"][1]).value
+    services.directory.reload()
+    # A ref that moved a moment ago is looked at twice, since the clock of the file system ticks slowly.
+    while store.live.peek("acme") is None:
+        store.live.refresh("acme")
+    return FastPath(services.directory, store.live, CompressionCache(), Counters()), f"Bearer {token}".encode()
+
+
+def ask(
+    fast_path: tuple[FastPath, bytes], what: str = "version", query: str = "", path: str = PATH, **headers: bytes
+) -> PreparedResponse | None:
+    """Ask with a GET as the server passes it on, by the agent unless another caller is named."""
+    fast, bearer = fast_path
+    given = {"authorization": bearer, **headers}
+    named = [(name.replace("_", "-").encode(), value) for name, value in given.items()]
+    return fast.answer(unquote(path + what), (path + what).encode(), query, named)
+
+
+def lines(told: PreparedResponse) -> dict[bytes, bytes]:
+    """Return the headers of a response."""
+    status, *headers = (told.answer.head + told.line).splitlines()
+    assert status.startswith(b"HTTP/1.1 %d " % told.answer.reply.status)
+    return {name: value for name, _, value in (header.partition(b": ") for header in headers)}
+
+
+@pytest.mark.parametrize(
+    ("what", "query"), [("version", ""), ("redirects", ""), ("pages", "limit=2"), ("redirects", "offset=1&limit=2")]
+)
+def test_plain_reads_are_answered(fast_path: tuple[FastPath, bytes], what: str, query: str) -> None:
+    first, second = (ask(fast_path, what, query) for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert first.answer.reply.status == 200
+    assert lines(first)[b"content-length"] == b"%d" % first.answer.size
+    assert lines(first)[b"x-request-id"] != lines(second)[b"x-request-id"]
+
+
+def test_a_path_with_anything_encoded_is_left_to_the_framework(fast_path: tuple[FastPath, bytes]) -> None:
+    assert ask(fast_path) is not None
+    assert ask(fast_path, path=PATH.replace("/shop", "%2Fshop")) is None
+
+
+def test_one_who_has_it_is_told_so(fast_path: tuple[FastPath, bytes]) -> None:
+    full = ask(fast_path)
+    assert full is not None
+    known = ask(fast_path, if_none_match=lines(full)[b"etag"])
+    assert known is not None
+    assert (known.answer.reply.status, known.answer.size) == (304, 0)
+    assert b"content-length" not in lines(known)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"what": "agents"},
+        {"what": "version", "query": "x=1"},
+        {"what": "redirects", "query": "version=1"},
+        {"what": "redirects", "query": "limit=-1"},
+        {"what": "redirects", "query": "limit=1&limit=2"},
+        {"what": "redirects", "query": "limit=%31"},
+        {"what": "redirects", "query": "limit=\xb2"},
+        {"what": "redirects", "query": "limit=1234567890"},
+        {"prefer": b"wait=5"},
+        {"x_request_id": b"mine"},
+        {"authorization": b"Bearer another"},
+    ],
+)
+def test_the_rest_is_left_to_the_framework(fast_path: tuple[FastPath, bytes], odd: dict[str, Any]) -> None:
+    assert ask(fast_path, **odd) is None
+
+
+@pytest.mark.parametrize("bearer", [b"", b"Bearer ", b"Basic eDp5", b"Bearer svc_" + b"x" * 49, b"bearer x"])
+def test_who_is_not_known_is_left_to_the_framework(fast_path: tuple[FastPath, bytes], bearer: bytes) -> None:
+    assert ask(fast_path) is not None
+    assert ask(fast_path, authorization=bearer) is None
+
+
+def test_what_is_not_there_is_left_to_the_framework(fast_path: tuple[FastPath, bytes]) -> None:
+    for path in (
+        "/api/namespace/other/project/shop/",
+        "/api/namespace/acme/project/other/",
+        "/api/namespace/",
+        "/",
+        "",
+    ):
+        assert ask(fast_path, path=path) is None
+
+
+def test_a_token_is_let_in_no_longer_than_it_may_be(fast_path: tuple[FastPath, bytes], services: Services) -> None:
+    """A change of permissions counts at once, also after earlier responses."""
+    other = services.tokens.create(OPERATOR, "other", BUILT_IN_ROLES["agent"][1])
+    bearer = f"Bearer {other.value}".encode()
+    services.directory.reload()
+    for _ in range(2):
+        assert ask(fast_path, authorization=bearer) is not None
+    services.tokens.remove(OPERATOR, other.token.id)
+    assert ask(fast_path, authorization=bearer) is None
+    services.directory.reload()
+    assert ask(fast_path, authorization=bearer) is None
+    assert ask(fast_path) is not None
+
+
+@pytest.mark.parametrize(
+    ("header", "welcome"),
+    [
+        (None, False),
+        ("", False),
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("gzip;q=0", False),
+        ("*", True),
+        ("identity", False),
+        ("x-gzip", False),
+        ("gzip; q=0.0", False),
+    ],
+)
+def test_accept_encoding(header: str | None, welcome: bool) -> None:  # noqa: FBT001 - a table's column
+    assert accepts_gzip(header) is welcome
+
+
+def test_cached_replies_are_bounded(fast_path: tuple[FastPath, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: a token can ask for as many windows as there are numbers; those beyond the bound are answered, not cached."""
+    monkeypatch.setattr(fast_paths, "_MAX_REPLIES", 3)
+    rounds = [[ask(fast_path, "redirects", f"offset={offset}") for offset in range(6)] for _ in range(2)]
+    same = [
+        one is not None and other is not None and one.answer is other.answer for one, other in zip(*rounds, strict=True)
+    ]
+    assert all(each is not None for each in rounds[0])
+    assert same == [True] * 3 + [False] * 3
+
+
+def test_remembered_matches_are_bounded(fast_path: tuple[FastPath, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: there is one for each token and path. All go when there are too many, and come again."""
+    monkeypatch.setattr(fast_paths, "_MAX_MATCHES", 2)
+    for what in ("version", "redirects", "pages", "version"):
+        assert ask(fast_path, what) is not None
+        assert 0 < len(fast_path[0]._matches) <= 2
+
+
+def test_requests_without_an_answer_take_no_memory(fast_path: tuple[FastPath, bytes]) -> None:
+    """Guard: only a match that led to an answer is remembered."""
+    for number in range(5):
+        assert ask(fast_path, path=f"/api/namespace/acme/project/none{number}/") is None
+        assert ask(fast_path, authorization=f"Bearer svc_{number:049}".encode()) is None
+        assert ask(fast_path, "redirects", "version=1") is None
+    assert fast_path[0]._matches == {}

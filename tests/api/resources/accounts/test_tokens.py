@@ -1,0 +1,185 @@
+"""API tokens over HTTP."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from api.auth.grants import everywhere
+from api.db import roles
+from api.db.audit import find_token_owners
+from tests.api.world import AGENTS, World, shaped, world
+
+READ = {"resource": "redirect", "action": "read"}
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> World:
+    found = world(tmp_path)
+    found.user("root", "admin")
+    found.user("ada", "editor")
+    return found
+
+
+@pytest.fixture
+def admin(here: World) -> str:
+    return here.access("root")
+
+
+def test_a_token_is_shown_once_and_works(here: World, admin: str) -> None:
+    body = {"name": "edge in Oslo", "grants": [READ, {**READ, "namespace": "acme", "project": "shop"}]}
+    answer = here.call("POST", "/api/tokens", admin, body)
+    made = shaped(answer, "token-created", 201)
+    value = made.pop("token")
+    assert answer.headers["location"] == "/api/token/1"
+    assert made == {
+        "id": 1,
+        "name": "edge in Oslo",
+        "preview": value[:8] + "…",
+        "grants": [
+            {"namespace": "*", "project": "*", "resource": "redirect", "action": "read"},
+            {"namespace": "acme", "project": "shop", "resource": "redirect", "action": "read"},
+        ],
+        "expiresAt": None,
+        "createdAt": "2026-11-20T12:00:00Z",
+        "createdBy": "root",
+        "lastUsedAt": None,
+    }
+    for url, schema in (("/api/tokens", "token-list"), ("/api/token/1", "token")):
+        shown = here.call("GET", url, admin)
+        shaped(shown, schema)
+        assert value.encode() not in shown.body
+        assert value[8:].encode() not in shown.body
+    assert shaped(here.call("GET", "/api/token/1", admin), "token") == made
+    assert here.call("GET", "/api/me", value).status == 200
+
+
+def test_a_removed_token_is_refused_at_once(here: World, admin: str) -> None:
+    value = here.token("redirect:read")
+    assert here.call("GET", "/api/me", value).status == 200
+    assert here.call("DELETE", "/api/token/1", admin).status == 204
+    assert here.call("GET", "/api/me", value).status == 401
+    assert here.call("DELETE", "/api/token/1", admin).status == 404
+    assert here.call("GET", "/api/token/1", admin).status == 404
+
+
+def test_a_token_ends_at_its_time(here: World, admin: str) -> None:
+    body = {"name": "for an hour", "grants": [READ], "expiresAt": "2026-11-20T14:00:00+01:00"}
+    made = shaped(here.call("POST", "/api/tokens", admin, body), "token-created", 201)
+    assert made["expiresAt"] == "2026-11-20T13:00:00Z"
+    here.clock.advance(seconds=3599)
+    assert here.call("GET", "/api/me", made["token"]).status == 200
+    here.clock.advance(seconds=1)
+    assert here.call("GET", "/api/me", made["token"]).status == 401
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer"),
+    [
+        ({"name": ""}, "/name"),
+        ({"name": "a\nb"}, "/name"),
+        ({"grants": []}, "/grants"),
+        ({"grants": [READ, {"resource": "redirect", "action": "publish"}]}, "/grants/1"),
+        ({"grants": [{"resource": "user", "action": "read", "namespace": "acme"}]}, "/grants/0"),
+        ({"expiresAt": "2026-11-20T12:00:00Z"}, "/expiresAt"),
+        ({"expiresAt": "2027-02-30T12:00:00Z"}, "/expiresAt"),
+        ({"expiresAt": "2027-02-20T12:00:00"}, "/expiresAt"),
+        ({"expiresAt": "0001-01-01T00:00:00+23:59"}, "/expiresAt"),
+        ({"expiresAt": 0}, "/expiresAt"),
+        ({"id": 5}, "/id"),
+    ],
+)
+def test_an_invalid_token_is_refused_with_the_pointer(
+    here: World, admin: str, change: dict[str, object], pointer: str
+) -> None:
+    answer = here.call("POST", "/api/tokens", admin, {"name": "ci", "grants": [READ], **change})
+    assert (answer.status, answer.error) == (422, "invalid_body")
+    assert [problem["pointer"] for problem in answer.json()["problems"]] == [pointer]
+    assert shaped(here.call("GET", "/api/tokens", admin), "token-list")["total"] == 0
+
+
+def test_no_one_creates_a_token_with_more_than_their_grants(here: World) -> None:
+    with here.services.state.changing() as connection:
+        roles.put_role(connection, roles.RoleRow("maker", "", (("*", "*", "token", "write"),), here.clock()))
+    here.user("mia", "maker", "agent")
+    access = here.access("mia")
+    given = {"name": "edge", "grants": [{"resource": "agent", "action": "write", "namespace": "acme"}]}
+    assert here.call("POST", "/api/tokens", access, given).status == 201
+    for resource, action in (("redirect", "write"), ("redirect", "*"), ("*", "*"), ("project", "publish")):
+        body = {"name": "more", "grants": [{"resource": resource, "action": action}]}
+        answer = here.call("POST", "/api/tokens", access, body)
+        assert (answer.status, answer.error) == (403, "grant_not_held")
+
+
+def test_a_token_makes_no_tokens_and_no_accounts(here: World) -> None:
+    machine = here.token("*:*")
+    assert here.call("POST", "/api/tokens", machine, {"name": "more", "grants": [READ]}).status == 403
+    assert here.call("DELETE", "/api/token/1", machine).status == 403
+    body = {"username": "eve", "password": "a good password"}
+    assert here.call("POST", "/api/users", machine, body).status == 403
+    assert here.call("PATCH", "/api/user/1", machine, {"password": "a good password"}).status == 403
+    assert here.call("DELETE", "/api/user/1", machine).status == 403
+    assert here.call("GET", "/api/users", machine).status == 200
+
+
+def test_an_editor_has_nothing_to_do_with_tokens(here: World) -> None:
+    editor = here.access("ada")
+    for method, url in (("GET", "/api/tokens"), ("GET", "/api/token/1"), ("DELETE", "/api/token/1")):
+        assert here.call(method, url, editor).status == 403
+
+
+def test_a_token_of_another_project_is_refused_in_the_same_words_whether_there_is_one(here: World, admin: str) -> None:
+    grants = [{"resource": "agent", "action": "read", "namespace": "acme", "project": "docs"}]
+    body = {"name": "docs", "grants": grants}
+    value = shaped(here.call("POST", "/api/tokens", admin, body), "token-created", 201)["token"]
+    there, not_there = here.call("GET", AGENTS, value), here.call("GET", AGENTS.replace("shop", "none"), value)
+    assert (there.status, there.body) == (403, not_there.body)
+    assert here.call("GET", AGENTS.replace("shop", "docs"), value).status == 404
+
+
+def test_tokens_are_listed_in_windows(here: World, admin: str) -> None:
+    for _ in range(3):
+        here.token("redirect:read")
+    found = shaped(here.call("GET", "/api/tokens?limit=2&offset=1", admin), "token-list")
+    assert [token["id"] for token in found["items"]] == [2, 3]
+    assert found["total"] == 3
+
+
+def test_a_rotated_token_is_the_same_with_another_value_and_the_old_one_is_refused_at_once(
+    here: World, admin: str
+) -> None:
+    value = here.token("redirect:read")
+    before = shaped(here.call("GET", "/api/token/1", admin), "token")
+    assert here.call("GET", "/api/me", value).status == 200
+    answer = shaped(here.call("POST", "/api/token/1/rotate", admin), "token-created")
+    new = answer.pop("token")
+    assert answer == {**before, "preview": new[:8] + "…"}
+    assert here.call("GET", "/api/me", value).status == 401
+    assert shaped(here.call("GET", "/api/me", new), "me")["id"] == 1
+    assert new.encode() not in here.call("GET", "/api/token/1", admin).body
+    found = shaped(here.call("GET", "/api/audit", admin), "audit-list")["items"][0]
+    assert (found["event"], found["actor"]["name"], found["detail"]) == ("authn_token_rotated", "root", {"id": 1})
+
+
+def test_a_token_is_rotated_by_those_who_hold_what_it_may_do_and_while_it_lives(here: World, admin: str) -> None:
+    with here.services.state.changing() as connection:
+        roles.put_role(connection, roles.RoleRow("maker", "", (("*", "*", "token", "write"),), here.clock()))
+    here.user("mia", "maker")
+    machine = here.token("*:*", expires_at=here.clock() + timedelta(minutes=5))
+    for caller, code in ((here.access("mia"), "grant_not_held"), (machine, "forbidden")):
+        assert here.call("POST", "/api/token/1/rotate", caller).error == code
+    assert here.call("POST", "/api/token/2/rotate", admin).error == "not_found"
+    assert here.call("GET", "/api/me", machine).status == 200
+    here.clock.advance(minutes=5)
+    answer = here.call("POST", "/api/token/1/rotate", admin)
+    assert (answer.status, answer.error) == (409, "token_expired")
+
+
+def test_a_user_who_rotates_a_token_answers_for_it_beside_its_creator(here: World) -> None:
+    """They have its value, so they are also an author of its edits, and cannot approve these."""
+    second = here.user("bob", "admin")
+    ada, bob = here.services.accounts.principal("root"), here.services.accounts.principal("bob")
+    number = here.services.tokens.create(ada, "ci", everywhere("redirect:write")).token.id
+    here.services.tokens.rotate(bob, number)
+    with here.services.state.database.reading() as connection:
+        assert find_token_owners(connection, [number]) == {number: {ada.id, second.id}}

@@ -1,0 +1,141 @@
+"""Work off the event loop: results and exceptions arrive unchanged, and no process is left behind."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from api.errors import Unavailable
+from api.runtime.background import close_pools, queue_key, run_in_process, run_in_thread
+from content.records.problem import Problem
+from gitstore.errors import Conflicts, Invalid
+from tests.service import wait_until
+
+
+def conflict() -> None:
+    """Raise a failure whose class cannot be created from its `args`."""
+    raise Conflicts("Both sides changed it.", [{"id": "1"}])
+
+
+def wrong() -> None:
+    """Raise another failure, with problems."""
+    raise Invalid("It is wrong.", [Problem("code", "Sentence.")])
+
+
+def divide(dividend: int, *, by: int) -> float:
+    """Divide by a keyword argument."""
+    return dividend / by
+
+
+def end_abruptly(marker: str) -> None:
+    """End the process like the kernel's OOM killer does."""
+    Path(marker).touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_thread_gives_the_result_without_holding_up_the_loop() -> None:
+    async def scenario() -> tuple[float, bool]:
+        gate = threading.Event()
+        waiting = asyncio.create_task(run_in_thread(gate.wait, 10))
+        ratio = await run_in_thread(divide, 6, by=3)
+        gate.set()
+        return ratio, await waiting
+
+    assert asyncio.run(scenario()) == (2.0, True)
+
+
+def test_a_worker_is_another_process_and_gives_the_result() -> None:
+    async def scenario() -> tuple[int, int, float]:
+        return await run_in_process(os.getpid), await run_in_process(os.getpid), await run_in_process(divide, 6, by=3)
+
+    first, second, ratio = asyncio.run(scenario())
+    assert os.getpid() not in {first, second}
+    assert ratio == 2.0
+
+
+def test_exceptions_of_a_worker_arrive_as_they_were_raised() -> None:
+    with pytest.raises(Conflicts, match="Both sides") as caught:
+        asyncio.run(run_in_process(conflict))
+    assert caught.value.conflicts == ({"id": "1"},)
+    assert "in conflict" in caught.value.__notes__[0]
+    with pytest.raises(Invalid) as refused:
+        asyncio.run(run_in_process(wrong))
+    assert refused.value.problems == (Problem("code", "Sentence."),)
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(run_in_process(divide, 1, by=0))
+
+
+def test_a_worker_that_is_killed_is_503_and_the_next_call_works(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable) as caught:
+        asyncio.run(run_in_process(end_abruptly, str(tmp_path / "marker")))
+    assert (caught.value.status, caught.value.code) == (503, "worker_lost")
+    assert (tmp_path / "marker").exists()
+    assert asyncio.run(run_in_process(divide, 4, by=2)) == 2.0
+
+
+def rendezvous(own: str, other: str) -> bool:
+    """Wait until another piece of work has begun."""
+    Path(own).touch()
+    wait_until(Path(other).exists, 60, "the other piece of work to begin")
+    return True
+
+
+def began_alone(marker: str) -> bool:
+    """Return whether no other piece of work with this marker is under way, which would be visible."""
+    path = Path(marker)
+    alone = not path.exists()
+    path.touch()
+    for _ in range(200_000):
+        alone = alone and path.exists()
+    path.unlink()
+    return alone
+
+
+def test_work_of_one_namespace_does_not_wait_for_that_of_another(tmp_path: Path) -> None:
+    """Each of the two ends only when both have begun."""
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+
+    async def in_lane(name: str, own: str, other: str) -> bool:
+        queue_key.set(name)
+        return await run_in_process(rendezvous, own, other)
+
+    async def scenario() -> tuple[bool, bool]:
+        return await asyncio.gather(in_lane("acme", one, two), in_lane("other", two, one))
+
+    assert all(asyncio.run(scenario()))
+
+
+def test_work_of_one_namespace_is_done_one_after_another(tmp_path: Path) -> None:
+    async def in_lane() -> bool:
+        queue_key.set("acme")
+        return await run_in_process(began_alone, str(tmp_path / "marker"))
+
+    async def scenario() -> list[bool]:
+        return await asyncio.gather(*(in_lane() for _ in range(4)))
+
+    assert asyncio.run(scenario()) == [True] * 4
+
+
+def test_a_worker_that_was_killed_while_idle_is_replaced_silently() -> None:
+    """The next call gets a broken pool, which has not accepted it, and is passed to a new one."""
+
+    async def scenario() -> tuple[int, int]:
+        old = await run_in_process(os.getpid)
+        os.kill(old, signal.SIGKILL)
+        await run_in_thread(wait_until, lambda: not Path(f"/proc/{old}").exists(), 5, "the process to be collected")
+        return old, await run_in_process(os.getpid)
+
+    old, new = asyncio.run(scenario())
+    assert old != new
+
+
+def test_closing_ends_the_processes_and_a_later_call_starts_new_ones() -> None:
+    old = asyncio.run(run_in_process(os.getpid))
+    close_pools()
+    wait_until(lambda: not Path(f"/proc/{old}").exists(), 15, "the process to end")
+    assert asyncio.run(run_in_process(os.getpid)) != old
+    assert asyncio.run(run_in_thread(time.monotonic)) > 0

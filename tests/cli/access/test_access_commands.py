@@ -1,0 +1,241 @@
+"""Users and tokens at the command line; no secret is ever in its arguments."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import invoke, invoke_ok, run, table
+from tests.service import ROOT
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYPOST_PASSWORD", PASSWORD)
+
+
+def test_a_user_is_made_shown_and_removed() -> None:
+    made = invoke_ok("user", "create", "ada", "--role", "admin", "--firstname", "Ada", "--json")
+    assert made.err.endswith("Created the user ada with the roles admin.\n")
+    assert invoke_ok("user", "list", "--json").json == [made.json]
+    assert table(invoke_ok("user", "list").out) == [["ada", "Ada", "admin", "yes"]]
+    invoke_ok("user", "create", "grace", "--role", "admin")
+    invoke_ok("user", "delete", "ada")
+    assert [each["username"] for each in invoke_ok("user", "list", "--json").json] == ["grace"]
+
+
+def test_a_user_without_a_role_may_only_look() -> None:
+    assert invoke_ok("user", "create", "ada", "--json").json["roles"] == ["viewer"]
+
+
+def test_a_password_that_was_forgotten_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    invoke_ok("user", "create", "ada", "--role", "admin")
+    monkeypatch.setenv("WAYPOST_PASSWORD", "quite another one")
+    assert invoke_ok("user", "password", "ada").err == "The user ada has a new password.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "shown"),
+    [
+        (("user", "create", "ada"), 2, "ada"),
+        (("user", "create", "grace", "--role", "queen"), 2, "Unknown role 'queen'"),
+        (("user", "create", ""), 2, "username"),
+        (("user", "delete", "nobody"), 2, "There is no user 'nobody'"),
+        (("user", "password", "nobody"), 2, "There is no user 'nobody'"),
+        (("user", "delete", "ada"), 2, "last active account"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(words: tuple[str, ...], code: int, shown: str) -> None:
+    invoke_ok("user", "create", "ada", "--role", "admin")
+    outcome = invoke(*words)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert shown in outcome.err
+
+
+@pytest.mark.parametrize("words", [("user", "create", "ada"), ("user", "password", "ada")])
+def test_without_a_terminal_the_password_comes_from_the_variable(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invoke_ok("user", "create", "grace")
+    monkeypatch.delenv("WAYPOST_PASSWORD")
+    outcome = invoke(*words, stdin=b"secret\nsecret\n")
+    assert outcome.code == 2
+
+
+def test_a_short_password_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYPOST_PASSWORD", "Qx7?")
+    outcome = invoke("user", "create", "ada")
+    assert outcome.code == 2
+    assert "Qx7?" not in outcome.err
+
+
+def test_a_token_shows_its_value_once() -> None:
+    made = invoke_ok("token", "create", "proxy", "--role", "agent", "--namespace", "acme", "--project", "shop")
+    assert made.out.startswith("svc_")
+    listed = invoke_ok("token", "list")
+    assert made.out.strip() not in listed.out
+    assert table(listed.out)[0][3:] == [
+        "never",
+        "redirect:read@acme/shop page:read@acme/shop agent:write@acme/shop",
+    ]
+    invoke_ok("token", "delete", "1")
+    assert invoke_ok("token", "list", "--json").json == []
+
+
+def test_a_token_for_scripts_is_json_with_the_value() -> None:
+    made = invoke_ok("token", "create", "ci", "--grant", "redirect:read", "--expires", "2099-12-31", "--json").json
+    assert made["token"].startswith("svc_")
+    assert made["expiresAt"] == "2099-12-31T00:00:00Z"
+    assert made["grants"] == [{"namespace": "*", "project": "*", "resource": "redirect", "action": "read"}]
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("t",), "--role (such as agent)"),
+        (("t", "--grant", "redirect"), "RESOURCE:ACTION"),
+        (("t", "--grant", "nope:read"), "must be one of redirect"),
+        (("t", "--grant", "redirect:fly"), "fly"),
+        (("t", "--role", "agent", "--project", "shop"), "needs its namespace too"),
+        (("t", "--role", "agent", "--expires", "2001-01-01"), "in the past"),
+        (("t", "--role", "agent", "--expires", "soon"), "'soon'"),
+        (("t", "--role", "queen"), "'queen'"),
+    ],
+)
+def test_a_token_that_makes_no_sense_is_refused(words: tuple[str, ...], shown: str) -> None:
+    outcome = invoke("token", "create", *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count(shown) == 1
+
+
+def test_a_rotated_token_shows_its_new_value_once() -> None:
+    made = invoke_ok("token", "create", "proxy", "--role", "agent", "--json").json
+    rotated = invoke_ok("token", "rotate", "1")
+    assert rotated.out.startswith("svc_")
+    assert rotated.out.strip() != made["token"]
+    again = invoke_ok("token", "rotate", "1", "--json").json
+    assert (again["id"], again["grants"]) == (made["id"], made["grants"])
+    assert rotated.out.strip()[8:] not in invoke_ok("token", "list").out
+    outcome = invoke("token", "rotate", "2")
+    assert (outcome.code, "API token 2 does not exist" in outcome.err) == (2, True)
+
+
+def test_a_custom_role_is_created_changed_given_and_removed() -> None:
+    """It has the grants of a built-in role for one namespace or project, or single grants."""
+    made = invoke_ok(
+        "role", "create", "shop-editor", "--role", "editor", "--namespace", "acme", "--project", "shop", "--json"
+    )
+    scopes = {(each["resource"], each["namespace"], each["project"]) for each in made.json["grants"]}
+    assert {("redirect", "acme", "shop"), ("namespace", "acme", "*")} <= scopes
+    assert {namespace for _, namespace, _ in scopes} == {"acme"}
+    invoke_ok("user", "create", "kim", "--role", "shop-editor")
+    invoke_ok("role", "set", "shop-editor", "--grant", "page:read", "--description", "Looks at pages.")
+    listed = table(invoke_ok("role", "list").out)
+    assert listed[-1] == ["shop-editor", "no", "page:read@*/*"]
+    assert invoke_ok("role", "list", "--json").json[-1]["description"] == "Looks at pages."
+    invoke_ok("role", "delete", "shop-editor")
+    assert invoke_ok("user", "list", "--json").json[0]["roles"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("create", "viewer", "--role", "editor"), "Role 'viewer' already exists"),
+        (("create", "a b", "--role", "editor"), "letters, digits"),
+        (("create", "a"), "--role (such as agent)"),
+        (("create", "a", "--grant", "page:fly"), "fly"),
+        (("set", "admin", "--grant", "page:read"), "built in"),
+        (("delete", "admin"), "built in"),
+        (("delete", "nobody"), "Role 'nobody' does not exist"),
+        (("set", "nobody", "--grant", "page:read"), "Role 'nobody' does not exist"),
+    ],
+)
+def test_a_role_that_cannot_be_is_refused_in_a_sentence(words: tuple[str, ...], shown: str) -> None:
+    invoke_ok("role", "create", "mine", "--grant", "page:read")
+    outcome = invoke("role", *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert shown in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql+psycopg://waypost:secret@db.example/waypost", "WAYPOST_DATABASE"),
+        ("nonsense", "Give one such as postgresql"),
+        ("postgres://waypost@db.example/waypost", "write postgresql+psycopg://"),
+        ("postgresql+psycopg2://waypost@db.example/waypost", "write postgresql+psycopg://"),
+        ("postgresql+psycopg://waypost@db.example:secret/waypost", "PORT a number"),
+        ("mysql://waypost@db.example/waypost", "Unsupported database mysql://. Use SQLite or PostgreSQL"),
+    ],
+)
+@pytest.mark.usefixtures("data")
+def test_a_database_is_named_by_a_url_without_a_password(url: str, shown: str) -> None:
+    outcome = invoke("user", "list", "--database", url)
+    assert (outcome.code, shown in outcome.err, "secret" in outcome.err) == (2, True, False)
+
+
+@pytest.mark.usefixtures("data")
+def test_without_psycopg_its_own_package_is_to_be_installed(work_folder: Path) -> None:
+    """Waypost itself is in no package index, so the message must not suggest to install a package of that name."""
+    (work_folder / "hidden").mkdir()
+    (work_folder / "hidden" / "psycopg.py").write_text("raise ModuleNotFoundError('No psycopg', name='psycopg')\n")
+    path = f"{work_folder / 'hidden'}{os.pathsep}{ROOT}"
+    env = {"PYTHONPATH": path, "WAYPOST_DATA": os.environ["WAYPOST_DATA"]}
+    outcome = run("user", "list", "--database", "postgresql+psycopg://waypost@db.example/waypost", env=env)
+    assert outcome.code == 3
+    assert '-m pip install "psycopg[binary]>=3.2"' in outcome.err
+    assert "waypost[" not in outcome.err
+
+
+def test_a_database_by_url_is_used(data: Path) -> None:
+    url = f"sqlite:///{data}/other.db"
+    invoke_ok("user", "create", "ada", "--database", url)
+    assert invoke_ok("user", "list", "--json").json == []
+    assert [user["username"] for user in invoke_ok("user", "list", "--json", "--database", url).json] == ["ada"]
+
+
+def test_looking_makes_no_data_directory(work_folder: Path) -> None:
+    for words in (("user", "list"), ("token", "list"), ("namespace", "list")):
+        outcome = invoke(*words)
+        assert (outcome.code, "There is no data directory" in outcome.err) == (2, True)
+    assert list(work_folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("user", "create", "ada"),
+        ("token", "create", "proxy", "--role", "agent"),
+        ("role", "create", "mine", "--grant", "page:read"),
+        ("namespace", "create", "acme"),
+    ],
+    ids=" ".join,
+)
+def test_a_new_data_directory_is_reported_once(work_folder: Path, words: tuple[str, ...]) -> None:
+    made = invoke_ok(*words, "--data", "typo")
+    assert f"Created the data directory {work_folder / 'typo'}.\n" in made.err
+    assert "data directory" not in made.out
+    assert "new data directory" not in invoke_ok("user", "create", "kim", "--data", "typo").err
+
+
+def test_a_file_is_no_data_directory(work_folder: Path) -> None:
+    (work_folder / "data").touch()
+    for words in (("user", "create", "a"), ("namespace", "create", "a"), ("log", "a", "b"), ("serve",), ("demo",)):
+        outcome = invoke(*words)
+        assert (outcome.code, "is not a directory" in outcome.err) == (2, True), words
+
+
+def test_the_password_is_asked_for_twice_where_there_is_a_terminal() -> None:
+    """For a real terminal see tests/cli/test_streams.py; here a process without one prints instructions."""
+    outcome = run("user", "create", "ada")
+    assert (outcome.code, "WAYPOST_PASSWORD" in outcome.err) == (2, True)
+
+
+def test_a_damaged_database_is_a_failure_with_the_database_s_own_words(data: Path) -> None:
+    (data / "waypost.db").write_bytes(b"this is no database" * 1000)
+    for words in (("user", "list"), ("serve", "--bind", "127.0.0.1:0"), ("demo", "--bind", "127.0.0.1:0")):
+        outcome = invoke(*words)
+        assert outcome.code == 3
+        assert "The database says: file is not a database." in outcome.err

@@ -1,0 +1,265 @@
+"""`waypost validate`: problems of folders and repositories, each with its line and column."""
+
+import os
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.rule_folders import PROJECT, RULES, flow, project, write
+from tests.cli.terminal import SAMPLE, invoke, invoke_ok
+from tests.unprivileged_user import as_unprivileged_user
+
+WRONG = [
+    pytest.param(
+        {"redirects.yaml": RULES.replace("/old", "old")},
+        ["shop/redirects.yaml:3:13: error: ", "[missing_slash]"],
+        id="a source without a slash",
+    ),
+    pytest.param(
+        {"redirects.yaml": RULES.replace("FOUND", "GONE")},
+        ["shop/redirects.yaml:5:13: error: 'status' must be one of", "[not_allowed]"],
+        id="an unknown status",
+    ),
+    pytest.param(
+        {"redirects.yaml": f"{RULES}    weight: 3\n"},
+        ["shop/redirects.yaml:6:5: error: unknown field 'weight'", "[unknown_field]"],
+        id="an unknown field",
+    ),
+    pytest.param(
+        {"redirects.yaml": RULES.replace("    target: /new\n", "")},
+        ["shop/redirects.yaml:2:5: error: 'target' is missing", "[missing_field]"],
+        id="a missing field",
+    ),
+    pytest.param(
+        {"redirects.yaml": "redirects: [\n"}, ["shop/redirects.yaml:2:1: error: "], id="a bracket that is never closed"
+    ),
+    pytest.param(
+        {"redirects.yaml": f"{RULES}  - &a\n    type: BASIC\n"},
+        ["shop/redirects.yaml:6:5: error: ", "anchor"],
+        id="an anchor",
+    ),
+    pytest.param(
+        {"redirects.yaml": RULES.replace("    source: /old\n", "    source: /old\n    source: /older\n")},
+        ["shop/redirects.yaml:4:5: error: ", "duplicate_key"],
+        id="a key that stands twice",
+    ),
+    pytest.param(
+        {"redirects.yaml": RULES.replace("type: BASIC", "type: REGEX").replace("/old", '"^/(a"')},
+        ["shop/redirects.yaml:3:13: error: ", "[bad_regex]"],
+        id="a regular expression that does not compile",
+    ),
+    pytest.param(
+        {"redirects.yaml": flow("/a", "/b", "/a")},
+        ["shop/redirects.yaml:4: error: ", "[duplicate_source]"],
+        id="a source that stands twice",
+    ),
+    pytest.param(
+        {"redirects.yaml": flow("/new")},
+        ["shop/redirects.yaml:2: error: ", "[redirect_loop]"],
+        id="a redirect to itself",
+    ),
+    pytest.param(
+        {"tests.yaml": "tests:\n  - url: /old\n    status: 404\n"},
+        ["shop/tests.yaml:2", "[test_failed]"],
+        id="an expectation that fails",
+    ),
+    pytest.param({"notes/todo.txt": "x"}, ["shop/notes/todo.txt: error: Nothing reads"], id="a file of no use"),
+    pytest.param(
+        {"pages.yaml": "pages:\n  - type: BASIC\n    path: /a\n    contentType: XML\n    file: a.xml\n"},
+        ["shop/pages.yaml:2", "'a.xml', which does not exist", "[missing_file]"],
+        id="a page whose content is not there",
+    ),
+]
+
+
+def test_a_valid_folder_is_success_with_a_message_on_standard_error() -> None:
+    outcome = invoke_ok("validate", SAMPLE)
+    assert outcome.out == ""
+    assert outcome.err == "3 projects: 0 errors, 0 warnings.\n"
+
+
+@pytest.mark.parametrize(("files", "shown"), WRONG)
+def test_problems_are_reported_with_file_line_and_column(
+    work_folder: Path, files: dict[str, str], shown: list[str]
+) -> None:
+    project(work_folder / "shop", files)
+    outcome = invoke("validate")
+    assert outcome.code == 1
+    assert len(outcome.out.splitlines()) == 1, outcome.out
+    assert all(part in outcome.out for part in shown), outcome.out
+    assert outcome.err == "1 project: 1 error, 0 warnings.\n"
+
+
+def test_files_are_named_so_that_a_terminal_can_follow_them_from_where_the_command_ran(work_folder: Path) -> None:
+    project(work_folder / "content" / "shop", {"redirects.yaml": flow("old")})
+    assert invoke("validate", "content").out.startswith("content/shop/redirects.yaml:2:")
+    assert invoke("validate", "content/shop").out.startswith("content/shop/redirects.yaml:2:")
+    assert invoke("validate", work_folder / "content").out.startswith(f"{work_folder}/content/shop/redirects.yaml:2:")
+
+
+def test_json_holds_every_problem_with_its_place_from_the_path_on(work_folder: Path) -> None:
+    project(work_folder / "shop", {"redirects.yaml": flow("old", "/x?y=1")})
+    outcome = invoke("validate", work_folder, "--format", "json")
+    assert outcome.code == 1
+    assert (outcome.json["projects"], outcome.json["errors"], outcome.json["warnings"]) == (["shop"], 1, 1)
+    error, warning = outcome.json["problems"]
+    assert {name: error[name] for name in ("file", "line", "column", "pointer", "code", "severity")} == {
+        "file": "shop/redirects.yaml",
+        "line": 2,
+        "column": 33,
+        "pointer": "/redirects/0/source",
+        "code": "missing_slash",
+        "severity": "error",
+    }
+    assert (warning["severity"], warning["line"], warning["code"]) == ("warning", 3, "query_in_source")
+
+
+def test_an_open_redirect_is_a_warning_that_says_what_a_visitor_would_send(work_folder: Path) -> None:
+    rule = '- {"type": "REGEX", "source": "^/old(.*)$", "target": "https://shop.example$1", "status": "FOUND"}'
+    project(work_folder / "shop", {"redirects.yaml": f"redirects:\n{rule}\n"})
+    shown = invoke("validate", work_folder)
+    assert (shown.code, "warning" in shown.out, '"@evil.example"' in shown.out) == (0, True, True)
+    (found,) = invoke("validate", work_folder, "--format", "json").json["problems"]
+    assert (found["code"], found["severity"], found["line"]) == ("open_redirect", "warning", 2)
+    assert invoke("validate", work_folder, "--strict").code == 1
+
+
+def test_warnings_alone_are_fine_unless_strictness_is_asked_for(work_folder: Path) -> None:
+    project(work_folder / "shop", {"redirects.yaml": flow("/x?y=1")})
+    assert invoke("validate").code == 0
+    outcome = invoke("validate", "--strict")
+    assert outcome.code == 1
+    assert "warning: " in outcome.out
+
+
+def test_one_project_s_folder_is_checked_alone(work_folder: Path) -> None:
+    project(work_folder / "shop", {"redirects.yaml": flow("old")})
+    outcome = invoke("validate", "shop", "--format", "json")
+    assert outcome.json["projects"] == ["shop"]
+    assert outcome.json["problems"][0]["file"] == "redirects.yaml"
+
+
+@pytest.mark.parametrize("name", ["pages", "redirects"])
+def test_a_project_may_be_called_as_a_folder_of_a_project_is(work_folder: Path, name: str) -> None:
+    project(work_folder / name)
+    assert invoke_ok("validate", "--format", "json").json["projects"] == [name]
+
+
+def test_a_bare_repository_is_checked_as_its_release_is(data: Path) -> None:
+    repository = data / "repos" / "sample.git"
+    assert invoke_ok("validate", repository).err.startswith("3 projects: 0 errors")
+    assert invoke_ok("validate", repository, "--format", "json").json["projects"] == ["company", "docs", "shop"]
+
+
+def test_a_branch_of_a_bare_repository_is_checked_with_line_and_column(work_folder: Path) -> None:
+    clone = project(work_folder / "clone" / "shop", {"redirects.yaml": flow("old")}).parent
+    write(clone, {"stray.txt": "x"})
+    identity = ["-c", "user.name=T", "-c", "user.email=t@tests.example"]
+    for words in (["init", "-q", "-b", "proposal"], ["add", "."], [*identity, "commit", "-q", "-m", "Propose"]):
+        subprocess.run(["git", "-C", str(clone), *words], check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", str(clone), "bare.git"], check=True)
+    outcome = invoke("validate", "bare.git", "--ref", "proposal")
+    assert outcome.code == 1
+    assert [line.split(" ")[0] for line in outcome.out.splitlines()] == ["stray.txt:", "shop/redirects.yaml:2:33:"]
+    refused = invoke("validate", "bare.git")
+    assert (refused.code, "no branch 'release'" in refused.err) == (2, True)
+
+
+def test_files_beside_the_projects_are_checked_too(work_folder: Path) -> None:
+    project(work_folder / "shop")
+    write(work_folder, {"README.md": "x", ".github/workflows/a.yml": "x", "stray.txt": "x", ".idea/x.xml": "x"})
+    project(work_folder / "my shop")
+    (work_folder / "LICENSE").symlink_to("README.md")
+    assert [line.partition(" error: ")[::2] for line in invoke("validate").out.splitlines()] == [
+        (".idea:", "Nothing reads this file; remove it. [unknown_file]"),
+        ("LICENSE:", "Not a regular file. Remove it. [not_a_file]"),
+        (
+            "my shop:",
+            "A project's name is 1 to 50 letters, digits, hyphens and underscores. Rename this folder. [bad_name]",
+        ),
+        ("stray.txt:", "Nothing reads this file; remove it. [unknown_file]"),
+    ]
+
+
+def test_names_that_differ_only_in_case_are_one_too_many(work_folder: Path) -> None:
+    project(work_folder / "Shop")
+    project(work_folder / "shop")
+    assert "shop: error: The project Shop already exists" in invoke("validate").out
+
+
+def test_an_empty_folder_is_nothing_as_it_is_for_git(work_folder: Path) -> None:
+    project(work_folder / "shop")
+    (work_folder / "later").mkdir()
+    assert invoke_ok("validate").err.startswith("1 project:")
+
+
+def test_links_and_pipes_are_refused_and_never_read(work_folder: Path) -> None:
+    project(work_folder / "shop")
+    (work_folder / "shop" / "pages").symlink_to("/")
+    (work_folder / "shop" / "redirects").mkdir()
+    (work_folder / "shop" / "redirects" / "a.yaml").symlink_to("/dev/zero")
+    os.mkfifo(work_folder / "shop" / "redirects" / "b.yaml")
+    outcome = invoke("validate")
+    assert outcome.code == 1
+    for name in ("pages", "redirects/a.yaml", "redirects/b.yaml"):
+        assert f"shop/{name}: error: Not a regular, non-executable file." in outcome.out
+
+
+@pytest.mark.parametrize("path", ["empty", "/etc/passwd", "nowhere"])
+def test_a_path_without_a_project_is_a_usage_error(work_folder: Path, path: str) -> None:
+    (work_folder / "empty").mkdir()
+    assert invoke("validate", path).code == 2
+
+
+def test_what_the_machine_refuses_is_a_failure_that_names_the_file(work_folder: Path) -> None:
+    """A limit of open files is used because it applies to root too: here no process may open one more."""
+    folder = project(work_folder / "shop")
+    invoke_ok("validate", folder)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        outcome = invoke("validate", folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert outcome.code == 3
+    assert outcome.err == f"waypost: {folder}: Too many open files.\n"
+
+
+def test_a_damaged_repository_is_a_failure_and_not_a_finding(data: Path) -> None:
+    repository = data / "repos" / "sample.git"
+    for folder in (repository / "objects").iterdir():
+        for path in folder.iterdir():
+            path.chmod(0o644)
+            path.write_bytes(b"")
+    outcome = invoke("validate", repository)
+    assert outcome.code == 3
+    assert "damaged" in outcome.err
+
+
+def test_control_characters_of_a_file_s_name_do_not_reach_the_terminal(work_folder: Path) -> None:
+    project(work_folder / "shop", {"\x1b[31m.txt": "x"})
+    outcome = invoke("validate")
+    assert outcome.code == 1
+    assert "\x1b" not in outcome.out
+    assert "\\x1b[31m.txt" in outcome.out
+
+
+def test_the_title_of_a_project_need_not_be_there(work_folder: Path) -> None:
+    project(work_folder / "shop", {"project.yaml": PROJECT.replace("\n  title: Shop", " {}")})
+    assert invoke_ok("validate").err.startswith("1 project: 0 errors")
+
+
+@pytest.mark.parametrize("closed", ["shop/redirects", "shop/redirects/a.yaml", "shop"])
+def test_what_may_not_be_read_is_named_and_not_passed_over(closed: str) -> None:
+    """A folder that is skipped silently would have rules without checks."""
+    with as_unprivileged_user() as root:
+        project(root / "shop", {"redirects/a.yaml": RULES.replace("/old", "/older")})
+        assert invoke("validate", root).code == 0
+        (root / closed).chmod(0)
+        outcome = invoke("validate", root)
+        (root / closed).chmod(0o700)
+    assert outcome.code == 3
+    assert f"{root / closed}" in outcome.err
+    assert "Permission denied" in outcome.err

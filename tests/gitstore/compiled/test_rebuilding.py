@@ -1,0 +1,216 @@
+"""Compiled files are a cache: loss or damage of them does not change the answers."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dulwich.objects import Commit
+
+from content.records.vocabulary import Kind
+from gitstore.errors import LostRace
+from gitstore.git.transaction import Transaction
+from gitstore.history.numbering import ensure_manifest
+from gitstore.layout import RELEASE_REF
+from gitstore.store.store import Store
+from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, page, put, redirect, seeded_random
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Replace a file by a new file with other bytes: the old one may be mapped."""
+    path.unlink()
+    path.write_bytes(data)
+
+
+def _flip(path: Path) -> None:
+    data = path.read_bytes()
+    chance = seeded_random()
+    at = chance.randrange(len(data)) if data else 0
+    _replace(path, data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :] if data else b"x")
+
+
+def _cut(path: Path) -> None:
+    data = path.read_bytes()
+    _replace(path, data[: seeded_random().randrange(len(data))] if data else b"x")
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "deleted": Path.unlink,
+    "empty": lambda path: _replace(path, b""),
+    "flipped": _flip,
+    "cut": _cut,
+    "garbage": lambda path: _replace(path, b"\0" * 200),
+    "longer": lambda path: _replace(path, path.read_bytes() + b"x" * 100),
+}
+
+
+@pytest.fixture
+def full(place: Place) -> Place:
+    """Return two projects with some history: publishes, a deletion, a rollback."""
+    place.begin("docs", "old")
+    for number in range(3):
+        place.publish(put(redirect("/a", f"/{number}")), put(page(f"/{number}")))
+    place.store.projects.delete(SPACE, "old", ADA)
+    place.store.publishes.roll_back(SPACE, SHOP, "2", ADA)
+    return place
+
+
+def _answers(place: Place) -> list[object]:
+    """Return the answers to all queries of compiled state, from another process."""
+    store = place.fresh().store
+    found: list[object] = []
+    for project in (SHOP, "docs"):
+        live = store.releases.project(SPACE, project)
+        found += [live.version, live.number, live.release.settings]
+        found += [bytes(live.release.listings[kind].items) for kind in Kind]
+        found += [store.publishes.history(SPACE, project, 0, 10), store.revisions.lint(SPACE, project)]
+        found += [store.publishes.version(SPACE, project, str(number)) for number in range(1, live.number + 1)]
+    found += [
+        store.publishes.rule_history(SPACE, SHOP, Kind.REDIRECTS, "/a", slice(9)),
+        store.publishes.rule_history(SPACE, SHOP, Kind.PAGES, "/1", slice(9)),
+    ]
+    versions = (
+        store.publishes.version(SPACE, SHOP, publish.version)
+        for publish in store.publishes.history(SPACE, SHOP, 0, 10)[0]
+    )
+    return [*found, *versions, store.releases.failures()]
+
+
+def _files(place: Place, group: str) -> list[Path]:
+    folder = place.paths.compiled / group
+    return [path for path in (folder, *folder.rglob("*")) if path.is_file()]
+
+
+@pytest.mark.parametrize("group", ["parts", "kept", "judged", "releases", "manifests", "versions", "changes"])
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files_are_rebuilt_and_give_the_same_answers(full: Place, group: str, damage: str) -> None:
+    """Guards: the checksums, and the rebuilding of invalid files by readers. No answer is incorrect or an error."""
+    expected = _answers(full)
+    assert _files(full, group)
+    for _ in range(2):
+        for path in _files(full, group):
+            DAMAGES[damage](path)
+        assert _answers(full) == expected
+
+
+def test_everything_compiled_may_go_at_once(full: Place) -> None:
+    """Compiled files may go while a process serves from them, and publishes keep the correct numbers."""
+    expected = _answers(full)
+    for group in ("parts", "kept", "judged", "releases", "manifests", "versions", "changes"):
+        for path in _files(full, group):
+            path.unlink()
+    assert full.items() == full.fresh().items()
+    assert _answers(full) == expected
+    for path in _files(full, "versions"):
+        path.unlink()
+    assert full.publish(put(redirect("/next"))).number == 6
+    assert full.fresh().store.publishes.history(SPACE, SHOP, 0, 10)[1] == 6
+
+
+def test_index_that_a_lost_publish_overwrote_is_fixed_by_the_reader(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: the newest entry is compared with the manifest.
+
+    Plain git pushes, a reader numbers that push, and a publish that began before it then writes its own commit at the
+    same number, and loses the race.
+    """
+    head = place.save(put(redirect("/ours")))
+    real = Transaction.write_commit
+
+    def overtaken(opened: Transaction, *arguments: object) -> object:
+        commit = real(opened, *arguments)  # type: ignore[arg-type] # passed on unchanged
+        monkeypatch.undo()
+        pushed.append(place.push({"shop/redirects.yaml": "redirects: []\n# by hand\n"}))
+        assert place.fresh().state() == (pushed[0], 2)
+        return commit
+
+    pushed: list[str] = []
+    monkeypatch.setattr(Transaction, "write_commit", overtaken)
+    with pytest.raises(LostRace):
+        place.publish(head=head)
+    assert place.fresh().store.publishes.history(SPACE, SHOP, 0, 1)[0][0].version == pushed[0]
+    assert place.fresh().store.publishes.version(SPACE, SHOP, pushed[0]).number == 2
+    assert place.publish(head=head).number == 3
+    assert [publish.version for publish in place.store.publishes.history(SPACE, SHOP, 0, 3)[0]][::-1] == place.chain(
+        SHOP
+    )
+
+
+def test_manifest_built_from_nothing_is_the_one_built_step_by_step(full: Place) -> None:
+    """Numbers are derived from the history alone."""
+    step_by_step = full.store.releases.namespace(SPACE).manifest
+    for path in _files(full, "manifests"):
+        path.unlink()
+    with full.store.drafts._access.reading(SPACE) as compiler:
+        assert ensure_manifest(compiler, full.tip) == step_by_step
+
+
+def test_history_that_was_turned_back_is_numbered_again(place: Place) -> None:
+    """An administrator's `git update-ref` is respected, forwards and backwards."""
+    place.publish(put(redirect("/a")))
+    before = place.tip
+    place.publish(put(redirect("/b")))
+    dropped = place.tip
+    place.git("update-ref", RELEASE_REF, before)
+    assert place.state() == (before, 2)
+    assert place.publish(put(redirect("/c"))).number == 3
+    place.git("update-ref", RELEASE_REF, dropped)
+    assert place.state() == (dropped, 3)
+    assert place.store.publishes.history(SPACE, SHOP, 0, 1)[0][0].version == dropped
+
+
+def test_two_projects_of_equal_content_share_a_release_and_keep_their_own_names(place: Place) -> None:
+    """Guard: a compiled release names no project; a rule's location is reported with the requested project."""
+    place.begin("docs")
+    place.publish(put(redirect("/a")))
+    place.push({"docs/redirects.yaml": place.file("shop/redirects.yaml")})
+    one, other = (place.store.releases.project(SPACE, project) for project in (SHOP, "docs"))
+    assert one.entry.tree == other.entry.tree
+    assert one.release.redirect(0).file == "shop/redirects.yaml"
+    assert other.release.redirect(0).file == "docs/redirects.yaml"
+
+
+def test_segments_without_rules_are_read_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: an empty segment is a segment. Treating it as missing would parse and write it again on every access."""
+    store = Store(place.root)
+    store.revisions.lint(SPACE, SHOP)
+    files = {path: path.stat().st_mtime_ns for path in _files(place, "parts")}
+    assert files
+    for path in files:
+        path.chmod(0o444)
+    monkeypatch.setattr("gitstore.compiled.segment_store.compile_segment", lambda _: pytest.fail("compiled again"))
+    Store(place.root).revisions.lint(SPACE, SHOP)
+    store.revisions.lint(SPACE, SHOP)
+    assert {path: path.stat().st_mtime_ns for path in _files(place, "parts")} == files
+
+
+def test_publish_costs_the_same_however_long_the_history(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of commits that a publish reads does not grow with the history."""
+
+    def reads() -> int:
+        counted: list[str] = []
+        real, commit = Transaction._read, Transaction.commit
+
+        def read(opened: Transaction, object_id: str, kind: type[Commit], take: Callable[[Commit], object]) -> object:
+            counted.append(object_id)
+            return real(opened, object_id, kind, take)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Transaction, "_read", read)
+            patch.setattr(Transaction, "commit", lambda opened, id_: counted.append(id_) or commit(opened, id_))  # type: ignore[func-returns-value] # None, then the commit
+            place.publish(put(redirect(f"/{place.state()[1]}")))
+        return len(counted)
+
+    place.publish(put(redirect("/first")))
+    early = reads()
+    for _ in range(8):
+        place.publish(put(redirect(f"/{place.state()[1]}")))
+    assert reads() <= early
+
+
+def test_a_release_that_workers_have_mapped_is_not_written_to_by_accident(place: Place) -> None:
+    """Truncating a mapped file in place kills any process that reads beyond its new end."""
+    place.publish(put(redirect("/a")))
+    files = [path for path in place.paths.releases.iterdir() if path.is_file()]
+    assert files
+    assert [path for path in files if path.stat().st_mode & 0o222] == []

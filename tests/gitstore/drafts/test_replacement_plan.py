@@ -1,0 +1,20 @@
+"""The plan of a search-and-replace, and its time limit."""
+
+import pytest
+
+from content.changes.replacement import Replacement
+from content.records.vocabulary import Kind
+from gitstore.drafts import replacement_plan
+from gitstore.drafts.replacement_plan import ReplaceRequest
+from gitstore.errors import Invalid
+from tests.gitstore.fixtures import MAIN, SPACE, Place, put, redirect
+
+
+def test_what_takes_too_long_is_given_up_with_nothing_changed(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pattern may search a whole text from each of its characters while the namespace's other writers wait."""
+    place.publish(put(redirect("/old/a")), put(redirect("/old/b")))
+    order = ReplaceRequest(MAIN, Replacement("old", "new"), frozenset({"source"}))
+    assert place.store.drafts.preview_replacement(SPACE, order, 0, 10).counts[Kind.REDIRECTS] == 2
+    monkeypatch.setattr(replacement_plan, "_SECONDS_AT_MOST", -1.0)
+    with pytest.raises(Invalid, match="restrict it"):
+        place.store.drafts.preview_replacement(SPACE, order, 0, 10)

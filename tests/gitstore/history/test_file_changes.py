@@ -1,0 +1,202 @@
+"""Changes of a draft besides the rules: reported file by file, and never a way around the policy."""
+
+from pathlib import Path
+
+import pytest
+
+from gitstore.drafts.drafts import DraftName
+from gitstore.errors import NotAllowed
+from gitstore.git.repository import Author
+from gitstore.layout import CommitId
+from gitstore.publish.approval import Verdict
+from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, create_place, put, redirect, yaml
+
+KIM = Author("Kim", "kim@shop.example")
+STRICT = "project:\n  title: Shop\n  policy: {review: required}\n"
+LOOSE = "project:\n  title: Shop\n  policy: {review: optional, lint: strict}\n"
+POLICY = {"review": {"old": "required", "new": "optional"}, "lint": {"old": "normal", "new": "strict"}}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Place:
+    """Return a project that requires reviews, with tests, and a page whose content is a file."""
+    place = create_place(tmp_path / "data").begin(SHOP)
+    page = "pages:\n- {type: BASIC, path: /p, contentType: TEXT_PLAIN, file: pages/p.txt}\n"
+    files = {"shop/project.yaml": STRICT, "shop/tests.yaml": "tests: []\n", "shop/pages.yaml": page}
+    place.push({**files, "shop/pages/p.txt": "old\n", "shop/redirects.yaml": yaml([("/a", "/b")])})
+    return place
+
+
+def loosen(place: Place, **files: str | None) -> CommitId:
+    """Push a draft that removes the policy next to a harmless rule; return its head."""
+    rules = yaml([("/a", "/b"), ("/c", "/d")])
+    own = {"shop/project.yaml": LOOSE, "shop/tests.yaml": None, "shop/redirects.yaml": rules}
+    place.push({**own, **files}, to=MAIN.ref.removeprefix("refs/heads/"))
+    return CommitId(place.git("rev-parse", MAIN.ref))
+
+
+def reported(place: Place, old: str = "base", new: str = "draft") -> list[dict[str, object]]:
+    return [each.wire() for each in place.store.revisions.difference(SPACE, SHOP, old, new)[1]]
+
+
+def test_files_without_rules_are_reported_with_the_settings_that_differ(shop: Place) -> None:
+    loosen(shop, **{"shop/pages/p.txt": "new\n", "shop/notes.txt": "x\n"})
+    wanted = [
+        {"file": "shop/notes.txt", "change": "added"},
+        {"file": "shop/project.yaml", "change": "changed", "settings": POLICY},
+        {"file": "shop/tests.yaml", "change": "removed"},
+    ]
+    assert reported(shop) == wanted
+    assert [each.wire() for each in shop.store.drafts.report(SPACE, MAIN).files] == wanted
+    assert [each.wire() for each in shop.store.drafts.review_view(SPACE, MAIN, (), 0, 1).files] == wanted
+    assert reported(shop, "draft", "published")[0] == {"file": "shop/notes.txt", "change": "removed"}
+
+
+def test_the_content_of_a_page_is_reported_by_the_page_alone(shop: Place) -> None:
+    shop.push({"shop/pages/p.txt": "new\n"}, to="draft/shop/main")
+    assert reported(shop) == []
+
+
+def test_settings_that_cannot_be_read_are_not_guessed(shop: Place) -> None:
+    shop.push({"shop/project.yaml": "project: [\n"}, to="draft/shop/main")
+    assert reported(shop) == [{"file": "shop/project.yaml", "change": "changed"}]
+
+
+def test_a_publish_lists_its_files(shop: Place) -> None:
+    """The changes are in the history, and in the default message of a publish."""
+    shop.push({"shop/project.yaml": STRICT.replace("Shop", "Store")}, to="draft/shop/main")
+    shop.publish(override="Agreed")
+    publish, _, files = shop.store.publishes.read(SPACE, SHOP, str(shop.state()[1]))
+    assert publish.message == "Publish shop: project.yaml changed"
+    assert [each.wire()["settings"] for each in files] == [{"title": {"old": "Shop", "new": "Store"}}]
+    loosen(shop)
+    shop.publish(override="Agreed", may_change_policy=True)
+    message = shop.store.publishes.history(SPACE, SHOP, 0, 1)[0][0].message
+    assert message == "Publish shop: 1 redirect added, project.yaml changed, tests.yaml removed"
+
+
+def test_an_approval_does_not_publish_another_policy(shop: Place) -> None:
+    """An override alone does not either: the caller's permission is checked first, and enforced under the lock."""
+    head, before = loosen(shop), shop.state()
+    approved = (Verdict(head, KIM, approves=True),)
+    for order in ({"verdicts": approved}, {"override": "Now"}):
+        with pytest.raises(NotAllowed, match="review: required to optional, lint: normal to strict") as caught:
+            shop.publish(**order)
+        assert "project:override" in str(caught.value)
+    assert (shop.state(), shop.git("rev-parse", MAIN.ref)) == (before, head)
+    shop.publish(verdicts=approved, may_change_policy=True)
+    assert shop.store.releases.project(SPACE, SHOP).release.settings.review == "optional"
+
+
+def test_selected_rules_leave_the_policy_in_the_draft(shop: Place) -> None:
+    head = loosen(shop)
+    chosen = frozenset({redirect("/c").id})
+    shop.publish(ids=chosen, verdicts=(Verdict(head, KIM, approves=True),))
+    assert shop.store.releases.project(SPACE, SHOP).release.settings.review == "required"
+    assert {"file": "shop/project.yaml", "change": "changed", "settings": POLICY} in reported(shop)
+
+
+def test_a_policy_that_release_has_by_now_is_not_a_change(shop: Place) -> None:
+    """The changes of the merge are counted, not those of the draft."""
+    loosen(shop)
+    shop.store.projects.change(SPACE, SHOP, {"review": "optional", "lint": "strict"}, KIM)
+    shop.push({"shop/project.yaml": LOOSE})
+    shop.publish()
+    assert shop.targets() == {"/a": "/b", "/c": "/d"}
+
+
+def test_a_draft_that_began_before_the_project_is_compared_with_nothing(tmp_path: Path) -> None:
+    place = create_place(tmp_path / "data")
+    place.push({"shop/project.yaml": STRICT, "shop/redirects.yaml": yaml([("/c", "/d")])}, to="draft/shop/main")
+    place.begin(SHOP)
+    changes, files = place.store.revisions.difference(SPACE, SHOP, "base", "draft", MAIN.draft)
+    assert [each.identity for of_kind in changes.values() for each in of_kind] == ["/c"]
+    assert [(each.file, each.change) for each in files] == [("shop/project.yaml", "added")]
+
+
+def test_a_publish_by_others_is_not_a_change_of_the_draft(shop: Place) -> None:
+    shop.push({"shop/tests.yaml": "# mine\ntests: []\n"}, to="draft/shop/main")
+    shop.publish(put(redirect("/since")), draft=DraftName(SHOP, "other"), override="Agreed")
+    assert reported(shop) == [{"file": "shop/tests.yaml", "change": "changed"}]
+    assert shop.store.revisions.diff(SPACE, SHOP, "base", "draft") == {"redirects": [], "pages": []}
+
+
+TWO = yaml([("/a", "/b"), ("/c", "/d")])
+
+
+def text_of(place: Place, **files: str | None) -> list[dict[str, object]]:
+    """Return the file changes reported for a draft with these files, with two rules on release."""
+    place.push({"shop/redirects.yaml": TWO})
+    place.push({f"shop/{path.replace('__', '/')}.yaml": text for path, text in files.items()}, to="draft/shop/main")
+    report = [each.wire() for each in place.store.drafts.report(SPACE, MAIN).files]
+    assert (
+        reported(place)
+        == [each.wire() for each in place.store.drafts.review_view(SPACE, MAIN, (), 0, 1).files]
+        == report
+    )
+    return report
+
+
+def test_a_file_in_which_only_comments_differ_is_reported_as_such(shop: Place) -> None:
+    """The report of the draft, the message of its publish and the history have the change."""
+    wanted = [{"file": "shop/redirects.yaml", "change": "changed", "only": "text"}]
+    assert text_of(shop, redirects=f"# Since spring\n{TWO}") == wanted
+    published = shop.publish(override="Agreed")
+    publish, _, files = shop.store.publishes.read(SPACE, SHOP, str(published.number))
+    assert publish.message == "Publish shop: redirects.yaml changed (comments or layout only)"
+    assert [each.wire() for each in files] == wanted
+    assert publish.files == (0, 1, 0)
+
+
+def test_rules_in_another_order_are_reported(shop: Place) -> None:
+    """Among patterns of one length the first one wins, so the order is more than layout."""
+    wanted = [{"file": "shop/redirects.yaml", "change": "changed", "only": "order"}]
+    assert text_of(shop, redirects=yaml([("/c", "/d"), ("/a", "/b")])) == wanted
+
+
+def test_rules_in_another_file_are_reported(shop: Place) -> None:
+    assert text_of(shop, redirects=None, redirects__all=TWO) == [
+        {"file": "shop/redirects.yaml", "change": "removed", "only": "order"},
+        {"file": "shop/redirects/all.yaml", "change": "added", "only": "order"},
+    ]
+
+
+def test_a_new_file_without_a_rule_is_reported(shop: Place) -> None:
+    assert text_of(shop, redirects__none="# Nothing yet\nredirects: []\n") == [
+        {"file": "shop/redirects/none.yaml", "change": "added", "only": "text"}
+    ]
+
+
+def test_a_file_with_a_rule_that_differs_is_reported_by_the_rule_alone(shop: Place) -> None:
+    """The rule is changed, added, removed, or moved to another file and changed there."""
+    base = shop.push({"shop/redirects.yaml": TWO})
+    cases: list[dict[str, str | None]] = [
+        {"redirects": f"# Note\n{yaml([('/a', '/b'), ('/c', '/other')])}"},
+        {"redirects": f"# Note\n{yaml([('/a', '/b'), ('/c', '/d'), ('/e', '/f')])}"},
+        {"redirects": f"# Note\n{yaml([('/a', '/b')])}"},
+        {"redirects": None, "redirects/all": yaml([("/a", "/b"), ("/c", "/other")])},
+    ]
+    for number, files in enumerate(cases):
+        draft = DraftName(SHOP, f"draft-{number}")
+        shop.push({f"shop/{path}.yaml": text for path, text in files.items()}, to=draft.ref.removeprefix("refs/heads/"))
+        assert shop.store.drafts.report(SPACE, draft).files == [], files
+    assert base == shop.tip
+
+
+def test_files_that_differ_are_counted_whatever_is_in_them(shop: Place) -> None:
+    """Each publish in a window of the history has the counts of C git; also the first one and a removal."""
+    shop.push(
+        {"shop/pages/p.txt": "new\n", "shop/tests.yaml": None, "shop/redirects/deep/x.yaml": yaml([("/x", "/y")])}
+    )
+    shop.store.projects.delete(SPACE, SHOP, KIM, may_change_policy=True)
+    shop.begin(SHOP)
+    publishes, total = shop.store.publishes.history(SPACE, SHOP, 0, 100)
+    assert total == 5
+    for publish in publishes:
+        lines = shop.git(
+            "show", "--first-parent", "--no-renames", "--name-status", "--format=", publish.version, "--", "shop"
+        ).splitlines()
+        assert publish.files == tuple(sum(line[0] == sign for line in lines) for sign in "AMD"), lines
+    assert [each.files for each, _ in shop.store.publishes.after(SPACE, SHOP, 0, 9)] == [
+        p.files for p in publishes[::-1]
+    ]

@@ -1,0 +1,124 @@
+"""The served state of a process: when a look at the ref is enough, and when the repository is read again."""
+
+import time
+
+import pytest
+
+from gitstore.compiled.release import release_path
+from gitstore.errors import Broken, NotFound
+from gitstore.history.live import Live
+from gitstore.layout import RELEASE_REF
+from tests.gitstore.fixtures import SPACE, Place, put, redirect
+
+_MILLISECOND = 1_000_000
+
+
+@pytest.fixture
+def live(place: Place) -> Live:
+    """Return the served state of a process that has not read it yet."""
+    return Live(place.store.directory)
+
+
+def look_after(place: Place, live: Live, monkeypatch: pytest.MonkeyPatch, nanoseconds: int) -> None:
+    """Read the namespace when the ref's last move is so old; negative: when the move is dated in the future."""
+    moved = (place.repo / RELEASE_REF).stat().st_mtime_ns
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "time_ns", lambda: moved + nanoseconds)
+        live.refresh(SPACE)
+
+
+@pytest.mark.parametrize("nanoseconds", [0, _MILLISECOND, 10 * _MILLISECOND])
+def test_ref_that_moved_within_a_tick_of_the_clock_is_read_again(
+    place: Place, live: Live, monkeypatch: pytest.MonkeyPatch, nanoseconds: int
+) -> None:
+    """Guard: a second move within the same tick has the same signature. Trusting it would serve the older rules forever."""
+    look_after(place, live, monkeypatch, nanoseconds)
+    assert live.peek(SPACE) is None
+    assert live.last(SPACE) is not None
+
+
+@pytest.mark.parametrize("nanoseconds", [100 * _MILLISECOND, 86_400_000 * _MILLISECOND, -_MILLISECOND])
+def test_older_ref_is_trusted_until_it_moves(
+    place: Place, live: Live, monkeypatch: pytest.MonkeyPatch, nanoseconds: int
+) -> None:
+    """Guard: otherwise each request reads the repository; also where a clock that was set back dates the move in the future."""
+    look_after(place, live, monkeypatch, nanoseconds)
+    found = live.peek(SPACE)
+    assert found is not None
+    assert live.peek(SPACE) is found
+    place.publish(put(redirect("/a")))
+    assert live.peek(SPACE) is None
+    assert live.refresh(SPACE).manifest.commit == place.tip
+
+
+def test_release_is_kept_while_the_project_stays_the_same(place: Place, live: Live) -> None:
+    """Another project's publish maps nothing again; one of its own does."""
+    before = live.refresh(SPACE).project("shop")
+    place.begin("other")
+    same = live.refresh(SPACE).project("shop")
+    assert same.release is before.release
+    place.publish(put(redirect("/a")))
+    after = live.refresh(SPACE).project("shop")
+    assert after.release is not before.release
+    assert (after.version, after.number) == (place.tip, before.number + 1)
+
+
+def test_failure_is_remembered_for_a_second_and_the_last_good_state_served(
+    place: Place, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: a repository that cannot be read is not read again by each request; and it is looked at again soon."""
+    good = live.refresh(SPACE)
+    (place.repo / RELEASE_REF).write_text("garbage\n")
+    began = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: began)
+    found = live.refresh(SPACE)
+    assert (found.manifest, found.projects) == (good.manifest, good.projects)
+    assert "damaged" in found.failure
+    assert found.failures == [found.failure]
+    monkeypatch.setattr(time, "monotonic", lambda: began + 0.9)
+    assert live.peek(SPACE) is found
+    monkeypatch.setattr(time, "monotonic", lambda: began + 1.1)
+    assert live.peek(SPACE) is None
+
+
+def test_failure_without_a_good_state_is_raised(place: Place, live: Live) -> None:
+    (place.repo / RELEASE_REF).write_text("garbage\n")
+    with pytest.raises(Broken):
+        live.refresh(SPACE)
+    assert live.last(SPACE) is None
+
+
+def test_project_that_a_failed_read_may_hide_is_broken_and_not_absent(place: Place, live: Live) -> None:
+    """Guard: an agent that gets 404 may drop its rules."""
+    with pytest.raises(NotFound):
+        live.refresh(SPACE).project("fresh")
+    (place.repo / RELEASE_REF).write_text("garbage\n")
+    with pytest.raises(Broken):
+        live.refresh(SPACE).project("fresh")
+
+
+def test_namespace_that_was_deleted_is_forgotten_and_one_that_was_lost_is_broken(place: Place, live: Live) -> None:
+    live.refresh(SPACE)
+    lost = place.repo.rename(place.root / "elsewhere")
+    assert live.refresh(SPACE).failure
+    lost.rename(place.repo)
+    place.store.namespaces.delete(SPACE)
+    with pytest.raises(NotFound):
+        live.refresh(SPACE)
+    assert live.last(SPACE) is None
+
+
+def test_refresh_compiled_leaves_compiling_to_others(place: Place) -> None:
+    """Guard: a request reads a namespace itself only where its manifest and all its releases are there."""
+    place.publish(put(redirect("/a")))
+    live = Live(place.store.directory)
+    tree = live.refresh(SPACE).project("shop").entry.tree
+    assert tree
+    assert live.refresh_compiled(SPACE) is not None
+    release_path(place.paths.releases, tree).unlink()
+    assert live.refresh_compiled(SPACE) is None
+    Live(place.store.directory).refresh(SPACE)
+    assert live.refresh_compiled(SPACE) is not None
+    for manifest in place.paths.manifests.iterdir():
+        manifest.unlink()
+    assert live.refresh_compiled(SPACE) is None
