@@ -104,7 +104,7 @@ def test_the_picture_names_only_what_is_there(picture: Picture) -> None:
 def test_a_publish_and_a_read_take_the_way_of_the_picture(recorded_read: Recording, picture: Picture) -> None:
     called = {call.file for call in Recording(recorded_read.record, 0).calls()}
     unused = {path for path in picture.paths.values() if not any(file.startswith(path) for file in called)}
-    assert unused == {"api/events"}, "events follow a publish, in the background"
+    assert unused <= {"api/events"}  # events follow a publish in the background, by chance in the context of a request
 
 
 def module_name(path: str) -> str:

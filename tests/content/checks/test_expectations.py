@@ -7,6 +7,7 @@ from tests.content.rules import matcher, page, redirect
 
 RULES = matcher(
     redirect("BASIC", "/old", "/new"),
+    redirect("BASIC", "/two", "/new#one#two"),
     redirect("REGEX", "^/b/(.*)$", "https://blog.example/$1#top", "FOUND"),
     redirect("BASIC", "/caf\u00e9", "/Caf\u00e9"),
     page("BASIC", "/robots.txt"),
@@ -43,6 +44,7 @@ def test_an_expectation_that_is_met_is_not_a_problem(expected: Expectation) -> N
         (Expectation("https://shop.example/old", 301, "https://other.example/new"), "/location", "should go to"),
         (Expectation("/b/x", 302, "https://blog.example/x"), "/location", "#top"),
         (Expectation("/b/x", 302, "http://blog.example:81/x#top"), "/location", "should go to"),
+        (Expectation("/two", 301, "/new#other#two"), "/location", "#one#two"),
         (Expectation("old", 301), "/url", "cannot be requested"),
     ],
 )

@@ -24,5 +24,6 @@ def test_every_code_is_snake_case_documented_and_used(code: str) -> None:
 def test_a_problem_has_the_severity_of_its_code() -> None:
     assert problem("chain", "m", "/target").severity is Severity.WARNING
     assert problem("redirect_loop", "m").severity is Severity.ERROR
+    assert problem("redirect_loop", "m").pointer == ""
     with pytest.raises(KeyError):
         problem("no_such_code", "m")
