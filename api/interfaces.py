@@ -42,6 +42,10 @@ class Authenticator(Protocol):
     def reload(self) -> None:
         """Read the table again; blocks, so call it in a thread."""
 
+    @property
+    def edition(self) -> int:
+        """A number that changes with every change of the table."""
+
     def authenticate(self, bearer: str) -> Principal:
         """Return the principal of a token, from memory alone; raises errors.Unauthenticated."""
 

@@ -79,6 +79,11 @@ class IdentityCache:
                 self._refresh()
 
     @property
+    def edition(self) -> int:
+        """The generation number of the snapshot; -1 before the first."""
+        return -1 if self._snapshot is None else self._snapshot.number
+
+    @property
     def stale_reason(self) -> str | None:
         """The reason why the snapshot may be out of date, for a readiness check; None if it is current."""
         return None if self._failed_at is None else "The database of users and tokens cannot be read."

@@ -1,6 +1,5 @@
 """The guard before every responder: authentication, and authorisation by the caller's grants."""
 
-import asyncio
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -8,14 +7,16 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.errors import ApiError, Unauthenticated, not_found
-from api.http.guard.access import EVERYWHERE, Access, Audience, missing_grant
+from api.http.guard.access import EVERYWHERE, Access, Audience
+from api.http.guard.admission import Admission, AdmittedCaller
+from api.http.request.caller_access import check_again
 from api.http.request.query_validation import check_parameters, list_allowed_parameters
-from api.interfaces import Authenticator, Principal
-from api.runtime.background import queue_key, run_in_thread
+from api.interfaces import Authenticator
+from api.runtime.background import queue_key
 from content.records.names import is_name
 
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([\x21-\x7e]{1,4096})")
-_MAX_RELOADS = 2
+_SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 
 class Guard:
@@ -29,9 +30,8 @@ class Guard:
 
     def __init__(self, declared: Mapping[str, Mapping[str, Access]], authenticator: Authenticator) -> None:
         self._declared = declared
-        self._authenticator = authenticator
+        self._admission = Admission(authenticator)
         self._known = list_allowed_parameters()
-        self._reloading: asyncio.Task[None] | None = None
 
     async def process_resource(self, req: Request, _resp: Response, _resource: object, params: dict[str, Any]) -> None:
         """Refuse the request, or store its principal in its context."""
@@ -41,30 +41,26 @@ class Guard:
             raise _method_not_allowed(methods)
         namespace, project = params.get("namespace", EVERYWHERE), params.get("project", EVERYWHERE)
         if access.audience is not Audience.PUBLIC:
-            principal = await self._authenticate(req)
-            if not access.is_satisfied(principal, namespace, project):
-                raise missing_grant(access.accepted, namespace, project)
-            req.context.principal = principal
+            caller = AdmittedCaller(self._admission, read_bearer(req), access, namespace, project)
+            req.context.principal = await caller.check()
+            req.context.caller = caller
         _check_names(params)
         check_parameters(req, self._known)
         queue_key.set(params.get("namespace", ""))
 
-    async def _authenticate(self, req: Request) -> Principal:
-        bearer = read_bearer(req)
-        for _ in range(_MAX_RELOADS):
-            if self._authenticator.is_fresh():
-                break
-            # A reload that is already running may have begun before the latest change, so reload twice.
-            await self._reload()
-        return self._authenticator.authenticate(bearer)
+    async def process_response(self, req: Request, resp: Response, _resource: object, succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
+        """Refuse the response to a read that took long if its caller has lost its access meanwhile.
 
-    async def _reload(self) -> None:
-        """Reload the directory once for all requests that wait for it."""
-        if self._reloading is None or self._reloading.done():
-            # The attribute keeps the task alive: the event loop holds only a weak reference.
-            # https://docs.python.org/3/library/asyncio-task.html#asyncio.create_task
-            self._reloading = asyncio.create_task(run_in_thread(self._authenticator.reload))
-        await asyncio.shield(self._reloading)  # a request that is cancelled must not cancel the reload of the others
+        A change that was made is reported all the same.
+        """
+        caller: AdmittedCaller | None = getattr(req.context, "caller", None)
+        if caller is None or not succeeded or not _is_read(req, self._declared):
+            return
+        try:
+            await check_again(req, caller.admitted_at)
+        except Exception:
+            _clear(resp)
+            raise
 
 
 def read_bearer(req: Request) -> str:
@@ -92,3 +88,16 @@ def _method_not_allowed(methods: Mapping[str, Access]) -> ApiError:
     allowed = ", ".join(sorted(methods))
     message = f"This path does not allow this method; it allows: {allowed}."
     return ApiError(405, "method_not_allowed", message, headers={"Allow": allowed})
+
+
+def _is_read(req: Request, declared: Mapping[str, Mapping[str, Access]]) -> bool:
+    """Tell whether a request changes nothing: by its method, or because its grants are for reading only."""
+    accepted = declared[req.uri_template or ""][req.method].accepted
+    return req.method in _SAFE_METHODS or (bool(accepted) and all(action == "read" for _, action in accepted))
+
+
+def _clear(resp: Response) -> None:
+    """Take back all that a responder has written."""
+    for name in resp.headers:
+        resp.delete_header(name)
+    resp.text = resp.data = resp.media = resp.stream = resp.sse = None

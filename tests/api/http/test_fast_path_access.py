@@ -61,7 +61,8 @@ class Service:
         while self.store.live.peek(namespace) is None:  # a ref that moved within a tick of the clock
             self.store.live.refresh(namespace)
         path = f"/api/namespace/{scope}/{endpoint}"
-        return self.fast_path.answer(path, path.encode(), query, (*headers, (b"authorization", bearer)))
+        given = (*headers, (b"host", b"waypost.example"), (b"authorization", bearer))
+        return self.fast_path.answer(path, path.encode(), query, given)
 
 
 @pytest.fixture
