@@ -79,6 +79,9 @@ class FakeDirectory:
             raise Unauthenticated
         return self.tokens[bearer]
 
+    def learn(self, session: str) -> None:
+        """Know no session."""
+
 
 TOKENS = {
     "all": FakePrincipal("all", (("*", "*", "*", "*"),)),

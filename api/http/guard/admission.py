@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from api.errors import ApiError
+from api.errors import ApiError, UnknownSession
 from api.http.guard.access import Access, missing_grant
 from api.interfaces import Authenticator, Principal
 from api.runtime.background import run_in_thread
@@ -32,6 +32,10 @@ class Admission:
     async def authenticate(self, bearer: str) -> Principal:
         """Return the principal of a token, by a directory as new as the database; raises Unauthenticated."""
         await self._refresh()
+        try:
+            return self._authenticator.authenticate(bearer)
+        except UnknownSession as ex:
+            await run_in_thread(self._authenticator.learn, ex.session)
         return self._authenticator.authenticate(bearer)
 
     def recall(self, bearer: str) -> Principal:
