@@ -52,6 +52,10 @@ class Backlog:
         """Let the next request pass: the current one is answered."""
         self.is_open, self._body, self._last = True, 0, b""
 
+    def clear(self) -> None:
+        """Drop what is held back: the connection is lost."""
+        self._held.clear()
+
     def take(self) -> bytes:
         """Take the bytes that may pass now."""
         if self.is_open:

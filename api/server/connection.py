@@ -26,6 +26,9 @@ from api.server.write_deadline import WriteDeadline
 
 Send = Callable[[AsgiEvent], Awaitable[None]]
 
+MAX_HELD = 64 * 1024 * 1024
+"""Bytes of requests sent ahead that one worker holds back; one connection holds what a single read may bring (256 KB)."""
+
 _VERSION = (1, 1)
 _SMALL = 16 * 1024
 """Bytes of a body that are joined to its head: the copy costs less than a second piece in the system call."""
@@ -49,6 +52,7 @@ class Connection(ASGIProtocol):
         self._says_close = False
         self._backlog = Backlog()
         self._presence = ClientPresence()
+        self._held_bytes = 0
         self._is_held = False
         """True while nothing is read, because the backlog is not empty."""
         self._turn = 1
@@ -72,6 +76,8 @@ class Connection(ASGIProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all deadlines, and wake the response that waits for the client."""
         self.worker.open.discard(self)
+        self._backlog.clear()
+        self._count_held(0)
         self._stop_header_deadline()
         self._wake()
         super().connection_lost(exc)
@@ -171,6 +177,7 @@ class Connection(ASGIProtocol):
         taken = self._backlog.take()
         if taken:
             super().data_received(taken)
+        self._count_held(len(self._backlog))
         if bool(self._backlog) != self._is_held:
             self._is_held = not self._is_held
             (self.transport.pause_reading if self._is_held else self.transport.resume_reading)()
@@ -201,6 +208,13 @@ class Connection(ASGIProtocol):
 
         scope[PRESENCE] = self._presence
         await self.worker.asgi(scope, receive, send_head_or_body if scope["type"] == "http" else send)
+
+    def _count_held(self, size: int) -> None:
+        """Count the bytes that all connections hold back; abort this one if they are too many."""
+        self.worker.held += size - self._held_bytes
+        self._held_bytes = size
+        if size and self.worker.held > MAX_HELD:
+            self.transport.abort()
 
     def _find_prepared(self, request: Any) -> PreparedResponse | None:
         fast_path = self.worker.asgi.fast_path

@@ -35,6 +35,8 @@ class Worker(ASGIWorker):
     settings: ClassVar[Settings]
     open: set[Connection]
     turns: Turns
+    held = 0
+    """Bytes of requests that the connections hold back until earlier ones are answered."""
     ending = False
     """True after a signal to stop; each response then announces that its connection closes."""
     _quick = False

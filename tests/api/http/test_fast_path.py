@@ -139,6 +139,17 @@ def test_a_token_is_let_in_no_longer_than_it_may_be(fast_path: tuple[FastPath, b
     assert ask(fast_path) is not None
 
 
+@pytest.mark.parametrize("host", [None, b"a b", b"a:b", b"\xc3\xa4", b"x" * 300])
+def test_a_request_without_a_valid_host_is_left_to_the_application(
+    fast_path: tuple[FastPath, bytes], host: bytes | None
+) -> None:
+    fast, bearer = fast_path
+    given = [(b"authorization", bearer), *([] if host is None else [(b"host", host)])]
+    path = PATH + "version"
+    assert fast.answer(path, path.encode(), "", given) is None
+    assert fast.answer(path, path.encode(), "", [given[0], (b"host", b"x")]) is not None
+
+
 @pytest.mark.parametrize(
     ("header", "welcome"),
     [
