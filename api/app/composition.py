@@ -58,7 +58,7 @@ def make_service(settings: Settings) -> Application:
                 long_polls,
                 convergence,
                 services.reviews(),
-                notifications.event_relay.forget,
+                services.namespace_records,
             ),
             *identity_routes(services, releases, store.publishes),
             *notice_routes(releases, notifications.streams, notifications.webhooks),

@@ -11,9 +11,11 @@ from api.auth.login import Logins
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
 from api.auth.tokens import Tokens
+from api.db.audit import Actor
 from api.db.database import Database, default_url
 from api.db.fleet import Fleet
 from api.db.heartbeats import Heartbeats
+from api.db.namespace_records import StoredRecords
 from api.db.state_store import StateStore, open_state_store
 from api.db.timestamps import Clock, utc_now
 from api.interfaces import ReadyCheck
@@ -21,6 +23,7 @@ from api.resources.accounts.audit import AuditLog
 from api.reviews.reviewing import Reviews
 from api.runtime.upkeep import Maintenance
 from api.settings import Settings
+from gitstore.namespaces.records import NamespaceRecords
 
 # seconds; a request that finds the database locked for longer is answered from the last good identity table
 IDENTITY_LOCK_TIMEOUT = 0.2
@@ -56,6 +59,10 @@ class Services:
     def ready_check(self) -> ReadyCheck:
         """Create the readiness check that users and tokens are up to date with the database."""
         return ReadyCheck("state", self._find_stale_reason)
+
+    def namespace_records(self, actor: Actor, *, keep_grants: bool = False) -> NamespaceRecords:
+        """Return the records of namespaces, to be changed on behalf of an actor."""
+        return StoredRecords(self.state, self.clock, actor, keep_grants)
 
     def close(self) -> None:
         """Close the connections of this process."""

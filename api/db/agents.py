@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import Connection, RowMapping, and_, case, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from api.db.tables import agents
+from api.db.tables import agents, silent_agents
 from gitstore.errors import NotFound
 
 DEFAULT_TYPE = "default"
@@ -114,6 +114,12 @@ def remove_agent(connection: Connection, key: AgentKey) -> None:
     """Remove an agent; NotFound if it does not exist."""
     if connection.execute(delete(agents).where(*_is(key))).rowcount == 0:
         raise NotFound(f"Agent '{key.name}' does not exist in this project.")
+
+
+def remove_agents_of(connection: Connection, namespace: str) -> None:
+    """Remove the agents of a deleted namespace."""
+    for table in (agents, silent_agents):
+        connection.execute(delete(table).where(table.c.namespace == namespace))
 
 
 def _insert(connection: Connection) -> Any:
