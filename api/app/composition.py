@@ -26,7 +26,7 @@ def make_service(settings: Settings) -> Application:
     releases = ReleaseLoader(store)
     long_polls = LongPolls(releases)
     services = open_services(settings)
-    convergence = Convergence(services.fleet)
+    convergence = Convergence(services.fleet, store.publishes)
     notifications = open_notifications(settings, store, releases, services)
     dependencies = Dependencies(
         settings,

@@ -11,6 +11,7 @@ from api.auth.login import Logins
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
 from api.auth.tokens import Tokens
+from api.db.agent_limit import AgentLimit
 from api.db.audit import Actor
 from api.db.database import Database, default_url
 from api.db.fleet import Fleet
@@ -93,7 +94,7 @@ def open_services(settings: Settings, clock: Clock = utc_now) -> Services:
         Accounts(state, throttle, clock),
         CustomRoles(state, clock),
         Tokens(state, clock),
-        Fleet(state.database, Heartbeats(state.database, clock), clock),
+        Fleet(state.database, Heartbeats(state.database, clock, AgentLimit(settings.agents_per_project)), clock),
         reader,
         clock,
     )

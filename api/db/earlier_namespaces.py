@@ -32,17 +32,15 @@ def note_earlier(connection: Connection, name: str, earlier: EarlierNamespace) -
 
 
 def changed_since(connection: Connection, name: str, moment: datetime) -> bool:
-    """Return whether a name was freed or taken at a moment or after it: what was meant then is of another namespace."""
-    query = select(deleted_namespaces.c.name).where(
-        deleted_namespaces.c.name == name, deleted_namespaces.c.at >= moment
-    )
+    """Return whether a name was freed or taken after a moment: what was meant then is of another namespace."""
+    query = select(deleted_namespaces.c.name).where(deleted_namespaces.c.name == name, deleted_namespaces.c.at > moment)
     return connection.execute(query).first() is not None
 
 
-def times_of_change(connection: Connection, names: set[str]) -> dict[str, datetime]:
-    """Return when each of these names was freed or taken last; only of names with an earlier namespace."""
-    query = select(deleted_namespaces.c.name, deleted_namespaces.c.at)
-    return {row.name: row.at for row in connection.execute(query) if row.name in names}
+def times_of_change(connection: Connection, since: datetime) -> dict[str, datetime]:
+    """Return when names were freed or taken, by name; only since a time, and only names with an earlier namespace."""
+    query = select(deleted_namespaces.c.name, deleted_namespaces.c.at).where(deleted_namespaces.c.at >= since)
+    return {row.name: row.at for row in connection.execute(query)}
 
 
 def list_highest_numbers(connection: Connection, name: str) -> dict[str, int]:

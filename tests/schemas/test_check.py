@@ -79,7 +79,7 @@ def test_invalid_data_is_reported_with_code_and_place(case: examples.Invalid) ->
                 "and not in both"
             ),
         ),
-        ("agent", {**AGENT, "name": "a b"}, "'name' must be 1 to 64 letters, digits, underscores and hyphens"),
+        ("agent", {**AGENT, "name": "a b"}, "'name' must be 1 to 100 letters, digits, underscores and hyphens"),
         (
             "agent",
             {**AGENT, "version": 1.0},
