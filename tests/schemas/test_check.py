@@ -46,7 +46,7 @@ def test_invalid_data_is_reported_with_code_and_place(case: examples.Invalid) ->
         (
             "namespace-create",
             {"name": "a", "colour": "red"},
-            "unknown field 'colour'; allowed: name, description",
+            "unknown field 'colour'; allowed: name, description, keepGrants",
         ),
         ("redirects", {"redirects": [RULE, {**RULE, "source": 7}]}, "'source' must be text, not a whole number"),
         ("redirects", {"redirects": [RULE, None]}, "item 2 of 'redirects' must be an object, not null"),
