@@ -173,6 +173,20 @@ def short(found: ConvergenceResult) -> tuple[int, int, bool]:
     return found.agents, found.current, found.converged
 
 
+def test_a_number_of_another_history_is_not_waited_for_in_vain_but_never_counts() -> None:
+    """The same number, or a higher one, may be of a release that was rewound, or of a deleted namespace."""
+    for number in (3, 4):
+        other = {"a": progress(3), "b": AgentProgress(number, online=True, commit="e" * 40)}
+        assert short(waited(FakeFleet([other]), 0.1)[0]) == (2, 1, False)
+
+
+def test_a_publish_of_another_history_has_not_converged() -> None:
+    other = agent("b", 2, commit="e" * 40)
+    assert reached(agent("a", 1), other, replace(other, name="c", publish_number=5)) == (3, 1, None, None, None)
+    later = agent("d", 3, commit="4" * 40, publish_number=4)
+    assert reached(agent("a", 1), later) == (2, 2, 1.0, 3.0, 3.0)
+
+
 def test_a_wait_ends_when_all_have_it() -> None:
     fleet = FakeFleet([list_progress(2, 2), list_progress(3, 2), list_progress(3, None), list_progress(3, 3)])
     [found] = waited(fleet)
