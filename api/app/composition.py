@@ -2,6 +2,7 @@
 
 from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
+from api.app.content_faults import content_check
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
 from api.app.identity_routes import identity_routes
@@ -9,7 +10,7 @@ from api.app.notifications import open_notifications
 from api.app.services import open_services
 from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
-from api.interfaces import Dependencies, ReadyCheck
+from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
 from api.runtime.convergence import Convergence
 from api.runtime.long_poll import LongPolls
@@ -34,7 +35,7 @@ def make_service(settings: Settings, rate_counters: RateCounters | None = None) 
         services.directory,
         ready_checks=(
             services.ready_check(),
-            ReadyCheck("content", lambda: "; ".join(store.releases.failures()) or None),
+            content_check(store),
         ),
         background_services=(
             services.upkeep(),
