@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 
 from content.changes.diff import Change
+from content.checks.pattern_budget import PatternLimits
 from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import changes_between
@@ -24,6 +25,7 @@ from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
+DEFAULT_LIMITS = PatternLimits()
 _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
@@ -37,8 +39,15 @@ class Compiler:
     """
 
     def __init__(
-        self, paths: NamespacePaths, repository: Repository, segments: SegmentStore, *, read_only: bool = False
+        self,
+        paths: NamespacePaths,
+        repository: Repository,
+        segments: SegmentStore,
+        *,
+        read_only: bool = False,
+        limits: PatternLimits = DEFAULT_LIMITS,
     ) -> None:
+        self.limits = limits
         self._only_reads = read_only
         self.paths = paths
         self.repository = repository

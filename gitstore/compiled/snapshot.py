@@ -4,13 +4,14 @@ A snapshot comes from a tree in a repository or from a plain directory. Problems
 problems of the set are found by `gitstore.compiled.checks`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from posixpath import dirname, join, normpath
 from typing import NamedTuple, Protocol, cast
 
 from content.checks.expectations import Expectation
+from content.checks.pattern_budget import CostlyRule
 from content.records.problem import Problem, Severity
 from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import Kind, RedirectType
@@ -102,6 +103,18 @@ class Snapshot:
         """True if any regex names hosts."""
         rows = (row for file in self.rule_files[Kind.REDIRECTS] for row in file.segment.patterns)
         return any(type_ == RedirectType.REGEX_HOST for _, type_, _ in rows)
+
+    @cached_property
+    def pattern_cost(self) -> int:
+        """The cost of all regex redirects."""
+        return sum(sum(file.segment.costs) for file in self.rule_files[Kind.REDIRECTS])
+
+    def costly_rules(self, besides: Collection[tuple[str, BlobId]] = ()) -> Iterator[CostlyRule]:
+        """Yield every regex redirect with its cost and place, except those of the files `besides`."""
+        for file in self.rule_files[Kind.REDIRECTS]:
+            if (file.path, file.blob) not in besides:
+                for (position, _, source), cost in zip(file.segment.patterns, file.segment.costs, strict=True):
+                    yield CostlyRule(cost, source, self.full_path(file.path), file.segment.lines[position])
 
     def redirects(self) -> list[Placed[Redirect]]:
         """Return all redirects."""

@@ -8,6 +8,7 @@ from content.formats.tsv import Row
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.cache import LruCache
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler
@@ -89,7 +90,8 @@ class Drafts(Component):
             conflicts = merge_draft(compiler, state).conflicts
         except Invalid as ex:
             return DraftReport(state, counts, ex.problems, (), under_review, files)
-        problems = list(working.problems) if conflicts else check_snapshot(working)
+        over_budget = find_budget_problems(before, working, compiler.limits)
+        problems = [*over_budget, *(working.problems if conflicts or over_budget else check_snapshot(working))]
         return DraftReport(state, counts, problems, conflicts, under_review, files)
 
     def review_subject(self, namespace: str, name: DraftName) -> ReviewSubject:
