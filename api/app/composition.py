@@ -22,7 +22,7 @@ from gitstore.store.store import store_at
 
 def make_service(settings: Settings) -> Application:
     """Create the application of one worker; call it after the fork."""
-    store = store_at(settings.data.absolute())
+    store = store_at(settings.data.absolute(), settings.pattern_limits)
     releases = ReleaseLoader(store)
     long_polls = LongPolls(releases)
     services = open_services(settings)

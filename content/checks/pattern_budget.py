@@ -5,29 +5,19 @@ without compiling it, and the rest of a call is not compiled once its budget is 
 """
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
 from content.matching.pattern import facts_of
 from content.matching.pattern_cost import least_cost
+from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
 from content.records.problem_codes import problem
 from content.records.record import Record, Redirect
 
 _NAMED_RULES = 10
 _SHOWN = 100  # characters of a source in a message
-
-
-@dataclass(frozen=True, slots=True)
-class PatternLimits:
-    """The highest costs of a rule, of a project, and of the new rules of one call; `seconds` of CPU bound a call too."""
-
-    rule: int = 5_000
-    project: int = 5_000_000
-    call: int = 5_000_000
-    seconds: int = 20
 
 
 class CostlyRule(NamedTuple):
@@ -40,40 +30,48 @@ class CostlyRule(NamedTuple):
 
 
 class CallBudget:
-    """The budget of the regular expressions that one call adds or changes."""
+    """The budget of the regular expressions that one call adds or changes.
 
-    def __init__(self, limits: PatternLimits) -> None:
+    Patterns of `known`, which the project has, are free. Once the budget is spent (`is_spent`), no pattern is compiled.
+    """
+
+    def __init__(self, limits: PatternLimits, known: Container[str] = ()) -> None:
+        self.is_spent = False
         self._limits = limits
-        self._spent = 0
+        self._known = known
+        self._cost = 0
         self._seconds = 0.0
         self._rules: list[CostlyRule] = []
 
     def spend(self, source: str) -> list[Problem]:
-        """Count a pattern, and return the problems if it costs too much; later patterns are then not compiled."""
+        """Count a pattern, and return the problems if it, or all together, cost too much."""
+        if source in self._known:
+            return []
         least = least_cost(source)
         if least > self._limits.rule:
             return [_rule_problem(source, least, self._limits.rule, "at least ")]
-        if self._spent + least > self._limits.call or self._seconds > self._limits.seconds:
+        if self.is_spent or self._cost + least > self._limits.call or self._seconds > self._limits.seconds:
             return self._refuse(CostlyRule(least, source))
         begun = time.thread_time()
         cost = facts_of(source).cost
         self._seconds += time.thread_time() - begun
         if cost > self._limits.rule:
             return [_rule_problem(source, cost, self._limits.rule)]
-        if self._spent + cost > self._limits.call:
+        if self._cost + cost > self._limits.call:
             return self._refuse(CostlyRule(cost, source))
-        self._spent += cost
+        self._cost += cost
         self._rules.append(CostlyRule(cost, source))
         return []
 
     def _refuse(self, rule: CostlyRule) -> list[Problem]:
-        """Refuse a pattern, and all later ones."""
-        self._spent = max(self._spent, self._limits.call)
+        """Refuse a pattern, and all later ones; the costliest are named once."""
         what = (
             f"the regular expressions of one call may cost {self._limits.call:,} instructions"
             f" and take {self._limits.seconds} seconds; send fewer at once, or simpler ones"
         )
-        return [_budget_problem(what, each) for each in _costliest([rule, *self._rules])]
+        named = [rule] if self.is_spent else _costliest([rule, *self._rules])
+        self.is_spent = True
+        return [_budget_problem(what, each) for each in named]
 
 
 def is_pattern(record: Record) -> bool:
@@ -83,7 +81,9 @@ def is_pattern(record: Record) -> bool:
 
 def pattern_cost(records: Iterable[Record]) -> int:
     """Return the cost of all regular expressions among these records."""
-    return sum(facts_of(record.source).cost for record in records if isinstance(record, Redirect) and is_pattern(record))
+    return sum(
+        facts_of(record.source).cost for record in records if isinstance(record, Redirect) and is_pattern(record)
+    )
 
 
 def exceeds_project(limits: PatternLimits, before: int, after: int) -> bool:

@@ -15,7 +15,7 @@ from content.matching.request import Request, request_for
 from content.matching.rule_book import RuleBook, RuleSource
 from content.matching.template import Template, location_of
 from content.matching.url import WEB_SCHEMES, split_url
-from content.records.record import Placed, Redirect
+from content.records.record import Redirect
 
 __all__ = ["Matcher", "RuleBook", "RuleSource"]
 

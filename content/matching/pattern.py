@@ -115,7 +115,7 @@ def _find_facts(source: str) -> PatternFacts:
 
 def _compile(source: str, memory: int) -> "re2._Regexp[str]":
     # not `re2.compile`, which would keep the last 128 whatever their size
-    return re2._Regexp(source, _options(memory))  # type: ignore[attr-defined,no-any-return]  # noqa: SLF001 - it has no public name
+    return re2._Regexp(source, _options(memory))  # noqa: SLF001 - it has no public name
 
 
 def _rejection_reason(source: str) -> str:
@@ -198,9 +198,7 @@ def pattern_set(key: bytes, sources: Sequence[str]) -> PatternSet:
     return _sets.get(key, lambda: PatternSet(sources))
 
 
-def _compile_sets(
-    usable: Sequence[tuple[int, str]], steps: Sequence[int]
-) -> Iterator[tuple[list[int], re2.Set, int]]:
+def _compile_sets(usable: Sequence[tuple[int, str]], steps: Sequence[int]) -> Iterator[tuple[list[int], re2.Set, int]]:
     """Yield one set, or halves of it while RE2 reports that its memory does not suffice; with the bytes it may use."""
     if not usable:
         return

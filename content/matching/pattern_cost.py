@@ -56,7 +56,7 @@ class _Branch:
 
 
 def unicode_classes(source: str) -> int:
-    """Count the Unicode classes (`\\pL`, `\\p{Greek}`) that a pattern names."""
+    r"""Count the Unicode classes (`\pL`, `\p{Greek}`) that a pattern names."""
     if "\\p" not in source and "\\P" not in source:
         return 0
     found = (token for token in _TOKEN.finditer(source) if token["unicode"] or token["set"])

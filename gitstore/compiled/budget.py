@@ -3,7 +3,8 @@
 A state that was published under higher limits is still served, and may be changed as long as it does not cost more.
 """
 
-from content.checks.pattern_budget import PatternLimits, exceeds_project, project_problems, rule_problems
+from content.checks.pattern_budget import exceeds_project, project_problems, rule_problems
+from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.compiled.snapshot import Snapshot
@@ -14,7 +15,7 @@ def find_budget_problems(before: Snapshot | None, snapshot: Snapshot, limits: Pa
     same = {(file.path, file.blob) for file in before.rule_files[Kind.REDIRECTS]} if before else set()
     costly = [rule for rule in snapshot.costly_rules(same) if rule.cost > limits.rule]
     if costly and before:
-        known = {rule.source for rule in before.costly_rules() if rule.cost > limits.rule}
+        known = before.costly_sources(limits.rule)
         costly = [rule for rule in costly if rule.source not in known]
     if costly:
         return rule_problems(limits, costly)

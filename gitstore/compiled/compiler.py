@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 
 from content.changes.diff import Change
-from content.checks.pattern_budget import PatternLimits
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import changes_between
@@ -15,7 +15,7 @@ from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_
 from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
-from gitstore.compiled.validation_cache import is_validated, record_validated
+from gitstore.compiled.validation_cache import is_validated, record_validated, was_validated
 from gitstore.directory import NamespacePaths
 from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
@@ -25,7 +25,6 @@ from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
-DEFAULT_LIMITS = PatternLimits()
 _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
@@ -174,6 +173,10 @@ class Compiler:
             self.repository.tree_id_without(tree, PROJECT_FILE),
             without_warnings=without_warnings,
         )
+
+    def was_validated(self, tree: TreeId) -> bool:
+        """Tell whether the checks of this program, or of an earlier one, validated the rules of a tree."""
+        return was_validated(self.paths.validations, self.repository.tree_id_without(tree, PROJECT_FILE))
 
     def _is_strict(self, project: str, tree: TreeId) -> bool:
         """Tell whether a tree's own project.yaml requires strict lint; no other file is read."""

@@ -116,6 +116,10 @@ class Snapshot:
                 for (position, _, source), cost in zip(file.segment.patterns, file.segment.costs, strict=True):
                     yield CostlyRule(cost, source, self.full_path(file.path), file.segment.lines[position])
 
+    def costly_sources(self, limit: int) -> frozenset[str]:
+        """Return the sources of regex redirects that cost more than `limit`."""
+        return frozenset(rule.source for rule in self.costly_rules() if rule.cost > limit)
+
     def redirects(self) -> list[Placed[Redirect]]:
         """Return all redirects."""
         return cast("list[Placed[Redirect]]", list(self.placed(Kind.REDIRECTS)))

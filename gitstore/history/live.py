@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from content.checks.pattern_budget import PatternLimits
+from content.records.pattern_limits import PatternLimits
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.manifest import Manifest, ProjectEntry, load_manifest
 from gitstore.compiled.release import Release, release_path

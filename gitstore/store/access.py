@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
-from content.checks.pattern_budget import PatternLimits
-from gitstore.compiled.compiler import DEFAULT_LIMITS, Compiler
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
+from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.versions import Version
 from gitstore.directory import DataDirectory
@@ -70,7 +70,9 @@ class Component:
     def __init__(self, access: StoreAccess) -> None:
         self._access = access
 
-    def __reduce__(self) -> "tuple[Callable[[_Kind, Path, PatternLimits], Component], tuple[_Kind, Path, PatternLimits]]":
+    def __reduce__(
+        self,
+    ) -> "tuple[Callable[[_Kind, Path, PatternLimits], Component], tuple[_Kind, Path, PatternLimits]]":
         return _component_at, (type(self), self._access.directory.root, self._access.limits)
 
 

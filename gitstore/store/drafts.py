@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from content.changes.diff import Counts, count
+from content.checks.pattern_budget import CallBudget
 from content.formats.tsv import Row
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
@@ -139,6 +140,13 @@ class Drafts(Component):
         if found is None:
             raise NotFound(f"There is no {kind.removesuffix('s')} with the id {record_id[:40]!r} in this draft.")
         return found
+
+    def call_budget(self, namespace: str, name: DraftName) -> CallBudget:
+        """Return the budget for the regular expressions of one call; those that the draft has are free."""
+        with self._access.reading(namespace) as compiler:
+            state = read_draft(compiler.repository, name)
+            known = self._states(compiler, state)[1].costly_sources(compiler.limits.rule)
+        return CallBudget(self._access.limits, known)
 
     def edit(
         self, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author, head: str = ""

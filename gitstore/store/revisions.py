@@ -31,7 +31,8 @@ class Revisions(Component):
     def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
         """Return every error and warning of a state of the project."""
         found = self.snapshot(namespace, project, at, draft)
-        return [*find_budget_problems(None, found, self._access.limits), *check_snapshot(found)]
+        over_budget = find_budget_problems(None, found, self._access.limits)
+        return [*(problem.as_warning() for problem in over_budget), *check_snapshot(found)]
 
     def records(
         self, namespace: str, project: str, kind: Kind, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT

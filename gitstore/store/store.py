@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
-from content.checks.pattern_budget import PatternLimits
-from gitstore.store.access import DEFAULT_LIMITS, StoreAccess
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
+from gitstore.store.access import StoreAccess
 from gitstore.store.drafts import Drafts
 from gitstore.store.namespaces import Namespaces
 from gitstore.store.projects import Projects
