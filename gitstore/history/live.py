@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from content.records.pattern_limits import PatternLimits
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.manifest import Manifest, ProjectEntry, load_manifest
 from gitstore.compiled.release import Release, release_path
@@ -86,7 +86,7 @@ class LiveNamespace:
 class Live:
     """The served state of all namespaces in this process. Safe to use from several threads."""
 
-    def __init__(self, directory: DataDirectory, limits: PatternLimits) -> None:
+    def __init__(self, directory: DataDirectory, limits: PatternLimits = DEFAULT_LIMITS) -> None:
         self._directory = directory
         self._limits = limits
         self._namespaces: dict[str, LiveNamespace] = {}
