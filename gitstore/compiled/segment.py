@@ -20,7 +20,7 @@ from gitstore.compiled.columns import Columns, columns_of
 from gitstore.compiled.sections import Chunk, checksum_chunk, dump_sections, load_sections
 from gitstore.compiled.segment_tables import SegmentTables, build_tables
 from gitstore.yamlfiles import rule_file
-from gitstore.yamlfiles.rule_file import RuleFile
+from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 
 _ID = re.compile(r"[0-9a-f]{16}")
 
@@ -41,6 +41,11 @@ class Segment:
     def tables(self) -> SegmentTables:
         """The tables for a release; checks of files do not need them."""
         return self.tables_factory()
+
+    @property
+    def hiding_problems(self) -> list[Problem]:
+        """The errors because of which rules may be unread; a list without a value hides none."""
+        return [each for each in self.problems if each.severity is Severity.ERROR and each.code != EMPTY_VALUE]
 
     @property
     def items(self) -> memoryview:

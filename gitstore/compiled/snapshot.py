@@ -21,6 +21,7 @@ from gitstore.git.repository import FILE_MODE, SUBMODULE_MODE
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, TESTS_FILE, BlobId, FileRole, TreeId, is_safe_name, role_of
 from gitstore.yamlfiles import project_file
 from gitstore.yamlfiles.project_file import ProjectFile
+from gitstore.yamlfiles.rule_file import EMPTY_VALUE
 
 
 class File(NamedTuple):
@@ -66,7 +67,10 @@ class Snapshot:
     def needs_review(self) -> bool:
         """True if a second person has to approve; also if project.yaml, which has this setting, cannot be read."""
         settings = self.full_path(PROJECT_FILE)
-        is_unreadable = any(each.file == settings and each.severity is Severity.ERROR for each in self.problems)
+        is_unreadable = any(
+            each.file == settings and each.severity is Severity.ERROR and each.code != EMPTY_VALUE
+            for each in self.problems
+        )
         return self.settings.needs_review or is_unreadable
 
     def count(self, kind: Kind) -> int:

@@ -335,7 +335,7 @@ def _require_etag(etag: str, record: Record) -> None:
 
 
 def _require_readable(snapshot: Snapshot, file: CompiledFile, kind: Kind) -> None:
-    found: list[Problem] = errors(list(file.segment.problems))
+    found = file.segment.hiding_problems
     if not found and file.segment.kind not in {kind, None}:
         found = [Problem("wrong_kind", f"This file must hold `{kind}:`, not `{file.segment.kind}:`.", line=1)]
     if found:

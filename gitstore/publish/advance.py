@@ -97,6 +97,8 @@ def _check_and_compile(compiler: Compiler, release_update: ReleaseUpdate, before
         compiler.snapshot(release_update.project, tree) if tree else None for tree in (before, release_update.tree)
     )
     changes = changes_between(old, new)
+    if old:
+        compiler.accept(old)
     if new and release_update.tree:
         if not release_update.is_rollback:  # its rules were published before
             require_publishable(new, find_budget_problems(old, new, compiler.limits))
