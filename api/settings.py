@@ -8,6 +8,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from content.records.pattern_limits import PatternLimits
+
 ENVIRONMENT_PREFIX = "WAYPOST_"
 LARGEST_PORT = 65535
 
@@ -102,9 +104,14 @@ def _bytes(about: str) -> dict[str, SettingFormat]:
     return _format(integer(1024, 2**40), "bytes from 1024 upwards", about)
 
 
+def _cost(about: str) -> dict[str, SettingFormat]:
+    return _format(integer(100, 10**12), "a number from 100 upwards", about)
+
+
 HOUR = 60 * 60
 DAY = 24 * HOUR
 MIB = 1024 * 1024
+GIB = 1024 * MIB
 MAX_DELAYS = 20
 
 _DATA = _format(directory, "a directory", "the directory of repositories, database and keys")
@@ -211,7 +218,33 @@ class Settings:
     webhook_timeout: int = field(
         default=15, metadata=_seconds(1, 120, "the time allowed for a webhook's receiver to respond")
     )
+    regex_rule_limit: int = field(
+        default=5_000, metadata=_cost("the largest program of one new regular expression, in instructions of RE2")
+    )
+    regex_project_limit: int = field(
+        default=5_000_000, metadata=_cost("the largest programs of a project's regular expressions together")
+    )
+    regex_call_limit: int = field(
+        default=5_000_000,
+        metadata=_cost("the largest programs of the regular expressions that one call adds or changes"),
+    )
+    regex_call_seconds: int = field(
+        default=20, metadata=_seconds(1, HOUR, "the CPU time for compiling the regular expressions of one call")
+    )
+    job_timeout: int = field(
+        default=300, metadata=_seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
+    )
+    job_memory: int = field(
+        default=GIB, metadata=_bytes("the memory of a process for jobs above which it is replaced after its job")
+    )
     log_level: str = field(default="info", metadata=_LOG_LEVEL)
+
+    @property
+    def pattern_limits(self) -> PatternLimits:
+        """The limits of regular expressions, as the content store takes them."""
+        return PatternLimits(
+            self.regex_rule_limit, self.regex_project_limit, self.regex_call_limit, self.regex_call_seconds
+        )
 
     @classmethod
     def read(cls, options: Mapping[str, object], env: Mapping[str, str], toml: Path | None = None) -> "Settings":

@@ -12,6 +12,7 @@ from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
+from api.runtime.background import JobLimits, configure_jobs
 from api.runtime.convergence import Convergence
 from api.runtime.long_poll import LongPolls
 from api.runtime.prewarmer import Prewarmer
@@ -24,7 +25,8 @@ from gitstore.store.store import store_at
 
 def make_service(settings: Settings, rate_counters: RateCounters | None = None) -> Application:
     """Create the application of one worker; call it after the fork, with rate counters made before it."""
-    store = store_at(settings.data.absolute())
+    configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
+    store = store_at(settings.data.absolute(), settings.pattern_limits)
     releases = ReleaseLoader(store)
     long_polls = LongPolls(releases)
     services = open_services(settings)

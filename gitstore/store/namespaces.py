@@ -33,7 +33,7 @@ class Namespaces(Component):
     ) -> Sequence[PublishResult]:
         """Create a namespace from a folder of projects; Invalid, with nothing created, where it cannot be published."""
         creation = NamespaceCreation(name, description, author)
-        return folder_import.adopt_folder(self._access.directory, creation, folder, progress)
+        return folder_import.adopt_folder(self._access.directory, creation, folder, progress, self._access.limits)
 
     def describe(self, name: str, description: str) -> Namespace:
         """Change a namespace's description."""

@@ -81,7 +81,8 @@ def import_bytes(
 
     The plan, which holds every row, is not returned: receiving 100,000 rows would block the service for a second.
     """
-    plan = store.drafts.import_rows(namespace, name, read_rows(data), options, author).plan
+    rows = read_rows(data, budget=store.drafts.call_budget(namespace, name))
+    plan = store.drafts.import_rows(namespace, name, rows, options, author).plan
     stops = plan.is_unreadable or not options.skip_errors
     return plan.report(), bool(plan.wrong) and stops and not options.dry_run
 
