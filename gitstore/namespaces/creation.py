@@ -18,6 +18,7 @@ from content.records.names import is_name
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import AlreadyExists, BadRequest, Broken, Busy
 from gitstore.file_lock import hold_lock_file
+from gitstore.git.after_commit import sync_after_commit
 from gitstore.git.atomic_io import replace_file, sync_directory, translate_os_error
 from gitstore.git.refs import close_lock_files
 from gitstore.git.repository import Author
@@ -130,7 +131,7 @@ def _install(staged: NamespacePaths, paths: NamespacePaths) -> None:
         if ex.errno not in _TAKEN:
             raise
         raise AlreadyExists(f"The namespace {paths.name} already exists.") from ex
-    sync_directory(paths.repository.parent)
+    sync_after_commit(paths.repository.parent)
     with suppress(OSError):  # a service that saw the new namespace first has already compiled it
         paths.compiled.parent.mkdir(exist_ok=True)
         staged.compiled.rename(paths.compiled)

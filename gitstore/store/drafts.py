@@ -37,6 +37,7 @@ from gitstore.drafts.replacing import (
 from gitstore.drafts.reverting import RevertRequest, RevertResult, revert
 from gitstore.drafts.review_view import ReviewView, view_draft
 from gitstore.errors import Invalid, LostRace, NotFound
+from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import list_drafts
 from gitstore.git.repository import Author
 from gitstore.history.file_changes import FileChange, file_changes
@@ -149,7 +150,8 @@ class Drafts(Component):
         """Write one record of a draft as one commit; return it as it is then."""
         with self._access.writing(namespace) as (compiler, opened):
             written, files = write_record(compiler, opened, name, edit, author)
-        compiler.add_segments(files)  # the lock is released: other writers need not wait for it
+        with after_commit("caching the written files"):
+            compiler.add_segments(files)  # the lock is released: other writers need not wait for it
         return written
 
     def import_rows(

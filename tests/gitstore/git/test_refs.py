@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from dulwich.file import FileLocked
+from dulwich.file import FileLocked, GitFile
 from dulwich.refs import DiskRefsContainer
 
 from gitstore.errors import AlreadyExists, Broken, Busy, LostRace, OutOfSpace
@@ -65,7 +65,8 @@ def test_full_disk_leaves_no_lock_behind(place: Place, monkeypatch: pytest.Monke
     """Guard: the lock is removed when the move fails. Without it publishing stays blocked when there is space again."""
 
     def fail(*_: object) -> bool:
-        (place.repo / f"{RELEASE_REF}.lock").touch()
+        held = GitFile(place.repo / RELEASE_REF, "wb")
+        held.write(b"half")
         raise OSError(28, "No space left on device")
 
     head = place.save(put(redirect("/a")))
