@@ -79,7 +79,8 @@ def build_namespace(directory: DataDirectory, creation: NamespaceCreation) -> It
             close_lock_files(ex)
             raise translate_os_error(ex) from ex
         finally:
-            shutil.rmtree(staged, ignore_errors=True)
+            with suppress(OSError):  # `rmtree` ignores no failure of close(2); the next creation removes what is left
+                shutil.rmtree(staged, ignore_errors=True)
 
 
 def write_first_commit(transaction: Transaction, creation: NamespaceCreation, readme: bytes | None = None) -> CommitId:

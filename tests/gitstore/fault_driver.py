@@ -44,7 +44,7 @@ def _prepare(root: Path) -> None:
     store.drafts.edit(SPACE, MAIN, [put(redirect("/a")), put(redirect("/old"))], ADA)
     store.publishes.publish(SPACE, PublishRequest(MAIN, ADA))
     (root / "folder/first").mkdir(parents=True)
-    (root / "folder/first/project.yaml").write_text("title: First\n")
+    (root / "folder/first/project.yaml").write_text("project:\n  title: First\n")
     store.drafts.edit(SPACE, MAIN, [put(redirect("/b")), put(redirect("/c")), put(redirect("/a", "/x"))], ADA)
 
 

@@ -29,6 +29,7 @@ CALLS = (
 ERRORS = ("ENOSPC", "EDQUOT", "EROFS", "EACCES", "EMFILE", "EIO")
 _CALL = re.compile(r"(?:\d+ +)?(\w+)\((.*)")
 _SECONDS = 30
+_BEFORE = 6  # calls before the commit point that fail too
 
 
 class Call(NamedTuple):
@@ -154,23 +155,23 @@ def _calls(trace: str) -> list[Call]:
     return found
 
 
-def _from_commit_point(calls: list[Call], pattern: str) -> list[Call]:
+def _around_commit_point(calls: list[Call], pattern: str) -> list[Call]:
     place = max(index for index, call in enumerate(calls) if re.search(pattern, call.arguments))
-    return calls[place:]
+    return calls[max(place - _BEFORE, 0) :]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_write_reports_success_exactly_if_its_change_is_made(driver: Driver, operation: str) -> None:
-    """Each call from the commit point on fails once, with one error after another; then all calls of a kind fail."""
+    """Each call since shortly before the commit point fails once, with one error after another; then all of a kind fail."""
     pattern, state = COMMIT_POINTS[operation]
     code, data, trace = driver.run(operation)
     assert code == 0
-    calls = _from_commit_point(_calls(trace), pattern)
+    calls = _around_commit_point(_calls(trace), pattern)
     before = state(driver.data)
     assert state(data) != before
     errors = cycle(ERRORS)
     faults = [Fault(call.name, str(call.number), next(errors)) for call in calls]
-    first = {call.name: call.number for call in reversed(calls[1:])}
+    first = {call.name: call.number for call in reversed(calls[_BEFORE + 1 :])}
     faults += [Fault(name, f"{number}+", error) for name, number in first.items() for error in ("ENOSPC", "EMFILE")]
     found = {}
     for fault in faults:
