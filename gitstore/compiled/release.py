@@ -112,6 +112,9 @@ class ReleaseList:
         return self._files[bisect_right(self._starts, position) - 1], self._lines[position]
 
 
+Listing = ReleaseList | CanonicalList
+
+
 class Release:
     """A project's published lists, read in place; also the rules of a Matcher."""
 
@@ -126,7 +129,7 @@ class Release:
         self._patterns = sections["patterns"]
         self._hosts: list[str] = meta["hosts"]
         self.listings = {kind: ReleaseList(project, kind, meta[kind.value], sections) for kind in Kind}
-        self.canonical_listings: dict[Kind, ReleaseList | CanonicalList] = {
+        self.canonical_listings: dict[Kind, Listing] = {
             kind: CanonicalList(kind, listing, files, sections) if (files := meta[kind.value]["canonical"]) else listing
             for kind, listing in self.listings.items()
         }
