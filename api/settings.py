@@ -129,6 +129,15 @@ _HIDE_USERS = _format(flag, "true or false", "give the same error for an unknown
 _ATTEMPTS = integer(1, 1_000_000), "a number from 1 to 1,000,000"
 _LOGIN_ATTEMPTS = _format(*_ATTEMPTS, "failed logins allowed in five minutes from one address, and for one account")
 _LOGIN_ATTEMPTS_TOTAL = _format(*_ATTEMPTS, "failed logins allowed in five minutes in total")
+_PER_MINUTE = integer(0, 1_000_000), "a number from 0 (no limit) to 1,000,000"
+_WRITES = _format(
+    *_PER_MINUTE, "writes allowed in a minute to one user or token, and four times as many to one address"
+)
+_HEAVY_CALLS = _format(
+    *_PER_MINUTE, "tests, lints, diffs, imports and exports allowed in a minute to one user or token, as for writes"
+)
+_INVALID_TOKENS = _format(*_PER_MINUTE, "requests without a valid token allowed in a minute from one address")
+_READS = _format(*_PER_MINUTE, "reads allowed in a minute, as for writes; any limit makes the reads of agents slower")
 _CONNECTIONS = _format(
     integer(10, 1_000_000), "a number from 10 to 1,000,000", "the maximum number of connections of one worker"
 )
@@ -169,6 +178,10 @@ class Settings:
     hide_unknown_users: bool = field(default=False, metadata=_HIDE_USERS)
     login_attempts: int = field(default=10, metadata=_LOGIN_ATTEMPTS)
     login_attempts_total: int = field(default=1000, metadata=_LOGIN_ATTEMPTS_TOTAL)
+    writes_per_minute: int = field(default=3000, metadata=_WRITES)
+    heavy_calls_per_minute: int = field(default=600, metadata=_HEAVY_CALLS)
+    invalid_tokens_per_minute: int = field(default=600, metadata=_INVALID_TOKENS)
+    reads_per_minute: int = field(default=0, metadata=_READS)
     json_limit: int = field(default=MIB, metadata=_bytes("the largest JSON body"))
     page_limit: int = field(default=8 * MIB, metadata=_bytes("the largest body of a request with a page"))
     import_limit: int = field(

@@ -1,5 +1,6 @@
 """Fixtures for all packages: data sets, a running service skeleton, and the whole service."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,6 +35,15 @@ def pytest_report_header() -> str:
     return (
         f"real redirect lists: {DATASETS if DATASETS.is_dir() else f'none in {DATASETS}; their tests are deselected'}"
     )
+
+
+@pytest.fixture(scope="session")
+def strace() -> Path:
+    """Return the command that lets system calls fail."""
+    found = shutil.which("strace")
+    if found is None:
+        pytest.fail("strace is missing. Install it: apt install strace")
+    return Path(found)
 
 
 @pytest.fixture(scope="session")

@@ -122,7 +122,7 @@ class _Failure:
 
     def rebuild(self) -> Exception:
         """Rebuild the exception, with the other process's traceback as a note."""
-        ex = self.type.__new__(self.type)
+        ex = self.type.__new__(self.type, *self.args)  # OSError takes its `errno` from these arguments alone
         ex.args = self.args
         ex.__dict__.update(self.state)
         ex.add_note(self.trace)

@@ -1,6 +1,6 @@
 """From a project's tree in Git to the compiled release that agents read, with the checks in between."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 
@@ -20,10 +20,8 @@ from gitstore.directory import NamespacePaths
 from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
-from gitstore.git.objects import blob_id
 from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
-from gitstore.yamlfiles.rewrite import RewrittenFile
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE
 
 _WAIT_SECONDS = 120.0
@@ -68,11 +66,6 @@ class Compiler:
             File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)
         ]
         return take_snapshot(project, tree, files, self.repository, self._segments)
-
-    def add_segments(self, files: Iterable[RewrittenFile]) -> None:
-        """Cache the segments of files that are parsed already, so that no later reader has to parse them."""
-        for file in files:
-            self._segments.add(blob_id(file.data), file.rules)
 
     def clear_snapshots(self) -> None:
         """Drop the snapshots, for a walk through a long history."""

@@ -13,7 +13,7 @@ from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.edits import Edit, Patch, Put
 from gitstore.drafts.listing import DraftRecord
 from gitstore.drafts.workspace import Files, Workspace
-from gitstore.errors import Broken, Busy, Invalid, LostRace, NotFound, OutOfSpace, StaleDraft
+from gitstore.errors import Broken, Invalid, NotFound, StaleDraft
 from gitstore.git.file_paths import require_depth, require_free_paths
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
@@ -21,9 +21,6 @@ from gitstore.history.messages import edit_message
 from gitstore.layout import CommitId, TreeId, draft_ref
 from gitstore.yamlfiles.dump import EMPTY_FILES
 from gitstore.yamlfiles.rewrite import RewrittenFile
-
-# Errors that may keep a draft from ending after its publish: the publish is valid, and the draft ends later.
-TOLERATED_AFTER_PUBLISH = (Busy, LostRace, OutOfSpace, OSError)
 
 
 class DraftName(NamedTuple):

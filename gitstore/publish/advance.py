@@ -5,7 +5,6 @@ leaves only objects without a reference, and compiled files that no manifest in 
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -18,6 +17,7 @@ from gitstore.compiled.compiler import Compiler, require_publishable
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import NothingToPublish
+from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.history.file_changes import file_changes
@@ -74,7 +74,7 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
     commit = _commit(transaction, release_update, _text(compiler, release_update, before, delta.counts))
     manifest = ensure_manifest(compiler, commit, delta)
     transaction.move(RELEASE_REF, release_update.release, commit)
-    with suppress(OSError):  # the publish is complete; the next one removes the rest
+    with after_commit("removing old compiled files"):  # the next publish removes the rest
         clean_releases(compiler.paths, manifest)
         clean_daily(compiler.paths)
     return PublishResult(commit, manifest.projects[release_update.project].newest, delta.counts)

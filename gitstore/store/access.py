@@ -3,20 +3,28 @@
 Every component of the store works through one `StoreAccess`, so that they share served releases and compiled segments.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.versions import Version
 from gitstore.directory import DataDirectory
+from gitstore.errors import LostRace
+from gitstore.git.objects import blob_id
 from gitstore.git.repository import open_repository
 from gitstore.git.transaction import Transaction, update
 from gitstore.history import history
 from gitstore.history.live import Live, LiveNamespace, LiveProject
+from gitstore.yamlfiles.rewrite import RewrittenFile
+
+T = TypeVar("T")
+
+_TRIES = 20  # of one change, while others push by plain git without a pause
 
 
 class StoreAccess:
@@ -58,6 +66,23 @@ class StoreAccess:
         with update(paths.repository) as transaction:
             paths.write_marker()
             yield Compiler(paths, transaction, self._segment_store(namespace), limits=self.limits), transaction
+
+    def write(self, namespace: str, work: Callable[[Compiler, Transaction], T]) -> T:
+        """Run work that changes a namespace, under its repository's lock; again where a push by plain git overtook it.
+
+        Such a push does not take the lock. Raises LostRace where one overtook every try.
+        """
+        with self.writing(namespace) as (compiler, transaction):
+            for _ in range(_TRIES - 1):
+                with suppress(LostRace):
+                    return work(compiler, transaction)
+            return work(compiler, transaction)
+
+    def add_segments(self, namespace: str, files: Iterable[RewrittenFile]) -> None:
+        """Cache the segments of files that are parsed already, so that no later reader has to parse them."""
+        segments = self._segment_store(namespace)
+        for file in files:
+            segments.add(blob_id(file.data), file.rules)
 
     def _segment_store(self, namespace: str) -> SegmentStore:
         paths = self.directory.namespace(namespace)

@@ -38,8 +38,7 @@ class Namespaces(Component):
     def describe(self, name: str, description: str) -> Namespace:
         """Change a namespace's description."""
         self._access.namespace(name)
-        namespaces.describe_namespace(self._access.directory.namespace(name), description)
-        return self.read(name)
+        return namespaces.describe_namespace(self._access.directory.namespace(name), description)
 
     def delete(self, name: str) -> Path:
         """Archive a namespace; return the folder that it is in now."""

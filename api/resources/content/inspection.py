@@ -5,7 +5,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.errors import invalid
-from api.http.guard.access import grants, readable_kinds
+from api.http.guard.access import grants, heavy, readable_kinds
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.json_body import read_json
 from api.http.request.parameters import read_draft_name, read_text
@@ -29,6 +29,7 @@ class Test:
         self._releases = releases
         self._store = store
 
+    @heavy
     @grants("redirect", "read")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show how each URL resolves: response, rule, file and line, losing candidates, and redirect chain."""
@@ -52,6 +53,7 @@ class Lint:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show every error and warning of a revision: `?at=` published, draft, or a version."""
@@ -67,6 +69,7 @@ class Diff:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show the changed fields of each rule from `?from=` (default published) to `?to=` (default draft)."""
