@@ -37,8 +37,8 @@ class Test:
         requests = _parse(body["urls"])
         word = str(body.get("at", PUBLISHED))
         at = await resolve_readable_revision(req, self._store, "redirect", namespace, project, word)
-        if at == PUBLISHED:
-            matcher = (await self._releases.project(namespace, project)).release.matcher
+        matcher = (await self._releases.project(namespace, project)).release.matcher if at == PUBLISHED else None
+        if matcher and not matcher.is_costly:
             found = await run_in_thread(resolve_all, matcher, requests)
         else:
             found = await run_in_process(
