@@ -222,7 +222,7 @@ class Settings:
         default=5_000, metadata=_cost("the largest program of one new regular expression, in instructions of RE2")
     )
     regex_project_limit: int = field(
-        default=5_000_000, metadata=_cost("the largest programs of a project's regular expressions together")
+        default=4_000_000, metadata=_cost("the largest programs of a project's regular expressions together")
     )
     regex_call_limit: int = field(
         default=5_000_000,

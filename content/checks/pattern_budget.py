@@ -41,6 +41,7 @@ class CallBudget:
         self._known = known
         self._cost = 0
         self._seconds = 0.0
+        self._refused = 0
         self._rules: list[CostlyRule] = []
 
     def spend(self, source: str) -> list[Problem]:
@@ -49,19 +50,25 @@ class CallBudget:
             return []
         least = least_cost(source)
         if least > self._limits.rule:
-            return [_rule_problem(source, least, self._limits.rule, "at least ")]
+            return self._refuse_rule(source, least, "at least ")
         if self.is_spent or self._cost + least > self._limits.call or self._seconds > self._limits.seconds:
             return self._refuse(CostlyRule(least, source))
         begun = time.thread_time()
         cost = facts_of(source).cost
         self._seconds += time.thread_time() - begun
         if cost > self._limits.rule:
-            return [_rule_problem(source, cost, self._limits.rule)]
+            return self._refuse_rule(source, cost)
         if self._cost + cost > self._limits.call:
             return self._refuse(CostlyRule(cost, source))
         self._cost += cost
         self._rules.append(CostlyRule(cost, source))
         return []
+
+    def _refuse_rule(self, source: str, cost: int, at_least: str = "") -> list[Problem]:
+        """Refuse one pattern, and all later ones once enough are named."""
+        self._refused += 1
+        self.is_spent = self.is_spent or self._refused >= _NAMED_RULES
+        return [_rule_problem(source, cost, self._limits.rule, at_least)]
 
     def _refuse(self, rule: CostlyRule) -> list[Problem]:
         """Refuse a pattern, and all later ones; the costliest are named once."""

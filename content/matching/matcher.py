@@ -95,6 +95,11 @@ class Matcher:
             for position in self.source.pages_at(key):
                 yield Match(None, self.source.page(position))
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether its first use may take long, since many or large patterns have to be compiled."""
+        return self._patterns.is_costly
+
     def may_match(self, host: str | None, path: str, *, include_hostless: bool) -> bool:
         """Return whether a regex redirect may match a canonical path; hostless ones only with `include_hostless`."""
         patterns = self._patterns

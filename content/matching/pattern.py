@@ -22,6 +22,9 @@ _PATTERN_MEMORY = (64 << 10, 1 << 20)
 # https://github.com/google/re2/blob/HEAD/re2/re2.h
 SET_MEMORY = 256 << 20
 _SET_MEMORY_STEPS = (8 << 20, 64 << 20)  # bytes: tried before SET_MEMORY, so that small sets reserve little
+# Bytes: RE2 leaves three quarters of the memory to its cache of states, and an instruction takes 8,
+# see `Compiler::Setup` in https://github.com/google/re2/blob/HEAD/re2/compile.cc
+_SET_MEMORY_PER_INSTRUCTION = 32
 _CACHED_SETS_BYTES = SET_MEMORY
 _CACHED_PATTERNS_BYTES = 64 << 20
 _CACHED_FACTS_BYTES = 16 << 20
@@ -167,7 +170,8 @@ class PatternSet:
     def __init__(self, sources: Sequence[str], memory: int = SET_MEMORY) -> None:
         """Compile the sources into one set or several, with at most `memory` bytes for each."""
         usable = [(number, source) for number, source in enumerate(sources) if not _rejection_reason(source)]
-        steps = [*(step for step in _SET_MEMORY_STEPS if step < memory), memory]
+        least = _SET_MEMORY_PER_INSTRUCTION * sum(map(_known_cost, sources))
+        steps = [*(step for step in _SET_MEMORY_STEPS if least < step < memory), memory]
         compiled = list(_compile_sets(usable, steps))
         self._sets = [(numbers, compiled_set) for numbers, compiled_set, _ in compiled]
         self.memory = sum(used for _, _, used in compiled)
@@ -183,6 +187,12 @@ class PatternSet:
                 found += [numbers[index] for index in indexes]
         found.sort()
         return found
+
+
+def _known_cost(source: str) -> int:
+    """Return the cost of a source if it is cached, else 0: a smaller memory is then tried in vain."""
+    facts = _facts.find(source)
+    return facts.cost if facts else 0
 
 
 _sets: LruCache[bytes, PatternSet] = LruCache(_CACHED_SETS_BYTES, lambda found: found.memory)

@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from content.matching.pattern import PatternSet, pattern_set, set_key
+from content.matching.pattern_cost import least_cost
 from content.records.vocabulary import RedirectType
+
+_COSTLY = 100_000  # characters, and instructions that are certain
 
 PatternRow = tuple[int, RedirectType, str]  # position, type and source
 
@@ -20,6 +23,11 @@ class Patterns:
 
     def __reversed__(self) -> Iterator[PatternRow]:
         return reversed(self._rows)
+
+    @cached_property
+    def is_costly(self) -> bool:
+        """Whether compiling them may take longer than a tenth of a second, by their texts."""
+        return sum(len(source) + least_cost(source) for _, _, source in self._rows) > _COSTLY
 
     @cached_property
     def with_host(self) -> "RankedPatterns":

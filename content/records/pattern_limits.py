@@ -8,8 +8,8 @@ class PatternLimits:
     """The highest costs of a rule, of a project, and of the new rules of one call; `seconds` of CPU bound a call too."""
 
     rule: int = 5_000
-    project: int = 5_000_000
-    call: int = 5_000_000
+    project: int = 4_000_000
+    call: int = 4_000_000
     seconds: int = 20
 
 

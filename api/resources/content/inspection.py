@@ -32,8 +32,9 @@ class Test:
         urls, word = body["urls"], str(body.get("at", PUBLISHED))
         at = await resolve_readable_revision(req, self._store, "redirect", namespace, project, word)
         resp.content_type = MEDIA_JSON
-        if at == PUBLISHED and len(urls) <= MOST_IN_THREAD:
-            matcher = (await self._releases.project(namespace, project)).release.matcher
+        is_small = at == PUBLISHED and len(urls) <= MOST_IN_THREAD
+        matcher = (await self._releases.project(namespace, project)).release.matcher if is_small else None
+        if matcher and not matcher.is_costly:
             resp.data = await run_in_thread(resolve_urls, matcher, urls)
         else:
             draft = read_draft_name(req)
