@@ -13,6 +13,7 @@ from content.changes.diff import Counts
 from content.changes.diff import count as count_changes
 from content.records.names import is_name
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.change_log import BlockEntries, append_blocks, build_entries, dump_block
 from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
@@ -21,7 +22,7 @@ from gitstore.compiled.number_gaps import Gap, Gaps, add_gap, place_of
 from gitstore.compiled.versions import Version, VersionIndex, amend_versions, has_commit, write_versions
 from gitstore.errors import Invalid, OutOfSpace
 from gitstore.git.repository import CommitInfo, Repository
-from gitstore.history.messages import load_highest_numbers
+from gitstore.history.messages import PUBLISHED_BY, load_highest_numbers, load_message
 from gitstore.history.name_collisions import collision_message, find_collisions, find_name_holder
 from gitstore.history.refusals import note_refusals, read_refusals
 from gitstore.history.tree_changes import read_tree_changes
@@ -269,7 +270,7 @@ def _serve(compiler: Compiler, name: str, base: Manifest, newest: Version) -> Pr
     """Return the entry after the newest publish; if that one is invalid, the last valid one is still served."""
     if newest.tree is None:
         return _entry(newest, newest, deleted=True)
-    failed = _failure(compiler, name, newest)
+    failed = _budget_failure(compiler, name, base.projects.get(name), newest) or _failure(compiler, name, newest)
     if not failed:
         return _entry(newest, newest)
     invalid_versions = [newest]
@@ -279,6 +280,26 @@ def _serve(compiler: Compiler, name: str, base: Manifest, newest: Version) -> Pr
         refused = [replace(version, refused=True) for version in invalid_versions]
         amend_versions(compiler.paths.versions / name, refused, base.gaps.get(name, ()))
     return _entry(served or newest, newest, servable=served is not None, failed=failed)
+
+
+def _budget_failure(compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version) -> str:
+    """Return the reason why a pushed version costs too much, compared with the served one; empty if it does not.
+
+    A version that was published by this service, or compiled before, may cost more: limits change.
+    """
+    tree = newest.tree
+    if tree is None or compiler.was_validated(tree) or _is_published_here(compiler, newest):
+        return ""
+    try:
+        served = compiler.snapshot(name, before.tree) if before and before.tree else None
+        problems = find_budget_problems(served, compiler.snapshot(name, tree), compiler.limits)
+    except Invalid as ex:
+        problems = list(ex.problems)
+    return f"publish {newest.number} of {name}: {problems[0].text()}" if problems else ""
+
+
+def _is_published_here(compiler: Compiler, version: Version) -> bool:
+    return PUBLISHED_BY in load_message(compiler.repository.commit(version.commit).message).trailers
 
 
 def _find_last_valid(

@@ -20,6 +20,7 @@ from gitstore.compiled.manifest import Manifest, load_manifest
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import AlreadyExists, NotFound, StoreError
+from gitstore.git.after_commit import after_commit, sync_after_commit
 from gitstore.git.atomic_io import sync_directory, translate_os_error
 from gitstore.git.lock import hold
 from gitstore.git.repository import Author, Repository, open_repository
@@ -55,8 +56,8 @@ def archive_namespace(directory: DataDirectory, paths: NamespacePaths, records: 
         sync_directory(directory.trash)
         paths.marker.unlink(missing_ok=True)
         paths.repository.rename(folder / paths.repository.name)
-        _sync_quietly(directory.repositories, folder)
-        with suppress(OSError):  # a cache
+        sync_after_commit(directory.repositories, folder)
+        with after_commit("archiving the compiled files"), suppress(FileNotFoundError):
             paths.compiled.rename(folder / _COMPILED)
         records.put_away(paths.name, folder.name)
     return folder
@@ -104,7 +105,7 @@ def merge_numbers(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str,
 def restore_namespace(
     directory: DataDirectory, name: str, archive: str | None, author: Author, records: NamespaceRecords = NO_RECORDS
 ) -> Archived:
-    """Restore an archived namespace under its name: the one with an id, or the last one.
+    """Restore an archived namespace under its name: the one with an id, or the last one; return it.
 
     Raises NotFound where there is none, AlreadyExists where a namespace has the name by now. Where the name reached
     higher publish numbers since, a commit on release carries them.
@@ -122,7 +123,7 @@ def restore_namespace(
                     _move_back(directory, repository, directory.namespace(name))
         except OSError as ex:
             raise translate_os_error(ex) from ex
-    return archived
+    return archived._replace(projects=len([entry for entry in manifest.projects.values() if entry.tree]))
 
 
 def _continue_numbers(
@@ -153,17 +154,10 @@ def _move_back(directory: DataDirectory, repository: Path, paths: NamespacePaths
             paths.compiled.parent.mkdir(exist_ok=True)
             (folder / _COMPILED).rename(paths.compiled)
     repository.rename(paths.repository)
-    _sync_quietly(directory.repositories, folder)
-    with suppress(OSError):
+    sync_after_commit(directory.repositories, folder)
+    with after_commit("marking the restored namespace"):
         paths.write_marker()
         folder.rmdir()
-
-
-def _sync_quietly(*folders: Path) -> None:
-    """Sync folders after the commit point: from there on the answer is the success."""
-    for folder in folders:
-        with suppress(OSError):
-            sync_directory(folder)
 
 
 def _find(directory: DataDirectory, name: str, archive: str | None) -> Path:
@@ -186,8 +180,8 @@ def _read_archived(repository: Path) -> Archived:
         description = read_description(repository)
         manifest = _load_manifest(opened, _paths(repository))
         projects = len([entry for entry in manifest.projects.values() if not entry.deleted]) if manifest else None
-    folder = repository.parent
-    return Archived(folder.name, repository.stem, description, _archived_at(folder), projects)
+    folder, created = repository.parent, int((repository / "config").stat().st_mtime)
+    return Archived(folder.name, repository.stem, description, created, _archived_at(folder), projects)
 
 
 def _archived_at(folder: Path) -> int:

@@ -25,9 +25,12 @@ def create_namespace(
 ) -> Namespace:
     """Create a namespace with an empty release; raises AlreadyExists where the name, ignoring case, is taken."""
     creation = NamespaceCreation(name, description, author)
-    with build_namespace(directory, creation, records) as staged, update(staged.paths.repository) as opened:
-        write_first_commit(opened, creation, staged.numbers)
-    return read_namespace(directory.namespace(name))
+    with build_namespace(directory, creation, records) as staged:
+        with update(staged.paths.repository) as opened:
+            write_first_commit(opened, creation, staged.numbers)
+        return read_namespace(
+            staged.paths
+        )  # before the commit point at the end of the block, after which no read may fail
 
 
 def read_namespace(paths: NamespacePaths) -> Namespace:
@@ -37,10 +40,12 @@ def read_namespace(paths: NamespacePaths) -> Namespace:
         return Namespace(paths.name, read_description(paths.repository), created)
 
 
-def describe_namespace(paths: NamespacePaths, description: str) -> None:
-    """Change the description."""
+def describe_namespace(paths: NamespacePaths, description: str) -> Namespace:
+    """Change the description; return the namespace as it is then."""
     with hold(paths.repository):
+        before = read_namespace(paths)
         write_description(paths.repository, description)
+        return before._replace(description=description.strip())
 
 
 def _created_at(repository: Path) -> int:

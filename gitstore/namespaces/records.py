@@ -11,11 +11,12 @@ from gitstore.compiled.manifest import Manifest
 
 
 class Archived(NamedTuple):
-    """An archived namespace; `id` is the name of its folder, `archived_at` is seconds since 1970."""
+    """An archived namespace; `id` is the name of its folder, times are seconds since 1970."""
 
     id: str
     name: str
     description: str
+    created_at: int
     archived_at: int
     projects: int | None  # None if its repository cannot be read
 

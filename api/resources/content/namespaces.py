@@ -70,8 +70,9 @@ class NamespaceResource:
     async def on_patch(self, req: Request, resp: Response, namespace: str) -> None:
         """Change the description."""
         body = await read_json(req, "namespace-update")
-        await run_in_thread(self._store.namespaces.describe, namespace, body["description"])
-        resp.media = await run_in_thread(_show, self._store, namespace)
+        served: LiveNamespace = await run_in_thread(self._store.releases.namespace, namespace)
+        changed = await run_in_thread(self._store.namespaces.describe, namespace, body["description"])
+        resp.media = json_views.namespace(changed, len(served.projects))
 
     @grants("namespace", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str) -> None:
@@ -112,8 +113,9 @@ class NamespaceRestore:
         if not principal_of(req).can("namespace", "write", EVERYWHERE, EVERYWHERE):
             raise missing_grant([("namespace", "write")], EVERYWHERE, EVERYWHERE)
         archive, records = read_text(req, "archive"), self._records(_actor(req))
-        await run_in_thread(self._store.namespaces.restore, namespace, archive, author_of(req), records)
-        resp.media = await run_in_thread(_show, self._store, namespace)
+        found = await run_in_thread(self._store.namespaces.restore, namespace, archive, author_of(req), records)
+        restored = Namespace(found.name, found.description, found.created_at)
+        resp.media = json_views.namespace(restored, found.projects or 0)
 
 
 def _actor(req: Request) -> Actor:
