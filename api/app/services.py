@@ -6,7 +6,7 @@ from datetime import timedelta
 from api.auth.accounts import Accounts
 from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
-from api.auth.keyring import Keyring
+from api.auth.keyring import InvalidKey, Keyring
 from api.auth.login import Logins
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
@@ -16,14 +16,27 @@ from api.db.fleet import Fleet
 from api.db.heartbeats import Heartbeats
 from api.db.state_store import StateStore, open_state_store
 from api.db.timestamps import Clock, utc_now
-from api.interfaces import ReadyCheck
+from api.readiness import Fault, ReadyCheck, Status
 from api.resources.accounts.audit import AuditLog
 from api.reviews.reviewing import Reviews
 from api.runtime.upkeep import Maintenance
 from api.settings import Settings
+from gitstore.errors import StoreError
 
 # seconds; a request that finds the database locked for longer is answered from the last good identity table
 IDENTITY_LOCK_TIMEOUT = 0.2
+_NO_IDENTITIES = Fault(
+    Status.UNAVAILABLE,
+    "no_identities",
+    "The database of users and tokens cannot be read, so no caller can be authenticated.",
+    "Make the database available; the service continues by itself.",
+)
+_OLD_IDENTITIES = Fault(
+    Status.DEGRADED,
+    "database_unavailable",
+    "The database cannot be read: users and tokens are those of the last read, and logins and changes fail.",
+    "Make the database available; the service continues by itself.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +68,19 @@ class Services:
 
     def ready_check(self) -> ReadyCheck:
         """Create the readiness check that users and tokens are up to date with the database."""
-        return ReadyCheck("state", self._find_stale_reason)
+        return ReadyCheck("state", self._find_identity_faults)
 
     def close(self) -> None:
         """Close the connections of this process."""
         self.state.close()
         self.reader.close()
 
-    def _find_stale_reason(self) -> str | None:
-        self.directory.reload()
-        return self.directory.stale_reason
+    def _find_identity_faults(self) -> list[Fault]:
+        try:
+            self.directory.reload()
+        except (StoreError, InvalidKey, OSError):  # no table of users and tokens was ever read
+            return [_NO_IDENTITIES]
+        return [_OLD_IDENTITIES] if self.directory.is_stale else []
 
 
 def open_services(settings: Settings, clock: Clock = utc_now) -> Services:

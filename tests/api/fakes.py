@@ -18,7 +18,8 @@ from api.http.request.parameters import read_number, read_window
 from api.http.response.replies import Reply
 from api.http.routing import Route
 from api.http.walks import Walks
-from api.interfaces import BackgroundService, Dependencies, Principal, ReadyCheck
+from api.interfaces import BackgroundService, Dependencies, Principal
+from api.readiness import ReadyCheck
 from api.runtime.background import run_in_process, run_in_thread
 from api.settings import Settings
 
