@@ -24,6 +24,8 @@ from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE
 
+# Problems of single files that earlier programs did not know.
+_NEW_CODES = frozenset({EMPTY_VALUE, "regex_encoding"})
 _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
@@ -84,14 +86,14 @@ class Compiler:
         return found
 
     def _compile_again(self, snapshot: Snapshot) -> Release:
-        """Compile a state to serve it; if an earlier program accepted its empty values, they are no problem now."""
+        """Compile a state to serve it; problems that an earlier program did not know do not stop it."""
         if self.was_validated(snapshot.tree):
             self.accept(snapshot)
         return self._compile(snapshot)
 
     def accept(self, published: Snapshot) -> None:
-        """Accept the empty values of a published state: only new ones are an accident."""
-        self._accepted |= {problem for problem in published.problems if problem.code == EMPTY_VALUE}
+        """Accept the problems of a published state that an earlier program did not know: only new ones are an accident."""
+        self._accepted |= {problem for problem in published.problems if problem.code in _NEW_CODES}
 
     def _require_publishable(self, snapshot: Snapshot, problems: Sequence[Problem]) -> None:
         require_publishable(snapshot, [problem for problem in problems if problem not in self._accepted])
