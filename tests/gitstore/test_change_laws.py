@@ -40,12 +40,12 @@ def _files(kind: Kind, records: st.SearchStrategy[Record]) -> st.SearchStrategy[
     return st.fixed_dictionaries({f"{kind}/{number}.yaml": content for number in range(3)})
 
 
-_bodies = st.fixed_dictionaries({path: st.none() | st.sampled_from((b"one\n", b"other\n")) for path in _BODIES})
-_states = st.builds(_merged, _files(Kind.REDIRECTS, _redirects), _files(Kind.PAGES, _pages), _bodies)
-
-
 def _merged(*parts: Mapping[str, bytes | None]) -> dict[str, bytes]:
     return {path: data for part in parts for path, data in part.items() if data is not None}
+
+
+_bodies = st.fixed_dictionaries({path: st.none() | st.sampled_from((b"one\n", b"other\n")) for path in _BODIES})
+_states = st.builds(_merged, _files(Kind.REDIRECTS, _redirects), _files(Kind.PAGES, _pages), _bodies)
 
 
 @st.composite
