@@ -25,6 +25,14 @@ def location_of(target: str) -> str:
     return Template.literal(target).expand(())
 
 
+def canonical_target(target: str) -> str:
+    """Return a regex target, encoded as its expansions are, with its references; only captures are missing."""
+    url = split_template(target)
+    if url.authority is None or _REFERENCE.search(url.authority):
+        return percent_encode(target)
+    return _origin(url.scheme, url.authority) + percent_encode(url.rest)
+
+
 def split_template(target: str) -> Url:
     """Split a regex target; references directly after a complete host belong to `rest`, not to the host."""
     url = split_url(target)

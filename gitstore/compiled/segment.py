@@ -16,6 +16,7 @@ from content.matching.pattern import facts_of
 from content.records.problem import Problem, Severity
 from content.records.record import Page, Record, page_of, redirect_of
 from content.records.vocabulary import Kind
+from gitstore.compiled.canonical_items import CanonicalItems, dump_canonical, load_canonical
 from gitstore.compiled.columns import Columns, columns_of
 from gitstore.compiled.sections import Chunk, checksum_chunk, dump_sections, load_sections
 from gitstore.compiled.segment_tables import SegmentTables, build_tables
@@ -102,6 +103,16 @@ class Segment:
         """The fields that agents do not get, by position."""
         return self.tables.extras
 
+    @property
+    def canonical(self) -> CanonicalItems:
+        """The records whose canonical form is not the written one; content from another file is empty."""
+        return self.tables.canonical
+
+    @cached_property
+    def canonical_chunk(self) -> Chunk:
+        """The canonical items with their checksum."""
+        return checksum_chunk(self.canonical.items)
+
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """The records as people wrote them; content from another file is empty."""
@@ -181,6 +192,7 @@ def dump_segment(segment: Segment) -> bytes:
             "prints": [array("Q", segment.fingerprints).tobytes()],
             "keys": [array("Q", segment.keys).tobytes()],
             "lines": [array("I", segment.lines).tobytes()],
+            **dump_canonical(segment.canonical),
         }
     )
 
@@ -199,6 +211,7 @@ def load_segment(data: bytes) -> Segment:
         frozenset(meta["hosts"]),
         frozenset(meta["target_hosts"]),
         dict(meta["extras"]),
+        load_canonical(found),
     )
     problems = tuple(_load_problem(fields) for fields in meta["problems"])
     segment = Segment(Kind(meta["kind"]) if meta["kind"] else None, found["lines"].cast("I"), problems, lambda: tables)
