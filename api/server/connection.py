@@ -16,9 +16,10 @@ from typing import Any
 
 from gunicorn.asgi.protocol import ASGIProtocol
 
-from api.http.fast_path import PreparedResponse
+from api.http.fast_path import ONE_PIECE, PreparedResponse
 from api.http.request.client_presence import PRESENCE, ClientPresence
 from api.http.request.request_body import AsgiEvent, Receive
+from api.http.walks import WALKS, Walks
 from api.server.backlog import Backlog
 from api.server.error_response import error_response
 from api.server.turns import PREPARED
@@ -32,8 +33,6 @@ MAX_HELD = 64 * 1024 * 1024
 _VERSION = (1, 1)
 _SMALL = 16 * 1024
 """Bytes of a body that are joined to its head: the copy costs less than a second piece in the system call."""
-_ONE_PIECE = 512 * 1024
-"""Bytes of a body that are written at once, all its pieces in one system call."""
 
 
 class Connection(ASGIProtocol):
@@ -57,6 +56,7 @@ class Connection(ASGIProtocol):
         """True while nothing is read, because the backlog is not empty."""
         self._turn = 1
         """Prepared responses that are left of this connection's turn; a request that was not sent ahead needs none."""
+        self._walks = Walks()
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the deadline for the headers of the first request; refuse a connection beyond the limit.
@@ -74,10 +74,11 @@ class Connection(ASGIProtocol):
         self._header_deadline = loop.call_later(settings.header_timeout, transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop all deadlines, and wake the response that waits for the client."""
+        """Stop all deadlines, end the walks, and wake the response that waits for the client."""
         self.worker.open.discard(self)
         self._backlog.clear()
         self._count_held(0)
+        self._walks.end()
         self._stop_header_deadline()
         self._wake()
         super().connection_lost(exc)
@@ -207,6 +208,7 @@ class Connection(ASGIProtocol):
             await send(event)
 
         scope[PRESENCE] = self._presence
+        scope[WALKS] = self._walks
         await self.worker.asgi(scope, receive, send_head_or_body if scope["type"] == "http" else send)
 
     def _count_held(self, size: int) -> None:
@@ -222,7 +224,7 @@ class Connection(ASGIProtocol):
             return None
         try:
             prepared: PreparedResponse | None = fast_path.answer(
-                request.path, request.raw_path, request.query, request.headers_bytes
+                request.path, request.raw_path, request.query, request.headers_bytes, self._walks
             )
         except OSError:  # the application meets it too, and reports it
             return None
@@ -235,9 +237,9 @@ class Connection(ASGIProtocol):
         head = b"".join((answer.head, prepared.line, _date_line(int(time.time())), last))
         with suppress(OSError, RuntimeError):  # the client has gone
             if answer.size <= _SMALL:
-                self.transport.write(b"".join((head, *answer.reply.body)))
-            elif answer.size <= _ONE_PIECE:
-                self.transport.writelines((head, *answer.reply.body))
+                self.transport.write(b"".join((head, *answer.parts)))
+            elif answer.size <= ONE_PIECE:
+                self.transport.writelines((head, *answer.parts))
             else:
                 await self._send_pieces(head, answer.reply.pieces())
 

@@ -7,46 +7,60 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.errors import ApiError, Unauthenticated, not_found
-from api.http.guard.access import EVERYWHERE, Access, Audience
+from api.http.guard.access import EVERYWHERE, Access, Audience, Quota
 from api.http.guard.admission import Admission, AdmittedCaller
+from api.http.guard.rate_limits import RateLimits
 from api.http.request.caller_access import check_again
 from api.http.request.query_validation import check_parameters, list_allowed_parameters
-from api.interfaces import Authenticator
+from api.interfaces import Authenticator, Principal
 from api.runtime.background import queue_key
 from content.records.names import is_name
 
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([\x21-\x7e]{1,4096})")
-_SAFE_METHODS = frozenset({"GET", "HEAD"})
+_READS = frozenset({"GET", "HEAD"})
 
 
 class Guard:
     """The middleware that denies by default: 405, then 401, then 403, then 404 for an invalid name.
 
-    Last it refuses unknown query parameters.
+    Last it refuses unknown query parameters, and 429 what exceeds a rate limit.
 
     A caller without the grant gets the same 403 whether or not the project exists, since the check
     comes before the lookup of the project.
     """
 
-    def __init__(self, declared: Mapping[str, Mapping[str, Access]], authenticator: Authenticator) -> None:
+    def __init__(
+        self, declared: Mapping[str, Mapping[str, Access]], authenticator: Authenticator, limits: RateLimits
+    ) -> None:
         self._declared = declared
         self._admission = Admission(authenticator)
+        self._limits = limits
         self._known = list_allowed_parameters()
 
-    async def process_resource(self, req: Request, _resp: Response, _resource: object, params: dict[str, Any]) -> None:
+    async def process_resource(self, req: Request, resp: Response, _resource: object, params: dict[str, Any]) -> None:
         """Refuse the request, or store its principal in its context."""
         methods = self._declared[req.uri_template or ""]
         access = methods.get(req.method)
         if access is None:
             raise _method_not_allowed(methods)
         namespace, project = params.get("namespace", EVERYWHERE), params.get("project", EVERYWHERE)
+        principal = None
         if access.audience is not Audience.PUBLIC:
-            caller = AdmittedCaller(self._admission, read_bearer(req), access, namespace, project)
-            req.context.principal = await caller.check()
-            req.context.caller = caller
+            principal = await self._admit(req, resp, access, namespace, project)
         _check_names(params)
         check_parameters(req, self._known)
+        self._limits.charge(req, resp, access.quota or _quota(req.method), principal)
         queue_key.set(params.get("namespace", ""))
+
+    async def _admit(self, req: Request, resp: Response, access: Access, namespace: str, project: str) -> Principal:
+        try:
+            caller = AdmittedCaller(self._admission, read_bearer(req), access, namespace, project)
+            req.context.principal = principal = await caller.check()
+        except Unauthenticated:
+            self._limits.charge(req, resp, Quota.FAILURES, None)
+            raise
+        req.context.caller = caller
+        return principal
 
     async def process_response(self, req: Request, resp: Response, _resource: object, succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
         """Refuse the response to a read that took long if its caller has lost its access meanwhile.
@@ -61,6 +75,10 @@ class Guard:
         except Exception:
             _clear(resp)
             raise
+
+
+def _quota(method: str) -> Quota:
+    return Quota.READS if method in _READS else Quota.WRITES
 
 
 def read_bearer(req: Request) -> str:
@@ -93,7 +111,7 @@ def _method_not_allowed(methods: Mapping[str, Access]) -> ApiError:
 def _is_read(req: Request, declared: Mapping[str, Mapping[str, Access]]) -> bool:
     """Tell whether a request changes nothing: by its method, or because its grants are for reading only."""
     accepted = declared[req.uri_template or ""][req.method].accepted
-    return req.method in _SAFE_METHODS or (bool(accepted) and all(action == "read" for _, action in accepted))
+    return req.method in _READS or (bool(accepted) and all(action == "read" for _, action in accepted))
 
 
 def _clear(resp: Response) -> None:
