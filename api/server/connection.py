@@ -130,21 +130,20 @@ class Connection(ASGIProtocol):
             if not self._turn:
                 await self.worker.turns.wait()
                 self._turn = PREPARED
-            if not await self._answer(request, sockname, peername):
-                return False
+            prepared = self._find_prepared(request)
+            if prepared is None:
+                stays = await self._call_application(request, sockname, peername)
+            else:
+                self._turn -= 1
+                stays = not (self.worker.ending or not self.cfg.keepalive or bool(request.should_close()))
+                await self._send(prepared, closes=not stays)
             if self._drained is not None:
                 await self._drained
-            return self._read_next()
+            return stays and self._read_next()
         finally:
             self.idle = True
 
-    async def _answer(self, request: Any, sockname: Any, peername: Any) -> bool:
-        prepared = self._find_prepared(request)
-        if prepared is not None:
-            self._turn -= 1
-            closes = self.worker.ending or not self.cfg.keepalive or bool(request.should_close())
-            await self._send(prepared, closes=closes)
-            return not closes
+    async def _call_application(self, request: Any, sockname: Any, peername: Any) -> bool:
         self._turn = 0
         if not self._receive_body(request):
             return False
