@@ -2,7 +2,6 @@
 
 from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
-from api.app.content_faults import content_check
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
 from api.app.identity_routes import identity_routes
@@ -12,6 +11,7 @@ from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
+from api.runtime.content_faults import content_check
 from api.runtime.convergence import Convergence
 from api.runtime.long_poll import LongPolls
 from api.runtime.prewarmer import Prewarmer

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from falcon.asgi import Request, Response
 
@@ -12,6 +13,7 @@ from api import logs
 from api.errors import Unauthenticated
 from api.http.guard.access import EVERYWHERE, public
 from api.http.guard.guard import read_bearer
+from api.http.response import json_views
 from api.interfaces import Authenticator, Principal
 from api.readiness import Fault, ReadyCheck, Status, worst
 from api.runtime.background import run_in_thread
@@ -93,9 +95,9 @@ def _find(check: ReadyCheck) -> Sequence[Fault]:
 
 def _show(name: str, faults: Sequence[Fault], principal: Principal | None) -> dict[str, object]:
     status = worst(fault.status for fault in faults)
-    reasons = [_show_detail(fault) for fault in faults if _may_read(principal, fault)]
+    reasons = [json_views.fault(fault) for fault in faults if _may_read(principal, fault)]
     hidden = Counter(_summary(fault) for fault in faults if not _may_read(principal, fault))
-    reasons += [{**dict(summary), "count": count} for summary, count in hidden.items()]
+    reasons += [dict([*summary, ("count", count)]) for summary, count in hidden.items()]
     return {"name": name, "status": status.value, **({"reasons": reasons} if reasons else {})}
 
 
@@ -109,21 +111,8 @@ def _may_read(principal: Principal | None, fault: Fault) -> bool:
     )
 
 
-def _summary(fault: Fault) -> tuple[tuple[str, str], ...]:
+def _summary(fault: Fault) -> tuple[tuple[str, object], ...]:
     """Return the public fields of a fault."""
-    return (
-        ("status", fault.status.value),
-        ("code", fault.code),
-        ("message", fault.message),
-        ("action", fault.action),
-    )
+    return tuple(json_views.fault(replace(fault, namespace="", project="", detail="", served=None)).items())
 
 
-def _show_detail(fault: Fault) -> dict[str, object]:
-    named = {"namespace": fault.namespace, "project": fault.project, "detail": fault.detail}
-    served = fault.served and {"version": fault.served.version, "publishNumber": fault.served.number}
-    return {
-        **dict(_summary(fault)),
-        **{name: text for name, text in named.items() if text},
-        **({"served": served} if served else {}),
-    }
