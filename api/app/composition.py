@@ -13,6 +13,7 @@ from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
 from api.runtime.content_faults import content_check
 from api.runtime.convergence import Convergence
+from api.runtime.disk_check import disk_check
 from api.runtime.long_poll import LongPolls
 from api.runtime.prewarmer import Prewarmer
 from api.runtime.release_loader import ReleaseLoader
@@ -35,6 +36,7 @@ def make_service(settings: Settings) -> Application:
         ready_checks=(
             services.ready_check(),
             content_check(store),
+            disk_check(settings.data),
         ),
         background_services=(
             services.upkeep(),

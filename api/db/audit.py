@@ -37,6 +37,7 @@ class AuditEvent(StrEnum):
     ROLE_CREATED = "role_created"
     ROLE_CHANGED = "role_changed"
     ROLE_DELETED = "role_deleted"
+    REWIND_ACCEPTED = "release_rewind_accepted"
     WEBHOOK_CREATED = "webhook_created"
     WEBHOOK_CHANGED = "webhook_changed"
     WEBHOOK_DELETED = "webhook_deleted"

@@ -20,16 +20,19 @@ class _Text(NamedTuple):
 
 _TEXTS: Mapping[str, _Text] = {
     INVALID: _Text(
-        "A pushed publish is invalid and is not served.", "Fix the file and line in the detail, and push or publish again."
+        "A pushed publish is invalid and is not served.",
+        "Fix the file and line in the detail, and push or publish again.",
     ),
     COLLISION: _Text(
-        "Two projects have names that differ only in case; only the older one is served.", "Rename or remove one of them."
+        "Two projects have names that differ only in case; only the older one is served.",
+        "Rename or remove one of them.",
     ),
     NOT_A_FOLDER: _Text(
         "A push replaced the folder of a project by something else.", "Put the folder back, or remove the entry."
     ),
     UNREADABLE: _Text(
-        "A repository, or an object in it, cannot be read.", "Run `git fsck`, and restore what is missing from a backup."
+        "A repository, or an object in it, cannot be read.",
+        "Run `git fsck`, and restore what is missing from a backup.",
     ),
     REWOUND: _Text(
         "A release branch was moved to a commit that does not continue from the one that was served last.",
@@ -61,9 +64,7 @@ def to_fault(namespace: str, found: ContentFault) -> Fault:
     """Return a fault of content as one of readiness: it degrades the node, which serves everything else."""
     text = _TEXTS[found.code]
     served = ServedVersion(found.served.version, found.served.number) if found.served else None
-    return Fault(
-        Status.DEGRADED, found.code, text.message, text.action, namespace, found.project, found.reason, served
-    )
+    return Fault(Status.DEGRADED, found.code, text.message, text.action, namespace, found.project, found.reason, served)
 
 
 def _faults_of(store: Store, name: str) -> NamespaceFaults | None:
@@ -75,4 +76,6 @@ def _faults_of(store: Store, name: str) -> NamespaceFaults | None:
 
 def _is_lost(state: NamespaceFaults) -> bool:
     """Tell whether projects that were valid before cannot be served: a project that never was valid is no loss."""
-    return state.expected > state.served or (not state.served and any(fault.code == UNREADABLE for fault in state.faults))
+    return state.expected > state.served or (
+        not state.served and any(fault.code == UNREADABLE for fault in state.faults)
+    )

@@ -31,10 +31,14 @@ def clean_releases(paths: NamespacePaths, manifest: Manifest) -> None:
     """Remove all but the releases in the manifest, those served last, and a few of the newest others."""
     recorded = load_served_manifest(paths)
     used = [manifest, *([recorded] if recorded else [])]
-    served = {release_path(paths.releases, entry.tree) for each in used for entry in each.projects.values() if entry.tree}
+    served = {
+        release_path(paths.releases, entry.tree) for each in used for entry in each.projects.values() if entry.tree
+    }
     releases = (file for file in paths.releases.glob("*") if not file.name.startswith(TEMPORARY_PREFIX))
     _keep_newest(releases, KEPT_RELEASES, served)
-    _keep_newest(list_manifests(paths.manifests), KEPT_MANIFESTS, {manifest_path(paths.manifests, each.commit) for each in used})
+    _keep_newest(
+        list_manifests(paths.manifests), KEPT_MANIFESTS, {manifest_path(paths.manifests, each.commit) for each in used}
+    )
 
 
 def clean_daily(paths: NamespacePaths) -> None:

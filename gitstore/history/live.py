@@ -96,7 +96,9 @@ class LiveNamespace:
         entry = self.manifest.projects.get(name)
         if entry is None or entry.deleted:
             if self.failure or self.is_unfinished:  # the last state read may be older than the project
-                raise Broken(self.failure or "A newer state of this namespace is being compiled. Try again in a moment.")
+                raise Broken(
+                    self.failure or "A newer state of this namespace is being compiled. Try again in a moment."
+                )
             raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
         reason = self.unserved.get(name) or entry.failed
         raise Broken(f"The project {name} has no version that can be served: {reason}")
@@ -197,7 +199,14 @@ class Live:
             is_pending = any(manifest.projects[name].fault == PENDING for name in retry)
             until = min(until, time.monotonic() + (_RETRY_SECONDS if is_pending else _REPAIR_SECONDS))
         return LiveNamespace(
-            str(paths.repository), signature, manifest, projects, "", until, unserved=unserved, is_unfinished=bool(retry)
+            str(paths.repository),
+            signature,
+            manifest,
+            projects,
+            "",
+            until,
+            unserved=unserved,
+            is_unfinished=bool(retry),
         )
 
     def _open_projects(

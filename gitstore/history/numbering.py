@@ -178,9 +178,7 @@ def _write(compiler: Compiler, name: str, versions: list[Version], gaps: Gaps) -
     write_versions(compiler.paths.versions / name, marked, gaps)
 
 
-def _number(
-    compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *, waits: bool
-) -> tuple[Manifest, Rows]:
+def _number(compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *, waits: bool) -> tuple[Manifest, Rows]:
     """Assign numbers to the commits since the newest manifest in the history, and write them to the indexes.
 
     Return that manifest, with the gaps in the numbers as of the newest commit, and the new versions.

@@ -60,5 +60,5 @@ def record_served(compiler: Compiler, commit: CommitId) -> None:
         hold_lock_file(compiler.paths.compiled / "served.lock", _WAIT_SECONDS) as is_held,
     ):
         served = read_served(compiler.paths)
-        if is_held and (served is None or not continues_from(compiler.repository, served, commit)):
+        if is_held and (served is None or continues_from(compiler.repository, commit, served)):
             write_served(compiler.paths, commit)
