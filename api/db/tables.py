@@ -236,6 +236,15 @@ silent_agents = Table(
     Column("at", Moment, nullable=False),
 )
 
+content_faults = Table(
+    "content_faults",
+    metadata,
+    Column("namespace", String(50), primary_key=True),
+    Column("project", String(50), primary_key=True),
+    Column("fingerprint", String(200), nullable=False),
+    Column("at", Moment, nullable=False),
+)
+
 webhooks = Table(
     "webhooks",
     metadata,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from api.db import event_cursors, events, webhooks
+from api.db import content_faults, event_cursors, events, webhooks
 from api.db.database import Connection, Database
 from api.db.event_cursors import EventCursor
 from api.db.events import Event, EventType
@@ -77,6 +77,7 @@ class PublishEventRelay:
             event_cursors.remove_cursors(connection, namespace)
             events.remove_events_of(connection, namespace)
             webhooks.remove_webhooks_of(connection, namespace)
+            content_faults.end(connection, namespace)
 
     def _create_cursors(self, namespace: str, manifest: Manifest, begun: datetime) -> dict[str, EventCursor]:
         """Create the cursors of a namespace that is seen for the first time.

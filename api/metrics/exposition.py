@@ -79,7 +79,9 @@ class _FaultsCollector(Collector):
             family.add_metric(labels, count)
         yield family
         status = worst(fault.status for faults in self._faults.values() for fault in faults)
-        yield GaugeMetricFamily(_STATUS, "0 if the node is ready, 1 if degraded, 2 if unavailable.", list(Status).index(status))
+        yield GaugeMetricFamily(
+            _STATUS, "0 if the node is ready, 1 if degraded, 2 if unavailable.", list(Status).index(status)
+        )
 
 
 class _TotalsCollector(Collector):
