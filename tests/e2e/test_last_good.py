@@ -88,7 +88,9 @@ def replace_workers(service: Service) -> None:
     """Kill all workers, one after the other, and wait for new ones."""
     for victim in sorted(service.workers()):
         os.kill(victim, signal.SIGKILL)
-        wait_until(lambda gone=victim: gone not in service.workers() and len(service.workers()) == 2, SECONDS, "a worker")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        wait_until(
+            lambda gone=victim: gone not in service.workers() and len(service.workers()) == 2, SECONDS, "a worker"
+        )  # type: ignore[misc]  # mypy cannot infer a lambda with a default
     wait_until(lambda: service.client.get("/health/ping").status_code == 204, SECONDS, "an answer")
 
 
@@ -164,7 +166,9 @@ def test_missing_object_of_one_project_leaves_the_rest_of_its_namespace_alone(wo
         docs.published("/more")
         assert "/more" in docs.sources()
         state = shop.get("")["health"]
-        assert [(reason["code"], reason["served"]["publishNumber"]) for reason in state["reasons"]] == [("unreadable", 2)]
+        assert [(reason["code"], reason["served"]["publishNumber"]) for reason in state["reasons"]] == [
+            ("unreadable", 2)
+        ]
         assert docs.get("")["health"] == {"status": "ready", "reasons": []}
         wait_until(lambda: "release.invalid" in [kind for _, kind, _ in follower.seen], SECONDS, "the event")
         away.rename(lost)
