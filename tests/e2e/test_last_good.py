@@ -61,7 +61,6 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
     "blob": _blob,
     "packed-refs": _packed,
     "config": lambda repository: (repository / "config").write_text("[core\n\x00"),
-    "no-config": lambda repository: (repository / "config").unlink(),
     "no-head": lambda repository: (repository / "HEAD").unlink(),
     "no-objects": lambda repository: shutil.rmtree(repository / "objects"),
     "no-tree": _no_tree,
