@@ -1,10 +1,11 @@
 """The routes of agents that were written for an older service: project data and reports, under their base URL."""
 
 from api.app.services import Services
+from api.http.compat import BASE
 from api.http.response.compression import CompressionCache
 from api.http.routing import Route
 from api.resources.agents.agents import AgentResource, Agents
-from api.resources.agents.compat import BASE, CompatReports, PublishNumber, UnconditionalList
+from api.resources.agents.compat import CompatReports, PublishNumber, UnconditionalList
 from api.resources.service.health import Ping
 from api.runtime.release_loader import ReleaseLoader
 from content.records.vocabulary import Kind

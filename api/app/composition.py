@@ -11,20 +11,23 @@ from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
+from api.runtime.background import JobLimits, configure_jobs
 from api.runtime.content_faults import content_check
 from api.runtime.convergence import Convergence
 from api.runtime.disk_check import disk_check
 from api.runtime.long_poll import LongPolls
 from api.runtime.prewarmer import Prewarmer
+from api.runtime.rate_counters import RateCounters
 from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
 from api.settings import Settings
 from gitstore.store.store import store_at
 
 
-def make_service(settings: Settings) -> Application:
-    """Create the application of one worker; call it after the fork."""
-    store = store_at(settings.data.absolute())
+def make_service(settings: Settings, rate_counters: RateCounters | None = None) -> Application:
+    """Create the application of one worker; call it after the fork, with rate counters made before it."""
+    configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
+    store = store_at(settings.data.absolute(), settings.pattern_limits)
     releases = ReleaseLoader(store)
     long_polls = LongPolls(releases)
     services = open_services(settings)
@@ -67,8 +70,10 @@ def make_service(settings: Settings) -> Application:
             *notice_routes(releases, notifications.streams, notifications.webhooks),
             *compat_routes(store, releases, services, compressed),
         ],
+        rate_counters,
     )
-    app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters)
+    if not settings.reads_per_minute:  # the fast path counts nothing
+        app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters)
     app.shutdown_hooks = (
         long_polls.release,
         convergence.release,

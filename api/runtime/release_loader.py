@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from api import logs
-from api.runtime.background import ProcessLost, run_in_process, run_in_thread, run_unqueued
+from api.runtime.background import RELEASE_QUEUE, ProcessLost, run_in_queue, run_in_thread
 from gitstore.errors import NotCompiled, StoreError
 from gitstore.history.live import LiveNamespace, LiveProject
 from gitstore.store.store import Store
@@ -65,7 +65,7 @@ class ReleaseLoader:
             found = await run_in_thread(self._store.live.refresh, namespace)
         except NotCompiled:
             with suppress(StoreError, OSError):  # the refresh meets the same error, and reports it
-                await run_in_process(self._store.releases.compile, namespace)
+                await run_in_queue(f"{RELEASE_QUEUE}{namespace}", self._store.releases.compile, namespace)
             found = await run_in_thread(self._store.live.refresh, namespace, compiles=True)
         if found.is_unfinished and namespace not in self._compiling:
             self._compiling[namespace] = asyncio.create_task(self._compile(namespace))
@@ -90,6 +90,6 @@ class ReleaseLoader:
 
     async def _compile_once(self, namespace: str) -> LiveNamespace:
         with suppress(StoreError, OSError, ProcessLost):
-            await run_unqueued(self._store.releases.compile_unattended, namespace)
+            await run_in_queue(f"{RELEASE_QUEUE}{namespace}", self._store.releases.compile_unattended, namespace)
         async with self._locks.setdefault(namespace, asyncio.Lock()):
             return await self._refresh(namespace)

@@ -3,7 +3,7 @@
 import re
 
 from content.matching.canonical import canonical_host, split_host
-from content.matching.pattern import InvalidPattern, Pattern, compile_pattern
+from content.matching.pattern import facts_of
 from content.matching.pattern_shape import is_anchored, literal_prefix, matches_question_mark
 from content.records.problem import Problem
 from content.records.problem_codes import problem
@@ -60,12 +60,11 @@ def _unsent_part_problems(text: str, pointer: str) -> list[Problem]:
     return []
 
 
-def regex_source_problems(source: str, *, has_host: bool) -> tuple[Pattern | None, list[Problem]]:
-    """Return the compiled pattern (None where RE2 refuses it) and its problems."""
-    try:
-        pattern = compile_pattern(source)
-    except InvalidPattern as ex:
-        return None, [problem("bad_regex", str(ex), "/source")]
+def regex_source_problems(source: str, *, has_host: bool) -> tuple[int | None, list[Problem]]:
+    """Return the number of the pattern's groups (None where RE2 refuses it) and its problems."""
+    facts = facts_of(source)
+    if facts.fault:
+        return None, [problem("bad_regex", facts.fault, "/source")]
     checks = [
         _check_anchor(source),
         _check_raw_character(source),
@@ -74,7 +73,7 @@ def regex_source_problems(source: str, *, has_host: bool) -> tuple[Pattern | Non
     ]
     if has_host:
         checks.append(_check_scheme(source))
-    return pattern, [found for found in checks if found]
+    return facts.groups, [found for found in checks if found]
 
 
 def _check_scheme(source: str) -> Problem | None:

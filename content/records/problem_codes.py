@@ -11,6 +11,8 @@ CODES: dict[str, tuple[Severity, str]] = {
     "bad_host": (_ERROR, "a host that is missing or malformed, in source, path or target"),
     "missing_path": (_ERROR, "a BASIC_HOST source or path that has no path after the host"),
     "bad_regex": (_ERROR, "a regular expression that RE2 refuses, or that is empty or too long"),
+    "regex_too_costly": (_ERROR, "a new regular expression whose program is larger than a rule may have"),
+    "regex_budget": (_ERROR, "regular expressions that together cost more than a project, or one call, may have"),
     "unknown_group": (_ERROR, "a target that refers to a group that the regular expression does not have"),
     "bad_target": (_ERROR, "a target that is neither a path nor an absolute URL"),
     "bad_scheme": (_ERROR, "a target whose scheme is not http or https"),

@@ -13,7 +13,7 @@ from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.edits import Edit, Patch, Put
 from gitstore.drafts.listing import DraftRecord
 from gitstore.drafts.workspace import Files, Workspace
-from gitstore.errors import Broken, Busy, Invalid, LostRace, NotFound, OutOfSpace, StaleDraft
+from gitstore.errors import Broken, Invalid, NotFound, StaleDraft
 from gitstore.git.file_paths import require_depth, require_free_paths
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
@@ -22,9 +22,6 @@ from gitstore.history.numbering import describe_misplaced
 from gitstore.layout import CommitId, TreeId, draft_ref, is_root_file
 from gitstore.yamlfiles.dump import EMPTY_FILES
 from gitstore.yamlfiles.rewrite import RewrittenFile
-
-# Errors that may keep a draft from ending after its publish: the publish is valid, and the draft ends later.
-TOLERATED_AFTER_PUBLISH = (Busy, LostRace, OutOfSpace, OSError)
 
 
 class DraftName(NamedTuple):
@@ -120,8 +117,9 @@ def edit_draft(
     """Commit edits to a draft, all or nothing; the first edit starts the draft from release."""
     state = read_draft(transaction, name)
     require_head(state, head)
-    workspace = Workspace(snapshot_of(compiler, state), transaction.blob)
+    workspace = Workspace(snapshot_of(compiler, state), transaction.blob, limits=compiler.limits)
     workspace.apply(edits)
+    workspace.require_affordable()
     return commit_workspace(transaction, state, workspace, author)
 
 
@@ -130,8 +128,9 @@ def write_record(
 ) -> tuple[DraftRecord, Sequence[RewrittenFile]]:
     """Write one record of a draft as one commit; return it as it is then, and the files of rules that were rewritten."""
     state = read_draft(transaction, name)
-    workspace = Workspace(snapshot_of(compiler, state), transaction.blob)
+    workspace = Workspace(snapshot_of(compiler, state), transaction.blob, limits=compiler.limits)
     [record_id] = workspace.apply([edit])
+    workspace.require_affordable()
     placed = workspace.placed(edit.kind, record_id)
     written = DraftRecord(placed, _change_since_base(compiler, state, edit.kind, placed.record))
     commit_workspace(transaction, state, workspace, author)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.compiled.compiler import Compiler, open_release
 from gitstore.compiled.manifest import PENDING, UNREADABLE, Manifest, ProjectEntry, load_manifest
 from gitstore.compiled.release import Release
@@ -131,9 +132,10 @@ class Live:
     another process has to compile the newest one.
     """
 
-    def __init__(self, directory: DataDirectory) -> None:
+    def __init__(self, directory: DataDirectory, limits: PatternLimits = DEFAULT_LIMITS) -> None:
         self.defers = False
         self._directory = directory
+        self._limits = limits
         self._namespaces: dict[str, LiveNamespace] = {}
 
     def peek(self, namespace: str) -> LiveNamespace | None:
@@ -186,7 +188,8 @@ class Live:
                 paths.write_marker()
         served = read_served(paths)  # before release, which is never behind it then
         with open_repository(paths.repository) as repository:
-            compiler = Compiler(paths, repository, SegmentStore(paths.segments, paths.archive), read_only=True)
+            segments = SegmentStore(paths.segments, paths.archive)
+            compiler = Compiler(paths, repository, segments, read_only=True, limits=self._limits)
             commit = repository.release()
             require_continuous(repository, commit, served)
             manifest = complete_manifest(compiler, commit) if compiles else load_manifest(paths.manifests, commit)

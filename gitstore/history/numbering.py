@@ -13,6 +13,7 @@ from content.changes.diff import Counts
 from content.changes.diff import count as count_changes
 from content.records.names import is_name
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.change_log import BlockEntries, append_blocks, build_entries, dump_block
 from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
@@ -32,7 +33,7 @@ from gitstore.compiled.served_record import load_served_manifest
 from gitstore.compiled.versions import Version, VersionIndex, amend_versions, has_commit, write_versions
 from gitstore.errors import Broken, Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.git.repository import LINK_MODE, SUBMODULE_MODE, CommitInfo, Repository
-from gitstore.history.messages import load_highest_numbers
+from gitstore.history.messages import PUBLISHED_BY, load_highest_numbers, load_message
 from gitstore.history.name_collisions import collision_message, find_collisions, find_name_holder
 from gitstore.history.refusals import note_refusals, read_refusals
 from gitstore.history.tree_changes import read_tree_changes
@@ -321,7 +322,7 @@ def _build_entry(
 
 def _serve(compiler: Compiler, name: str, base: Manifest, newest: Version) -> ProjectEntry:
     """Return the entry after the newest publish; if that one is invalid, the last valid one is still served."""
-    failure = _find_failure(compiler, name, newest)
+    failure = _find_failure(compiler, name, newest, base)
     if failure is None:
         return _entry(newest, newest, None, name)
     if failure.code == UNREADABLE:
@@ -333,6 +334,26 @@ def _serve(compiler: Compiler, name: str, base: Manifest, newest: Version) -> Pr
         refused = [replace(version, refused=True) for version in invalid_versions]
         amend_versions(compiler.paths.versions / name, refused, base.gaps.get(name, ()))
     return _entry(newest, served, failure, name)
+
+
+def _budget_failure(compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version) -> str:
+    """Return the reason why a pushed version costs too much, compared with the served one; empty if it does not.
+
+    A version that was published by this service, or compiled before, may cost more: limits change.
+    """
+    tree = newest.tree
+    if tree is None or compiler.was_validated(tree) or _is_published_here(compiler, newest):
+        return ""
+    try:
+        served = compiler.snapshot(name, before.tree) if before and before.tree else None
+        problems = find_budget_problems(served, compiler.snapshot(name, tree), compiler.limits)
+    except Invalid as ex:
+        problems = list(ex.problems)
+    return problems[0].text() if problems else ""
+
+
+def _is_published_here(compiler: Compiler, version: Version) -> bool:
+    return PUBLISHED_BY in load_message(compiler.repository.commit(version.commit).message).trailers
 
 
 def _find_last_valid(
@@ -374,9 +395,15 @@ class Failure(NamedTuple):
     reason: str
 
 
-def _find_failure(compiler: Compiler, name: str, version: Version) -> Failure | None:
-    """Return the reason why a version cannot be served; None if it can. A full disk is not of the version."""
+def _find_failure(compiler: Compiler, name: str, version: Version, base: Manifest | None = None) -> Failure | None:
+    """Return the reason why a version cannot be served; None if it can. A full disk is not of the version.
+
+    With `base`, the version that was served before, its cost is checked too.
+    """
     try:
+        costs = _budget_failure(compiler, name, base.projects.get(name), version) if base else ""
+        if costs:
+            return Failure(INVALID, costs)
         compiler.release(name, version.tree or TreeId(""))
     except Invalid as ex:
         return Failure(INVALID, ex.problems[0].text())

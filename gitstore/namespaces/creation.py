@@ -18,6 +18,7 @@ from content.records.names import is_name
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import AlreadyExists, BadRequest, Broken, Busy
 from gitstore.file_lock import hold_lock_file
+from gitstore.git.after_commit import sync_after_commit
 from gitstore.git.atomic_io import replace_file, sync_directory, translate_os_error
 from gitstore.git.refs import close_lock_files
 from gitstore.git.repository import Author
@@ -78,7 +79,8 @@ def build_namespace(directory: DataDirectory, creation: NamespaceCreation) -> It
             close_lock_files(ex)
             raise translate_os_error(ex) from ex
         finally:
-            shutil.rmtree(staged, ignore_errors=True)
+            with suppress(OSError):  # `rmtree` ignores no failure of close(2); the next creation removes what is left
+                shutil.rmtree(staged, ignore_errors=True)
 
 
 def write_first_commit(transaction: Transaction, creation: NamespaceCreation, readme: bytes | None = None) -> CommitId:
@@ -130,7 +132,7 @@ def _install(staged: NamespacePaths, paths: NamespacePaths) -> None:
         if ex.errno not in _TAKEN:
             raise
         raise AlreadyExists(f"The namespace {paths.name} already exists.") from ex
-    sync_directory(paths.repository.parent)
+    sync_after_commit(paths.repository.parent)
     with suppress(OSError):  # a service that saw the new namespace first has already compiled it
         paths.compiled.parent.mkdir(exist_ok=True)
         staged.compiled.rename(paths.compiled)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segment_store import SegmentStore
@@ -46,7 +47,11 @@ class _CommitGroup(NamedTuple):
 
 
 def adopt_folder(
-    directory: DataDirectory, creation: NamespaceCreation, folder: Path, watch: ProgressCallback = str
+    directory: DataDirectory,
+    creation: NamespaceCreation,
+    folder: Path,
+    watch: ProgressCallback = str,
+    limits: PatternLimits = DEFAULT_LIMITS,
 ) -> list[PublishResult]:
     """Create a namespace from a folder of projects; raises Invalid, with nothing created, for content with errors.
 
@@ -55,8 +60,8 @@ def adopt_folder(
     check_new_name(directory, creation.name)
     with build_namespace(directory, creation) as staged, update(staged.repository) as opened:
         segments = SegmentStore(staged.segments, staged.archive)
-        checkout = _checked(folder, segments, watch)
-        compiler, published = Compiler(staged, opened, segments), []
+        checkout = _checked(folder, segments, watch, limits)
+        compiler, published = Compiler(staged, opened, segments, limits=limits), []
         opened.clock = _spaced_clock(folder, checkout)
         release = _commit_root_files(opened, folder, creation)
         for snapshot in checkout.snapshots:
@@ -65,11 +70,11 @@ def adopt_folder(
     return published
 
 
-def _checked(folder: Path, segments: SegmentStore, watch: ProgressCallback) -> Checkout:
+def _checked(folder: Path, segments: SegmentStore, watch: ProgressCallback, limits: PatternLimits) -> Checkout:
     checkout = read_checkout(folder, segments, watch)
     if not checkout.is_namespace:
         raise BadRequest(f"{folder} is one project; a namespace is a folder of projects. Pass its parent folder.")
-    found = checkout.find_blocking_problems()
+    found = checkout.find_blocking_problems(limits)
     if found:
         raise Invalid("The folder has errors; no namespace was created. Fix them, then retry.", found)
     return checkout

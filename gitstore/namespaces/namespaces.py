@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gitstore.directory import DataDirectory, NamespacePaths
-from gitstore.git.atomic_io import sync_directory
+from gitstore.git.after_commit import after_commit, sync_after_commit
 from gitstore.git.lock import hold
 from gitstore.git.repository import Author, Repository, open_repository
 from gitstore.git.transaction import update
@@ -31,9 +31,10 @@ class Namespace(NamedTuple):
 def create_namespace(directory: DataDirectory, name: str, description: str, author: Author) -> Namespace:
     """Create a namespace with an empty release; raises AlreadyExists where the name, ignoring case, is taken."""
     creation = NamespaceCreation(name, description, author)
-    with build_namespace(directory, creation) as staged, update(staged.repository) as opened:
-        write_first_commit(opened, creation)
-    return read_namespace(directory.namespace(name))
+    with build_namespace(directory, creation) as staged:
+        with update(staged.repository) as opened:
+            write_first_commit(opened, creation)
+        return read_namespace(staged)  # before the commit point at the end of the block, after which no read may fail
 
 
 def read_namespace(paths: NamespacePaths) -> Namespace:
@@ -43,10 +44,12 @@ def read_namespace(paths: NamespacePaths) -> Namespace:
         return Namespace(paths.name, _read_description(repository), created)
 
 
-def describe_namespace(paths: NamespacePaths, description: str) -> None:
-    """Change the description."""
+def describe_namespace(paths: NamespacePaths, description: str) -> Namespace:
+    """Change the description; return the namespace as it is then."""
     with hold(paths.repository):
+        before = read_namespace(paths)
         write_description(paths.repository, description)
+        return before._replace(description=description.strip())
 
 
 def delete_namespace(directory: DataDirectory, paths: NamespacePaths) -> Path:
@@ -59,8 +62,8 @@ def delete_namespace(directory: DataDirectory, paths: NamespacePaths) -> Path:
         trash.mkdir(parents=True)
         paths.marker.unlink(missing_ok=True)
         paths.repository.rename(trash / paths.repository.name)
-        sync_directory(directory.repositories)
-        with suppress(FileNotFoundError):
+        sync_after_commit(directory.repositories, trash)
+        with after_commit("archiving the compiled files"), suppress(FileNotFoundError):
             paths.compiled.rename(trash / "compiled")
     return trash
 

@@ -35,13 +35,12 @@ class Namespaces(Component):
     ) -> Sequence[PublishResult]:
         """Create a namespace from a folder of projects; Invalid, with nothing created, where it cannot be published."""
         creation = NamespaceCreation(name, description, author)
-        return folder_import.adopt_folder(self._access.directory, creation, folder, progress)
+        return folder_import.adopt_folder(self._access.directory, creation, folder, progress, self._access.limits)
 
     def describe(self, name: str, description: str) -> Namespace:
         """Change a namespace's description."""
         self._access.namespace(name)
-        namespaces.describe_namespace(self._access.directory.namespace(name), description)
-        return self.read(name)
+        return namespaces.describe_namespace(self._access.directory.namespace(name), description)
 
     def accept_rewind(self, name: str, author: Author) -> CommitId:
         """Accept the present history of a release that was moved back; returns the commit that goes on from it."""

@@ -21,14 +21,17 @@ class Publishes(Component):
 
     def publish(self, namespace: str, request: PublishRequest, verdicts: VerdictSource = no_verdicts) -> PublishResult:
         """Publish a draft; `verdicts` returns the reviewers' verdicts and is called under the lock."""
-        with self._access.writing(namespace) as (compiler, opened):
-            return publishing.publish(compiler, opened, request, verdicts)
+        return self._access.write(
+            namespace, lambda compiler, opened: publishing.publish(compiler, opened, request, verdicts)
+        )
 
     def roll_back(self, namespace: str, project: str, word: str, publisher: Author, message: str = "") -> PublishResult:
         """Publish the rules and pages of an earlier version again."""
         version = self._access.version(namespace, project, word)
-        with self._access.writing(namespace) as (compiler, opened):
-            return publishing.roll_back(compiler, opened, project, version, publisher, message)
+        return self._access.write(
+            namespace,
+            lambda compiler, opened: publishing.roll_back(compiler, opened, project, version, publisher, message),
+        )
 
     def history(self, namespace: str, project: str, offset: int, limit: int) -> tuple[list[PublishRecord], int]:
         """Return a window of a project's publishes, newest first, and their total."""

@@ -4,7 +4,6 @@ import gzip
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from tests.e2e.flecto_agent import FlectoAgent, Stopped
 from tests.e2e.world import Place, World, redirect
+from tests.redirect_lists import REAL, read_list
 from tests.service import wait_until
 
 PERMISSIONS = (("redirect", "read"), ("page", "read"), ("agent", "write"))
@@ -44,12 +44,10 @@ def agent_of(place: Place, http: httpx.Client, name: str = "edge-1") -> FlectoAg
     return FlectoAgent(http, place.holder(*PERMISSIONS).root.token, place.path, name)
 
 
-def import_list(place: Place, path: Path) -> Any:
-    """Import a real list without its invalid rows, and publish it."""
-    if not path.is_file():
-        pytest.fail(f"The redirect list is missing: no file {path}")
+def import_list(place: Place, name: str) -> Any:
+    """Import a list without its invalid rows, and publish it."""
     headers = {"Content-Type": "text/tab-separated-values"}
-    place.ask("POST", "/import?skipErrors=true", 200, content=path.read_bytes(), headers=headers)
+    place.ask("POST", "/import?skipErrors=true", 200, content=read_list(name), headers=headers)
     return place.publish()
 
 
@@ -168,12 +166,13 @@ def test_an_agent_that_meets_a_regex_it_cannot_compile_never_comes_back(shop: Pl
     shop.refused("POST", "/draft/redirects", 422, "invalid_content", json=bad)
 
 
-def test_agents_come_through_publishes_of_real_lists(place: Place, http: httpx.Client, datasets: Path) -> None:
+@pytest.mark.parametrize("prefix", ["like-", *([""] if REAL else [])], ids=lambda prefix: prefix or "real")
+def test_agents_come_through_publishes_of_lists(place: Place, http: httpx.Client, prefix: str) -> None:
     """Lists of regexes and of thousands of rules are imported and rolled back while two agents poll on both workers."""
     agents = [agent_of(place, http, name) for name in ("edge-1", "edge-2")]
     with polling(*agents):
         for name in ("ubuntu", "mozilla-refractr", "dart-firebase", "mdn-2023-en-us"):
-            import_list(place, datasets / f"{name}.tsv")
+            import_list(place, prefix + name)
         place.ask("POST", "/rollback", 200, json={"version": "4"})
         last = place.published("/the/last")["publishNumber"]
         wait_until(lambda: {agent.version for agent in agents} == {last}, 60, "both agents to have the last publish")

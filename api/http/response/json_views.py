@@ -1,5 +1,6 @@
 """The JSON views of the content store's records, a function each."""
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -21,6 +22,7 @@ from gitstore.history.rule_history import RuleEvent
 from gitstore.namespaces.namespaces import Namespace
 from gitstore.publish.advance import PublishResult
 from gitstore.store.drafts import DraftReport
+from gitstore.yamlfiles.project_file import ProjectFile
 
 _MAX_EVENT_MESSAGE = 1000
 
@@ -83,6 +85,27 @@ def project(found: LiveProject, drafts: Sequence[str], faults: Sequence[Fault] |
         "draft": "main" in drafts,
         **({"health": health(faults)} if faults is not None else {}),
     }
+
+
+def new_project(namespace_name: str, name: str, settings: ProjectFile, done: PublishResult) -> dict[str, Any]:
+    """Return the JSON of a project right after its creation, without reading it."""
+    return {
+        "namespace": namespace_name,
+        "name": name,
+        "title": settings.title,
+        "description": settings.description,
+        "review": settings.review,
+        "lint": settings.lint,
+        **project_version(done),
+        "redirects": 0,
+        "pages": 0,
+        "draft": False,
+    }
+
+
+def project_version(done: PublishResult) -> dict[str, Any]:
+    """Return the fields of a project that a publish of right now changes."""
+    return {"version": done.version, "publishNumber": done.number, "publishedAt": dump_timestamp(time.time())}
 
 
 def item(found: DraftRecord) -> dict[str, Any]:

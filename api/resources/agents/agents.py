@@ -10,7 +10,7 @@ from api.db.agents import Agent, AgentKey
 from api.db.fleet import Fleet, is_online
 from api.db.timestamps import dump_time
 from api.errors import invalid
-from api.http.guard.access import grants
+from api.http.guard.access import grants, reports
 from api.http.request.json_body import read_json
 from api.http.request.parameters import read_window
 from api.interfaces import ProjectVersion
@@ -42,6 +42,7 @@ class Agents:
         self._versions = versions
         self._fleet = fleet
 
+    @reports
     @grants("agent", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Register an agent, or replace its registration: 200 without a body."""
@@ -95,6 +96,7 @@ class AgentResource:
         await run_in_thread(self._fleet.forget, key)
         resp.status = 204
 
+    @reports
     @grants("agent", "write")
     async def on_patch_hit(self, _req: Request, resp: Response, namespace: str, project: str, name: str) -> None:
         """Record a heartbeat: 200 without a body; on disk within a second. Creates an unknown agent."""

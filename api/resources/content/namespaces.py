@@ -62,8 +62,9 @@ class NamespaceResource:
     async def on_patch(self, req: Request, resp: Response, namespace: str) -> None:
         """Change the description."""
         body = await read_json(req, "namespace-update")
-        await run_in_thread(self._store.namespaces.describe, namespace, body["description"])
-        resp.media = await run_in_thread(_show, self._store, namespace)
+        served: LiveNamespace = await run_in_thread(self._store.releases.namespace, namespace)
+        changed = await run_in_thread(self._store.namespaces.describe, namespace, body["description"])
+        resp.media = json_views.namespace(changed, len(served.projects))
 
     @grants("namespace", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str) -> None:

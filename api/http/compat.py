@@ -1,0 +1,13 @@
+"""Requests of agents that were written for an older service: their base URL, their replies, and their walks."""
+
+from api.http.response.replies import Reply
+
+BASE = "/compat/flecto"
+
+# The key of a connection's walks in the scope of its requests; absent without a server.
+WALKS = "waypost.walks"
+
+
+def without_etag(reply: Reply) -> Reply:
+    """Return the reply without an ETag, since these endpoints ignore If-None-Match."""
+    return reply._replace(headers=tuple(header for header in reply.headers if header[0] != "etag"))
