@@ -112,8 +112,7 @@ class EventScheduler:
             self._stirred.add(name)
             live = await self._find(name)
             if live is not None and self._relayed.get(name) != live.manifest.commit:
-                await run_in_thread(self._event_relay.relay, name)
-                self._relayed[name] = live.manifest.commit
+                self._relayed[name] = await run_in_thread(self._event_relay.relay, name)
         stirred, self._stirred = self._stirred, set()
         if stirred:
             await run_in_thread(self._release_events.record, stirred)

@@ -60,13 +60,17 @@ class ReleaseLoader:
 
     async def _refresh(self, namespace: str) -> LiveNamespace:
         """Refresh a namespace; only if it was never served, wait until it is compiled in a separate process."""
-        before = self._store.live.last(namespace)
         try:
-            found = await run_in_thread(self._store.live.refresh, namespace)
+            return await self._reload(namespace, compiles=False)
         except NotCompiled:
             with suppress(StoreError, OSError):  # the refresh meets the same error, and reports it
                 await run_in_queue(f"{RELEASE_QUEUE}{namespace}", self._store.releases.compile, namespace)
-            found = await run_in_thread(self._store.live.refresh, namespace, compiles=True)
+            return await self._reload(namespace, compiles=True)
+
+    async def _reload(self, namespace: str, *, compiles: bool) -> LiveNamespace:
+        """Read the state on disk, and tell the listeners."""
+        before = self._store.live.last(namespace)
+        found = await run_in_thread(self._store.live.refresh, namespace, compiles=compiles)
         if found.is_unfinished and namespace not in self._compiling:
             self._compiling[namespace] = asyncio.create_task(self._compile(namespace))
         for failure in found.failures:
@@ -89,7 +93,13 @@ class ReleaseLoader:
             self._compiling.pop(namespace, None)
 
     async def _compile_once(self, namespace: str) -> LiveNamespace:
+        is_done = False
         with suppress(StoreError, OSError, ProcessLost):
-            await run_in_queue(f"{RELEASE_QUEUE}{namespace}", self._store.releases.compile_unattended, namespace)
+            is_done = await run_in_queue(
+                f"{RELEASE_QUEUE}{namespace}", self._store.releases.compile_unattended, namespace
+            )
         async with self._locks.setdefault(namespace, asyncio.Lock()):
-            return await self._refresh(namespace)
+            found = await self._refresh(namespace)
+            if is_done and found.is_unfinished and not found.faults:  # on a full disk it is kept in memory only
+                return await self._reload(namespace, compiles=True)
+            return found

@@ -7,7 +7,7 @@ from gitstore.compiled.manifest import UNREADABLE, Manifest
 from gitstore.compiled.release import Release
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.versions import Version
-from gitstore.errors import NotFound, StoreError
+from gitstore.errors import NotFound, StoreError, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.repository import open_repository
 from gitstore.history.live import ContentFault, LiveNamespace, LiveProject
@@ -47,20 +47,28 @@ class Releases(Component):
     def manifest(self, namespace: str) -> Manifest:
         """Read the manifest of the release branch from disk: never older than any manifest that was read before."""
         with self._access.reading(namespace) as compiler:
-            return ensure_manifest(compiler, current_release(compiler))
+            tip, last = compiler.repository.release(), self._access.live.last(namespace)
+            # On a full disk, the state that this process serves may not be stored yet.
+            is_served = last is not None and last.manifest.commit == tip
+            return ensure_manifest(compiler, tip if is_served else current_release(compiler))
 
     def compile(self, namespace: str) -> None:
         """Compile the releases that are missing to serve a namespace, for every process of the machine."""
         self._access.live.refresh(namespace)
 
-    def compile_unattended(self, namespace: str) -> None:
-        """Compile like `compile`, unless another process already does."""
+    def compile_unattended(self, namespace: str) -> bool:
+        """Compile like `compile`, unless another process already does: then return False."""
         paths = self._access.directory.namespace(namespace)
         self._access.live.require_namespace(namespace)
-        paths.compiled.mkdir(parents=True, exist_ok=True)
-        with hold_lock_file(paths.compiled / "unattended.lock", 0) as is_held:
-            if is_held:
-                self._access.live.refresh(namespace)
+        try:
+            with hold_lock_file(paths.compiled / "unattended.lock", 0) as is_held:
+                if is_held:
+                    self._access.live.refresh(namespace)
+                return is_held
+        except OSError as ex:
+            if not is_disk_full(ex):
+                raise
+        return True  # the results could not be stored: each worker has to keep its own in memory
 
     def refresh(self, namespace: str, *, compiles: bool = False) -> LiveNamespace:
         """Read what a namespace serves now, like `Live.refresh`."""

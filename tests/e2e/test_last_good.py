@@ -83,13 +83,21 @@ def seen_by_all(place: Place) -> list[dict[str, bytes]]:
         return [{tail: each.ask("GET", tail, 200).content for tail in READS[:3]} for each in as_each]
 
 
+def wait_until_served(place: Place, commit: str) -> None:
+    """Wait until the worker of this place serves a commit."""
+    wait_until(lambda: place.get("/version") == commit, SECONDS, "the push to be served")
+
+
+def wait_until_replaced(service: Service, victim: int) -> None:
+    """Wait until a killed worker has a successor."""
+    wait_until(lambda: victim not in service.workers() and len(service.workers()) == 2, SECONDS, "a worker")
+
+
 def replace_workers(service: Service) -> None:
     """Kill all workers, one after the other, and wait for new ones."""
     for victim in sorted(service.workers()):
         os.kill(victim, signal.SIGKILL)
-        wait_until(
-            lambda gone=victim: gone not in service.workers() and len(service.workers()) == 2, SECONDS, "a worker"
-        )  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+        wait_until_replaced(service, victim)
     wait_until(lambda: service.client.get("/health/ping").status_code == 204, SECONDS, "an answer")
 
 
@@ -234,7 +242,7 @@ def test_reads_do_not_wait_while_a_large_push_compiles(world: World, tmp_path: P
         assert [answer.json() for answer in answers] == [good["version"]] * 2
         assert max(answer.elapsed.total_seconds() for answer in answers) < 5
         for each in pair:
-            wait_until(lambda each=each: each.get("/version") == commit, SECONDS, "the push to be served")  # type: ignore[misc]  # as above
+            wait_until_served(each, commit)
     assert place.get("/redirects", limit=1)["total"] == 40_001
 
 

@@ -176,6 +176,11 @@ def test_an_agent_is_seen_by_both(world: World, place: Place, pair: tuple[Pinned
     assert call(other, world.root.token).get(f"{place.path}/agents/edge")["version"] == 1
 
 
+def wait_until_served(reader: Caller, path: str, commit: str) -> None:
+    """Wait until one worker serves a pushed commit, which is compiled while the last good version is served."""
+    wait_until(lambda: reader.get(path) == commit, 60, "the push to be served")
+
+
 def test_a_plain_push_is_served_by_both_whole(
     place: Place, tmp_path: Path, pair: tuple[PinnedClient, PinnedClient]
 ) -> None:
@@ -186,7 +191,7 @@ def test_a_plain_push_is_served_by_both_whole(
         commit = clone.publish("shop/redirects.yaml", rules(*sources))
         for worker in pair:
             reader = call(worker, agent)
-            wait_until(lambda get=reader.get: get(f"{place.path}/version") == commit, 60, "the push to be served")  # type: ignore[misc]  # mypy cannot infer a lambda with a default
+            wait_until_served(reader, f"{place.path}/version", commit)
             answer = call(worker, agent).ask("GET", f"{place.path}/redirects", 200)
             assert answer.headers["X-Project-Version"] == commit
             assert answer.headers["X-Publish-Number"] == str(number + 2)
