@@ -146,7 +146,9 @@ def test_a_disk_without_inodes_is_full_too(tmp_path: Path) -> None:
         record, namespace = place.get("/draft/redirects")["items"][0], place.namespace
         before, name = contents(place), world.user("editor")
         with without_inodes(data):
-            answers = {(method, tail): place.root.send(method, tail, **body) for method, tail, body in writes(place, record)}
+            answers = {
+                (method, tail): place.root.send(method, tail, **body) for method, tail, body in writes(place, record)
+            }
             assert contents(place) == before
             others = [
                 world.nobody.send("POST", "/auth/login", json={"username": name, "password": PASSWORD}),

@@ -7,7 +7,7 @@ from falcon.asgi import Request, Response
 from api import logs
 from api.errors import bad_request
 from api.http.guard.access import any_principal, author_of, grants, principal_of
-from api.http.request.json_body import read_json
+from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_text
 from api.http.response import json_views
 from api.http.response.paging import write_list
@@ -60,7 +60,7 @@ class NamespaceResource:
     @grants("namespace", "write")
     async def on_patch(self, req: Request, resp: Response, namespace: str) -> None:
         """Change the description."""
-        body = await read_json(req, "namespace-update")
+        body = clear_fields(await read_json(req, "namespace-update"), description="")
         served: LiveNamespace = await run_in_thread(self._store.releases.namespace, namespace)
         changed = await run_in_thread(self._store.namespaces.describe, namespace, body["description"])
         resp.media = json_views.namespace(changed, len(served.projects))
