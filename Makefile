@@ -14,7 +14,7 @@ help:  ## List the targets
 run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in ./data
 	@$(BIN)/waypost demo
 
-test: $(VENV)/dev.done tools  ## Run all tests
+test: tools $(VENV)/dev.done  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: lint  ## Check style, types, import directions, words and generated documents
@@ -34,8 +34,7 @@ format: $(VENV)/dev.done  ## Format the code
 docs: $(VENV)/dev.done  ## Write the generated parts of the documents
 	@$(BIN)/python -m tests.docs.generate
 
-bench: $(VENV)/dev.done  ## Run the benchmarks, and print ratios
-	@.ci/install-tools wrk nginx
+bench: bench-tools $(VENV)/dev.done  ## Run the benchmarks, and print ratios
 	@$(BIN)/python -m bench
 
 mutants: $(VENV)/dev.done  ## Change the code, and list the changes that no test notices
@@ -51,9 +50,13 @@ lock: $(VENV)/dev.done  ## Resolve the dependencies again
 clean:  ## Remove the environment and caches; ./data stays
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-.PHONY: tools
+# Before the set-up, which takes a minute: what is missing is reported at once.
+.PHONY: tools bench-tools
+bench-tools:
+	@.ci/install-tools git wrk nginx
+
 tools:
-	@.ci/install-tools git strace postgresql
+	@.ci/install-tools git curl -- postgresql
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit("Waypost needs Python 3.11 or later; try: make PYTHON=python3.11 …" if sys.version_info < (3, 11) else 0)'

@@ -1,12 +1,15 @@
-"""Fixtures for all packages: data sets, a running service skeleton, and the whole service."""
+"""Fixtures for all packages: data sets, a running service skeleton, and the whole service; tests that are left out."""
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.requirements import IS_CI, missing, report
 from tests.seeds import RANDOM_SEEDS
 from tests.service import DATASETS, SKELETON, WAYPOST, Service, running
 
@@ -15,26 +18,47 @@ settings.register_profile("waypost", deadline=None, derandomize=not RANDOM_SEEDS
 settings.load_profile("waypost")
 
 
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
+
+
 @pytest.fixture(scope="session")
 def datasets() -> Path:
-    """Return the folder of real redirect lists; tests that use it are deselected where the folder is missing."""
+    """Return the folder of real redirect lists; tests that use it are left out where the folder is missing."""
     return DATASETS
 
 
+@pytest.fixture(scope="session")
+def postgres_programs() -> None:
+    """Mark a test that needs PostgreSQL; it is left out where PostgreSQL is not installed."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests on real lists where the lists are missing: they are not part of the project."""
-    if DATASETS.is_dir():
-        return
-    needing = [item for item in items if "datasets" in getattr(item, "fixturenames", ())]
-    config.hook.pytest_deselected(items=needing)
-    items[:] = [item for item in items if item not in set(needing)]
+    """Deselect the tests whose requirements this machine lacks, and count them."""
+    lacking = {item: missing(getattr(item, "fixturenames", ())) for item in items}
+    left_out = Counter(requirement.fixture for requirement in lacking.values() if requirement)
+    config.hook.pytest_deselected(items=[item for item in items if lacking[item]])
+    items[:] = [item for item in items if lacking[item] is None]
+    config.stash[LEFT_OUT] = dict(left_out)
+    if hasattr(config, "workeroutput"):  # a worker of pytest-xdist
+        config.workeroutput["left_out"] = dict(left_out)
 
 
-def pytest_report_header() -> str:
-    """Report whether the tests on real lists run."""
-    return (
-        f"real redirect lists: {DATASETS if DATASETS.is_dir() else f'none in {DATASETS}; their tests are deselected'}"
-    )
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the counts of a worker; each one has collected all tests."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let the run fail in CI if tests were left out."""
+    if IS_CI and report(session.config.stash.get(LEFT_OUT, {})):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Report the tests that were left out, and why."""
+    for line in report(terminalreporter.config.stash.get(LEFT_OUT, {})):
+        terminalreporter.write_line(line, yellow=not IS_CI, red=IS_CI)
 
 
 @pytest.fixture(scope="session")

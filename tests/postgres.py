@@ -90,11 +90,16 @@ def _server(data: Path, owner: str | None) -> Iterator[Postgres]:
 
 
 def _program(name: str) -> str:
-    """Return the path of a server program: on the PATH, or in Debian's folder for each version."""
-    kept = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    found = shutil.which(name) or (str(kept[-1]) if kept else "")
-    assert found, f"{name} is missing: install PostgreSQL, as `make test` does"
+    """Return the path of a server program."""
+    found = find_program(name)
+    assert found, f"{name} is missing: a test without the fixture `postgres_programs`"
     return found
+
+
+def find_program(name: str) -> str:
+    """Return the path of a server program: on the PATH, or in Debian's folder for each version; empty for none."""
+    kept = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(kept[-1]) if kept else "")
 
 
 def _free_port() -> int:

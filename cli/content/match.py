@@ -33,7 +33,7 @@ def command(namespace: str, project: str, url: str, at: str, draft: str, *, as_j
     """Show how a URL resolves, and why.
 
     Prints the matching rule of PROJECT with its file and line, the other candidates and why they lost, and the redirect
-    chain. URL is a path such as /old?a=b, or starts with http:// or https:// if the host matters. Exits with 1 if
+    chain. URL is a path such as /old?a=b or //a, or starts with http:// or https:// if the host matters. Exits with 1 if
     nothing matches.
     """
     try:

@@ -11,6 +11,7 @@ import click
 from cli.console.exits import ProblemsFound
 from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.progress import show_status
+from cli.console.setup import read_settings
 from content.records.problem import Problem, Severity
 from gitstore.namespaces.checkout import Checkout, ProgressCallback, read_checkout, read_release
 
@@ -42,7 +43,7 @@ def command(path: Path, wanted: str, ref: str, *, strict: bool) -> None:
     with _pause_gc(), show_status(f"Reading {path}") as watch:
         found = read_release(path, ref) if is_bare else read_checkout(path, watch=_report_reading(watch))
         watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
-        problems = list(found.check())
+        problems = list(found.check(read_settings().pattern_limits))
     if wanted == "json":
         print_json(_report(found, path, problems))
     else:

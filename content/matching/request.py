@@ -9,7 +9,7 @@ from content.matching.url import WEB_SCHEMES, split_url
 _PATH_CHARACTER = r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]]"
 # URLs that need no decoding, encoding or shortening; their host may still be invalid.
 _PLAIN = re.compile(
-    rf"(?:https?://([a-z0-9._-]+)(?=[/?]|\Z)({_PATH_CHARACTER}*)|(/(?!/){_PATH_CHARACTER}*))(?:\?((?:{_PATH_CHARACTER}|\?)*))?"
+    rf"(?:https?://([a-z0-9._-]+)(?=[/?]|\Z)({_PATH_CHARACTER}*)|(/{_PATH_CHARACTER}*))(?:\?((?:{_PATH_CHARACTER}|\?)*))?"
 )
 # The characters that no URL may hold: control characters (C0, DEL, C1) and halves of surrogate pairs.
 FORBIDDEN_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -33,7 +33,8 @@ class Request(NamedTuple):
 def parse_request(url: str) -> Request:
     """Parse an absolute `http` or `https` URL, or a path (its host is None).
 
-    A fragment is dropped, as by every client. Raises ValueError with a sentence where the text is neither.
+    A text that begins with `//` is a path, as in the request line of a client (RFC 9112, 3.2.1), not a host. A fragment is
+    dropped, as by every client. Raises ValueError with a sentence where the text is neither.
     """
     if len(url) > URL_LIMIT:
         raise ValueError(f"a URL has at most {URL_LIMIT} characters; this one has {len(url)}")
@@ -42,9 +43,9 @@ def parse_request(url: str) -> Request:
         return Request(canonical_host(named), after or "/", query) if named else Request(None, path, query)
     if FORBIDDEN_CHARACTERS.search(url):
         raise ValueError("a URL cannot hold control characters")
-    scheme, authority, rest = parts = split_url(url)
-    if not scheme and not parts.is_path:
-        raise ValueError('write a path that begins with one "/", or a URL that begins with http:// or https://')
+    scheme, authority, rest = split_url(url)
+    if not scheme and not rest.startswith("/"):
+        raise ValueError('write a path that begins with "/", or a URL that begins with http:// or https://')
     if scheme and (scheme not in WEB_SCHEMES or authority is None):
         raise ValueError("a URL begins with http:// or https://")
     return request_for(canonical_host(authority) if authority is not None else None, rest)

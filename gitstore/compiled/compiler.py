@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 
 from content.changes.diff import Change
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import changes_between
@@ -14,14 +15,17 @@ from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_
 from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
-from gitstore.compiled.validation_cache import is_validated, record_validated
+from gitstore.compiled.validation_cache import is_validated, record_validated, was_validated
 from gitstore.directory import NamespacePaths
 from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
+from gitstore.yamlfiles.rule_file import EMPTY_VALUE
 
+# Problems of single files that earlier programs did not know.
+_NEW_CODES = frozenset({EMPTY_VALUE, "regex_encoding"})
 _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
@@ -35,8 +39,16 @@ class Compiler:
     """
 
     def __init__(
-        self, paths: NamespacePaths, repository: Repository, segments: SegmentStore, *, read_only: bool = False
+        self,
+        paths: NamespacePaths,
+        repository: Repository,
+        segments: SegmentStore,
+        *,
+        read_only: bool = False,
+        limits: PatternLimits = DEFAULT_LIMITS,
     ) -> None:
+        self.limits = limits
+        self._accepted: frozenset[Problem] = frozenset()
         self._only_reads = read_only
         self.paths = paths
         self.repository = repository
@@ -71,8 +83,21 @@ class Compiler:
         found = self.find_compiled(project, tree)
         if found is None:
             with hold_compile_lock(self.paths):
-                found = self._open(project, tree) or self._compile(self.snapshot(project, tree))
+                found = self._open(project, tree) or self._compile_again(self.snapshot(project, tree))
         return found
+
+    def _compile_again(self, snapshot: Snapshot) -> Release:
+        """Compile a state to serve it; problems that an earlier program did not know do not stop it."""
+        if self.was_validated(snapshot.tree):
+            self.accept(snapshot)
+        return self._compile(snapshot)
+
+    def accept(self, published: Snapshot) -> None:
+        """Accept the problems of a published state that an earlier program did not know: only new ones are an accident."""
+        self._accepted |= {problem for problem in published.problems if problem.code in _NEW_CODES}
+
+    def _require_publishable(self, snapshot: Snapshot, problems: Sequence[Problem]) -> None:
+        require_publishable(snapshot, [problem for problem in problems if problem not in self._accepted])
 
     def find_compiled(self, project: str, tree: TreeId) -> Release | None:
         """Return the release of a tree, or None if it is not compiled."""
@@ -159,18 +184,18 @@ class Compiler:
     def _dump_checked(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> bytes:
         data = dump_release(snapshot, self._previous_release(before))
         matcher = Release(snapshot.project, memoryview(data), trusted=True).matcher
-        require_publishable(snapshot, check_change(before, snapshot, matcher, changes))
+        self._require_publishable(snapshot, check_change(before, snapshot, matcher, changes))
         self._record_validated(snapshot, without_warnings=False)  # other rules may have new warnings
         return data
 
     def _check_all(self, snapshot: Snapshot) -> None:
         problems = check_snapshot(snapshot)
-        require_publishable(snapshot, problems)
+        self._require_publishable(snapshot, problems)
         self._record_validated(snapshot, without_warnings=not problems)
 
     def _compile(self, snapshot: Snapshot) -> Release:
         if self._is_validated(snapshot.tree, without_warnings=snapshot.settings.strict):
-            require_publishable(snapshot, snapshot.problems)
+            self._require_publishable(snapshot, snapshot.problems)
         else:
             self._check_all(snapshot)
         return self._store(snapshot, dump_release(snapshot))
@@ -182,6 +207,10 @@ class Compiler:
             self.repository.tree_id_without(tree, PROJECT_FILE),
             without_warnings=without_warnings,
         )
+
+    def was_validated(self, tree: TreeId) -> bool:
+        """Tell whether the checks of this program, or of an earlier one, validated the rules of a tree."""
+        return was_validated(self.paths.validations, self.repository.tree_id_without(tree, PROJECT_FILE))
 
     def _is_strict(self, project: str, tree: TreeId) -> bool:
         """Tell whether a tree's own project.yaml requires strict lint; no other file is read."""

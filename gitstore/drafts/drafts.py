@@ -113,8 +113,9 @@ def edit_draft(
     """Commit edits to a draft, all or nothing; the first edit starts the draft from release."""
     state = read_draft(transaction, name)
     require_head(state, head)
-    workspace = Workspace(snapshot_of(compiler, state), transaction.blob)
+    workspace = Workspace(snapshot_of(compiler, state), transaction.blob, limits=compiler.limits)
     workspace.apply(edits)
+    workspace.require_affordable()
     return commit_workspace(transaction, state, workspace, author)
 
 
@@ -123,8 +124,9 @@ def write_record(
 ) -> tuple[DraftRecord, Sequence[RewrittenFile]]:
     """Write one record of a draft as one commit; return it as it is then, and the files of rules that were rewritten."""
     state = read_draft(transaction, name)
-    workspace = Workspace(snapshot_of(compiler, state), transaction.blob)
+    workspace = Workspace(snapshot_of(compiler, state), transaction.blob, limits=compiler.limits)
     [record_id] = workspace.apply([edit])
+    workspace.require_affordable()
     placed = workspace.placed(edit.kind, record_id)
     written = DraftRecord(placed, _change_since_base(compiler, state, edit.kind, placed.record))
     commit_workspace(transaction, state, workspace, author)

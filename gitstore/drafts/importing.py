@@ -57,8 +57,9 @@ def import_rows(
     plan = _plan(snapshot, rows, overwrite=options.overwrite)
     if options.dry_run or plan.is_unreadable or (plan.wrong and not options.skip_errors) or not plan.wanted:
         return ImportResult(plan, None)
-    workspace = Workspace(snapshot, transaction.blob, "flow")
+    workspace = Workspace(snapshot, transaction.blob, "flow", compiler.limits)
     workspace.apply(Put(Kind.REDIRECTS, placed.record) for placed in plan.wanted)
+    workspace.require_affordable()
     text = f"Import: {count_text({Kind.REDIRECTS: plan.counts})}"
     return ImportResult(plan, commit_workspace(transaction, state, workspace, author, text).head)
 

@@ -6,7 +6,7 @@ number or SHA; a branch by its name alone. So a branch with the name of another 
 
 from dataclasses import dataclass, replace
 
-from content.records.problem import Problem, errors
+from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import find_differing_files
 from gitstore.compiled.compiler import Compiler
@@ -75,7 +75,7 @@ def require_readable(old: Snapshot | None, new: Snapshot) -> None:
     found = [
         replace(problem, file=one.full_path(file.path))
         for one, kind, file in files
-        for problem in (*errors(list(file.segment.problems)), *_misplaced(kind, file.segment.kind))
+        for problem in (*file.segment.hiding_problems, *_misplaced(kind, file.segment.kind))
     ]
     if found:
         raise Invalid("A changed file has errors, so its changes cannot be shown. Fix the file, then retry.", found)

@@ -8,7 +8,9 @@ from hashlib import sha1
 from pathlib import Path
 
 from content.records.names import is_name
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.checks import check_snapshot, find_blocking_problems
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segment_store import SegmentStore
@@ -41,16 +43,22 @@ class Checkout:
         """True for a folder of projects, false for the folder of one project."""
         return all(snapshot.project for snapshot in self.snapshots)
 
-    def check(self) -> Iterator[Problem]:
+    def check(self, limits: PatternLimits = DEFAULT_LIMITS) -> Iterator[Problem]:
         """Yield every problem, project by project."""
         yield from self.problems
         for snapshot in self.snapshots:
-            yield from check_snapshot(snapshot)
+            yield from _check(snapshot, limits)
 
-    def find_blocking_problems(self) -> list[Problem]:
+    def find_blocking_problems(self, limits: PatternLimits = DEFAULT_LIMITS) -> list[Problem]:
         """Return the problems that would stop a publish: all errors, and warnings of projects with strict lint."""
-        found = (find_blocking_problems(snapshot, check_snapshot(snapshot)) for snapshot in self.snapshots)
+        found = (find_blocking_problems(snapshot, _check(snapshot, limits)) for snapshot in self.snapshots)
         return [*self.problems, *(problem for problems in found for problem in problems)]
+
+
+def _check(snapshot: Snapshot, limits: PatternLimits) -> list[Problem]:
+    """Check a project; if its regular expressions cost too much, its rules are not checked together."""
+    over_budget = find_budget_problems(None, snapshot, limits)
+    return [*over_budget, *snapshot.problems] if over_budget else check_snapshot(snapshot)
 
 
 def read_checkout(path: Path, segments: SegmentStore | None = None, watch: ProgressCallback = str) -> Checkout:

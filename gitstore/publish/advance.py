@@ -10,6 +10,7 @@ from itertools import chain
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import ChangesByKind, changes_between
 from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler, require_publishable
@@ -96,7 +97,11 @@ def _check_and_compile(compiler: Compiler, release_update: ReleaseUpdate, before
         compiler.snapshot(release_update.project, tree) if tree else None for tree in (before, release_update.tree)
     )
     changes = changes_between(old, new)
+    if old:
+        compiler.accept(old)
     if new and release_update.tree:
+        if not release_update.is_rollback:  # its rules were published before
+            require_publishable(new, find_budget_problems(old, new, compiler.limits))
         _keep_policy(old, new, changes)
         _compile(compiler, release_update, (old, new), changes)
     if release_update.requires_same_policy:

@@ -4,10 +4,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from content.changes.diff import Counts, count
+from content.checks.pattern_budget import CallBudget
 from content.formats.tsv import Row
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.cache import LruCache
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler
@@ -92,7 +94,8 @@ class Drafts(Component):
             conflicts = merge_draft(compiler, state).conflicts
         except Invalid as ex:
             return DraftReport(state, counts, ex.problems, (), under_review, files)
-        problems = list(working.problems) if conflicts else check_snapshot(working)
+        over_budget = find_budget_problems(before, working, compiler.limits)
+        problems = [*over_budget, *(working.problems if conflicts or over_budget else check_snapshot(working))]
         return DraftReport(state, counts, problems, conflicts, under_review, files)
 
     def review_subject(self, namespace: str, name: DraftName) -> ReviewSubject:
@@ -140,6 +143,13 @@ class Drafts(Component):
         if found is None:
             raise NotFound(f"There is no {kind.removesuffix('s')} with the id {record_id[:40]!r} in this draft.")
         return found
+
+    def call_budget(self, namespace: str, name: DraftName) -> CallBudget:
+        """Return the budget for the regular expressions of one call; those that the draft has are free."""
+        with self._access.reading(namespace) as compiler:
+            state = read_draft(compiler.repository, name)
+            known = self._states(compiler, state)[1].costly_sources(compiler.limits.rule)
+        return CallBudget(self._access.limits, known)
 
     def edit(
         self, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author, head: str = ""

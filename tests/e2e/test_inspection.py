@@ -129,10 +129,40 @@ def test_a_loop_in_a_draft_is_seen(place: Place) -> None:
     assert [hop["location"] for hop in chain["hops"]] == ["/b", "/a"]
 
 
-@pytest.mark.parametrize("url", ["no-slash", "ftp://x.example/", "https://", "http://[::1/", "https://a b/", "//x"])
-def test_what_is_no_url_is_named_by_its_place(rules: Place, url: str) -> None:
-    found = rules.ask("POST", "/test", 422, json={"urls": ["/fine", url]}).json()
-    assert [each["pointer"] for each in found["problems"]] == ["/urls/1"]
+@pytest.mark.parametrize(
+    "url", ["", "no-slash", "ftp://x.example/", "https://", "http://[::1/", "https://a b/", "/a\nb", "/" + "a" * 20_000]
+)
+def test_a_text_that_is_no_url_gets_its_problem_in_its_own_result(rules: Place, url: str) -> None:
+    """The other URLs of the call get their results, and no match is still null."""
+    found = rules.ask("POST", "/test", 200, json={"urls": ["/old", url, "/nothing"]}).json()["results"]
+    assert [each["url"] for each in found] == ["/old", url, "/nothing"]
+    assert [each.get("status", "none") for each in found] == [301, "none", None]
+    assert found[1].keys() == {"url", "problem"}
+    assert found[1]["problem"]["code"] == "bad_url"
+    assert " " in found[1]["problem"]["message"]
+
+
+def test_a_path_with_two_slashes_is_a_path(place: Place) -> None:
+    """Clients can send it; it is neither a host nor the path with one slash."""
+    place.published("//twice/a")
+    urls = ["//twice/a", "///twice/a", "/twice/a", "https://shop.example//twice/a?q"]
+    found = place.ask("POST", "/test", 200, json={"urls": urls}).json()["results"]
+    assert [each["location"] for each in found] == ["/new", None, None, "/new"]
+    assert found[0]["chain"]["hops"][0]["url"] == "//twice/a"
+
+
+def test_ten_thousand_urls_are_tested_in_one_call(rules: Place) -> None:
+    urls = [f"/o{number}" for number in range(10_000)]
+    urls[5_000] = "no url"
+    found = rules.ask("POST", "/test", 200, json={"urls": urls}).json()["results"]
+    assert [each["url"] for each in found] == urls
+    assert [each.get("location") for each in found] == [
+        None if url == "no url" else f"/regex/{url[2:]}" for url in urls
+    ]
+    refused = rules.ask("POST", "/test", 422, json={"urls": [*urls, "/one-more"]}).json()
+    assert [each["code"] for each in refused["problems"]] == ["too_long"]
+    drafted = rules.ask("POST", "/test", 200, json={"urls": urls, "at": "draft"}).json()["results"]
+    assert drafted == found
 
 
 def test_lint_lists_errors_and_warnings_with_their_places(place: Place) -> None:

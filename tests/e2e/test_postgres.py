@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.caller import Caller
 from tests.e2e.hooks import SETTINGS, create_webhook, detail, wait_for_deliveries, wait_until_relayed
 from tests.e2e.receiver import receiving
@@ -11,6 +13,7 @@ from tests.postgres import running_postgres
 from tests.service import WAYPOST, running
 
 
+@pytest.mark.usefixtures("postgres_programs")
 def test_a_service_on_postgresql_does_all_that_one_on_sqlite_does(tmp_path: Path) -> None:
     """That is accounts, sessions, reviews, publishes, agents, events, webhooks, the trail, and a second start."""
     data = tmp_path / "data"

@@ -1,18 +1,14 @@
-"""Real redirect lists, and a large generated one: imported, published, and read in windows as by an agent."""
+"""Redirect lists as public sites have them, and a large one: imported, published, and read in windows as by an agent."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
 from tests.e2e.world import Place, World
-from tests.service import DATASETS
+from tests.redirect_lists import COLUMNS, LISTS, STATUS_NAMES, read_list
 
-COLUMNS = ("type", "source", "target", "status")
-STATUSES = {"301": "MOVED_PERMANENT", "302": "FOUND", "307": "TEMPORARY_REDIRECT", "308": "PERMANENT_REDIRECT"}
-LISTS = sorted(path.name for path in DATASETS.glob("*.tsv")) or ["(the lists are missing)"]
 AGENT = (("redirect", "read"), ("page", "read"), ("agent", "write"))
 MANY = 100_000
 TSV = {"Content-Type": "text/tab-separated-values"}
@@ -23,7 +19,7 @@ def rows(text: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     for line, row in enumerate(text.decode().split("\n")[1:], 2):
         if row.strip("\r"):
             item = dict(zip(COLUMNS, row.removesuffix("\r").split("\t"), strict=True))
-            yield line, {**item, "status": STATUSES.get(item["status"], item["status"])}
+            yield line, {**item, "status": STATUS_NAMES.get(item["status"], item["status"])}
 
 
 def walk(agent: Place, limit: int) -> list[dict[str, str]]:
@@ -59,8 +55,8 @@ def check_walks(place: Place, expected: list[dict[str, str]], limits: tuple[int,
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_the_published_rules_are_the_rows_without_those_of_the_report(world: World, datasets: Path, name: str) -> None:
-    data = (datasets / name).read_bytes()
+def test_the_published_rules_are_the_rows_without_those_of_the_report(world: World, name: str) -> None:
+    data = read_list(name)
     place = world.place()
     report = import_and_publish(place, data)
     given = dict(rows(data))

@@ -23,9 +23,7 @@ from tests.gitstore.fault_driver import OPERATIONS
 from tests.gitstore.fixtures import SHOP, SPACE
 from tests.service import ROOT
 
-CALLS = (
-    "openat,fsync,fdatasync,rename,unlink,unlinkat,rmdir,mkdir,ftruncate,pwrite64,write,close,flock,getdents64,newfstatat"
-)
+CALLS = "openat,fsync,fdatasync,rename,unlink,unlinkat,rmdir,mkdir,ftruncate,pwrite64,write,close,flock,getdents64,newfstatat"
 ERRORS = ("ENOSPC", "EDQUOT", "EROFS", "EACCES", "EMFILE", "EIO")
 _CALL = re.compile(r"(?:\d+ +)?(\w+)\((.*)")
 _SECONDS = 30

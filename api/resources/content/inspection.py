@@ -1,23 +1,18 @@
 """Inspection of a project's revisions: test, lint and diff."""
 
-from typing import Any
-
+from falcon import MEDIA_JSON
 from falcon.asgi import Request, Response
 
-from api.errors import invalid
-from api.http.guard.access import grants, readable_kinds
+from api.http.guard.access import grants, heavy, readable_kinds
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.json_body import read_json
 from api.http.request.parameters import read_draft_name, read_text
 from api.http.response import json_views
 from api.http.response.redaction import redact_problems
+from api.resources.content.url_tests import BODY_LIMIT, MOST_IN_THREAD, resolve_urls, resolve_urls_at
 from api.runtime.background import run_in_process, run_in_thread
 from api.runtime.release_loader import ReleaseLoader
 from content.changes.diff import count
-from content.matching.matcher import Matcher
-from content.matching.request import Request as MatchRequest
-from content.matching.request import parse_request
-from content.records.problem import Problem
 from gitstore.drafts.revisions import DRAFT, PUBLISHED
 from gitstore.store.store import Store
 
@@ -29,21 +24,21 @@ class Test:
         self._releases = releases
         self._store = store
 
+    @heavy
     @grants("redirect", "read")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show how each URL resolves: response, rule, file and line, losing candidates, and redirect chain."""
-        body = await read_json(req, "test-request")
-        requests = _parse(body["urls"])
-        word = str(body.get("at", PUBLISHED))
+        body = await read_json(req, "test-request", BODY_LIMIT)
+        urls, word = body["urls"], str(body.get("at", PUBLISHED))
         at = await resolve_readable_revision(req, self._store, "redirect", namespace, project, word)
-        if at == PUBLISHED:
-            matcher = (await self._releases.project(namespace, project)).release.matcher
-            found = await run_in_thread(resolve_all, matcher, requests)
+        resp.content_type = MEDIA_JSON
+        is_small = at == PUBLISHED and len(urls) <= MOST_IN_THREAD
+        matcher = (await self._releases.project(namespace, project)).release.matcher if is_small else None
+        if matcher and not matcher.is_costly:
+            resp.data = await run_in_thread(resolve_urls, matcher, urls)
         else:
-            found = await run_in_process(
-                _resolve_at, self._store, namespace, project, at, read_draft_name(req), requests
-            )
-        resp.media = {"results": found}
+            draft = read_draft_name(req)
+            resp.data = await run_in_process(resolve_urls_at, self._store, namespace, project, at, draft, urls)
 
 
 class Lint:
@@ -52,6 +47,7 @@ class Lint:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show every error and warning of a revision: `?at=` published, draft, or a version."""
@@ -67,6 +63,7 @@ class Diff:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show the changed fields of each rule from `?from=` (default published) to `?to=` (default draft)."""
@@ -78,26 +75,3 @@ class Diff:
         totals = {kind: count(changes) for kind, changes in found.items()}
         shown = {"files": json_views.files(files), "changes": json_views.changes(found)}
         resp.media = {"from": old, "to": new, "counts": json_views.counts(totals), **shown}
-
-
-def resolve_all(matcher: Matcher, requests: list[tuple[str, MatchRequest]]) -> list[dict[str, Any]]:
-    """Resolve the URLs by a matcher, in the given order."""
-    return [json_views.answer(url, matcher.answer(request), matcher.follow(request)) for url, request in requests]
-
-
-def _resolve_at(
-    store: Store, namespace: str, project: str, at: str, draft: str, requests: list[tuple[str, MatchRequest]]
-) -> list[dict[str, Any]]:
-    return resolve_all(store.revisions.matcher(namespace, project, at, draft), requests)
-
-
-def _parse(urls: list[str]) -> list[tuple[str, MatchRequest]]:
-    requests, problems = [], []
-    for position, url in enumerate(urls):
-        try:
-            requests.append((url, parse_request(url)))
-        except ValueError as ex:
-            problems.append(Problem("bad_url", str(ex), pointer=f"/urls/{position}"))
-    if problems:
-        raise invalid("Some URLs are invalid; see the problems.", problems)
-    return requests

@@ -30,6 +30,8 @@ from tests.api.db.migrations import newest_migration
 from tests.api.world import AGENTS, PASSWORD, START, ManualClock, World, shaped, world
 from tests.postgres import Postgres, running_postgres
 
+pytestmark = pytest.mark.usefixtures("postgres_programs")
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Postgres]:

@@ -239,6 +239,14 @@ def test_match_answers_in_the_api_s_shape_for_scripts() -> None:
 
 
 @pytest.mark.usefixtures("shop")
+def test_match_takes_a_path_with_two_slashes_as_a_path() -> None:
+    invoke_ok("import", "acme", "shop", "-", stdin=rows("BASIC|//twice|/once|301"))
+    assert invoke_ok("match", "acme", "shop", "//twice", "--at", "draft").out.startswith("301 /once  BASIC //twice")
+    assert invoke("match", "acme", "shop", "/twice", "--at", "draft").code == 1
+    assert "begins with" in invoke("match", "acme", "shop", "twice").err
+
+
+@pytest.mark.usefixtures("shop")
 def test_a_chain_that_is_too_long_for_clients_is_reported() -> None:
     invoke_ok("import", "acme", "shop", "-", stdin=rows(*(f"BASIC|/{n}|/{n + 1}|301" for n in range(12))))
     lines = invoke_ok("match", "acme", "shop", "/0", "--at", "draft").out.splitlines()

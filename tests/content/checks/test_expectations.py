@@ -9,6 +9,7 @@ RULES = matcher(
     redirect("BASIC", "/old", "/new"),
     redirect("BASIC", "/two", "/new#one#two"),
     redirect("REGEX", "^/b/(.*)$", "https://blog.example/$1#top", "FOUND"),
+    redirect("BASIC", "//twice", "/once"),
     redirect("BASIC", "/caf\u00e9", "/Caf\u00e9"),
     page("BASIC", "/robots.txt"),
 )
@@ -25,6 +26,8 @@ RULES = matcher(
         Expectation("/b/x", 302, "https://Blog.Example/x#top"),
         Expectation("/caf%C3%A9", 301, "/Caf\u00e9"),
         Expectation("/caf\u00e9", 301, "/Caf%C3%A9"),
+        Expectation("//twice", 301, "/once"),
+        Expectation("/twice", 404),
         Expectation("/robots.txt", 200),
         Expectation("/nothing", 404),
     ],

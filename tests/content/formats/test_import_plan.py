@@ -1,7 +1,5 @@
 """The plan of an import: every row counted once, and no field lost that the file does not have."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +11,7 @@ from content.records.problem import Problem, Severity, errors
 from content.records.record import Redirect
 from content.records.vocabulary import RedirectStatus, RedirectType
 from tests.content.rules import redirects
+from tests.redirect_lists import LISTS, read_list
 
 HEADER = "type\tsource\ttarget\tstatus\n"
 KNOWN = Redirect(RedirectType.BASIC, "/known", "/x", RedirectStatus.FOUND, note="why", tags=("shop",))
@@ -69,8 +68,9 @@ def test_an_export_is_identical_when_it_comes_back(present: list[Redirect]) -> N
     assert counts(plan) == ({"total": len(present), "identical": len(present)} if present else {})
 
 
-def test_a_real_list_is_planned_with_its_doubled_sources_named(datasets: Path) -> None:
-    plan = plan_import({}, read_rows((datasets / "cockroachdb.tsv").read_bytes()), overwrite=False)
+@pytest.mark.parametrize("name", [name for name in LISTS if name.endswith("cockroachdb")])
+def test_a_list_is_planned_with_its_doubled_sources_named(name: str) -> None:
+    plan = plan_import({}, read_rows(read_list(name)), overwrite=False)
     assert counts(plan) == {"total": 369, "added": 353}
     assert {problem.code for problem in plan.errors} == {"duplicate_source"}
 
