@@ -78,7 +78,7 @@ class JobProcess:
             self.close(wait=False)
             raise
         except TimeoutError as ex:
-            os.kill(self._pid.value, signal.SIGKILL)
+            self.kill()
             self.close(wait=False)
             raise JobTimeout(limits.seconds) from ex
         if done.memory > limits.memory:
@@ -92,6 +92,11 @@ class JobProcess:
         except BrokenProcessPool:
             self.close(wait=False)
         return self.is_usable
+
+    def kill(self) -> None:
+        """Kill the process in the middle of its job, which is safe at any time."""
+        if self._pid.value:
+            os.kill(self._pid.value, signal.SIGKILL)
 
     def close(self, *, wait: bool) -> None:
         """End the process after its job."""
