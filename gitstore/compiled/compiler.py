@@ -64,10 +64,11 @@ class Compiler:
         return found
 
     def _read(self, project: str, tree: TreeId) -> Snapshot:
-        files = [
-            File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)
-        ]
-        return take_snapshot(project, tree, files, self.repository, self._segments)
+        return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
+
+    def list_files(self, tree: TreeId) -> list[File]:
+        """List the files of a project's tree, in path order."""
+        return [File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)]
 
     def clear_snapshots(self) -> None:
         """Drop the snapshots, for a walk through a long history."""
@@ -130,6 +131,10 @@ class Compiler:
         if self._needs_full_check(snapshot, changes):
             return self._compile(snapshot)
         return self._store(snapshot, self._dump_checked(before, snapshot, changes))
+
+    def is_validated(self, tree: TreeId) -> bool:
+        """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
+        return self._is_validated(tree, without_warnings=False)
 
     def is_prepared(self, tree: TreeId) -> bool:
         """Tell whether a release of the tree could be assembled without reading YAML or checking rules."""

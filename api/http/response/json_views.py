@@ -19,6 +19,7 @@ from gitstore.history.history import PublishRecord
 from gitstore.history.live import LiveProject
 from gitstore.history.rule_history import RuleEvent
 from gitstore.namespaces.namespaces import Namespace
+from gitstore.namespaces.records import Archived
 from gitstore.publish.advance import PublishResult
 from gitstore.store.drafts import DraftReport
 from gitstore.yamlfiles.project_file import ProjectFile
@@ -146,6 +147,17 @@ def published(found: PublishResult) -> dict[str, Any]:
 def publish_record(found: PublishRecord) -> dict[str, Any]:
     """Return one publish of a history, for people: with the reason of an override, and its changes counted."""
     return {**_publish(found), "overrideReason": found.override or None}
+
+
+def archived_namespace(found: Archived) -> dict[str, object]:
+    """Return an archived namespace."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "description": found.description,
+        "archivedAt": dump_timestamp(found.archived_at),
+        "projects": found.projects,
+    }
 
 
 def publish_event(found: PublishRecord, version: Version) -> dict[str, Any]:
