@@ -6,9 +6,11 @@ from itertools import chain
 
 from content.changes.diff import Change
 from content.records.problem import Problem, Severity
+from content.records.problem_codes import count_never_answering
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
+from gitstore.compiled.lint_cache import LintCache
 from gitstore.compiled.release import Release, map_release, release_path
 from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
 from gitstore.compiled.sections import Damaged
@@ -28,6 +30,8 @@ _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
 _RULES_PER_CHANGE = 20
+# The first lint of so many rules takes about a second.
+_MAX_UNLINTED_RULES = 50_000
 
 
 class Compiler:
@@ -58,6 +62,18 @@ class Compiler:
             File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)
         ]
         return take_snapshot(project, tree, files, self.repository, self._segments)
+
+    def lint(self, project: str, tree: TreeId) -> Sequence[Problem]:
+        """Return every error and warning of a project's tree, cached on disk."""
+        return LintCache(self.paths.lints).lint(project, tree, lambda: self.snapshot(project, tree))
+
+    def count_never_answering(self, project: str, tree: TreeId) -> int | None:
+        """Count the rules of a tree that can never answer; None where that would take long: many rules, no lint before."""
+        if not LintCache(self.paths.lints).has(project):
+            snapshot = self.snapshot(project, tree)
+            if sum(map(snapshot.count, Kind)) > _MAX_UNLINTED_RULES:
+                return None
+        return count_never_answering(self.lint(project, tree))
 
     def add_segments(self, files: Iterable[RewrittenFile]) -> None:
         """Cache the segments of files that are parsed already, so that no later reader has to parse them."""

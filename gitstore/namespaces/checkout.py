@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha1
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from content.records.names import is_name
 from content.records.problem import Problem
 from gitstore.compiled.checks import check_snapshot, find_blocking_problems
 from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.lint_cache import LintCache
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
 from gitstore.directory import NamespacePaths
@@ -41,16 +43,23 @@ class Checkout:
         """True for a folder of projects, false for the folder of one project."""
         return all(snapshot.project for snapshot in self.snapshots)
 
-    def check(self) -> Iterator[Problem]:
-        """Yield every problem, project by project."""
+    def check(self, lints: LintCache | None = None) -> Iterator[Problem]:
+        """Yield every problem, project by project; `lints` has earlier results, only for speed."""
         yield from self.problems
         for snapshot in self.snapshots:
-            yield from check_snapshot(snapshot)
+            if lints:
+                yield from lints.lint(snapshot.project, snapshot.tree, partial(_same, snapshot))
+            else:
+                yield from check_snapshot(snapshot)
 
     def find_blocking_problems(self) -> list[Problem]:
         """Return the problems that would stop a publish: all errors, and warnings of projects with strict lint."""
         found = (find_blocking_problems(snapshot, check_snapshot(snapshot)) for snapshot in self.snapshots)
         return [*self.problems, *(problem for problems in found for problem in problems)]
+
+
+def _same(snapshot: Snapshot) -> Snapshot:
+    return snapshot
 
 
 def read_checkout(path: Path, segments: SegmentStore | None = None, watch: ProgressCallback = str) -> Checkout:

@@ -1,7 +1,8 @@
 """`store.drafts`: the working branches of projects: reports, lists, edits, imports and conflicts."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from content.changes.diff import Counts, count
 from content.formats.tsv import Row
@@ -9,7 +10,6 @@ from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.cache import LruCache
 from gitstore.compiled.changes import changes_between
-from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.draft_changes import DraftChanges, draft_changes
@@ -89,7 +89,7 @@ class Drafts(Component):
             conflicts = merge_draft(compiler, state).conflicts
         except Invalid as ex:
             return DraftReport(state, counts, ex.problems, (), under_review, files)
-        problems = list(working.problems) if conflicts else check_snapshot(working)
+        problems = list(working.problems) if conflicts else list(compiler.lint(state.name.project, working.tree))
         return DraftReport(state, counts, problems, conflicts, under_review, files)
 
     def review_subject(self, namespace: str, name: DraftName) -> ReviewSubject:
@@ -157,7 +157,16 @@ class Drafts(Component):
     ) -> ImportResult:
         """Import rows into a draft as one commit, or report the problems of the rows."""
         with self._access.writing(namespace) as (compiler, opened):
-            return import_rows(compiler, opened, read_draft(opened, name), rows, options, author)
+            done = import_rows(compiler, opened, read_draft(opened, name), rows, options, author)
+        compiler.add_segments(done.files)  # the lock is released: other writers need not wait for it
+        return done if done.head is None else replace(done, never_answer=self._count_never_answering(namespace, name))
+
+    def _count_never_answering(self, namespace: str, name: DraftName) -> int | None:
+        """Count the rules of a draft that can never answer; the import is done whatever happens here."""
+        with suppress(Exception), self._access.reading(namespace) as compiler:
+            tree = read_draft(compiler.repository, name).tree
+            return compiler.count_never_answering(name.project, tree) if tree else None
+        return None
 
     def revert(self, namespace: str, request: RevertRequest) -> RevertResult:
         """Discard some changes of a draft, all or none, as one commit."""

@@ -6,7 +6,7 @@ from content.records.problem import Problem
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import ChangesByKind, changes_between
-from gitstore.compiled.checks import build_matcher, check_snapshot
+from gitstore.compiled.checks import build_matcher
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.revisions import BASE, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
@@ -29,7 +29,8 @@ class Revisions(Component):
 
     def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
         """Return every error and warning of a state of the project."""
-        return check_snapshot(self.snapshot(namespace, project, at, draft))
+        with self._access.reading(namespace) as compiler:
+            return list(compiler.lint(project, self._state(compiler, project, at, draft).tree))
 
     def records(
         self, namespace: str, project: str, kind: Kind, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT
