@@ -1,9 +1,10 @@
 """The dependencies of the application: the settings, and interfaces of the components that are passed in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from api.readiness import ReadyCheck
 from api.settings import Settings
 
 
@@ -70,14 +71,6 @@ class BackgroundService(Protocol):
 
     async def stop(self) -> None:
         """Write all pending data, and stop; called after the last request."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyCheck:
-    """A named readiness check; `find` returns the fault, or None if there is none, and may block briefly."""
-
-    name: str
-    find: Callable[[], str | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from content.records.pattern_limits import PatternLimits
+
 ENVIRONMENT_PREFIX = "WAYPOST_"
 LARGEST_PORT = 65535
 
@@ -102,9 +104,14 @@ def _bytes(about: str) -> dict[str, SettingFormat]:
     return _format(integer(1024, 2**40), "bytes from 1024 upwards", about)
 
 
+def _cost(about: str) -> dict[str, SettingFormat]:
+    return _format(integer(100, 10**12), "a number from 100 upwards", about)
+
+
 HOUR = 60 * 60
 DAY = 24 * HOUR
 MIB = 1024 * 1024
+GIB = 1024 * MIB
 MAX_DELAYS = 20
 
 _DATA = _format(directory, "a directory", "the directory of repositories, database and keys")
@@ -122,8 +129,20 @@ _HIDE_USERS = _format(flag, "true or false", "give the same error for an unknown
 _ATTEMPTS = integer(1, 1_000_000), "a number from 1 to 1,000,000"
 _LOGIN_ATTEMPTS = _format(*_ATTEMPTS, "failed logins allowed in five minutes from one address, and for one account")
 _LOGIN_ATTEMPTS_TOTAL = _format(*_ATTEMPTS, "failed logins allowed in five minutes in total")
+_PER_MINUTE = integer(0, 1_000_000), "a number from 0 (no limit) to 1,000,000"
+_WRITES = _format(
+    *_PER_MINUTE, "writes allowed in a minute to one user or token, and four times as many to one address"
+)
+_HEAVY_CALLS = _format(
+    *_PER_MINUTE, "tests, lints, diffs, imports and exports allowed in a minute to one user or token, as for writes"
+)
+_INVALID_TOKENS = _format(*_PER_MINUTE, "requests without a valid token allowed in a minute from one address")
+_READS = _format(*_PER_MINUTE, "reads allowed in a minute, as for writes; any limit makes the reads of agents slower")
 _CONNECTIONS = _format(
     integer(10, 1_000_000), "a number from 10 to 1,000,000", "the maximum number of connections of one worker"
+)
+_AGENTS = _format(
+    integer(1, 10_000_000), "a number from 1 to 10,000,000", "the maximum number of agents of one project"
 )
 _PROXIES = _format(
     addresses, "addresses or networks, separated by commas", "proxies whose X-Forwarded-… headers are trusted"
@@ -162,6 +181,10 @@ class Settings:
     hide_unknown_users: bool = field(default=False, metadata=_HIDE_USERS)
     login_attempts: int = field(default=10, metadata=_LOGIN_ATTEMPTS)
     login_attempts_total: int = field(default=1000, metadata=_LOGIN_ATTEMPTS_TOTAL)
+    writes_per_minute: int = field(default=3000, metadata=_WRITES)
+    heavy_calls_per_minute: int = field(default=600, metadata=_HEAVY_CALLS)
+    invalid_tokens_per_minute: int = field(default=600, metadata=_INVALID_TOKENS)
+    reads_per_minute: int = field(default=0, metadata=_READS)
     json_limit: int = field(default=MIB, metadata=_bytes("the largest JSON body"))
     page_limit: int = field(default=8 * MIB, metadata=_bytes("the largest body of a request with a page"))
     import_limit: int = field(
@@ -188,6 +211,7 @@ class Settings:
     agent_silent: int = field(
         default=5 * 60, metadata=_seconds(2, DAY, "the time without a heartbeat before an agent is reported silent")
     )
+    agents_per_project: int = field(default=100_000, metadata=_AGENTS)
     event_lifetime: int = field(
         default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "the retention time of events and webhook deliveries")
     )
@@ -198,7 +222,33 @@ class Settings:
     webhook_timeout: int = field(
         default=15, metadata=_seconds(1, 120, "the time allowed for a webhook's receiver to respond")
     )
+    regex_rule_limit: int = field(
+        default=5_000, metadata=_cost("the largest program of one new regular expression, in instructions of RE2")
+    )
+    regex_project_limit: int = field(
+        default=4_000_000, metadata=_cost("the largest programs of a project's regular expressions together")
+    )
+    regex_call_limit: int = field(
+        default=5_000_000,
+        metadata=_cost("the largest programs of the regular expressions that one call adds or changes"),
+    )
+    regex_call_seconds: int = field(
+        default=20, metadata=_seconds(1, HOUR, "the CPU time for compiling the regular expressions of one call")
+    )
+    job_timeout: int = field(
+        default=300, metadata=_seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
+    )
+    job_memory: int = field(
+        default=GIB, metadata=_bytes("the memory of a process for jobs above which it is replaced after its job")
+    )
     log_level: str = field(default="info", metadata=_LOG_LEVEL)
+
+    @property
+    def pattern_limits(self) -> PatternLimits:
+        """The limits of regular expressions, as the content store takes them."""
+        return PatternLimits(
+            self.regex_rule_limit, self.regex_project_limit, self.regex_call_limit, self.regex_call_seconds
+        )
 
     @classmethod
     def read(cls, options: Mapping[str, object], env: Mapping[str, str], toml: Path | None = None) -> "Settings":

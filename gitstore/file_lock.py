@@ -4,7 +4,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 
@@ -22,7 +22,8 @@ def hold_lock_file(path: Path, wait: float = inf, mode: int = 0o600) -> Iterator
     try:
         yield acquire(handle, wait)
     finally:
-        os.close(handle)
+        with suppress(OSError):  # Linux closes it in any case: https://man7.org/linux/man-pages/man2/close.2.html
+            os.close(handle)
 
 
 def acquire(handle: int, wait: float) -> bool:

@@ -1,5 +1,6 @@
 """Fixtures for all packages: data sets, a running service skeleton, and the whole service; tests that are left out."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,6 +64,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Report the tests that were left out, and why."""
     for line in report(_left_out(terminalreporter.config)):
         terminalreporter.write_line(line, yellow=not IS_CI, red=IS_CI)
+
+
+@pytest.fixture(scope="session")
+def strace() -> Path:
+    """Return the command that lets system calls fail."""
+    found = shutil.which("strace")
+    if found is None:
+        pytest.fail("strace is missing. Install it: apt install strace")
+    return Path(found)
 
 
 @pytest.fixture(scope="session")

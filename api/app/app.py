@@ -13,6 +13,7 @@ from api.app.routes import routes
 from api.http.error_handlers import add_handlers
 from api.http.fast_path import FastPath
 from api.http.guard.guard import Guard
+from api.http.guard.rate_limits import RateLimits
 from api.http.request.proxy_headers import ProxyHeaders
 from api.http.request.request_body import RequestBody
 from api.http.request_context import RequestContext
@@ -21,6 +22,7 @@ from api.interfaces import Dependencies
 from api.metrics.collector import MetricsCollector
 from api.metrics.metrics_store import DIRECTORY, MetricsStore
 from api.runtime.lifespan import Lifespan
+from api.runtime.rate_counters import RateCounters
 
 _BODILESS = frozenset({"GET", "HEAD"})
 _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
@@ -62,13 +64,18 @@ def _strip_origin(scope: dict[str, Any]) -> None:
         scope["path"] = "/" + rest.partition("/")[2]
 
 
-def create_app(dependencies: Dependencies, extra_routes: Iterable[Route] = ()) -> Application:
-    """Create the application with all routes and `extra_routes`; raises UndeclaredAccess."""
+def create_app(
+    dependencies: Dependencies, extra_routes: Iterable[Route] = (), rate_counters: RateCounters | None = None
+) -> Application:
+    """Create the application with all routes and `extra_routes`; raises UndeclaredAccess.
+
+    Rate limits count by themselves, unless the application gets the counters that it shares with other processes.
+    """
     settings, router = dependencies.settings, AccessRouter()
     collector = MetricsCollector(MetricsStore(settings.data / DIRECTORY))
     middleware: list[Any] = [
         RequestContext(settings.json_limit, collector.counters),
-        Guard(router.declared, dependencies.directory),
+        Guard(router.declared, dependencies.directory, RateLimits(settings, rate_counters or RateCounters())),
         Lifespan([collector, *dependencies.background_services]),
     ]
     app = Application(middleware=middleware, router=router)

@@ -2,6 +2,7 @@
 
 from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
+from api.app.content_faults import content_check
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
 from api.app.identity_routes import identity_routes
@@ -9,31 +10,34 @@ from api.app.notifications import open_notifications
 from api.app.services import open_services
 from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
-from api.interfaces import Dependencies, ReadyCheck
+from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
+from api.runtime.background import JobLimits, configure_jobs
 from api.runtime.convergence import Convergence
 from api.runtime.long_poll import LongPolls
 from api.runtime.prewarmer import Prewarmer
+from api.runtime.rate_counters import RateCounters
 from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
 from api.settings import Settings
 from gitstore.store.store import store_at
 
 
-def make_service(settings: Settings) -> Application:
-    """Create the application of one worker; call it after the fork."""
-    store = store_at(settings.data.absolute())
+def make_service(settings: Settings, rate_counters: RateCounters | None = None) -> Application:
+    """Create the application of one worker; call it after the fork, with rate counters made before it."""
+    configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
+    store = store_at(settings.data.absolute(), settings.pattern_limits)
     releases = ReleaseLoader(store)
     long_polls = LongPolls(releases)
     services = open_services(settings)
-    convergence = Convergence(services.fleet)
+    convergence = Convergence(services.fleet, store.publishes)
     notifications = open_notifications(settings, store, releases, services)
     dependencies = Dependencies(
         settings,
         services.directory,
         ready_checks=(
             services.ready_check(),
-            ReadyCheck("content", lambda: "; ".join(store.releases.failures()) or None),
+            content_check(store),
         ),
         background_services=(
             services.upkeep(),
@@ -58,14 +62,16 @@ def make_service(settings: Settings) -> Application:
                 long_polls,
                 convergence,
                 services.reviews(),
-                notifications.event_relay.forget,
+                services.namespace_records,
             ),
             *identity_routes(services, releases, store.publishes),
             *notice_routes(releases, notifications.streams, notifications.webhooks),
             *compat_routes(store, releases, services, compressed),
         ],
+        rate_counters,
     )
-    app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters)
+    if not settings.reads_per_minute:  # the fast path counts nothing
+        app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters)
     app.shutdown_hooks = (
         long_polls.release,
         convergence.release,

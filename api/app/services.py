@@ -6,24 +6,41 @@ from datetime import timedelta
 from api.auth.accounts import Accounts
 from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
-from api.auth.keyring import Keyring
+from api.auth.keyring import InvalidKey, Keyring
 from api.auth.login import Logins
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
 from api.auth.tokens import Tokens
+from api.db.agent_limit import AgentLimit
+from api.db.audit import Actor
 from api.db.database import Database, default_url
 from api.db.fleet import Fleet
 from api.db.heartbeats import Heartbeats
+from api.db.namespace_records import StoredRecords
 from api.db.state_store import StateStore, open_state_store
 from api.db.timestamps import Clock, utc_now
-from api.interfaces import ReadyCheck
+from api.readiness import Fault, ReadyCheck, Status
 from api.resources.accounts.audit import AuditLog
 from api.reviews.reviewing import Reviews
 from api.runtime.upkeep import Maintenance
 from api.settings import Settings
+from gitstore.errors import StoreError
+from gitstore.namespaces.records import NamespaceRecords
 
 # seconds; a request that finds the database locked for longer is answered from the last good identity table
 IDENTITY_LOCK_TIMEOUT = 0.2
+_NO_IDENTITIES = Fault(
+    Status.UNAVAILABLE,
+    "no_identities",
+    "The database of users and tokens cannot be read, so no caller can be authenticated.",
+    "Make the database available; the service continues by itself.",
+)
+_OLD_IDENTITIES = Fault(
+    Status.DEGRADED,
+    "database_unavailable",
+    "The database cannot be read: users and tokens are those of the last read, and logins and changes fail.",
+    "Make the database available; the service continues by itself.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +72,23 @@ class Services:
 
     def ready_check(self) -> ReadyCheck:
         """Create the readiness check that users and tokens are up to date with the database."""
-        return ReadyCheck("state", self._find_stale_reason)
+        return ReadyCheck("state", self._find_identity_faults)
+
+    def namespace_records(self, actor: Actor, *, keep_grants: bool = False) -> NamespaceRecords:
+        """Return the records of namespaces, to be changed on behalf of an actor."""
+        return StoredRecords(self.state, self.clock, actor, keep_grants)
 
     def close(self) -> None:
         """Close the connections of this process."""
         self.state.close()
         self.reader.close()
 
-    def _find_stale_reason(self) -> str | None:
-        self.directory.reload()
-        return self.directory.stale_reason
+    def _find_identity_faults(self) -> list[Fault]:
+        try:
+            self.directory.reload()
+        except (StoreError, InvalidKey, OSError):  # no table of users and tokens was ever read
+            return [_NO_IDENTITIES]
+        return [_OLD_IDENTITIES] if self.directory.is_stale else []
 
 
 def open_services(settings: Settings, clock: Clock = utc_now) -> Services:
@@ -86,7 +110,7 @@ def open_services(settings: Settings, clock: Clock = utc_now) -> Services:
         Accounts(state, throttle, clock),
         CustomRoles(state, clock),
         Tokens(state, clock),
-        Fleet(state.database, Heartbeats(state.database, clock), clock),
+        Fleet(state.database, Heartbeats(state.database, clock, AgentLimit(settings.agents_per_project)), clock),
         reader,
         clock,
     )

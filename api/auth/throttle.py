@@ -62,12 +62,17 @@ class Throttle:
         account = f"account {_block(address, _NETWORK)} {username.casefold()}"
         return {
             _key("everything"): Rate(self.total, WINDOW),
-            _key(f"address {_block(address, _HOST)}"): each,
+            _key(f"address {address_block(address)}"): each,
             _key(account): each,
         }
 
 
 _ROUNDING = 1e-3  # seconds
+
+
+def address_block(address: str) -> str:
+    """Return the network of one client: its address, or the /64 of its site with IPv6."""
+    return _block(address, _HOST)
 
 
 def _block(address: str, bits: Mapping[int, int]) -> str:

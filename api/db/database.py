@@ -5,6 +5,7 @@ write-ahead log of earlier versions can corrupt a database that several processe
 """
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from api.db.errors import StateBroken, StateBusy, StateFull
 from api.settings import InvalidSetting
+from gitstore.errors import is_disk_full
 
 
 class Notifier:
@@ -50,6 +52,7 @@ _WRITES = "waypost_writes"
 _WAL_IS_SAFE_FROM = (3, 51, 3)
 _BUSY = {"database is locked", "database table is locked"}
 _FULL = {"database or disk is full"}
+_CANNOT_OPEN = "unable to open database file"  # or its journal
 # PostgreSQL: lock_not_available, deadlock_detected, serialization_failure; disk_full.
 # https://www.postgresql.org/docs/current/errcodes-appendix.html
 _BUSY_STATES = {"55P03", "40P01", "40001"}
@@ -58,9 +61,12 @@ _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 _POSTGRESQL = "postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE"
 
 
+DATABASE_FILE = "waypost.db"
+
+
 def default_url(data: Path) -> URL:
     """Return the URL of the embedded database in a data directory; its path may contain any characters."""
-    return URL.create("sqlite", database=str(data / "waypost.db"))
+    return URL.create("sqlite", database=str(data / DATABASE_FILE))
 
 
 def journal_mode(version: tuple[int, ...]) -> str:
@@ -97,7 +103,7 @@ class Database:
     def reading(self) -> Iterator[Connection]:
         """Open a read transaction, which sees one state of the database."""
         self._drop_stale_connections()
-        with self._discard_broken(), _translate_errors(), self._engine.connect() as connection:
+        with self._discard_broken(), _translate_errors(self._engine), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
@@ -107,7 +113,7 @@ class Database:
         If it recorded an event, `notifier` is called after the commit.
         """
         self._drop_stale_connections()
-        with self._discard_broken(), _translate_errors(), self._writer.begin() as connection:
+        with self._discard_broken(), _translate_errors(self._engine), self._writer.begin() as connection:
             yield connection
         if connection.get_execution_options().get(RECORDS_EVENT, False):
             self.notifier.notify()
@@ -241,7 +247,7 @@ def _begin(connection: Connection) -> None:
 
 
 @contextmanager
-def _translate_errors() -> Iterator[None]:
+def _translate_errors(engine: Engine) -> Iterator[None]:
     try:
         yield
     except IntegrityError:
@@ -249,13 +255,24 @@ def _translate_errors() -> Iterator[None]:
     except PoolTimeout as ex:
         raise StateBusy("All database connections are in use. Try again in a moment.") from ex
     except DBAPIError as ex:
-        raise _store_error(ex) from ex
+        raise _store_error(ex, engine.url) from ex
 
 
-def _store_error(ex: DBAPIError) -> StateBusy | StateFull | StateBroken:
+def _store_error(ex: DBAPIError, url: URL) -> StateBusy | StateFull | StateBroken:
     reason, state = str(ex.orig), getattr(ex.orig, "sqlstate", None)
     if reason in _BUSY or state in _BUSY_STATES:
         return StateBusy("The database is locked by another writer. Try again in a moment.")
-    if reason in _FULL or state == _FULL_STATE:
+    if reason in _FULL or state == _FULL_STATE or (reason == _CANNOT_OPEN and not _has_room_for_file(url)):
         return StateFull()
     return StateBroken("The database is not usable; see the log for the reason.")
+
+
+def _has_room_for_file(url: URL) -> bool:
+    """Tell whether the disk has room for one more file beside the database; SQLite does not tell why it has no journal."""
+    path = Path(f"{url.database}.{secrets.token_hex(8)}.tmp")
+    try:
+        path.touch(mode=0o600)
+        path.unlink()
+    except OSError as ex:
+        return not is_disk_full(ex)
+    return True

@@ -1,7 +1,7 @@
 """The fast path: the reads that agents repeat all day, answered ahead of the framework.
 
-`GET …/version`, `…/redirects` and `…/pages` with an API token are one or two `stat` calls, a few look-ups and a slice of
-a memory map. All other requests (another parameter, no valid token, a moved release, an error) are left to the
+`GET …/version`, `…/redirects` and `…/pages` with an API token, also below the base URL of agents of an older service, are
+one or two `stat` calls, a few look-ups and a slice of a memory map. All other requests (another parameter, no valid token, a moved release, an error) are left to the
 framework, which builds the same responses with the same `replies`; a test compares both. ADR 0017 says why the
 connection asks this module before there is an ASGI call.
 """
@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from api import logs
 from api.auth.directory import AdmittedToken, IdentityCache
+from api.http.compat import BASE, without_etag
 from api.http.request.parameters import DEFAULT_LIMIT, Window
 from api.http.response.compression import CompressionCache, accepts_gzip
 from api.http.response.replies import (
@@ -23,12 +24,16 @@ from api.http.response.replies import (
     Reply,
     ServedVersion,
     etag_matches,
+    join_splices,
     list_reply,
     needs_compression,
+    number_reply,
     version_reply,
 )
+from api.http.walks import Walks
 from api.metrics.counters import Counters
 from content.records.vocabulary import Kind
+from gitstore.compiled.canonical_list import Splice
 from gitstore.history.live import Live, LiveNamespace, LiveProject
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -40,6 +45,7 @@ _REQUIRED_GRANTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "pages": (("page", "read"),),
 }
 _PREFIX = "/api/namespace/"
+_COMPAT_PREFIX = BASE + _PREFIX
 _ROUTES = {endpoint: f"/api/namespace/{{namespace}}/project/{{project}}/{endpoint}" for endpoint in _REQUIRED_GRANTS}
 _KINDS = {kind.value: kind for kind in Kind}
 _NOT_PLAIN = frozenset({b"prefer", b"x-request-id", b"expect", b"content-length", b"transfer-encoding"})
@@ -49,6 +55,8 @@ _MAX_DIGITS = 9
 _MAX_REPLIES = 2_000
 _MAX_MATCHES = 10_000
 _NOT_MODIFIED = 304
+# Bytes of a body that are sent at once.
+ONE_PIECE = 512 * 1024
 
 
 class _Head(NamedTuple):
@@ -66,14 +74,24 @@ class _RouteMatch(NamedTuple):
     namespace: str
     project: str
     endpoint: str
+    is_compat: bool
+
+    @property
+    def route(self) -> str:
+        """The template of the path, for the counters."""
+        return (BASE if self.is_compat else "") + _ROUTES[self.endpoint]
 
 
 class CachedReply(NamedTuple):
-    """A response to be sent: `head` begins an HTTP/1.1 message, without the lines of a single request."""
+    """A response to be sent: `head` begins an HTTP/1.1 message, without the lines of a single request.
+
+    `parts` are the body, unless it is longer than `ONE_PIECE`.
+    """
 
     reply: Reply
     head: bytes
     size: int
+    parts: tuple[bytes | memoryview, ...] = ()
 
 
 class PreparedResponse(NamedTuple):
@@ -97,21 +115,28 @@ class FastPath:
         self._prefix = urandom(4).hex().encode()
         self._count = count()
 
-    def answer(self, path: str, raw_path: bytes, query: str, headers: Headers) -> PreparedResponse | None:
-        """Return the whole response to a GET, from memory alone; `path` is decoded, header names are in lower case."""
+    def answer(
+        self, path: str, raw_path: bytes, query: str, headers: Headers, walks: Walks | None = None
+    ) -> PreparedResponse | None:
+        """Return the whole response to a GET, from memory alone; `path` is decoded, header names are in lower case.
+
+        `walks` are those of the connection.
+        """
         begun = perf_counter()
-        if not path.startswith(_PREFIX) or b"%" in raw_path or logs.is_debug_enabled():
+        if not path.startswith(_PREFIX) and not path.startswith(_COMPAT_PREFIX):
+            return None
+        if b"%" in raw_path or logs.is_debug_enabled():
             return None  # an encoded character may be a slash; no name needs one
         head = _read_head(headers)
         match = self._match(path, head.authorization) if head else None
         if head is None or match is None:
             return None
         served = self._live.peek(match.namespace)
-        found = self._find_reply(served, match, _Plain(path, query), head) if served else None
+        found = self._find_reply(served, match, _Plain(path, query), head, walks) if served else None
         if found is None:
             return None
         self._remember(match, path, head.authorization)
-        self._counters.add_request(_ROUTES[match.endpoint], "GET", found.reply.status, perf_counter() - begun)
+        self._counters.add_request(match.route, "GET", found.reply.status, perf_counter() - begun)
         # A counter is four times as fast as random bytes, and as unique.
         return PreparedResponse(found, b"x-request-id: %b%08x\r\n" % (self._prefix, next(self._count)))
 
@@ -129,7 +154,8 @@ class FastPath:
             self._matches[key] = match
 
     def _find_match(self, path: str, authorization: bytes) -> _RouteMatch | None:
-        segments = path.split("/")
+        is_compat = path.startswith(BASE)
+        segments = path.removeprefix(BASE).split("/")
         if len(segments) != _SEGMENTS or segments[4] != "project" or segments[6] not in _REQUIRED_GRANTS:
             return None
         _, _, _, namespace, _, project, endpoint = segments
@@ -139,38 +165,73 @@ class FastPath:
         can = caller.entry.principal.can
         if not any(can(resource, action, namespace, project) for resource, action in _REQUIRED_GRANTS[endpoint]):
             return None
-        return _RouteMatch(caller, namespace, project, endpoint)
+        return _RouteMatch(caller, namespace, project, endpoint, is_compat)
 
     def _find_reply(
-        self, served: LiveNamespace, match: _RouteMatch, plain: "_Plain", head: _Head
+        self, served: LiveNamespace, match: _RouteMatch, plain: "_Plain", head: _Head, walks: Walks | None
     ) -> CachedReply | None:
-        """Return the response, built once for as long as the same state of the namespace is served."""
         project = served.projects.get(match.project)
         if project is None:
             return None
+        if not match.is_compat:
+            return self._find_cached(served, project, match, plain, head)
+        found = self._find_compat_reply(served, project, match, plain, head._replace(if_none_match=None), walks)
+        # Joined parts are copies, so they are not cached.
+        return found._replace(parts=_join(found.reply)) if found and not found.parts else found
+
+    def _find_compat_reply(
+        self,
+        served: LiveNamespace,
+        current: LiveProject,
+        match: _RouteMatch,
+        plain: "_Plain",
+        head: _Head,
+        walks: Walks | None,
+    ) -> CachedReply | None:
+        """Return the response in the version of the connection's walk; that of an older version is not cached."""
+        if walks is not None and match.endpoint != "version":
+            window = _read_window(plain.query)
+            if window is None:
+                return None
+            project = walks.follow((head.authorization, plain.path), window.offset, current)
+            if project.version != current.version:
+                return self._build(project, match, plain, head)
+        return self._find_cached(served, current, match, plain, head)
+
+    def _find_cached(
+        self, served: LiveNamespace, project: LiveProject, match: _RouteMatch, plain: "_Plain", head: _Head
+    ) -> CachedReply | None:
+        """Return the response, built once for as long as the same state of the namespace is served."""
         if self._served.get(match.namespace) is not served:
             self._served[match.namespace], self._replies[match.namespace] = served, {}
         answers = self._replies[match.namespace]
         key = (*plain, etag_matches(project.version, head.if_none_match), head.gzip)
         found = answers.get(key)
         if found is None:
-            reply = self._reply(project, match.endpoint, plain, head)
-            if reply is None:
-                return None
-            found = CachedReply(reply, _head_of(reply), reply.size)
+            found = self._build(project, match, plain, head)
             # Compressed bodies are held by `CompressionCache` alone, which counts their bytes.
-            if len(answers) < _MAX_REPLIES and not any(name == "content-encoding" for name, _ in reply.headers):
+            if found and len(answers) < _MAX_REPLIES and not _is_compressed(found.reply):
                 answers[key] = found
         return found
 
-    def _reply(self, found: LiveProject, endpoint: str, plain: "_Plain", head: _Head) -> Reply | None:
+    def _build(self, project: LiveProject, match: _RouteMatch, plain: "_Plain", head: _Head) -> CachedReply | None:
+        reply = self._reply(project, match, plain, head)
+        if reply is None:
+            return None
+        reply = without_etag(reply) if match.is_compat else reply
+        parts = tuple(part for part in reply.body if not isinstance(part, Splice))
+        return CachedReply(reply, _head_of(reply), reply.size, parts if len(parts) == len(reply.body) else ())
+
+    def _reply(self, found: LiveProject, match: _RouteMatch, plain: "_Plain", head: _Head) -> Reply | None:
         served_version, conditional_get = (
-            ServedVersion(found.version, found.number, found.release),
+            ServedVersion(found.version, found.number, found.release, is_canonical=match.is_compat),
             ConditionalGet(plain.path, head.if_none_match, head.gzip),
         )
-        if endpoint == "version":
-            return version_reply(served_version, conditional_get) if not plain.query else None
-        window, kind = _read_window(plain.query), _KINDS[endpoint]
+        if match.endpoint == "version":
+            if plain.query:
+                return None
+            return number_reply(served_version) if match.is_compat else version_reply(served_version, conditional_get)
+        window, kind = _read_window(plain.query), _KINDS[match.endpoint]
         if window is None or (
             conditional_get.gzip and needs_compression(served_version, kind, window, self._compressed)
         ):
@@ -183,6 +244,14 @@ class _Plain(NamedTuple):
 
     path: str
     query: str
+
+
+def _join(reply: Reply) -> tuple[bytes | memoryview, ...]:
+    return tuple(join_splices(reply.body)) if reply.size <= ONE_PIECE else ()
+
+
+def _is_compressed(reply: Reply) -> bool:
+    return any(name == "content-encoding" for name, _ in reply.headers)
 
 
 def _head_of(reply: Reply) -> bytes:

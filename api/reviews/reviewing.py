@@ -18,7 +18,7 @@ from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
 from api.reviews.review import Review, find_involved, latest_verdicts, summarize_review, with_token_owners
 from api.reviews.reviewers import VERDICT_GRANT, lapsed_reviewers
-from gitstore.errors import StaleDraft
+from gitstore.errors import StaleDraft, StoreError
 from gitstore.git.repository import Author
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
@@ -120,8 +120,14 @@ class Reviews:
         self._record(override, AuditEvent.OVERRIDE_ASKED, {})
 
     def note_override(self, override: Override, version: str, number: int) -> None:
-        """Record in the audit trail a finished publish without an approval."""
-        self._record(override, AuditEvent.APPROVAL_OVERRIDDEN, {"version": version, "publishNumber": number})
+        """Record in the audit trail a finished publish without an approval.
+
+        A failure is logged: the publish is live, its commit names the override, and `ask_override` recorded it before.
+        """
+        try:
+            self._record(override, AuditEvent.APPROVAL_OVERRIDDEN, {"version": version, "publishNumber": number})
+        except (StoreError, OSError) as ex:
+            _log.warning("override_not_recorded", namespace=override.draft.namespace, version=version, exc_info=ex)
 
     def _read(self, connection: Connection, key: DraftKey, draft: ReviewSubject) -> ReviewThread:
         remarks = find_remarks(connection, key, draft.commits)

@@ -1,64 +1,60 @@
 """Work off the event loop: threads for work that blocks briefly, processes for CPU-bound work.
 
-Both pools belong to one service worker and start at their first use, so never before the fork.
+Threads and processes belong to one service worker and start at their first use, so never before the fork. Jobs for
+processes take turns by namespace, and one that takes too long is stopped, see `fair_queue` and `job_process`.
 """
 
 import asyncio
-import logging
-import multiprocessing
-import os
-import signal
-import threading
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing.connection import wait
-from typing import ParamSpec, TypeVar
-from weakref import WeakValueDictionary
+from typing import Any, ParamSpec, TypeVar
 
-from api import logs
-from api.errors import Unavailable
+from api.runtime.fair_queue import FairQueue
+from api.runtime.job_process import JobLimits, JobProcess, JobTimeout, ProcessLost
+
+__all__ = ["JobLimits", "JobTimeout", "ProcessLost"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 THREADS = 8
-# Both start when they are needed. Each namespace uses at most one at a time, so that none waits for another's work;
-# except for the short time of a verdict on one of its drafts.
-PROCESSES = 2
-
-
-@dataclass(slots=True)
-class _Pools:
-    """The pools of this process; None until their first use."""
-
-    threads: ThreadPoolExecutor | None = None
-    processes: ProcessPoolExecutor | None = None
-
-
-_pools = _Pools()
+# They start when they are needed. Each namespace uses at most one at a time for its own jobs, and none can take the last
+# one while another of its jobs runs.
+PROCESSES = 3
 
 # The namespace of the current request: its jobs for processes run one at a time.
 queue_key: ContextVar[str] = ContextVar("queue_key", default="")
 
-# The prefix of a namespace's second queue, for verdicts: they may stop a publish, so they cannot wait for it.
+# The prefixes of a namespace's other queues: verdicts may stop a publish, so they cannot wait for it, and agents do not
+# wait for an editor's job.
 REVIEW_QUEUE = "verdicts of "
+RELEASE_QUEUE = "releases of "
+_UPKEEP_QUEUE = "upkeep of this worker"  # no name of a namespace has a space
 
-_queue_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+def _namespace_of(key: str) -> str:
+    return key.removeprefix(REVIEW_QUEUE).removeprefix(RELEASE_QUEUE)
 
 
-class ProcessLost(Unavailable):
-    """503: the process was killed during the job."""
+@dataclass(slots=True)
+class _Pools:
+    """The threads and processes of this process, and the queue for the latter."""
 
-    def __init__(self, code: str = "worker_lost") -> None:
-        super().__init__("The process ended before the job was done. Try again.", code)
+    threads: ThreadPoolExecutor | None = None
+    idle: list[JobProcess] = field(default_factory=list)
+    busy: list[JobProcess] = field(default_factory=list)
+    queue: FairQueue = field(default_factory=lambda: FairQueue(PROCESSES, _namespace_of))
+    limits: JobLimits = field(default_factory=JobLimits)
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+
+
+_pools = _Pools()
 
 
 @dataclass(slots=True)
@@ -100,118 +96,70 @@ async def run_in_process(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     """Run `work` in a separate process and return its result: a publish, an import, a compile.
 
     `work` is a module-level function; it and its arguments and result are pickled. Its exceptions are raised here. If
-    the process is killed during the job, the result is 503; one that was killed earlier is replaced silently.
+    the process is killed during the job, or the job takes too long, the result is 503; a process that was killed
+    earlier is replaced silently.
     """
+    return await run_in_queue(queue_key.get(), work, *args, **kwargs)
+
+
+async def run_in_queue(key: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work` like `run_in_process`, in the queue of a key instead of the request's."""
     with jobs.track():
-        async with _queue_lock():
-            return _unwrap(await _in_process(partial(_call, work, args, kwargs)))
+        return await _run(key, partial(work, *args, **kwargs))
 
 
 async def run_unqueued(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` in a separate process outside of a request: not counted as a job, and without a queue."""
-    return _unwrap(await _in_process(partial(_call, work, args, kwargs)))
+    """Run `work` in a separate process outside of a request: not counted as a job, and in a queue of its own."""
+    return await _run(_UPKEEP_QUEUE, partial(work, *args, **kwargs))
 
 
-def _queue_lock() -> asyncio.Lock:
-    """Return the lock of the current request's namespace; it is freed when no task holds it or waits for it."""
-    key = queue_key.get()
-    found = _queue_locks.get(key)
-    if found is None:
-        found = _queue_locks[key] = asyncio.Lock()
-    return found
+async def _run(key: str, work: Callable[[], T]) -> T:
+    """Run a job to its end, even if its caller is cancelled: until then its process and its turn are taken."""
+    task = asyncio.create_task(_run_in_turn(key, work))
+    _pools.tasks.add(task)
+    task.add_done_callback(_forget)
+    return await asyncio.shield(task)
 
 
-async def _in_process(job: Callable[[], T]) -> T:
-    pool, result = _submit(job)
-    try:
-        return await asyncio.wrap_future(result)
-    except BrokenProcessPool as ex:
-        _discard_pool(pool)
-        raise ProcessLost from ex
+def _forget(task: asyncio.Task[Any]) -> None:
+    """Drop an ended task; reading its exception marks it as handled, also where the caller is gone."""
+    _pools.tasks.discard(task)
+    if not task.cancelled():
+        task.exception()
+
+
+async def _run_in_turn(key: str, work: Callable[[], T]) -> T:
+    async with _pools.queue.turn(key):
+        process = _take_process()
+        _pools.busy.append(process)
+        try:
+            return await process.run(work, _pools.limits)
+        finally:
+            _pools.busy.remove(process)
+            if process.is_usable:
+                _pools.idle.append(process)
+
+
+def _take_process() -> JobProcess:
+    """Return an idle process, or a new one; one that was killed while idle is dropped."""
+    while _pools.idle:
+        process = _pools.idle.pop()
+        if process.accepts():
+            return process
+    return JobProcess()
+
+
+def configure_jobs(limits: JobLimits) -> None:
+    """Set the limits of jobs in this worker."""
+    _pools.limits = limits
 
 
 def close_pools() -> None:
-    """Shut both pools down and wait for running work; later calls start new ones."""
-    threads, processes = _pools.threads, _pools.processes
-    _pools.threads = _pools.processes = None
-    if processes is not None:
-        processes.shutdown(wait=True, cancel_futures=True)
+    """Shut threads and processes down and wait for running work; later calls start new ones."""
+    threads, processes = _pools.threads, [*_pools.busy, *_pools.idle]
+    _pools.threads = None
+    _pools.idle = []
+    for process in processes:
+        process.close(wait=True)
     if threads is not None:
         threads.shutdown(wait=True, cancel_futures=True)
-
-
-def _submit(job: Callable[[], T]) -> tuple[ProcessPoolExecutor, Future[T]]:
-    """Submit a job and return the pool with the future of the result; a pool known to be broken accepts no job."""
-    pool = _processes()
-    try:
-        return pool, pool.submit(job)
-    except BrokenProcessPool:
-        _discard_pool(pool)
-    pool = _processes()
-    return pool, pool.submit(job)
-
-
-def _processes() -> ProcessPoolExecutor:
-    if _pools.processes is None:
-        # A fork of this process with threads could deadlock:
-        # https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
-        context = multiprocessing.get_context("spawn")
-        _pools.processes = ProcessPoolExecutor(PROCESSES, context, _initialize_process, (logging.root.level,))
-    return _pools.processes
-
-
-def _discard_pool(pool: ProcessPoolExecutor) -> None:
-    if _pools.processes is pool:
-        _pools.processes = None
-    pool.shutdown(wait=False, cancel_futures=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """The parts of an exception, passed between processes instead of the exception itself.
-
-    Pickle calls an exception's class with its `args`, and fails for a class with other arguments
-    (https://bugs.python.org/issue32696); a result that cannot be unpickled breaks the pool.
-    """
-
-    type: type[Exception]
-    args: tuple[object, ...]
-    state: dict[str, object]
-    trace: str
-
-    def rebuild(self) -> Exception:
-        """Rebuild the exception, with the other process's traceback as a note."""
-        ex = self.type.__new__(self.type)
-        ex.args = self.args
-        ex.__dict__.update(self.state)
-        ex.add_note(self.trace)
-        return ex
-
-
-def _unwrap(result: T | _Failure) -> T:
-    if isinstance(result, _Failure):
-        raise result.rebuild()
-    return result
-
-
-def _call(work: Callable[..., T], args: tuple[object, ...], kwargs: dict[str, object]) -> T | _Failure:
-    try:
-        return work(*args, **kwargs)
-    except Exception as ex:  # noqa: BLE001 - every failure is raised again for the caller in the other process
-        return _Failure(type(ex), ex.args, dict(ex.__dict__), traceback.format_exc())
-
-
-def _initialize_process(log_level: int) -> None:
-    """Set the log of this process, and end it when its worker ends for any reason."""
-    # Ctrl-C in a terminal interrupts all its foreground processes at once; the worker stops this one in order:
-    # https://man7.org/linux/man-pages/man3/termios.3.html
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    logs.configure(logging.getLevelName(log_level))
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), name="parent-watch", daemon=True).start()
-
-
-def _exit_with_parent(sentinel: int) -> None:
-    wait([sentinel])
-    os._exit(1)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from api import logs
-from api.runtime.background import run_in_process, run_in_thread
+from api.runtime.background import RELEASE_QUEUE, run_in_queue, run_in_thread
 from gitstore.errors import StoreError
 from gitstore.history.live import LiveNamespace, LiveProject
 from gitstore.store.store import Store
@@ -49,7 +49,7 @@ class ReleaseLoader:
         found = await run_in_thread(self._store.live.refresh_compiled, namespace)
         if found is None:
             with suppress(StoreError, OSError):
-                await run_in_process(self._store.releases.compile, namespace)
+                await run_in_queue(f"{RELEASE_QUEUE}{namespace}", self._store.releases.compile, namespace)
             found = await run_in_thread(self._store.live.refresh, namespace)
         for failure in found.failures:
             if before is None or failure not in before.failures:

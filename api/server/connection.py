@@ -15,8 +15,9 @@ from typing import Any
 
 from gunicorn.asgi.protocol import ASGIProtocol
 
-from api.http.fast_path import PreparedResponse
+from api.http.fast_path import ONE_PIECE, PreparedResponse
 from api.http.request.request_body import AsgiEvent, Receive
+from api.http.walks import WALKS, Walks
 from api.server.error_response import error_response
 from api.server.write_deadline import WriteDeadline
 
@@ -25,8 +26,6 @@ Send = Callable[[AsgiEvent], Awaitable[None]]
 _VERSION = (1, 1)
 _SMALL = 16 * 1024
 """Bytes of a body that are joined to its head: the copy costs less than a second piece in the system call."""
-_ONE_PIECE = 512 * 1024
-"""Bytes of a body that are written at once, all its pieces in one system call."""
 _TURN = 16
 """Prepared responses in a row on one connection before others have a turn: a client may pipeline hundreds of requests."""
 
@@ -46,6 +45,7 @@ class Connection(ASGIProtocol):
         """Done when the client reads again; None while it reads."""
         self._says_close = False
         self._prepared_count = 0
+        self._walks = Walks()
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the deadline for the headers of the first request; refuse a connection beyond the limit.
@@ -63,8 +63,9 @@ class Connection(ASGIProtocol):
         self._header_deadline = loop.call_later(settings.header_timeout, transport.close)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop all deadlines, and wake the response that waits for the client."""
+        """Stop all deadlines, end the walks, and wake the response that waits for the client."""
         self.worker.open.discard(self)
+        self._walks.end()
         self._stop_header_deadline()
         self._wake()
         super().connection_lost(exc)
@@ -130,6 +131,7 @@ class Connection(ASGIProtocol):
                 event = {**event, "headers": [*event.get("headers", ()), (b"connection", b"close")]}
             await send(event)
 
+        scope[WALKS] = self._walks
         await self.worker.asgi(scope, receive, send_head_or_body if scope["type"] == "http" else send)
 
     def _find_prepared(self, request: Any) -> PreparedResponse | None:
@@ -138,7 +140,7 @@ class Connection(ASGIProtocol):
             return None
         try:
             prepared: PreparedResponse | None = fast_path.answer(
-                request.path, request.raw_path, request.query, request.headers_bytes
+                request.path, request.raw_path, request.query, request.headers_bytes, self._walks
             )
         except OSError:  # the application meets it too, and reports it
             return None
@@ -151,9 +153,9 @@ class Connection(ASGIProtocol):
         head = b"".join((answer.head, prepared.line, _date_line(int(time.time())), last))
         with suppress(OSError, RuntimeError):  # the client has gone
             if answer.size <= _SMALL:
-                self.transport.write(b"".join((head, *answer.reply.body)))
-            elif answer.size <= _ONE_PIECE:
-                self.transport.writelines((head, *answer.reply.body))
+                self.transport.write(b"".join((head, *answer.parts)))
+            elif answer.size <= ONE_PIECE:
+                self.transport.writelines((head, *answer.parts))
             else:
                 await self._send_pieces(head, answer.reply.pieces())
         if self._drained is not None:

@@ -53,14 +53,16 @@ def read_settings(**options: object) -> Settings:
 
 def open_store(data: str | None) -> "Store":
     """Open the content store of the data directory, which must exist."""
-    store = _store(require_data(read_settings(data=data)))
+    settings = read_settings(data=data)
+    store = _store(require_data(settings), settings)
     remember_lookup(store)
     return store
 
 
 def make_store(data: str | None) -> "Store":
     """Open the content store of the data directory; creates the directory if it is missing."""
-    return _store(ensure_data_with_note(read_settings(data=data)))
+    settings = read_settings(data=data)
+    return _store(ensure_data_with_note(settings), settings)
 
 
 def require_data(settings: Settings) -> Path:
@@ -94,10 +96,10 @@ def _directory(path: Path) -> Path:
     return path
 
 
-def _store(path: Path) -> "Store":
+def _store(path: Path, settings: Settings) -> "Store":
     from gitstore.store.store import store_at  # noqa: PLC0415 - the import takes half of the time of a usage error
 
-    return store_at(path)
+    return store_at(path, settings.pattern_limits)
 
 
 def operator() -> Author:

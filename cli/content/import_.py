@@ -68,7 +68,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         with open_existing_services(data, database) as services:
             publisher = publisher_of(services, username, namespace, project)
     with show_status(f"Reading {file}") as watch:
-        rows = _count_rows(read_rows(content), watch)
+        rows = _count_rows(read_rows(content, budget=store.drafts.call_budget(namespace, name)), watch)
         options = ImportOptions(overwrite, dry_run, skip_errors)
         found = store.drafts.import_rows(namespace, name, rows, options, author)
         has_failed = bool(found.plan.wrong) and (not skip_errors or found.plan.is_unreadable)

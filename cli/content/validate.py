@@ -13,6 +13,7 @@ from cli.console.exits import ProblemsFound
 from cli.console.never_answer import never_answer_text
 from cli.console.output import count_noun, print_json, print_lines, print_notes, print_rows
 from cli.console.progress import show_status
+from cli.console.setup import read_settings
 from content.records.problem import Problem, Severity
 from content.records.problem_codes import NEVER_ANSWER, count_never_answering
 from content.records.problem_report import ProblemFilter, summarize
@@ -81,7 +82,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         segments = SegmentStore(cache / "segments") if cache else None
         found = read_release(path, ref) if is_bare else read_checkout(path, segments, _report_reading(watch))
         watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
-        problems = list(found.check(LintCache(cache / "lint") if cache else None))
+        problems = list(found.check(read_settings().pattern_limits, LintCache(cache / "lint") if cache else None))
     selected = chosen.select(problems)
     shown = selected[offset : None if limit is None else offset + limit]
     summary = summarize(problems)

@@ -12,6 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from api.app.composition import make_service
+from api.runtime.rate_counters import RateCounters
 from api.server.gunicorn_names import UnsupportedGunicorn
 from api.server.server import serve
 from api.settings import Settings
@@ -56,7 +57,7 @@ def run_server(listener: Listener) -> None:
     """Serve until stopped; raises CommandFailed after a fatal error of the server."""
     settings, master = listener.settings, os.getpid()
     try:
-        serve(settings, partial(make_service, settings))
+        serve(settings, partial(make_service, settings, RateCounters()))
     except UnsupportedGunicorn as ex:
         raise CommandFailed(str(ex)) from ex
     except SystemExit as ex:

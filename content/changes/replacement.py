@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from content.changes.diff import editable_fields
-from content.matching.pattern import Pattern, compile_pattern
+from content.checks.pattern_budget import CallBudget
+from content.matching.pattern import Pattern, find_pattern
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.record import Page, Record, Redirect, page_of, redirect_of
 
 # The text fields of each kind of record.
@@ -30,12 +32,14 @@ class Replacement:
     replace: str
     regex: bool = False
 
-    def check(self) -> None:
+    def check(self, limits: PatternLimits = DEFAULT_LIMITS) -> None:
         """Raise InvalidPattern or InvalidReplacement where the replacement cannot be run."""
         if not self.find:
             raise InvalidReplacement("the text to find is empty")
         if not self.regex:
             return
+        if too_costly := CallBudget(limits).spend(self.find):
+            raise InvalidReplacement(too_costly[0].message)
         if self._pattern.captures("") is not None:
             raise InvalidReplacement(_MATCHES_EMPTY_TEXT)
         wanted = max((int(number) for number in _REFERENCE.findall(self.replace)), default=0)
@@ -81,7 +85,7 @@ class Replacement:
 
     @cached_property
     def _pattern(self) -> Pattern:
-        return compile_pattern(self.find)
+        return find_pattern(self.find)
 
 
 _MATCHES_EMPTY_TEXT = (

@@ -46,12 +46,12 @@ def _page_problems(page: Page) -> list[Problem]:
 
 def _redirect_problems(redirect: Redirect) -> list[Problem]:
     kind, source = redirect.type, redirect.source
-    found, pattern = _control_characters(source, "/source"), None
+    found, groups = _control_characters(source, "/source"), None
     if not found and kind.is_exact:
         found = exact_source_problems(source, "/source", has_host=kind.has_host)
     elif not found:
-        pattern, found = regex_source_problems(source, has_host=kind.has_host)
-    return found + (_control_characters(redirect.target, "/target") or target_problems(redirect, pattern))
+        groups, found = regex_source_problems(source, has_host=kind.has_host)
+    return found + (_control_characters(redirect.target, "/target") or target_problems(redirect, groups))
 
 
 def _control_characters(text: str, pointer: str) -> list[Problem]:

@@ -3,7 +3,6 @@
 import re
 
 from content.matching.canonical import canonical_host
-from content.matching.pattern import Pattern
 from content.matching.pattern_shape import group_begins_with_slash
 from content.matching.template import Template, split_template
 from content.matching.url import WEB_SCHEMES, Url, split_url
@@ -15,14 +14,14 @@ _REFERENCE = re.compile(r"\$([1-9])")
 _POINTER = "/target"
 
 
-def target_problems(record: Redirect, pattern: Pattern | None) -> list[Problem]:
-    """Return the problems of the target; `pattern` is the compiled source of a regex type, else None."""
+def target_problems(record: Redirect, groups: int | None) -> list[Problem]:
+    """Return the problems of the target; `groups` is the number of groups of a regex source, None without one."""
     target, is_exact = record.target, record.type.is_exact
     url = split_url(target) if is_exact else split_template(target)
     found = _character_problems(target)
     found += _shape_problems(url, has_host=record.type.has_host, is_exact=is_exact)
     if not is_exact:
-        found += _reference_problems(target, pattern)
+        found += _reference_problems(target, groups)
         found += _open_redirect_problems(record, url)
     return found
 
@@ -61,11 +60,11 @@ def _authority_problems(authority: str | None, *, is_exact: bool) -> list[Proble
     return []
 
 
-def _reference_problems(target: str, pattern: Pattern | None) -> list[Problem]:
+def _reference_problems(target: str, groups: int | None) -> list[Problem]:
     found = []
     highest = Template.parse(target).highest_group
-    if pattern is not None and highest > pattern.groups:
-        message = f"${highest} has no group: the regular expression captures {pattern.groups}"
+    if groups is not None and highest > groups:
+        message = f"${highest} has no group: the regular expression captures {groups}"
         found.append(problem("unknown_group", message, _POINTER))
     if digits := re.search(r"\$([1-9])([0-9])", target):
         message = f"{digits[0]} is read as ${digits[1]} followed by {digits[2]}"

@@ -6,7 +6,9 @@ There is no quoting: a quote is an ordinary character, so no row can swallow the
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
+from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import record_problems
+from content.records.pattern_limits import DEFAULT_LIMITS
 from content.records.problem import Problem, errors
 from content.records.record import Redirect
 from content.records.vocabulary import STATUS_BY_WORD, RedirectType
@@ -31,12 +33,15 @@ class Row(NamedTuple):
     problems: tuple[Problem, ...] = ()
 
 
-def read_rows(data: bytes | Iterable[bytes], max_rows: int = MAX_ROWS) -> Iterator[Row]:
+def read_rows(
+    data: bytes | Iterable[bytes], max_rows: int = MAX_ROWS, budget: CallBudget | None = None
+) -> Iterator[Row]:
     """Yield the rows of a file, given whole or in chunks of any size; memory is bounded by the longest line.
 
     Lines end with LF or CRLF; a byte order mark and empty lines are skipped. Where the header is invalid, or there are
-    more rows than `max_rows`, the last row reports that.
+    more rows than `max_rows`, the last row reports that. Regular expressions beyond the budget are invalid rows.
     """
+    budget = budget or CallBudget(DEFAULT_LIMITS)
     lines = _numbered_lines(_chunks(data))
     header, text = next(lines, (1, b""))
     if header_problem := _header_problem(text.removeprefix(_BOM)):
@@ -48,7 +53,7 @@ def read_rows(data: bytes | Iterable[bytes], max_rows: int = MAX_ROWS) -> Iterat
                 line, _problem("too_many_rows", 1, f"the file has more than {max_rows:,} rows: split it")
             )
             return
-        yield _parse_row(line, raw)
+        yield _parse_row(line, raw, budget)
 
 
 def write_rows(redirects: Iterable[Redirect]) -> Iterator[bytes]:
@@ -112,7 +117,7 @@ def _header_problem(text: bytes) -> Problem | None:
     )
 
 
-def _parse_row(line: int, raw: bytes) -> Row:
+def _parse_row(line: int, raw: bytes, budget: CallBudget) -> Row:
     if len(raw) > _MAX_LINE_BYTES:
         return _invalid_row(line, _problem("too_long", 1, f"the line has more than {_MAX_LINE_BYTES:,} bytes"))
     try:
@@ -122,7 +127,8 @@ def _parse_row(line: int, raw: bytes) -> Row:
     if found := _shape_problems(texts):
         return _invalid_row(line, *found)
     redirect = Redirect(_TYPE_BY_WORD[texts[0]], texts[1], texts[2], STATUS_BY_WORD[texts[3]])
-    found = errors(record_problems(redirect))
+    found = budget.spend(redirect.source)[:1] if is_pattern(redirect) else []
+    found = found or errors(record_problems(redirect))
     if found:
         return Row(line, None, tuple(each.at("", line, column_of(each)) for each in found))
     return Row(line, redirect)

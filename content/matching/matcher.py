@@ -5,40 +5,29 @@ with the request's query comes first; among regexes the longer source, then the 
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
-from typing import NamedTuple
 
 from content.matching.canonical import canonical_host
 from content.matching.match import Candidate, Chain, Hop, Match, MatchResult
-from content.matching.pattern import InvalidPattern, Pattern, compile_pattern
+from content.matching.pattern import InvalidPattern, find_pattern
 from content.matching.patterns import Patterns, RankedPatterns
 from content.matching.request import Request, request_for
 from content.matching.rule_book import RuleBook, RuleSource
 from content.matching.template import Template, location_of
 from content.matching.url import WEB_SCHEMES, split_url
-from content.records.record import Placed, Redirect
+from content.records.record import Redirect
 
 __all__ = ["Matcher", "RuleBook", "RuleSource"]
 
 
-class _CompiledRule(NamedTuple):
-    """A regex redirect with its compiled pattern and target template."""
-
-    placed: Placed[Redirect]
-    pattern: Pattern
-    template: Template
-
-
 class Matcher:
-    """Answers requests from a source of rules; each pattern set is compiled once, at its first use.
+    """Answers requests from a source of rules; it holds no compiled pattern itself, see `content.matching.pattern`.
 
     An invalid rule (a refused regex, a malformed host) never matches and never raises.
     """
 
     def __init__(self, source: RuleSource) -> None:
         self.source = source
-        self._compiled: dict[int, _CompiledRule | None] = {}
 
     def match(self, request: Request) -> Match | None:
         """Return the rule that answers the request, or None."""
@@ -106,6 +95,11 @@ class Matcher:
             for position in self.source.pages_at(key):
                 yield Match(None, self.source.page(position))
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether its first use may take long, since many or large patterns have to be compiled."""
+        return self._patterns.is_costly
+
     def may_match(self, host: str | None, path: str, *, include_hostless: bool) -> bool:
         """Return whether a regex redirect may match a canonical path; hostless ones only with `include_hostless`."""
         patterns = self._patterns
@@ -115,23 +109,10 @@ class Matcher:
 
     def _regex_matches(self, patterns: RankedPatterns, text: str) -> Iterator[Match]:
         for position in patterns.positions(text):
-            compiled = self._compiled[position] if position in self._compiled else self._compile(position)
-            if compiled is None:
-                continue
-            placed, pattern, template = compiled
-            captures = pattern.captures(text)
+            placed = self.source.redirect(position)
+            captures = _captures(placed.record.source, text)
             if captures is not None:
-                yield Match(placed, None, template.expand(captures), captures)
-
-    def _compile(self, position: int) -> "_CompiledRule | None":
-        placed = self.source.redirect(position)
-        compiled = None
-        with suppress(InvalidPattern):
-            compiled = _CompiledRule(
-                placed, compile_pattern(placed.record.source), Template.parse(placed.record.target)
-            )
-        self._compiled[position] = compiled
-        return compiled
+                yield Match(placed, None, Template.parse(placed.record.target).expand(captures), captures)
 
     @cached_property
     def _patterns(self) -> Patterns:
@@ -140,6 +121,13 @@ class Matcher:
     @cached_property
     def _hosts(self) -> frozenset[str]:
         return frozenset(self.source.hosts())
+
+
+def _captures(source: str, text: str) -> tuple[str | None, ...] | None:
+    try:
+        return find_pattern(source).captures(text)
+    except InvalidPattern:
+        return None
 
 
 def _keys(request: Request, *, include_hostless: bool) -> Sequence[str]:

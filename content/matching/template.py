@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from content.matching.canonical import canonical_host, percent_encode
 from content.matching.url import Url, split_url
 
+MAX_LOCATION = 1 << 16  # characters: no server sends, and no client follows, so long a header
 _REFERENCE = re.compile(r"\$([1-9])")
 _HOST_THEN_REFERENCES = re.compile(r"([^$]*[^$.:@\-])((?:\$[1-9])+)")
 _SAFE_TARGET = re.compile(
@@ -22,6 +23,14 @@ def location_of(target: str) -> str:
     if _SAFE_TARGET.fullmatch(target):
         return target
     return Template.literal(target).expand(())
+
+
+def canonical_target(target: str) -> str:
+    """Return a regex target, encoded as its expansions are, with its references; only captures are missing."""
+    url = split_template(target)
+    if url.authority is None or _REFERENCE.search(url.authority):
+        return percent_encode(_encode_open_host(target, url.authority))
+    return _origin(url.scheme, url.authority) + percent_encode(url.rest)
 
 
 def split_template(target: str) -> Url:
@@ -49,7 +58,7 @@ class Template:
         """Parse the target of a regex redirect: `$1` to `$9` are references, `$10` is `$1` and then `0`."""
         url = split_template(target)
         if url.authority is not None and _REFERENCE.search(url.authority):
-            return cls("", *_pieces(target), has_open_host=True)
+            return cls("", *_pieces(_encode_open_host(target, url.authority)), has_open_host=True)
         return cls(_origin(url.scheme, url.authority), *_pieces(target if url.authority is None else url.rest))
 
     @classmethod
@@ -64,10 +73,17 @@ class Template:
         return max(self.groups, default=0)
 
     def expand(self, groups: Sequence[str | None]) -> str:
-        """Return the Location for the captured text (`groups[0]` is `$1`); None is empty."""
-        text = self.literals[0]
+        """Return the Location for the captured text (`groups[0]` is `$1`); None is empty.
+
+        It is cut above MAX_LOCATION, so that a chain through a target with many references stays short.
+        """
+        pieces, length = [self.literals[0]], len(self.literals[0])
         for number, literal in zip(self.groups, self.literals[1:], strict=True):
-            text += _captured(groups, number) + literal
+            pieces += _captured(groups, number), literal
+            length += len(pieces[-2]) + len(literal)
+            if length > MAX_LOCATION:
+                break
+        text = "".join(pieces)[:MAX_LOCATION]
         if self.has_open_host:
             return percent_encode(text)
         return self.origin + percent_encode(_keep_on_host(text) if not self.origin else _separate_from_host(text))
@@ -87,6 +103,21 @@ def _origin(scheme: str, authority: str | None) -> str:
     except ValueError:
         host = name
     return f"{scheme}://{percent_encode(host + colon + port)}"
+
+
+def _encode_open_host(target: str, authority: str | None) -> str:
+    """Return the target with A-labels in place of those international labels of its host that have no reference."""
+    if authority is None or authority.isascii():
+        return target
+    labels = (label if label.isascii() or "$" in label else _a_label(label) for label in authority.split("."))
+    return target.replace(authority, ".".join(labels), 1)
+
+
+def _a_label(label: str) -> str:
+    try:
+        return canonical_host(label)
+    except ValueError:
+        return label
 
 
 def _captured(groups: Sequence[str | None], number: int) -> str:

@@ -1,13 +1,15 @@
 """From a project's tree in Git to the compiled release that agents read, with the checks in between."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 
 from content.changes.diff import Change
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, Severity
 from content.records.problem_codes import count_never_answering
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
 from gitstore.compiled.lint_cache import LintCache
@@ -16,16 +18,17 @@ from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_
 from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
-from gitstore.compiled.validation_cache import is_validated, record_validated
+from gitstore.compiled.validation_cache import is_validated, record_validated, was_validated
 from gitstore.directory import NamespacePaths
 from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
-from gitstore.git.objects import blob_id
 from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
-from gitstore.yamlfiles.rewrite import RewrittenFile
+from gitstore.yamlfiles.rule_file import EMPTY_VALUE
 
+# Problems of single files that earlier programs did not know.
+_NEW_CODES = frozenset({EMPTY_VALUE, "regex_encoding"})
 _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
@@ -41,8 +44,16 @@ class Compiler:
     """
 
     def __init__(
-        self, paths: NamespacePaths, repository: Repository, segments: SegmentStore, *, read_only: bool = False
+        self,
+        paths: NamespacePaths,
+        repository: Repository,
+        segments: SegmentStore,
+        *,
+        read_only: bool = False,
+        limits: PatternLimits = DEFAULT_LIMITS,
     ) -> None:
+        self.limits = limits
+        self._accepted: frozenset[Problem] = frozenset()
         self._only_reads = read_only
         self.paths = paths
         self.repository = repository
@@ -58,27 +69,28 @@ class Compiler:
         return found
 
     def _read(self, project: str, tree: TreeId) -> Snapshot:
-        files = [
-            File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)
-        ]
-        return take_snapshot(project, tree, files, self.repository, self._segments)
+        return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
 
     def lint(self, project: str, tree: TreeId) -> Sequence[Problem]:
         """Return every error and warning of a project's tree, cached on disk."""
         return LintCache(self.paths.lints).lint(project, tree, lambda: self.snapshot(project, tree))
 
     def count_never_answering(self, project: str, tree: TreeId) -> int | None:
-        """Count the rules of a tree that can never answer; None where that would take long: many rules, no lint before."""
-        if not LintCache(self.paths.lints).has(project):
-            snapshot = self.snapshot(project, tree)
-            if sum(map(snapshot.count, Kind)) > _MAX_UNLINTED_RULES:
-                return None
+        """Count the rules of a tree that can never answer; None where that would take long.
+
+        That is with many rules and no lint before, or with regular expressions over the budget.
+        """
+        snapshot = self.snapshot(project, tree)
+        is_known = LintCache(self.paths.lints).has(project)
+        if not is_known and sum(map(snapshot.count, Kind)) > _MAX_UNLINTED_RULES:
+            return None
+        if find_budget_problems(None, snapshot, self.limits):
+            return None
         return count_never_answering(self.lint(project, tree))
 
-    def add_segments(self, files: Iterable[RewrittenFile]) -> None:
-        """Cache the segments of files that are parsed already, so that no later reader has to parse them."""
-        for file in files:
-            self._segments.add(blob_id(file.data), file.rules)
+    def list_files(self, tree: TreeId) -> list[File]:
+        """List the files of a project's tree, in path order."""
+        return [File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)]
 
     def clear_snapshots(self) -> None:
         """Drop the snapshots, for a walk through a long history."""
@@ -93,8 +105,21 @@ class Compiler:
         found = self.find_compiled(project, tree)
         if found is None:
             with hold_compile_lock(self.paths):
-                found = self._open(project, tree) or self._compile(self.snapshot(project, tree))
+                found = self._open(project, tree) or self._compile_again(self.snapshot(project, tree))
         return found
+
+    def _compile_again(self, snapshot: Snapshot) -> Release:
+        """Compile a state to serve it; problems that an earlier program did not know do not stop it."""
+        if self.was_validated(snapshot.tree):
+            self.accept(snapshot)
+        return self._compile(snapshot)
+
+    def accept(self, published: Snapshot) -> None:
+        """Accept the problems of a published state that an earlier program did not know: only new ones are an accident."""
+        self._accepted |= {problem for problem in published.problems if problem.code in _NEW_CODES}
+
+    def _require_publishable(self, snapshot: Snapshot, problems: Sequence[Problem]) -> None:
+        require_publishable(snapshot, [problem for problem in problems if problem not in self._accepted])
 
     def find_compiled(self, project: str, tree: TreeId) -> Release | None:
         """Return the release of a tree, or None if it is not compiled."""
@@ -129,6 +154,10 @@ class Compiler:
             return self._compile(snapshot)
         return self._store(snapshot, self._dump_checked(before, snapshot, changes))
 
+    def is_validated(self, tree: TreeId) -> bool:
+        """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
+        return self._is_validated(tree, without_warnings=False)
+
     def is_prepared(self, tree: TreeId) -> bool:
         """Tell whether a release of the tree could be assembled without reading YAML or checking rules."""
         if not self._is_validated(tree, without_warnings=False):
@@ -158,18 +187,18 @@ class Compiler:
     def _dump_checked(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> bytes:
         data = dump_release(snapshot, self._previous_release(before))
         matcher = Release(snapshot.project, memoryview(data), trusted=True).matcher
-        require_publishable(snapshot, check_change(before, snapshot, matcher, changes))
+        self._require_publishable(snapshot, check_change(before, snapshot, matcher, changes))
         self._record_validated(snapshot, without_warnings=False)  # other rules may have new warnings
         return data
 
     def _check_all(self, snapshot: Snapshot) -> None:
         problems = check_snapshot(snapshot)
-        require_publishable(snapshot, problems)
+        self._require_publishable(snapshot, problems)
         self._record_validated(snapshot, without_warnings=not problems)
 
     def _compile(self, snapshot: Snapshot) -> Release:
         if self._is_validated(snapshot.tree, without_warnings=snapshot.settings.strict):
-            require_publishable(snapshot, snapshot.problems)
+            self._require_publishable(snapshot, snapshot.problems)
         else:
             self._check_all(snapshot)
         return self._store(snapshot, dump_release(snapshot))
@@ -181,6 +210,10 @@ class Compiler:
             self.repository.tree_id_without(tree, PROJECT_FILE),
             without_warnings=without_warnings,
         )
+
+    def was_validated(self, tree: TreeId) -> bool:
+        """Tell whether the checks of this program, or of an earlier one, validated the rules of a tree."""
+        return was_validated(self.paths.validations, self.repository.tree_id_without(tree, PROJECT_FILE))
 
     def _is_strict(self, project: str, tree: TreeId) -> bool:
         """Tell whether a tree's own project.yaml requires strict lint; no other file is read."""

@@ -12,6 +12,7 @@ from zlib import crc32
 
 import orjson
 
+from gitstore.compiled.number_gaps import Gap, Gaps
 from gitstore.git.atomic_io import replace_file
 from gitstore.layout import CommitId, TreeId
 
@@ -39,14 +40,21 @@ class ProjectEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The published state of a namespace at a commit."""
+    """The published state of a namespace at a commit; `gaps` has the numbers that each project skips."""
 
     commit: CommitId
     projects: Mapping[str, ProjectEntry] = field(default_factory=dict)
+    gaps: Mapping[str, Gaps] = field(default_factory=dict)
 
     def with_projects(self, commit: CommitId, changed: Mapping[str, ProjectEntry]) -> "Manifest":
         """Return the manifest of a later commit."""
-        return Manifest(commit, {**self.projects, **changed})
+        return Manifest(commit, {**self.projects, **changed}, self.gaps)
+
+    def highest_numbers(self) -> dict[str, int]:
+        """Return the highest number that each project has reached, or that an earlier namespace of the name reached."""
+        reached = {name: gaps[-1].until for name, gaps in self.gaps.items()}
+        newest = {name: entry.newest for name, entry in self.projects.items()}
+        return {name: max(reached.get(name, 0), newest.get(name, 0)) for name in reached | newest}
 
 
 def load_manifest(folder: Path, commit: CommitId) -> Manifest | None:
@@ -58,14 +66,16 @@ def load_manifest(folder: Path, commit: CommitId) -> Manifest | None:
     if checksum != _checksum(data):
         return None
     found = orjson.loads(data)
-    return Manifest(commit, {name: _entry(fields) for name, fields in found["projects"].items()})
+    gaps = {name: tuple(Gap(*gap) for gap in gaps) for name, gaps in found.get("gaps", {}).items()}
+    return Manifest(commit, {name: _entry(fields) for name, fields in found["projects"].items()}, gaps)
 
 
 def store_manifest(folder: Path, manifest: Manifest) -> None:
     """Write a manifest to its file."""
     folder.mkdir(parents=True, exist_ok=True)
     projects = dict(sorted(manifest.projects.items()))
-    data = orjson.dumps({"commit": manifest.commit, "projects": projects})
+    gaps = {"gaps": {name: [[*gap] for gap in gaps] for name, gaps in manifest.gaps.items()}} if manifest.gaps else {}
+    data = orjson.dumps({"commit": manifest.commit, "projects": projects, **gaps})
     replace_file(_path(folder, manifest.commit), _checksum(data) + b"\n" + data)
 
 

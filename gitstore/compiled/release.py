@@ -20,13 +20,14 @@ from content.matching.matcher import Matcher
 from content.matching.patterns import Patterns
 from content.records.record import Page, Placed, Redirect, page_of, redirect_of
 from content.records.vocabulary import Kind, RedirectType
+from gitstore.compiled.canonical_list import CanonicalList
 from gitstore.compiled.key_table import find_positions
 from gitstore.compiled.sections import load_sections
 from gitstore.layout import TreeId
 from gitstore.yamlfiles.project_file import ProjectFile
 
 # Part of every file name: raise it when the file's content or its meaning changes.
-FORMAT = "3"
+FORMAT = "4"
 _PATTERNS_CACHE_SIZE = 2
 _IDENTITY = {Kind.REDIRECTS: "source", Kind.PAGES: "path"}
 
@@ -73,9 +74,9 @@ class ReleaseList:
         end = min(start + limit, self.total)
         if end == start:
             return self.items[:0], 0
-        return self.items[self._begin(start) : self._begin(end) - 1], end - start
+        return self.items[self.begin(start) : self.begin(end) - 1], end - start
 
-    def _begin(self, position: int) -> int:
+    def begin(self, position: int) -> int:
         """Return the offset of an item; for the number of all items, the end of the last one."""
         if position == self.total:
             return self._bases[-1]
@@ -111,6 +112,9 @@ class ReleaseList:
         return self._files[bisect_right(self._starts, position) - 1], self._lines[position]
 
 
+Listing = ReleaseList | CanonicalList
+
+
 class Release:
     """A project's published lists, read in place; also the rules of a Matcher."""
 
@@ -125,6 +129,10 @@ class Release:
         self._patterns = sections["patterns"]
         self._hosts: list[str] = meta["hosts"]
         self.listings = {kind: ReleaseList(project, kind, meta[kind.value], sections) for kind in Kind}
+        self.canonical_listings: dict[Kind, Listing] = {
+            kind: CanonicalList(kind, listing, files, sections) if (files := meta[kind.value]["canonical"]) else listing
+            for kind, listing in self.listings.items()
+        }
         self._redirects, self._pages = self.listings[Kind.REDIRECTS], self.listings[Kind.PAGES]
 
     @cached_property

@@ -4,19 +4,18 @@ From the previous release, if it is available, the unchanged part of the key tab
 most of the work; the resulting bytes are the same.
 """
 
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
 from content.records.vocabulary import Kind
+from gitstore.compiled.canonical_dump import build_canonical_part
+from gitstore.compiled.encoded_file import encode_file
 from gitstore.compiled.key_table import KeyEntries, dump_table, join_entries, patch_table
-from gitstore.compiled.sections import Chunk, Damaged, checksum_chunk, dump_sections, load_section
-from gitstore.compiled.segment_tables import compute_fingerprints
+from gitstore.compiled.sections import Chunk, Damaged, dump_sections, load_section, raw_numbers
 from gitstore.compiled.snapshot import CompiledFile, Snapshot
 from gitstore.git.atomic_io import replace_file, sync_directory
 
@@ -32,14 +31,6 @@ class PreviousRelease(NamedTuple):
     compiled: memoryview
 
 
-class EncodedFile(NamedTuple):
-    """The JSON of a file's records, the offset of each one in it, and their fingerprints."""
-
-    items: Chunk
-    starts: bytes | memoryview
-    fingerprints: bytes | memoryview
-
-
 def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> bytes:
     """Compile a snapshot. The cost depends on its bytes (copied, not parsed) and its files."""
     sections: dict[str, Sequence[Chunk | bytes | memoryview]] = {}
@@ -47,19 +38,24 @@ def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> b
     for kind in Kind:
         files = snapshot.rule_files[kind]
         encoded_files = [encode_file(snapshot, file) for file in files]
+        keys = _key_table(kind, snapshot, before)
+        canonical = build_canonical_part(kind, encoded_files, memoryview(keys).cast("Q"))
         meta[kind.value] = {
             "total": sum(len(file.segment) for file in files),
             "files": [
                 [file.path, len(file.segment), len(data.items.data)]
                 for file, data in zip(files, encoded_files, strict=True)
             ],
+            "canonical": canonical.files,
         }
         sections[f"{kind}.items"] = [data.items for data in encoded_files]
-        sections[f"{kind}.offsets"] = [b"".join(data.starts for data in encoded_files)]
-        sections[f"{kind}.keys"] = [_key_table(kind, snapshot, before)]
-        sections[f"{kind}.lines"] = [b"".join(_raw("I", file.segment.lines) for file in files)]
-        sections[f"{kind}.ids"] = [b"".join(_raw("Q", file.segment.ids) for file in files)]
-        sections[f"{kind}.prints"] = [b"".join(data.fingerprints for data in encoded_files)]
+        starts = (raw_numbers("Q", data.offsets)[: 8 * len(data.segment)] for data in encoded_files)
+        sections[f"{kind}.offsets"] = [b"".join(starts)]
+        sections[f"{kind}.keys"] = [keys]
+        sections[f"{kind}.lines"] = [b"".join(raw_numbers("I", file.segment.lines) for file in files)]
+        sections[f"{kind}.ids"] = [b"".join(raw_numbers("Q", file.segment.ids) for file in files)]
+        sections[f"{kind}.prints"] = [b"".join(raw_numbers("Q", data.fingerprints) for data in encoded_files)]
+        sections |= canonical.sections
     sections["patterns"] = [orjson.dumps(list(_patterns(snapshot.rule_files[Kind.REDIRECTS])))]
     return dump_sections({"meta": [orjson.dumps(meta)], **sections})
 
@@ -69,24 +65,6 @@ def store_release(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, data, mode=_READ_ONLY)
     sync_directory(path.parent)
-
-
-def encode_file(snapshot: Snapshot, file: CompiledFile) -> EncodedFile:
-    """Return a file's records as they are sent; content from other files is written with them."""
-    segment = file.segment
-    if not any("file" in extra for extra in segment.extras.values()):
-        return EncodedFile(
-            segment.items_chunk, _raw("Q", segment.offsets)[: 8 * len(segment)], _raw("Q", segment.fingerprints)
-        )
-    items = [orjson.dumps(snapshot.whole(file, record).wire()) + b"," for record in segment.records]
-    starts = array("Q", accumulate(map(len, items), initial=0))
-    fingerprints = _raw("Q", compute_fingerprints(items, segment.extras))
-    return EncodedFile(checksum_chunk(b"".join(items)), starts.tobytes()[: 8 * len(segment)], fingerprints)
-
-
-def _raw(code: str, numbers: Sequence[int]) -> bytes | memoryview:
-    """Return the bytes of an array; an array that was read from a file is not copied."""
-    return numbers.cast("B") if isinstance(numbers, memoryview) else array(code, numbers).tobytes()
 
 
 def _key_table(kind: Kind, snapshot: Snapshot, before: PreviousRelease | None) -> bytes | memoryview:

@@ -8,6 +8,7 @@ file without reading it.
 
 import struct
 import zlib
+from array import array
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -39,6 +40,11 @@ _Directory = dict[str, tuple[int, list[tuple[int, int]]]]
 def checksum_chunk(data: bytes | memoryview) -> Chunk:
     """Return a chunk with its checksum."""
     return Chunk(data, zlib.crc32(data))
+
+
+def raw_numbers(code: str, numbers: Sequence[int]) -> bytes | memoryview:
+    """Return the bytes of an array; an array that was read from a file is not copied."""
+    return numbers.cast("B") if isinstance(numbers, memoryview) else array(code, numbers).tobytes()
 
 
 def dump_sections(sections: Mapping[str, Chunks]) -> bytes:

@@ -12,14 +12,16 @@ from typing import Any
 
 import orjson
 
+from content.matching.pattern import facts_of
 from content.records.problem import Problem, Severity
 from content.records.record import Page, Record, page_of, redirect_of
 from content.records.vocabulary import Kind
+from gitstore.compiled.canonical_items import CanonicalItems, dump_canonical, load_canonical
 from gitstore.compiled.columns import Columns, columns_of
 from gitstore.compiled.sections import Chunk, checksum_chunk, dump_sections, load_sections
 from gitstore.compiled.segment_tables import SegmentTables, build_tables
 from gitstore.yamlfiles import rule_file
-from gitstore.yamlfiles.rule_file import RuleFile
+from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 
 _ID = re.compile(r"[0-9a-f]{16}")
 
@@ -40,6 +42,11 @@ class Segment:
     def tables(self) -> SegmentTables:
         """The tables for a release; checks of files do not need them."""
         return self.tables_factory()
+
+    @property
+    def hiding_problems(self) -> list[Problem]:
+        """The errors because of which rules may be unread; a list without a value hides none."""
+        return [each for each in self.problems if each.severity is Severity.ERROR and each.code != EMPTY_VALUE]
 
     @property
     def items(self) -> memoryview:
@@ -76,6 +83,11 @@ class Segment:
         """Position, type and source of regex redirects."""
         return self.tables.patterns
 
+    @cached_property
+    def costs(self) -> Sequence[int]:
+        """The cost of each regex redirect, in the order of `patterns`; see `content.matching.pattern_cost`."""
+        return [facts_of(source).cost for _, _, source in self.patterns]
+
     @property
     def hosts(self) -> frozenset[str]:
         """The hosts that exact records name."""
@@ -90,6 +102,16 @@ class Segment:
     def extras(self) -> dict[int, dict[str, Any]]:
         """The fields that agents do not get, by position."""
         return self.tables.extras
+
+    @property
+    def canonical(self) -> CanonicalItems:
+        """The records whose canonical form is not the written one; content from another file is empty."""
+        return self.tables.canonical
+
+    @cached_property
+    def canonical_chunk(self) -> Chunk:
+        """The canonical items with their checksum."""
+        return checksum_chunk(self.canonical.items)
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
@@ -155,6 +177,7 @@ def dump_segment(segment: Segment) -> bytes:
     meta = {
         "kind": segment.kind,
         "patterns": segment.patterns,
+        "costs": segment.costs,
         "hosts": sorted(segment.hosts),
         "target_hosts": sorted(segment.target_hosts),
         "extras": [[position, extra] for position, extra in segment.extras.items()],
@@ -169,6 +192,7 @@ def dump_segment(segment: Segment) -> bytes:
             "prints": [array("Q", segment.fingerprints).tobytes()],
             "keys": [array("Q", segment.keys).tobytes()],
             "lines": [array("I", segment.lines).tobytes()],
+            **dump_canonical(segment.canonical),
         }
     )
 
@@ -187,9 +211,13 @@ def load_segment(data: bytes) -> Segment:
         frozenset(meta["hosts"]),
         frozenset(meta["target_hosts"]),
         dict(meta["extras"]),
+        load_canonical(found),
     )
     problems = tuple(_load_problem(fields) for fields in meta["problems"])
-    return Segment(Kind(meta["kind"]) if meta["kind"] else None, found["lines"].cast("I"), problems, lambda: tables)
+    segment = Segment(Kind(meta["kind"]) if meta["kind"] else None, found["lines"].cast("I"), problems, lambda: tables)
+    if "costs" in meta:  # files of earlier programs do not have it
+        segment.__dict__["costs"] = meta["costs"]
+    return segment
 
 
 def _dump_problem(problem: Problem) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from gitstore.layout import BlobId
 from gitstore.yamlfiles.rule_file import RuleFile
 
 # Part of every name: raise it when the content of a segment, or the checks of a rule, change.
-_FORMAT = "4"
+_FORMAT = "5"
 SEGMENT_SUFFIX = f".{_FORMAT}"
 _CACHE_SIZE = 1000
 _TOUCH_AFTER = 86_400

@@ -11,6 +11,7 @@ import orjson
 from content.matching.canonical import exact_key, split_host
 from content.matching.onward import target_host
 from content.records.record import Page, Record, Redirect
+from gitstore.compiled.canonical_items import CanonicalItems, encode_canonical
 from gitstore.compiled.key_table import key_base
 
 _FINGERPRINT_BYTES = 8
@@ -24,7 +25,7 @@ class SegmentTables(NamedTuple):
     `compute_fingerprints`. `keys` are the key-table entries of exact records, sorted, and `hosts` the hosts that these
     records name. `patterns` has position, type and source of the other records. `target_hosts` are from `target_host`,
     of the redirects. A page that names a file has no content here: the name is `extras[i]["file"]`. Other extras are
-    `note` and `tags`.
+    `note` and `tags`. `canonical` has the records whose canonical form is not the written one.
     """
 
     items: memoryview
@@ -36,16 +37,18 @@ class SegmentTables(NamedTuple):
     hosts: frozenset[str]
     target_hosts: frozenset[str]
     extras: dict[int, dict[str, Any]]
+    canonical: CanonicalItems
 
 
 def build_tables(records: Sequence[Record]) -> SegmentTables:
     """Build the tables of a file's records."""
     keys = [_exact_key(record) for record in records]
     items = [orjson.dumps(record.wire()) + b"," for record in records]
+    offsets = list(accumulate(map(len, items), initial=0))
     extras = {position: extra for position, record in enumerate(records) if (extra := _extra(record))}
     return SegmentTables(
         memoryview(b"".join(items)),
-        list(accumulate(map(len, items), initial=0)),
+        offsets,
         [int(record.id, 16) for record in records],
         compute_fingerprints(items, extras),
         sorted(key_base(key) + position for position, key in enumerate(keys) if key),
@@ -53,6 +56,7 @@ def build_tables(records: Sequence[Record]) -> SegmentTables:
         frozenset(split_host(key)[0] for key in keys if key and not key.startswith("/")),
         frozenset(target_host(record) for record in records if isinstance(record, Redirect)),
         extras,
+        encode_canonical(records, offsets),
     )
 
 

@@ -4,13 +4,14 @@ A snapshot comes from a tree in a repository or from a plain directory. Problems
 problems of the set are found by `gitstore.compiled.checks`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from posixpath import dirname, join, normpath
 from typing import NamedTuple, Protocol, cast
 
 from content.checks.expectations import Expectation
+from content.checks.pattern_budget import CostlyRule
 from content.records.problem import Problem, Severity
 from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import Kind, RedirectType
@@ -20,6 +21,7 @@ from gitstore.git.repository import FILE_MODE, SUBMODULE_MODE
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, TESTS_FILE, BlobId, FileRole, TreeId, is_safe_name, role_of
 from gitstore.yamlfiles import project_file
 from gitstore.yamlfiles.project_file import ProjectFile
+from gitstore.yamlfiles.rule_file import EMPTY_VALUE
 
 
 class File(NamedTuple):
@@ -65,7 +67,10 @@ class Snapshot:
     def needs_review(self) -> bool:
         """True if a second person has to approve; also if project.yaml, which has this setting, cannot be read."""
         settings = self.full_path(PROJECT_FILE)
-        is_unreadable = any(each.file == settings and each.severity is Severity.ERROR for each in self.problems)
+        is_unreadable = any(
+            each.file == settings and each.severity is Severity.ERROR and each.code != EMPTY_VALUE
+            for each in self.problems
+        )
         return self.settings.needs_review or is_unreadable
 
     def count(self, kind: Kind) -> int:
@@ -102,6 +107,22 @@ class Snapshot:
         """True if any regex names hosts."""
         rows = (row for file in self.rule_files[Kind.REDIRECTS] for row in file.segment.patterns)
         return any(type_ == RedirectType.REGEX_HOST for _, type_, _ in rows)
+
+    @cached_property
+    def pattern_cost(self) -> int:
+        """The cost of all regex redirects."""
+        return sum(sum(file.segment.costs) for file in self.rule_files[Kind.REDIRECTS])
+
+    def costly_rules(self, besides: Collection[tuple[str, BlobId]] = ()) -> Iterator[CostlyRule]:
+        """Yield every regex redirect with its cost and place, except those of the files `besides`."""
+        for file in self.rule_files[Kind.REDIRECTS]:
+            if (file.path, file.blob) not in besides:
+                for (position, _, source), cost in zip(file.segment.patterns, file.segment.costs, strict=True):
+                    yield CostlyRule(cost, source, self.full_path(file.path), file.segment.lines[position])
+
+    def costly_sources(self, limit: int) -> frozenset[str]:
+        """Return the sources of regex redirects that cost more than `limit`."""
+        return frozenset(rule.source for rule in self.costly_rules() if rule.cost > limit)
 
     def redirects(self) -> list[Placed[Redirect]]:
         """Return all redirects."""

@@ -24,6 +24,11 @@ def is_validated(log: Path, tree: TreeId, *, without_warnings: bool) -> bool:
     return any(found == _WARNING_FREE or not without_warnings for found in _found(log, tree))
 
 
+def was_validated(log: Path, tree: TreeId) -> bool:
+    """Tell whether the checks of any edition validated a tree."""
+    return any(True for _ in _found(log, tree, any_edition=True))
+
+
 def record_validated(log: Path, tree: TreeId, *, without_warnings: bool) -> None:
     """Record that a tree is valid, and whether it has no warnings. Raises OSError if the disk refuses it."""
     if is_validated(log, tree, without_warnings=without_warnings):
@@ -35,7 +40,7 @@ def record_validated(log: Path, tree: TreeId, *, without_warnings: bool) -> None
         file.write(record + _CRC.pack(crc32(record)))
 
 
-def _found(log: Path, tree: TreeId) -> Iterator[int]:
+def _found(log: Path, tree: TreeId, *, any_edition: bool = False) -> Iterator[int]:
     """Yield the results of today's checks for a tree; a search of 10,000 records takes a fraction of a millisecond."""
     try:
         data = log.read_bytes()
@@ -45,6 +50,7 @@ def _found(log: Path, tree: TreeId) -> Iterator[int]:
     at = data.find(wanted)
     while at >= 0:
         record, checksum = data[at : at + _RECORD.size], data[at + _RECORD.size : at + _SIZE]
-        if checksum == _CRC.pack(crc32(record)) and _RECORD.unpack(record)[1] == EDITION:
+        is_whole = checksum == _CRC.pack(crc32(record))
+        if is_whole and (any_edition or _RECORD.unpack(record)[1] == EDITION):
             yield _RECORD.unpack(record)[2]
         at = data.find(wanted, at + 1)

@@ -12,8 +12,9 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.edits import Edit, Patch, Put
 from gitstore.drafts.listing import DraftRecord
+from gitstore.drafts.selected_base import find_selected_base
 from gitstore.drafts.workspace import Files, Workspace
-from gitstore.errors import Broken, Busy, Invalid, LostRace, NotFound, OutOfSpace, StaleDraft
+from gitstore.errors import Broken, Invalid, NotFound, StaleDraft
 from gitstore.git.file_paths import require_depth, require_free_paths
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
@@ -21,9 +22,6 @@ from gitstore.history.messages import edit_message
 from gitstore.layout import CommitId, TreeId, draft_ref
 from gitstore.yamlfiles.dump import EMPTY_FILES
 from gitstore.yamlfiles.rewrite import RewrittenFile
-
-# Errors that may keep a draft from ending after its publish: the publish is valid, and the draft ends later.
-TOLERATED_AFTER_PUBLISH = (Busy, LostRace, OutOfSpace, OSError)
 
 
 class DraftName(NamedTuple):
@@ -45,7 +43,8 @@ class DraftState:
     """The state of a draft. `head` is None without a draft; `tree` is the project's working state.
 
     `ref` is the commit of the branch: the head, or, after a publish that was interrupted before it could end the draft,
-    a commit that is already on release and so not a draft any more.
+    a commit whose changes are already on release and so not a draft any more.
+    `base_tree` is the project where the draft left release, with the changes that were published of it since.
     """
 
     name: DraftName
@@ -82,7 +81,10 @@ def _read_branch(repository: Repository, name: DraftName, release: CommitId, rel
         raise Broken(f"The draft {name.draft} of {name.project} shares no history with release.")
     if ref is None or base == ref:
         return DraftState(name, ref, None, release, release, release_tree, release_tree, release_tree)
-    tree, base_tree = (project_tree(repository, commit, name.project) for commit in (ref, base))
+    compared = find_selected_base(repository, ref, base, release) if base != release else None
+    tree, base_tree = (project_tree(repository, commit, name.project) for commit in (ref, compared or base))
+    if compared and tree == base_tree:  # all its changes are published
+        return DraftState(name, ref, None, release, release, release_tree, release_tree, release_tree)
     return DraftState(name, ref, ref, base, release, tree, base_tree, release_tree)
 
 
@@ -111,8 +113,9 @@ def edit_draft(
     """Commit edits to a draft, all or nothing; the first edit starts the draft from release."""
     state = read_draft(transaction, name)
     require_head(state, head)
-    workspace = Workspace(snapshot_of(compiler, state), transaction.blob)
+    workspace = Workspace(snapshot_of(compiler, state), transaction.blob, limits=compiler.limits)
     workspace.apply(edits)
+    workspace.require_affordable()
     return commit_workspace(transaction, state, workspace, author)
 
 
@@ -121,8 +124,9 @@ def write_record(
 ) -> tuple[DraftRecord, Sequence[RewrittenFile]]:
     """Write one record of a draft as one commit; return it as it is then, and the files of rules that were rewritten."""
     state = read_draft(transaction, name)
-    workspace = Workspace(snapshot_of(compiler, state), transaction.blob)
+    workspace = Workspace(snapshot_of(compiler, state), transaction.blob, limits=compiler.limits)
     [record_id] = workspace.apply([edit])
+    workspace.require_affordable()
     placed = workspace.placed(edit.kind, record_id)
     written = DraftRecord(placed, _change_since_base(compiler, state, edit.kind, placed.record))
     commit_workspace(transaction, state, workspace, author)

@@ -67,8 +67,9 @@ def import_rows(
         return ImportResult(plan, None)
     if options.dry_run:
         return ImportResult(plan, None, never_answer=_count_never_answering(snapshot, plan))
-    workspace = Workspace(snapshot, transaction.blob, "flow")
+    workspace = Workspace(snapshot, transaction.blob, "flow", compiler.limits)
     workspace.apply(Put(Kind.REDIRECTS, placed.record) for placed in plan.wanted)
+    workspace.require_affordable()
     text = f"Import: {count_text({Kind.REDIRECTS: plan.counts})}"
     head = commit_workspace(transaction, state, workspace, author, text).head
     return ImportResult(plan, head, workspace.rewritten)

@@ -36,11 +36,12 @@ def reopen(
     if tree == (state.tree if state.head else state.release_tree):
         where = f"The draft {name.draft}" if state.head else "Release"
         raise NothingToChange(f"{where} already has the rules and pages of publish {version.number}; nothing changed.")
+    changes = read_tree_changes(compiler, name.project, state.release_tree, tree)
     is_behind = state.head and state.base != state.release
     commit = commit_draft(
         transaction, state, tree, author, _text(version, message), state.release if is_behind else None
     )
-    return commit, read_tree_changes(compiler, name.project, state.release_tree, tree)
+    return commit, changes
 
 
 def _require_replaceable(state: DraftState, head: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import schemas
 from content.changes.diff import item_kind
 from content.changes.replacement import FIELDS, InvalidReplacement, Replacement, with_fields
+from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import record_problems
 from content.matching.pattern import InvalidPattern
 from content.records.problem import Problem, errors
@@ -68,12 +69,13 @@ def plan_replacement(
     working = snapshot_of(compiler, state)
     before = compiler.snapshot(request.name.project, state.base_tree) if state.base_tree else None
     try:
-        request.replacement.check()
+        request.replacement.check(compiler.limits)
         found = list(_bounded(each for kind in request.kinds for each in _replaced(kind, before, working, request)))
     except (InvalidPattern, InvalidReplacement) as ex:
         problems = [Problem("bad_replacement", str(ex), pointer="/find")]
         raise Invalid(f"Invalid replacement: {ex}.", problems) from ex
-    return state, working, _with_problems(working, found)
+    budget = CallBudget(compiler.limits, working.costly_sources(compiler.limits.rule))
+    return state, working, _with_problems(working, found, budget)
 
 
 def _replaced(
@@ -121,10 +123,12 @@ def _require_records(working: Snapshot, request: ReplaceRequest) -> None:
         raise NotFound(f"The draft has no record with the id {missing[:40]!r}; nothing was replaced.")
 
 
-def _with_problems(working: Snapshot, found: Sequence[RecordReplacement]) -> list[RecordReplacement]:
+def _with_problems(
+    working: Snapshot, found: Sequence[RecordReplacement], budget: CallBudget
+) -> list[RecordReplacement]:
     """Return the replacements with their problems."""
     twice = {kind: _duplicate_identities(working, kind, [each for each in found if each.kind is kind]) for kind in Kind}
-    return [replace(each, problems=_problems(each, twice[each.kind])) for each in found]
+    return [replace(each, problems=_problems(each, twice[each.kind], budget)) for each in found]
 
 
 def _duplicate_identities(working: Snapshot, kind: Kind, found: Sequence[RecordReplacement]) -> set[str]:
@@ -136,9 +140,11 @@ def _duplicate_identities(working: Snapshot, kind: Kind, found: Sequence[RecordR
     return {identity for identity, times in counted.items() if times > 1}
 
 
-def _problems(each: RecordReplacement, twice: Iterable[str]) -> list[Problem]:
+def _problems(each: RecordReplacement, twice: Iterable[str], budget: CallBudget) -> list[Problem]:
     name = "source" if each.kind is Kind.REDIRECTS else "path"
     found = schemas.check(f"{item_kind(each.kind)}-patch", {key: new for key, (_, new) in each.fields.items()})
+    if not found and is_pattern(each.record) and (name in each.fields):
+        found = budget.spend(each.record.identity)[:1]
     found = found or errors(record_problems(each.record))
     if name in each.fields and each.record.identity in twice:
         noun = item_kind(each.kind)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from content.changes.diff import Counts, count
+from content.checks.pattern_budget import CostlyRule, exceeds_project, is_pattern, pattern_cost, project_problems
+from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
@@ -68,6 +70,7 @@ def prepare_replacement(compiler: Compiler, repository: Repository, request: Rep
     _require_valid(found)
     if not found:
         return PreparedReplacement(state, {}, {}, "")
+    _require_affordable(compiler.limits, working, found)
     lists = _apply(working, found)
     counts = {kind: count(change for change in lists.changes if change.kind is kind) for kind in Kind}
     numbers = {kind: Counts(0, sum(each.kind is kind for each in found), 0) for kind in Kind}
@@ -99,6 +102,19 @@ def _require_valid(found: Sequence[RecordReplacement]) -> None:
         raise Invalid(
             message, [_build_problem(each, problem) for each in wrong for problem in each.problems][:_MAX_PROBLEMS]
         )
+
+
+def _require_affordable(limits: PatternLimits, working: Snapshot, found: Sequence[RecordReplacement]) -> None:
+    before = working.pattern_cost
+    cost = before + pattern_cost(each.record for each in found) - pattern_cost(each.placed.record for each in found)
+    if exceeds_project(limits, before, cost):
+        new = [
+            CostlyRule(pattern_cost([each.record]), each.record.identity, each.placed.file, each.placed.line)
+            for each in found
+            if is_pattern(each.record)
+        ]
+        problems = project_problems(limits, cost, new)
+        raise Invalid(problems[0].message, problems)
 
 
 def _build_problem(each: RecordReplacement, found: Problem) -> Problem:

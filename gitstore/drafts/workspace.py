@@ -1,15 +1,25 @@
 """A snapshot being edited: applies edits and returns the changed files; all other files stay unchanged."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from posixpath import dirname, relpath
 from typing import NamedTuple
 
 from content.changes.diff import Change, diff
+from content.checks.pattern_budget import (
+    CallBudget,
+    CostlyRule,
+    exceeds_project,
+    is_pattern,
+    pattern_cost,
+    project_problems,
+)
 from content.checks.record_rules import record_problems
+from content.matching.pattern import facts_of
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, errors
-from content.records.record import Page, Placed, Record, record_of
+from content.records.record import Page, Placed, Record, Redirect, record_of
 from content.records.vocabulary import Kind
 from gitstore.compiled.segment import id_number
 from gitstore.compiled.snapshot import CompiledFile, Snapshot, body_path
@@ -37,7 +47,14 @@ _REMOVED = ""
 class Workspace:
     """Applies edits one after another; `files` and `changes` are the result."""
 
-    def __init__(self, snapshot: Snapshot, read_blob: Callable[[BlobId], bytes], layout: Layout = "block") -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        read_blob: Callable[[BlobId], bytes],
+        layout: Layout = "block",
+        limits: PatternLimits = DEFAULT_LIMITS,
+    ) -> None:
+        self._limits = limits
         self._snapshot = snapshot
         self._read_blob = read_blob
         self._layout = layout
@@ -120,7 +137,33 @@ class Workspace:
         """The changes of the edits, record by record."""
         return [change for kind in Kind for change in diff(kind, self._before(kind), self._after(kind))]
 
+    def require_affordable(self) -> None:
+        """Raise Invalid if the edits raise the cost of the project's regular expressions above the limit."""
+        opened = {path: file for (kind, path), file in self._open.items() if kind is Kind.REDIRECTS}
+        grown = {path: pattern_cost(file.records) - pattern_cost(file.original) for path, file in opened.items()}
+        before = self._snapshot.pattern_cost if any(grown.values()) else 0
+        cost = before + sum(grown.values())
+        if exceeds_project(self._limits, before, cost):
+            rules = self._snapshot.costly_rules({(file.path, file.blob) for file in self._original_of(opened)})
+            new = (CostlyRule(facts_of(each.source).cost, each.source) for each in self._patterns(opened.values()))
+            raise_invalid(project_problems(self._limits, cost, [*rules, *new]))
+
+    def _original_of(self, opened: Iterable[str]) -> Iterator[CompiledFile]:
+        found = (self._original.get((Kind.REDIRECTS, path)) for path in opened)
+        return (file for file in found if file)
+
+    @staticmethod
+    def _patterns(opened: Iterable["_OpenFile"]) -> Iterator[Redirect]:
+        for file in opened:
+            yield from (each for each in file.records if isinstance(each, Redirect) and is_pattern(each))
+
+    @cached_property
+    def _budget(self) -> CallBudget:
+        return CallBudget(self._limits, self._snapshot.costly_sources(self._limits.rule))
+
     def _put(self, edit: Put) -> None:
+        if is_pattern(edit.record):
+            raise_invalid(self._budget.spend(edit.record.identity))
         require_valid(edit.record)
         wanted = edit.replaces or edit.record.id
         path = self._locate(edit.kind, wanted)
@@ -277,7 +320,11 @@ class _OpenFile:
 
 def require_valid(record: Record) -> None:
     """Raise Invalid where a record by itself has an error."""
-    found = errors(record_problems(record))
+    raise_invalid(errors(record_problems(record)))
+
+
+def raise_invalid(found: Sequence[Problem]) -> None:
+    """Raise Invalid if there are problems, with the first one as the message."""
     if found:
         raise Invalid(f"{found[0].message}", found)
 
@@ -288,7 +335,7 @@ def _require_etag(etag: str, record: Record) -> None:
 
 
 def _require_readable(snapshot: Snapshot, file: CompiledFile, kind: Kind) -> None:
-    found: list[Problem] = errors(list(file.segment.problems))
+    found = file.segment.hiding_problems
     if not found and file.segment.kind not in {kind, None}:
         found = [Problem("wrong_kind", f"This file must hold `{kind}:`, not `{file.segment.kind}:`.", line=1)]
     if found:

@@ -8,7 +8,7 @@ that finds such a note knows that the holder died there, and removes those locks
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gitstore.errors import Busy, NotFound
@@ -38,7 +38,8 @@ class RepositoryLock:
         try:
             yield
         finally:
-            os.ftruncate(self._handle, 0)
+            with suppress(OSError):  # the refs may have moved: a note that stays only makes the next writer look
+                os.ftruncate(self._handle, 0)
 
     def sweep(self, *names: str) -> None:
         """Remove the locks of these files that a dead process left; locks of a living git stay."""
@@ -66,7 +67,8 @@ def hold(repository: Path, wait: float = _WAIT_SECONDS) -> Iterator[RepositoryLo
         lock._sweep_noted()  # noqa: SLF001 - the only caller, in the same module
         yield lock
     finally:
-        os.close(handle)
+        with suppress(OSError):  # Linux closes it in any case: https://man7.org/linux/man-pages/man2/close.2.html
+            os.close(handle)
 
 
 def _open(repository: Path) -> int:

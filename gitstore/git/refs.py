@@ -3,31 +3,40 @@
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from traceback import walk_tb
 from typing import NamedTuple
 
 from dulwich.errors import FileFormatException
-from dulwich.file import FileLocked, _GitFile
+from dulwich.file import FileLocked, GitFile, _GitFile
 from dulwich.objects import ZERO_SHA, ObjectID
 from dulwich.refs import DiskRefsContainer, Ref, check_ref_format
 
-from gitstore.errors import AlreadyExists, Broken, Busy, LostRace
-from gitstore.git.atomic_io import sync_directory, translate_os_error
+from gitstore.errors import AlreadyExists, Broken, Busy, LostRace, OutOfSpace
+from gitstore.git.after_commit import report_tolerated, sync_after_commit
+from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.lock import PACKED_REFS, RepositoryLock
 from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId
 
 
-def close_lock_files(ex: OSError) -> None:
-    """Close the lock files in the frames of an error, so that nothing is printed beside the log later."""
+def close_lock_files(ex: OSError) -> list[Path]:
+    """Close the lock files in the frames of an error, so that nothing is printed beside the log later; return them."""
+    closed = []
     for frame, _ in walk_tb(ex.__traceback__):
         for held in frame.f_locals.values():
-            if isinstance(held, _GitFile):
-                # dulwich 1.2.21: `abort` flushes the buffer first, so on a full disk it fails again, as does `__del__`,
-                # which then prints: https://github.com/dulwich/dulwich/blob/HEAD/dulwich/file.py
-                held._file.raw.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no public call closes it without a flush
+            fields = vars(held) if isinstance(held, _GitFile) else {}
+            # dulwich 1.2.21: `abort` flushes the buffer first, so on a full disk it fails again, as does `__del__`, which
+            # then prints. Without `_file` the lock file could not be opened: another process may have made it since.
+            # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/file.py
+            if file := fields.get("_file"):
+                closed.append(Path(os.fsdecode(fields["_lockfilename"])))
+                held._closed = True  # noqa: SLF001 - as above: nothing is left for `__del__`
+                with suppress(OSError):
+                    file.raw.close()
+    return closed
 
 
 _HEX = re.compile(r"[0-9a-f]{40}")
@@ -104,37 +113,92 @@ def _packed_refs(repository: Path) -> dict[str, CommitId]:
 def move_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId | None, new: CommitId) -> None:
     """Move a ref from `old` (None: it does not exist yet) to `new`, durably. Raises LostRace if it is elsewhere.
 
-    This is the commit point of every change. The objects that `new` needs are already on disk and synced.
+    This is the commit point of every change: it raises an error only if the ref has not moved. The objects that `new`
+    needs are already on disk and synced.
     """
     # dulwich 1.2.21: an expected None sets the ref unconditionally; the zero id means that it does not exist yet. A
     # lost race is a returned False, not an exception: https://github.com/dulwich/dulwich/blob/HEAD/dulwich/refs.py
     expected = ObjectID(old.encode()) if old else ZERO_SHA
     refs = DiskRefsContainer(repository)
     name, wanted = Ref(ref.encode()), ObjectID(new.encode())
-    done = _swap(repository, lock, (ref,), lambda: refs.set_if_equals(name, expected, wanted))
-    if not done:
-        raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
+    with _only_if_not_at(repository, ref, new):
+        if not _swap(repository, lock, (ref,), lambda: refs.set_if_equals(name, expected, wanted)):
+            raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
     _sync_folders(repository, ref, is_new=old is None)
 
 
 def remove_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId | None) -> None:
     """Remove a ref that is still at `old`, or (None) at any commit. Raises LostRace if it is at another commit."""
-    refs = DiskRefsContainer(repository)
-    name, expected = Ref(ref.encode()), ObjectID(old.encode()) if old else None
-    # Locks packed-refs too: dulwich 1.2.21 removes the ref's own file before it locks packed-refs. If that lock is held
-    # it stops there, and an older value of the ref in packed-refs takes effect again (`_remove_packed_ref` in refs.py).
-    done = _swap(repository, lock, (ref, PACKED_REFS), lambda: refs.remove_if_equals(name, expected))
-    if not done:
-        raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
+    with _only_if_not_at(repository, ref, None):
+        # Locks packed-refs too, so that a git that holds it is waited for before anything is removed.
+        if not _swap(repository, lock, (ref, PACKED_REFS), lambda: _remove(repository, ref, old)):
+            raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
+    _remove_empty_folders((repository / ref).parent, repository / BRANCH_PREFIX)
+
+
+@contextmanager
+def _only_if_not_at(repository: Path, ref: str, wanted: CommitId | None) -> Iterator[None]:
+    """Raise a failure of the disk only if the ref is not where it was to go: after the commit point it is no failure."""
+    try:
+        yield
+    except (OSError, OutOfSpace) as ex:
+        with suppress(OSError, Broken):
+            if read_ref(repository, ref) == wanted:
+                report_tolerated(f"cleaning up after the move of {ref}", ex)
+                return
+        raise
+
+
+def _remove(repository: Path, ref: str, old: CommitId | None) -> bool:
+    """Remove a ref, first from packed-refs, since an older value there takes effect without the ref's own file."""
+    # Not by dulwich's `remove_if_equals` (1.2.21): it removes the ref's own file first, and may then fail.
+    # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/refs.py
+    path = repository / ref
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = GitFile(path, "wb")
+    try:
+        if old is not None and read_ref(repository, ref) != old:
+            return False
+        _remove_packed(repository, ref)
+        path.unlink(missing_ok=True)
+    finally:
+        lock.abort()
+    return True
+
+
+def _remove_packed(repository: Path, ref: str) -> None:
+    if ref not in _packed_refs(repository):
+        return
+    packed = GitFile(repository / PACKED_REFS, "wb")
+    try:
+        packed.writelines(_lines_without(ref.encode(), (repository / PACKED_REFS).read_bytes()))
+        packed.close()
+    finally:
+        packed.abort()  # no effect after `close`
+
+
+def _lines_without(ref: bytes, text: bytes) -> Iterator[bytes]:
+    """Yield the lines of a packed-refs file except for those of a ref; a line with `^` belongs to the ref above it."""
+    is_wanted = True
+    for line in text.splitlines(keepends=True):
+        is_wanted = is_wanted if line.startswith(b"^") else line.strip().partition(b" ")[2] != ref
+        if is_wanted:
+            yield line
+
+
+def _remove_empty_folders(folder: Path, top: Path) -> None:
+    """Remove the folders that a ref left empty, so that a branch may have the name of one of them."""
+    with suppress(OSError):
+        while folder != top:
+            folder.rmdir()
+            folder = folder.parent
 
 
 def _sync_folders(repository: Path, ref: str, *, is_new: bool) -> None:
-    """Make a ref's name durable, and the names of folders that may be new with it."""
+    """Make a ref's name durable, and the names of folders that may be new with it. Never raises OSError."""
     folder = (repository / ref).parent
-    sync_directory(folder)
-    while is_new and folder != repository:
-        folder = folder.parent
-        sync_directory(folder)
+    above = takewhile(lambda each: each != repository.parent, folder.parents) if is_new else ()
+    sync_after_commit(folder, *above)
 
 
 def _swap(repository: Path, lock: RepositoryLock, names: Sequence[str], change: Callable[[], bool]) -> bool:
@@ -161,7 +225,8 @@ def _change(repository: Path, lock: RepositoryLock, names: Sequence[str], change
     except FileFormatException as ex:
         raise Broken(f"The file {PACKED_REFS} of {repository.name} is damaged.") from ex
     except OSError as ex:
-        close_lock_files(ex)
         # dulwich 1.2.21 leaves the lock when closing it fails, as on a full disk (`_GitFile.abort` in file.py).
-        (repository / f"{names[0]}.lock").unlink(missing_ok=True)
+        for left in close_lock_files(ex):
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
         raise translate_os_error(ex) from ex

@@ -26,6 +26,7 @@ from dulwich.repo import Repo, UnsupportedVersion
 
 from gitstore.errors import Broken
 from gitstore.git import refs
+from gitstore.git.alternates import limit_alternates
 from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_loose
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, depth_error
 from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
@@ -246,9 +247,11 @@ class Repository:
 
     def _open(self) -> Repo:
         try:
-            return Repo(str(self.path))
+            opened = Repo(str(self.path))
         except (NotGitRepository, UnsupportedVersion, *_DAMAGE_ERRORS) as ex:
             raise Broken(f"The repository {self.path.name} is damaged: it cannot be opened.") from ex
+        limit_alternates(opened.object_store)
+        return opened
 
 
 def _commit_info(commit: Commit) -> CommitInfo:

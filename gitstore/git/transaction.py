@@ -10,6 +10,8 @@ from dulwich.objects import Commit, ObjectID, Tree
 
 from gitstore.git import lock as locks
 from gitstore.git import refs
+from gitstore.git.after_commit import after_commit
+from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.file_paths import path_conflict, split_by_folder
 from gitstore.git.objects import ObjectWriter
 from gitstore.git.repository import FILE_MODE, NAME_ERRORS, Author, Repository
@@ -115,10 +117,13 @@ def _is_folder(entry: tuple[int, str] | None) -> bool:
 
 @contextmanager
 def update(path: Path) -> Iterator[Transaction]:
-    """Open a repository for writing, under its lock."""
+    """Open a repository for writing, under its lock. Raises OutOfSpace if the disk is full, in whatever step."""
     with locks.hold(path) as lock:
         opened = Transaction(path, lock)
         try:
             yield opened
+        except OSError as ex:
+            raise translate_os_error(ex) from ex
         finally:
-            opened.close()
+            with after_commit("closing the repository"):
+                opened.close()

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.manifest import Manifest, ProjectEntry, load_manifest
 from gitstore.compiled.release import Release, release_path
@@ -85,8 +86,9 @@ class LiveNamespace:
 class Live:
     """The served state of all namespaces in this process. Safe to use from several threads."""
 
-    def __init__(self, directory: DataDirectory) -> None:
+    def __init__(self, directory: DataDirectory, limits: PatternLimits = DEFAULT_LIMITS) -> None:
         self._directory = directory
+        self._limits = limits
         self._namespaces: dict[str, LiveNamespace] = {}
 
     def peek(self, namespace: str) -> LiveNamespace | None:
@@ -150,7 +152,8 @@ class Live:
             with suppress(StoreError, OSError), hold(paths.repository, wait=0):
                 paths.write_marker()
         with open_repository(paths.repository) as repository:
-            compiler = Compiler(paths, repository, SegmentStore(paths.segments, paths.archive), read_only=True)
+            segments = SegmentStore(paths.segments, paths.archive)
+            compiler = Compiler(paths, repository, segments, read_only=True, limits=self._limits)
             manifest = ensure_manifest(compiler, repository.release())
             projects = {
                 name: self._project(compiler, name, entry, entry.tree)

@@ -1,25 +1,28 @@
 """Publish numbers: from the first-parent history of release to version indexes and manifests.
 
-Every first-parent commit that changed a project's folder is a version of that project, with its next number.
+Every first-parent commit that changed a project's folder is a version of that project, with its next number. A commit
+that creates or restores a namespace can name the highest numbers that its name reached before: the next ones are above.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
 from typing import NamedTuple
 
 from content.changes.diff import Counts
 from content.changes.diff import count as count_changes
 from content.records.names import is_name
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.change_log import BlockEntries, append_blocks, build_entries, dump_block
 from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
 from gitstore.compiled.manifest import Manifest, ProjectEntry, load_manifest, store_manifest
+from gitstore.compiled.number_gaps import Gap, Gaps, add_gap, place_of
 from gitstore.compiled.versions import Version, VersionIndex, amend_versions, has_commit, write_versions
 from gitstore.errors import Invalid, OutOfSpace
 from gitstore.git.repository import CommitInfo, Repository
+from gitstore.history.messages import PUBLISHED_BY, load_highest_numbers, load_message
 from gitstore.history.name_collisions import collision_message, find_collisions, find_name_holder
 from gitstore.history.refusals import note_refusals, read_refusals
 from gitstore.history.tree_changes import read_tree_changes
@@ -39,6 +42,15 @@ class PublishDelta(NamedTuple):
     trees: tuple[TreeId | None, TreeId | None]
     entries: BlockEntries
     counts: dict[Kind, Counts]
+
+
+class _NumberedChange(NamedTuple):
+    """A change of a project's folder in a commit: its number, and the folder before and after."""
+
+    project: str
+    number: int
+    commit: CommitInfo
+    trees: tuple[TreeId | None, TreeId | None]
 
 
 def build_publish_delta(
@@ -62,7 +74,7 @@ def ensure_manifest(compiler: Compiler, commit: CommitId, delta: PublishDelta | 
         base, rows = _number(compiler, commit, delta)
     newest = {name: versions[-1] for name, versions in rows.items()}
     for name in find_collisions(base.projects, rows):  # in a name collision, each project depends on the other
-        newest[name] = _newest(compiler, name, base.projects[name])
+        newest[name] = _newest(compiler, name, base)
     entries = {
         name: _entry_without_collision(compiler, commit, name, base, version) for name, version in newest.items()
     }
@@ -78,11 +90,26 @@ def project_trees(repository: Repository, root: TreeId) -> dict[str, TreeId]:
     return {entry.name: TreeId(entry.id) for entry in entries if entry.is_folder and is_name(entry.name)}
 
 
-def read_index(compiler: Compiler, name: str, last: int, commit: CommitId) -> VersionIndex:
-    """Return the versions of a project up to publish `last`, which is `commit`; rebuild the index if it disagrees."""
+def read_index(compiler: Compiler, manifest: Manifest, name: str) -> VersionIndex:
+    """Return the versions of a project up to the newest one in the manifest; rebuild the index if it disagrees."""
+    entry = manifest.projects.get(name)
+    last, commit = (entry.newest, entry.newest_commit) if entry else (0, CommitId(""))
+    return _read_index(compiler, name, last, commit, manifest.gaps.get(name, ()))
+
+
+def read_highest_numbers(repository: Repository) -> dict[str, int]:
+    """Return the highest number of each project ever published, from Git alone; with numbers of earlier namespaces."""
+    commits = list(repository.first_parents(repository.release()))[::-1]
+    numbers = _Numbers(_EMPTY_MANIFEST)
+    for _ in _number_projects(repository, _EMPTY_MANIFEST, commits, numbers):
+        pass
+    return numbers.highest()
+
+
+def _read_index(compiler: Compiler, name: str, last: int, commit: CommitId, gaps: Gaps) -> VersionIndex:
     path = compiler.paths.versions / name
-    index = VersionIndex(path, last, lambda: _renumber(compiler, name, commit))
-    if last and not has_commit(path, last, commit):
+    index = VersionIndex(path, last, lambda: _renumber(compiler, name, commit), gaps)
+    if last and not has_commit(path, last, commit, gaps):
         _renumber(compiler, name, commit)
     return index
 
@@ -90,11 +117,13 @@ def read_index(compiler: Compiler, name: str, last: int, commit: CommitId) -> Ve
 def _renumber(compiler: Compiler, name: str, commit: CommitId) -> None:
     """Write a project's index from the history of `commit`."""
     with hold_compile_lock(compiler.paths):
-        rows = _number_commits(compiler, _EMPTY_MANIFEST, list(compiler.repository.first_parents(commit))[::-1], {})
-        _write(compiler, name, rows[name])
+        commits = list(compiler.repository.first_parents(commit))[::-1]
+        numbers = _Numbers(_EMPTY_MANIFEST)
+        rows = _number_commits(compiler, _EMPTY_MANIFEST, commits, numbers, {})
+        _write(compiler, name, rows[name], numbers.gaps.get(name, ()))
 
 
-def _write(compiler: Compiler, name: str, versions: list[Version]) -> None:
+def _write(compiler: Compiler, name: str, versions: list[Version], gaps: Gaps) -> None:
     """Write versions to a project's index, and mark those that were found invalid before."""
     invalid_versions = read_refusals(compiler.repository.path, name)
     marked = (
@@ -102,24 +131,28 @@ def _write(compiler: Compiler, name: str, versions: list[Version]) -> None:
         if invalid_versions
         else versions
     )
-    write_versions(compiler.paths.versions / name, marked)
+    write_versions(compiler.paths.versions / name, marked, gaps)
 
 
 def _number(compiler: Compiler, commit: CommitId, delta: PublishDelta | None) -> tuple[Manifest, Rows]:
-    """Assign numbers to the commits since the newest manifest in the history, and write them to the indexes."""
+    """Assign numbers to the commits since the newest manifest in the history, and write them to the indexes.
+
+    Return that manifest, with the gaps in the numbers as of the newest commit, and the new versions.
+    """
     base, commits = _find_unnumbered(compiler, commit)
-    log_blocks: LogBlocks = {}
-    rows = _number_commits(compiler, base, commits, log_blocks, delta)
+    numbers, log_blocks = _Numbers(base), LogBlocks()
+    rows = _number_commits(compiler, base, commits, numbers, log_blocks, delta)
     if not all(_continues(compiler, base, name) for name in rows):
         base, commits, log_blocks = _EMPTY_MANIFEST, list(compiler.repository.first_parents(commit))[::-1], {}
-        rows = _number_commits(compiler, base, commits, log_blocks)
+        numbers = _Numbers(base)
+        rows = _number_commits(compiler, base, commits, numbers, log_blocks)
     for name, versions in rows.items():
         with compiler.tolerate_full_disk():
-            _write(compiler, name, versions)
+            _write(compiler, name, versions, numbers.gaps.get(name, ()))
     for name, blocks in log_blocks.items():
         with suppress(OutOfSpace, OSError):  # a cache: the history of a rule reads missing blocks from Git
             append_blocks(compiler.paths.changes / name, blocks)
-    return base, rows
+    return replace(base, gaps=numbers.gaps), rows
 
 
 def _find_unnumbered(compiler: Compiler, commit: CommitId) -> tuple[Manifest, list[CommitInfo]]:
@@ -136,34 +169,73 @@ def _find_unnumbered(compiler: Compiler, commit: CommitId) -> tuple[Manifest, li
 def _continues(compiler: Compiler, base: Manifest, name: str) -> bool:
     """Tell whether a project's index reaches the end of the manifest."""
     entry = base.projects.get(name)
-    return has_commit(compiler.paths.versions / name, entry.newest, entry.newest_commit) if entry else True
+    if entry is None:
+        return True
+    gaps = base.gaps.get(name, ())
+    return has_commit(compiler.paths.versions / name, entry.newest, entry.newest_commit, gaps)
+
+
+class _Numbers:
+    """The next publish number of each project."""
+
+    def __init__(self, base: Manifest) -> None:
+        self._newest = {name: entry.newest for name, entry in base.projects.items()}
+        self.gaps = dict(base.gaps)
+
+    def highest(self) -> dict[str, int]:
+        """Return the highest number of each project, also of those with earlier namespaces only."""
+        return {name: self._highest(name) for name in self._newest.keys() | self.gaps.keys()}
+
+    def skip(self, message: str) -> None:
+        """Skip the numbers up to those that a commit names."""
+        for name, highest in load_highest_numbers(message).items():
+            if highest > self._highest(name):
+                gap = Gap(self._newest.get(name, 0), highest)
+                self.gaps[name] = add_gap(self.gaps.get(name, ()), gap)
+
+    def take(self, name: str) -> int:
+        """Return the number of a project's next version."""
+        self._newest[name] = self._highest(name) + 1
+        return self._newest[name]
+
+    def _highest(self, name: str) -> int:
+        gaps = self.gaps.get(name, ())
+        return max(self._newest.get(name, 0), gaps[-1].until if gaps else 0)
 
 
 def _number_commits(
     compiler: Compiler,
     base: Manifest,
     commits: Sequence[CommitInfo],
+    numbers: _Numbers,
     log_blocks: LogBlocks,
     delta: PublishDelta | None = None,
 ) -> Rows:
     """Return the versions of the commits; if they are few, their changes are counted and added to `log_blocks`."""
-    repository = compiler.repository
-    before = project_trees(repository, repository.commit(base.commit).tree) if base.commit else {}
-    numbers = {name: count(entry.newest + 1) for name, entry in base.projects.items()}
     rows: Rows = {}
+    for numbered in _number_projects(compiler.repository, base, commits, numbers):
+        name, number, info, (old, new) = numbered
+        known = _find_delta(compiler, name, (old, new), delta) if len(commits) <= _MAX_COUNTED_COMMITS else None
+        if known:
+            place = place_of(number, numbers.gaps.get(name, ()))
+            log_blocks.setdefault(name, []).append(dump_block(place, info.id, known.entries))
+        counts = known.counts if known else None
+        rows.setdefault(name, []).append(Version(number, info.id, new, info.time, counts))
+    return rows
+
+
+def _number_projects(
+    repository: Repository, base: Manifest, commits: Sequence[CommitInfo], numbers: _Numbers
+) -> Iterator[_NumberedChange]:
+    """Yield each change of a project's folder in the commits after `base`, with its number."""
+    before = project_trees(repository, repository.commit(base.commit).tree) if base.commit else {}
     for info in commits:
+        numbers.skip(info.message)
         after = project_trees(repository, info.tree)
         for name in sorted(before.keys() | after.keys()):
-            old, new = before.get(name), after.get(name)
-            if old != new:
-                number = next(numbers.setdefault(name, count(1)))
-                known = _find_delta(compiler, name, (old, new), delta) if len(commits) <= _MAX_COUNTED_COMMITS else None
-                if known:
-                    log_blocks.setdefault(name, []).append(dump_block(number, info.id, known.entries))
-                counts = known.counts if known else None
-                rows.setdefault(name, []).append(Version(number, info.id, new, info.time, counts))
+            if before.get(name) != after.get(name):
+                yield _NumberedChange(name, numbers.take(name), info, (before.get(name), after.get(name)))
         before = after
-    return rows
 
 
 def _find_delta(
@@ -175,8 +247,8 @@ def _find_delta(
     return build_publish_delta(name, trees, read_tree_changes(compiler, name, *trees))
 
 
-def _newest(compiler: Compiler, name: str, entry: ProjectEntry) -> Version:
-    return read_index(compiler, name, entry.newest, entry.newest_commit).get(entry.newest)
+def _newest(compiler: Compiler, name: str, base: Manifest) -> Version:
+    return read_index(compiler, base, name).get(base.projects[name].newest)
 
 
 def _entry_without_collision(
@@ -191,30 +263,53 @@ def _entry_without_collision(
             servable=False,
             failed=f"publish {newest.number} of {name}: {collision_message(name_holder)}",
         )
-    return _serve(compiler, name, base.projects.get(name), newest)
+    return _serve(compiler, name, base, newest)
 
 
-def _serve(compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version) -> ProjectEntry:
+def _serve(compiler: Compiler, name: str, base: Manifest, newest: Version) -> ProjectEntry:
     """Return the entry after the newest publish; if that one is invalid, the last valid one is still served."""
     if newest.tree is None:
         return _entry(newest, newest, deleted=True)
-    failed = _failure(compiler, name, newest)
+    failed = _budget_failure(compiler, name, base.projects.get(name), newest) or _failure(compiler, name, newest)
     if not failed:
         return _entry(newest, newest)
     invalid_versions = [newest]
-    served = _find_last_valid(compiler, name, before, newest, invalid_versions)
+    served = _find_last_valid(compiler, name, base, newest, invalid_versions)
     note_refusals(compiler.repository.path, name, [version.commit for version in invalid_versions])
     with hold_compile_lock(compiler.paths):
-        amend_versions(compiler.paths.versions / name, [replace(version, refused=True) for version in invalid_versions])
+        refused = [replace(version, refused=True) for version in invalid_versions]
+        amend_versions(compiler.paths.versions / name, refused, base.gaps.get(name, ()))
     return _entry(served or newest, newest, servable=served is not None, failed=failed)
 
 
+def _budget_failure(compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version) -> str:
+    """Return the reason why a pushed version costs too much, compared with the served one; empty if it does not.
+
+    A version that was published by this service, or compiled before, may cost more: limits change.
+    """
+    tree = newest.tree
+    if tree is None or compiler.was_validated(tree) or _is_published_here(compiler, newest):
+        return ""
+    try:
+        served = compiler.snapshot(name, before.tree) if before and before.tree else None
+        problems = find_budget_problems(served, compiler.snapshot(name, tree), compiler.limits)
+    except Invalid as ex:
+        problems = list(ex.problems)
+    return f"publish {newest.number} of {name}: {problems[0].text()}" if problems else ""
+
+
+def _is_published_here(compiler: Compiler, version: Version) -> bool:
+    return PUBLISHED_BY in load_message(compiler.repository.commit(version.commit).message).trailers
+
+
 def _find_last_valid(
-    compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version, invalid_versions: list[Version]
+    compiler: Compiler, name: str, base: Manifest, newest: Version, invalid_versions: list[Version]
 ) -> Version | None:
-    """Return the newest valid version, not older than the served one of `before`; add others to `invalid_versions`."""
-    for number in range(newest.number - 1, before.number - 1 if before else 0, -1):
-        version = read_index(compiler, name, newest.number, newest.commit).get(number)
+    """Return the newest valid version, not older than the served one of `base`; add others to `invalid_versions`."""
+    index = _read_index(compiler, name, newest.number, newest.commit, base.gaps.get(name, ()))
+    oldest = index.place_of(base.projects[name].number) if name in base.projects else 1
+    for place in range(index.count - 1, oldest - 1, -1):
+        version = index.at(place)
         if version.tree is None:
             break
         if not _failure(compiler, name, version):

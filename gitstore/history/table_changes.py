@@ -15,7 +15,8 @@ from content.changes.diff import ChangeType, Counts
 from content.records.vocabulary import Kind
 from gitstore.compiled.change_log import CODES, MAX_DETAILED_CHANGES, BlockEntries, dump_details
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.release_dump import encode_file
+from gitstore.compiled.encoded_file import encode_file
+from gitstore.compiled.sections import raw_numbers
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.history.numbering import PublishDelta
 from gitstore.history.tree_changes import build_changes
@@ -87,7 +88,7 @@ def _of_snapshot(snapshot: Snapshot) -> FingerprintTables:
 
 def _table(snapshot: Snapshot, kind: Kind) -> FingerprintTable:
     files = snapshot.rule_files[kind]
-    fingerprints = array("Q", b"".join(encode_file(snapshot, file).fingerprints for file in files))
+    fingerprints = array("Q", b"".join(raw_numbers("Q", encode_file(snapshot, file).fingerprints) for file in files))
     return FingerprintTable(array("Q", [number for file in files for number in file.segment.ids]), fingerprints)
 
 

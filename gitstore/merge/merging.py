@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from content.changes.decision import Decisions
 from content.changes.diff import identity_field
 from content.changes.merge import Conflict, Merge, merge
-from content.records.problem import Problem, errors
+from content.records.problem import Problem
 from content.records.record import Placed, Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import find_records_in_differing_files
@@ -40,7 +40,7 @@ def require_mergeable(snapshot: Snapshot, kind: Kind, paths: Collection[str]) ->
     seen: dict[str, str] = {}
     for file in (file for file in snapshot.rule_files[kind] if file.path in paths):
         path = snapshot.full_path(file.path)
-        found = errors(list(file.segment.problems))
+        found = file.segment.hiding_problems
         if found:
             placed = [replace(problem, file=path) for problem in found]
             raise Invalid(f"{path} has errors. Fix them, then merge the draft.", placed)

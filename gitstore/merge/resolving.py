@@ -12,7 +12,9 @@ from typing import Any
 from content.changes.decision import Decision, Decisions
 from content.changes.merge import WHOLE_RULE, rule_fields, rule_of
 from content.changes.rule_order import restore_rules
+from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import record_problems
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, errors
 from content.records.record import Page, Placed, Record, identity_id
 from content.records.vocabulary import Kind
@@ -53,7 +55,9 @@ from gitstore.merge.page_bodies import with_project_path, with_written_path
 class AppliedChoices:
     """The rules of a draft with choices applied, one rule after another."""
 
-    def __init__(self, draft: Snapshot, release: Snapshot) -> None:
+    def __init__(self, draft: Snapshot, release: Snapshot, limits: PatternLimits = DEFAULT_LIMITS) -> None:
+        known = {*draft.costly_sources(limits.rule), *release.costly_sources(limits.rule)}
+        self._budget = CallBudget(limits, known)
         self._draft = draft
         self._release = release
         self.lists = RuleLists(draft, release)
@@ -99,7 +103,7 @@ class AppliedChoices:
     def _check(self, choices: Iterable[tuple[int, Choice, Conflict]], after: Placed[Record] | None) -> None:
         """Raise Invalid for a value with an error in its new rule; errors that both sides have are allowed."""
         own = {choice.field: place for place, choice, _ in choices if choice.take == "value"}
-        found = errors(record_problems(after.record)) if after and own else []
+        found = self._record_problems(after.record) if after and own else []
         wrong = []
         for problem in found:
             field = problem.pointer.split("/")[1]
@@ -109,6 +113,9 @@ class AppliedChoices:
                 wrong.append(Problem(problem.code, problem.message, pointer=f"/choices/{own[field]}/value"))
         if wrong:
             raise invalid_value(wrong)
+
+    def _record_problems(self, record: Record) -> list[Problem]:
+        return (is_pattern(record) and self._budget.spend(record.identity)) or errors(record_problems(record))
 
     def _write(self, kind: Kind, identity: str, before: Placed[Record] | None, after: Placed[Record] | None) -> None:
         old_path, new_path = (self._path(placed) for placed in (before, after))
@@ -196,17 +203,19 @@ def _apply(
     draft = snapshot_of(compiler, state)
     release = compiler.snapshot(project, state.release_tree)
     files = _files(transaction, release, chosen)
-    applied = _apply_rules(draft, release, chosen)
+    applied = _apply_rules(draft, release, chosen, compiler.limits)
     tree = write_project(transaction, state, applied.lists.dump(transaction.blob))
     return transaction.write_files(tree, files) or tree
 
 
-def _apply_rules(draft: Snapshot, release: Snapshot, chosen: Sequence[tuple[Choice, Conflict]]) -> AppliedChoices:
+def _apply_rules(
+    draft: Snapshot, release: Snapshot, chosen: Sequence[tuple[Choice, Conflict]], limits: PatternLimits
+) -> AppliedChoices:
     by_rule: dict[tuple[str, str], list[tuple[int, Choice, Conflict]]] = defaultdict(list)
     for place, (choice, conflict) in enumerate(chosen):
         if choice.kind != FILE:
             by_rule[choice.kind, choice.id].append((place, choice, conflict))
-    applied = AppliedChoices(draft, release)
+    applied = AppliedChoices(draft, release, limits)
     for choices in by_rule.values():
         applied.apply(kind_of(choices[0][1]), choices)
     return applied

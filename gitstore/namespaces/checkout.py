@@ -4,12 +4,13 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha1
 from pathlib import Path
 
 from content.records.names import is_name
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.checks import check_snapshot, find_blocking_problems
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.lint_cache import LintCache
@@ -43,23 +44,24 @@ class Checkout:
         """True for a folder of projects, false for the folder of one project."""
         return all(snapshot.project for snapshot in self.snapshots)
 
-    def check(self, lints: LintCache | None = None) -> Iterator[Problem]:
+    def check(self, limits: PatternLimits = DEFAULT_LIMITS, lints: LintCache | None = None) -> Iterator[Problem]:
         """Yield every problem, project by project; `lints` has earlier results, only for speed."""
         yield from self.problems
         for snapshot in self.snapshots:
-            if lints:
-                yield from lints.lint(snapshot.project, snapshot.tree, partial(_same, snapshot))
-            else:
-                yield from check_snapshot(snapshot)
+            yield from _check(snapshot, limits, lints)
 
-    def find_blocking_problems(self) -> list[Problem]:
+    def find_blocking_problems(self, limits: PatternLimits = DEFAULT_LIMITS) -> list[Problem]:
         """Return the problems that would stop a publish: all errors, and warnings of projects with strict lint."""
-        found = (find_blocking_problems(snapshot, check_snapshot(snapshot)) for snapshot in self.snapshots)
+        found = (find_blocking_problems(snapshot, _check(snapshot, limits)) for snapshot in self.snapshots)
         return [*self.problems, *(problem for problems in found for problem in problems)]
 
 
-def _same(snapshot: Snapshot) -> Snapshot:
-    return snapshot
+def _check(snapshot: Snapshot, limits: PatternLimits, lints: LintCache | None = None) -> Sequence[Problem]:
+    """Check a project; if its regular expressions cost too much, its rules are not checked together."""
+    over_budget = find_budget_problems(None, snapshot, limits)
+    if over_budget:
+        return [*over_budget, *snapshot.problems]
+    return lints.lint(snapshot.project, snapshot.tree, lambda: snapshot) if lints else check_snapshot(snapshot)
 
 
 def read_checkout(path: Path, segments: SegmentStore | None = None, watch: ProgressCallback = str) -> Checkout:

@@ -5,18 +5,19 @@ leaves only objects without a reference, and compiled files that no manifest in 
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import ChangesByKind, changes_between
 from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler, require_publishable
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import NothingToPublish
+from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.history.file_changes import file_changes
@@ -77,7 +78,7 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
     commit = _commit(transaction, release_update, _text(compiler, release_update, before, delta.counts))
     manifest = ensure_manifest(compiler, commit, delta)
     transaction.move(RELEASE_REF, release_update.release, commit)
-    with suppress(OSError):  # the publish is complete; the next one removes the rest
+    with after_commit("removing old compiled files"):  # the next publish removes the rest
         clean_releases(compiler.paths, manifest)
         clean_daily(compiler.paths)
     return PublishResult(commit, manifest.projects[release_update.project].newest, delta.counts)
@@ -100,7 +101,11 @@ def _check_and_compile(compiler: Compiler, release_update: ReleaseUpdate, before
         compiler.snapshot(release_update.project, tree) if tree else None for tree in (before, release_update.tree)
     )
     changes = changes_between(old, new)
+    if old:
+        compiler.accept(old)
     if new and release_update.tree:
+        if not release_update.is_rollback:  # its rules were published before
+            require_publishable(new, find_budget_problems(old, new, compiler.limits))
         _keep_policy(old, new, changes)
         _compile(compiler, release_update, (old, new), changes)
     if release_update.requires_same_policy:

@@ -1,14 +1,14 @@
 """Projects: creation, changes of settings and removal, each as one publish."""
 
-from contextlib import suppress
 from dataclasses import replace
 
 from content.records.names import is_name
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.snapshot import Snapshot
-from gitstore.drafts.drafts import TOLERATED_AFTER_PUBLISH, project_tree
+from gitstore.drafts.drafts import project_tree
 from gitstore.errors import AlreadyExists, BadRequest, NotFound
+from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import list_drafts
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
@@ -78,7 +78,8 @@ def delete_project(
         name, release, None, author, f"Remove the project {name}", requires_same_policy=not may_change_policy
     )
     published = commit_release(compiler, transaction, release_update)
-    for draft in list_drafts(transaction.path, name):
-        with suppress(*TOLERATED_AFTER_PUBLISH):
-            transaction.remove(draft_ref(name, draft), None)
+    with after_commit("listing the drafts"):
+        for draft in list_drafts(transaction.path, name):
+            with after_commit(f"ending the draft {draft}"):
+                transaction.remove(draft_ref(name, draft), None)
     return published

@@ -1,7 +1,6 @@
 """Publishes of drafts: the merge into release by rule, under release's current policy, and rollbacks."""
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
@@ -9,7 +8,6 @@ from itertools import islice
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.versions import Version
 from gitstore.drafts.drafts import (
-    TOLERATED_AFTER_PUBLISH,
     DraftName,
     DraftState,
     commit_draft,
@@ -18,7 +16,8 @@ from gitstore.drafts.drafts import (
     read_draft,
 )
 from gitstore.drafts.selection import select
-from gitstore.errors import NotFound, NothingToPublish, StaleDraft, StoreError
+from gitstore.errors import NotFound, NothingToPublish, StaleDraft
+from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.git.transaction import Transaction
 from gitstore.history.messages import ROLLED_BACK_TO, SELECTED_FROM, WRITTEN_BY, load_message, signature
@@ -63,7 +62,8 @@ def publish(
     """
     state = read_draft(transaction, request.name)
     if state.head is None:
-        end_draft(transaction, state)
+        with after_commit("ending the draft"):
+            end_draft(transaction, state)
     if state.head is None or (request.head and request.head != state.head):
         return _find_repeated_or_raise(compiler, transaction, state, request)
     draft = read_review_subject(compiler, state)
@@ -75,7 +75,7 @@ def publish(
     tree = merged_tree(compiler, transaction, state)
     release_update = _build_release_update(request, approval_check, tree, {WRITTEN_BY: _signatures(draft.authors)})
     published = commit_release(compiler, transaction, replace(release_update, merges=state.head))
-    with suppress(*TOLERATED_AFTER_PUBLISH):
+    with after_commit("ending the draft"):  # the next read does not take it for a draft any more
         end_draft(transaction, state)
     return published
 
@@ -85,22 +85,27 @@ def _publish_selected(
 ) -> PublishResult:
     """Publish some changes; the draft then merges release, so that it holds only the rest."""
     state, draft = approval_check.state, approval_check.draft
-    selection = select(compiler, transaction, state, request.ids)
-    tree = merged_tree(compiler, transaction, replace(state, tree=selection.tree), request.ids)
-    wrote = _signatures(find_writers(compiler, state.name.project, draft, selection.changes))
-    release_update = _build_release_update(
-        request, approval_check, tree, {WRITTEN_BY: wrote, SELECTED_FROM: _selected_from(request.ids, state.head)}
-    )
-    try:
-        published = commit_release(compiler, transaction, release_update)
-    except NothingToPublish:
-        before = _find_repeated(compiler, transaction, state, request)
-        if before is None:
-            raise
-        published = before  # interrupted before the draft merged it
-    with suppress(StoreError, OSError):  # the publish is valid; a retry with the same head finds it
+    published = _find_repeated(compiler, transaction, state, request) if state.base != state.release else None
+    if published is None:  # else it was interrupted before the draft merged it
+        selection = select(compiler, transaction, state, request.ids)
+        tree = merged_tree(compiler, transaction, replace(state, tree=selection.tree), request.ids)
+        wrote = _signatures(find_writers(compiler, state.name.project, draft, selection.changes))
+        release_update = _build_release_update(
+            request, approval_check, tree, {WRITTEN_BY: wrote, SELECTED_FROM: _selected_from(request.ids, state.head)}
+        )
+        chosen = _commit_selection(transaction, state, selection.tree, request.publisher)
+        published = commit_release(compiler, transaction, replace(release_update, merges=chosen))
+        state = replace(state, base_tree=selection.tree)
+    with after_commit("merging the publish into the draft"):  # until it is, its base is the selection
         _merge_release_in(compiler, transaction, state, request.publisher, published)
     return published
+
+
+def _commit_selection(transaction: Transaction, state: DraftState, tree: TreeId, author: Author) -> CommitId:
+    """Commit the draft's base with the selected changes, which the rest is compared with; see `drafts.selected_base`."""
+    root = transaction.put_folder(transaction.commit(state.base).tree, state.name.project, tree)
+    text = f"Select changes of the draft {state.name.draft} of {state.name.project}\n"
+    return transaction.write_commit(root, (state.base,), author, text)
 
 
 def _merge_release_in(
@@ -191,8 +196,7 @@ def _selected_from(ids: Collection[str], head: CommitId | None) -> str:
 
 
 def _published(compiler: Compiler, project: str, release: CommitId, commit: CommitId) -> PublishResult:
-    entry = ensure_manifest(compiler, release).projects[project]
-    found = read_index(compiler, project, entry.newest, entry.newest_commit).resolve(commit)
+    found = read_index(compiler, ensure_manifest(compiler, release), project).resolve(commit)
     return PublishResult(found.commit, found.number, found.counts or {})
 
 

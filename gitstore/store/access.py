@@ -3,27 +3,37 @@
 Every component of the store works through one `StoreAccess`, so that they share served releases and compiled segments.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.versions import Version
 from gitstore.directory import DataDirectory
+from gitstore.errors import LostRace
+from gitstore.git.objects import blob_id
 from gitstore.git.repository import open_repository
 from gitstore.git.transaction import Transaction, update
 from gitstore.history import history
 from gitstore.history.live import Live, LiveNamespace, LiveProject
+from gitstore.yamlfiles.rewrite import RewrittenFile
+
+T = TypeVar("T")
+
+_TRIES = 20  # of one change, while others push by plain git without a pause
 
 
 class StoreAccess:
     """The data directory of one process: its repositories, served releases and compiled segments."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, limits: PatternLimits = DEFAULT_LIMITS) -> None:
         self.directory = DataDirectory(root)
-        self.live = Live(self.directory)
+        self.limits = limits
+        self.live = Live(self.directory, limits)
         self._segments: dict[str, SegmentStore] = {}
 
     def namespace(self, namespace: str) -> LiveNamespace:
@@ -46,7 +56,7 @@ class StoreAccess:
         paths = self.directory.namespace(namespace)
         self.live.require_namespace(namespace)
         with open_repository(paths.repository) as repository:
-            yield Compiler(paths, repository, self._segment_store(namespace), read_only=True)
+            yield Compiler(paths, repository, self._segment_store(namespace), read_only=True, limits=self.limits)
 
     @contextmanager
     def writing(self, namespace: str) -> Iterator[tuple[Compiler, Transaction]]:
@@ -55,7 +65,24 @@ class StoreAccess:
         self.live.require_namespace(namespace)
         with update(paths.repository) as transaction:
             paths.write_marker()
-            yield Compiler(paths, transaction, self._segment_store(namespace)), transaction
+            yield Compiler(paths, transaction, self._segment_store(namespace), limits=self.limits), transaction
+
+    def write(self, namespace: str, work: Callable[[Compiler, Transaction], T]) -> T:
+        """Run work that changes a namespace, under its repository's lock; again where a push by plain git overtook it.
+
+        Such a push does not take the lock. Raises LostRace where one overtook every try.
+        """
+        with self.writing(namespace) as (compiler, transaction):
+            for _ in range(_TRIES - 1):
+                with suppress(LostRace):
+                    return work(compiler, transaction)
+            return work(compiler, transaction)
+
+    def add_segments(self, namespace: str, files: Iterable[RewrittenFile]) -> None:
+        """Cache the segments of files that are parsed already, so that no later reader has to parse them."""
+        segments = self._segment_store(namespace)
+        for file in files:
+            segments.add(blob_id(file.data), file.rules)
 
     def _segment_store(self, namespace: str) -> SegmentStore:
         paths = self.directory.namespace(namespace)
@@ -68,20 +95,25 @@ class Component:
     def __init__(self, access: StoreAccess) -> None:
         self._access = access
 
-    def __reduce__(self) -> "tuple[Callable[[type[Component], Path], Component], tuple[type[Component], Path]]":
-        return _component_at, (type(self), self._access.directory.root)
+    def __reduce__(
+        self,
+    ) -> "tuple[Callable[[_Kind, Path, PatternLimits], Component], tuple[_Kind, Path, PatternLimits]]":
+        return _component_at, (type(self), self._access.directory.root, self._access.limits)
 
 
 @lru_cache(maxsize=8)
-def access_at(root: Path) -> StoreAccess:
+def access_at(root: Path, limits: PatternLimits = DEFAULT_LIMITS) -> StoreAccess:
     """Return this process's access to a data directory."""
-    return StoreAccess(root)
+    return StoreAccess(root, limits)
 
 
-def _component_at(component: Callable[[StoreAccess], Component], root: Path) -> Component:
-    return _components(component, root)
+_Kind = Callable[[StoreAccess], Component]
+
+
+def _component_at(component: _Kind, root: Path, limits: PatternLimits) -> Component:
+    return _components(component, root, limits)
 
 
 @lru_cache(maxsize=64)
-def _components(component: Callable[[StoreAccess], Component], root: Path) -> Component:
-    return component(access_at(root))
+def _components(component: _Kind, root: Path, limits: PatternLimits) -> Component:
+    return component(access_at(root, limits))

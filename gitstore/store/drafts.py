@@ -5,10 +5,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from content.changes.diff import Counts, count
+from content.checks.pattern_budget import CallBudget
 from content.formats.tsv import Row
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.cache import LruCache
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.snapshot import Snapshot
@@ -37,8 +39,10 @@ from gitstore.drafts.replacing import (
 from gitstore.drafts.reverting import RevertRequest, RevertResult, revert
 from gitstore.drafts.review_view import ReviewView, view_draft
 from gitstore.errors import Invalid, LostRace, NotFound
+from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import list_drafts
 from gitstore.git.repository import Author
+from gitstore.git.transaction import Transaction
 from gitstore.history.file_changes import FileChange, file_changes
 from gitstore.layout import CommitId
 from gitstore.merge.draft_merge import merge_draft
@@ -89,7 +93,10 @@ class Drafts(Component):
             conflicts = merge_draft(compiler, state).conflicts
         except Invalid as ex:
             return DraftReport(state, counts, ex.problems, (), under_review, files)
-        problems = list(working.problems) if conflicts else list(compiler.lint(state.name.project, working.tree))
+        over_budget = find_budget_problems(before, working, compiler.limits)
+        in_files_only = bool(conflicts or over_budget)
+        found = working.problems if in_files_only else compiler.lint(state.name.project, working.tree)
+        problems = [*over_budget, *found]
         return DraftReport(state, counts, problems, conflicts, under_review, files)
 
     def review_subject(self, namespace: str, name: DraftName) -> ReviewSubject:
@@ -138,27 +145,40 @@ class Drafts(Component):
             raise NotFound(f"There is no {kind.removesuffix('s')} with the id {record_id[:40]!r} in this draft.")
         return found
 
+    def call_budget(self, namespace: str, name: DraftName) -> CallBudget:
+        """Return the budget for the regular expressions of one call; those that the draft has are free."""
+        with self._access.reading(namespace) as compiler:
+            state = read_draft(compiler.repository, name)
+            known = self._states(compiler, state)[1].costly_sources(compiler.limits.rule)
+        return CallBudget(self._access.limits, known)
+
     def edit(
         self, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author, head: str = ""
     ) -> EditResult:
         """Apply edits to a draft, all or none, as one commit."""
-        with self._access.writing(namespace) as (compiler, opened):
-            return edit_draft(compiler, opened, name, edits, author, head)
+        return self._access.write(
+            namespace, lambda compiler, opened: edit_draft(compiler, opened, name, edits, author, head)
+        )
 
     def write(self, namespace: str, name: DraftName, edit: Put | Patch, author: Author) -> DraftRecord:
         """Write one record of a draft as one commit; return it as it is then."""
-        with self._access.writing(namespace) as (compiler, opened):
-            written, files = write_record(compiler, opened, name, edit, author)
-        compiler.add_segments(files)  # the lock is released: other writers need not wait for it
+        written, files = self._access.write(
+            namespace, lambda compiler, opened: write_record(compiler, opened, name, edit, author)
+        )
+        with after_commit("caching the written files"):
+            self._access.add_segments(namespace, files)  # the lock is released: other writers need not wait for it
         return written
 
     def import_rows(
         self, namespace: str, name: DraftName, rows: Iterable[Row], options: ImportOptions, author: Author
     ) -> ImportResult:
         """Import rows into a draft as one commit, or report the problems of the rows."""
-        with self._access.writing(namespace) as (compiler, opened):
-            done = import_rows(compiler, opened, read_draft(opened, name), rows, options, author)
-        compiler.add_segments(done.files)  # the lock is released: other writers need not wait for it
+        known = list(rows)  # read before the lock is taken
+        done = self._access.write(
+            namespace,
+            lambda compiler, opened: import_rows(compiler, opened, read_draft(opened, name), known, options, author),
+        )
+        self._access.add_segments(namespace, done.files)  # so that the count below has no file to parse
         return done if done.head is None else replace(done, never_answer=self._count_never_answering(namespace, name))
 
     def _count_never_answering(self, namespace: str, name: DraftName) -> int | None:
@@ -170,8 +190,7 @@ class Drafts(Component):
 
     def revert(self, namespace: str, request: RevertRequest) -> RevertResult:
         """Discard some changes of a draft, all or none, as one commit."""
-        with self._access.writing(namespace) as (compiler, opened):
-            return revert(compiler, opened, request)
+        return self._access.write(namespace, lambda compiler, opened: revert(compiler, opened, request))
 
     def preview_replacement(self, namespace: str, request: ReplaceRequest, offset: int, limit: int) -> ReplacePreview:
         """Return a window of the changes that a search-and-replace would make in a draft, with totals."""
@@ -186,19 +205,14 @@ class Drafts(Component):
         for _ in range(_TRIES_WITHOUT_LOCK):
             with self._access.reading(namespace) as compiler:
                 prepared = prepare_replacement(compiler, compiler.repository, request)
-            with self._access.writing(namespace) as (_, opened):
-                if done := commit_replacement(opened, prepared, author):
-                    return done
-        with self._access.writing(namespace) as (compiler, opened):
-            done = commit_replacement(opened, prepare_replacement(compiler, opened, request), author)
-        if done is None:
-            raise LostRace("The draft changed repeatedly through plain Git; nothing was replaced. Try again.")
-        return done
+            done = self._access.write(namespace, lambda _, opened: commit_replacement(opened, prepared, author))  # noqa: B023 - called at once
+            if done:
+                return done
+        return self._access.write(namespace, lambda compiler, opened: _replace(compiler, opened, request, author))
 
     def resolve(self, namespace: str, request: ResolveRequest) -> ResolveResult:
         """Resolve conflicts of a draft with release; the last resolution merges release into the draft."""
-        with self._access.writing(namespace) as (compiler, opened):
-            return resolve(compiler, opened, request)
+        return self._access.write(namespace, lambda compiler, opened: resolve(compiler, opened, request))
 
     def review_view(
         self, namespace: str, name: DraftName, kinds: Collection[Kind], offset: int, limit: int
@@ -212,14 +226,14 @@ class Drafts(Component):
     ) -> tuple[CommitId, dict[Kind, Counts]]:
         """Create a draft with the rules and pages of an old version; return its head and its change counts against release."""
         version = self._access.version(namespace, name.project, word)
-        with self._access.writing(namespace) as (compiler, opened):
-            commit, changes = reopen(compiler, opened, name, version, author, message, head)
-            return commit, {kind: count(of_kind) for kind, of_kind in changes.items()}
+        commit, changes = self._access.write(
+            namespace, lambda compiler, opened: reopen(compiler, opened, name, version, author, message, head)
+        )
+        return commit, {kind: count(of_kind) for kind, of_kind in changes.items()}
 
     def discard(self, namespace: str, name: DraftName) -> None:
         """Discard a draft."""
-        with self._access.writing(namespace) as (_, opened):
-            discard_draft(opened, name)
+        self._access.write(namespace, lambda _, opened: discard_draft(opened, name))
 
     def _states(self, compiler: Compiler, state: DraftState) -> tuple[Snapshot | None, Snapshot]:
         before = compiler.snapshot(state.name.project, state.base_tree) if state.base_tree else None
@@ -231,3 +245,11 @@ class Drafts(Component):
         before, working = self._states(compiler, state)
         key = (state.base_tree or "", working.tree, kind)
         return DraftView(kind, before, working, self._changes.get(key, lambda: draft_changes(kind, before, working)))
+
+
+def _replace(compiler: Compiler, transaction: Transaction, request: ReplaceRequest, author: Author) -> ReplaceResult:
+    """Prepare and commit a replacement at once, under the lock."""
+    done = commit_replacement(transaction, prepare_replacement(compiler, transaction, request), author)
+    if done is None:
+        raise LostRace("A push by plain Git moved the draft; nothing was replaced. Try again.")
+    return done

@@ -14,15 +14,23 @@ class Projects(Component):
 
     def create(self, namespace: str, name: str, settings: ProjectFile, author: Author) -> PublishResult:
         """Create and publish a project with empty lists."""
-        with self._access.writing(namespace) as (compiler, transaction):
-            return projects.create_project(compiler, transaction, name, settings, author)
+        return self._access.write(
+            namespace,
+            lambda compiler, transaction: projects.create_project(compiler, transaction, name, settings, author),
+        )
 
     def change(self, namespace: str, name: str, changes: Mapping[str, str], author: Author) -> PublishResult:
         """Publish new settings of a project."""
-        with self._access.writing(namespace) as (compiler, transaction):
-            return projects.change_project(compiler, transaction, name, author, dict(changes))
+        return self._access.write(
+            namespace,
+            lambda compiler, transaction: projects.change_project(compiler, transaction, name, author, dict(changes)),
+        )
 
     def delete(self, namespace: str, name: str, author: Author, *, may_change_policy: bool = False) -> PublishResult:
         """Publish the removal of a project."""
-        with self._access.writing(namespace) as (compiler, transaction):
-            return projects.delete_project(compiler, transaction, name, author, may_change_policy=may_change_policy)
+        return self._access.write(
+            namespace,
+            lambda compiler, transaction: projects.delete_project(
+                compiler, transaction, name, author, may_change_policy=may_change_policy
+            ),
+        )

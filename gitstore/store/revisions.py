@@ -5,6 +5,7 @@ from content.records.names import DEFAULT_DRAFT
 from content.records.problem import Problem
 from content.records.record import Record
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import ChangesByKind, changes_between
 from gitstore.compiled.checks import build_matcher
 from gitstore.compiled.compiler import Compiler
@@ -30,7 +31,9 @@ class Revisions(Component):
     def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
         """Return every error and warning of a state of the project."""
         with self._access.reading(namespace) as compiler:
-            return list(compiler.lint(project, self._state(compiler, project, at, draft).tree))
+            tree = self._state(compiler, project, at, draft).tree
+            over_budget = find_budget_problems(None, compiler.snapshot(project, tree), self._access.limits)
+            return [*(problem.as_warning() for problem in over_budget), *compiler.lint(project, tree)]
 
     def records(
         self, namespace: str, project: str, kind: Kind, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT

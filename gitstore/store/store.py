@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.store.access import StoreAccess
 from gitstore.store.drafts import Drafts
 from gitstore.store.namespaces import Namespaces
@@ -20,8 +21,9 @@ from gitstore.store.revisions import Revisions
 class Store:
     """The content of a data directory."""
 
-    def __init__(self, root: Path) -> None:
-        access = StoreAccess(root)
+    def __init__(self, root: Path, limits: PatternLimits = DEFAULT_LIMITS) -> None:
+        access = StoreAccess(root, limits)
+        self.limits = limits
         self.directory = access.directory
         self.live = access.live
         self.namespaces = Namespaces(access)
@@ -31,11 +33,11 @@ class Store:
         self.revisions = Revisions(access)
         self.releases = Releases(access)
 
-    def __reduce__(self) -> "tuple[Callable[[Path], Store], tuple[Path]]":
-        return store_at, (self.directory.root,)
+    def __reduce__(self) -> "tuple[Callable[[Path, PatternLimits], Store], tuple[Path, PatternLimits]]":
+        return store_at, (self.directory.root, self.limits)
 
 
 @lru_cache(maxsize=8)
-def store_at(root: Path) -> Store:
+def store_at(root: Path, limits: PatternLimits = DEFAULT_LIMITS) -> Store:
     """Return this process's store of a data directory."""
-    return Store(root)
+    return Store(root, limits)

@@ -6,12 +6,16 @@ from typing import Any
 from content.checks.expectations import Expectation
 from content.records.problem import Problem
 from gitstore.yamlfiles.dump import INDENT, dump_value
-from gitstore.yamlfiles.rule_file import is_null
+from gitstore.yamlfiles.rule_file import empty_value_problem, is_null
 from gitstore.yamlfiles.yaml_node import MappingNode, ScalarNode, key_at, node_at, plain
 from gitstore.yamlfiles.yaml_reader import Document, YamlRefused, read
 from schemas import check
 
 _EMPTY: dict[str, Any] = {"project": {}, "tests": []}
+_EMPTY_MESSAGES = {
+    "project": "`{name}:` has nothing after it, which would reset all settings; add them, or write `{name}: {{}}`",
+    "tests": "`{name}:` has nothing after it, which would remove all tests; add them, or write `{name}: []`",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +87,17 @@ def _load(data: bytes, file: str, name: str) -> tuple[Any, list[int], list[Probl
     instance = plain(document.root)
     entry = node_at(document.root, f"/{name}")
     if isinstance(document.root, MappingNode) and isinstance(entry, ScalarNode) and is_null(entry):
-        instance[name] = _EMPTY[name]
-    problems = [_with_position(problem, document) for problem in check(name, instance)]
+        empty = [empty_value_problem(document, name, _EMPTY_MESSAGES[name])]
+        return None, [], [*empty, *_problems(document, {**instance, name: _EMPTY[name]}, name)]
+    problems = _problems(document, instance, name)
     if problems:
         return None, [], problems
     lines = [document.mark(node_at(entry, f"/{at}").start).line for at in range(len(instance[name]))]
     return instance[name], lines, []
+
+
+def _problems(document: Document, instance: Any, name: str) -> list[Problem]:
+    return [_with_position(problem, document) for problem in check(name, instance)]
 
 
 def _with_position(problem: Problem, document: Document) -> Problem:

@@ -15,6 +15,10 @@ from gitstore.yamlfiles.yaml_reader import MAX_PROBLEMS, Document, Mark, YamlRef
 from schemas import check
 
 _NULLS = frozenset({"", "~", "null"})
+EMPTY_VALUE = "empty_value"
+_EMPTY_MESSAGE = (
+    "`{name}:` has nothing after it, which would remove all {name} of this file; add them, or write `{name}: []`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +67,8 @@ class _Entries(Protocol):
     def kind(self) -> Kind | None: ...
     @property
     def data(self) -> Any: ...
+    @property
+    def problems(self) -> Sequence[Problem]: ...
     def line(self, index: int) -> int: ...
     def place(self, problem: Problem) -> Mark: ...
 
@@ -74,8 +80,10 @@ class _StrictEntries:
         items = list_of(document.root, self.kind) if self.kind else None
         self._items: Sequence[Node] = items.items if isinstance(items, SequenceNode) else ()
         self.data = plain(document.root)
+        self.problems: tuple[Problem, ...] = ()
         if self.kind and isinstance(items, ScalarNode) and is_null(items):
             self.data[self.kind.value] = []
+            self.problems = (empty_value_problem(document, self.kind.value, _EMPTY_MESSAGE),)
 
     def line(self, index: int) -> int:
         return self._document.mark(self._items[index].start).line
@@ -91,6 +99,7 @@ class _FlowEntries:
         self._text = text
         self.kind = flow.kind
         self.data = {flow.kind.value: flow.items}
+        self.problems: tuple[Problem, ...] = ()
 
     def line(self, index: int) -> int:
         return self._flow.lines[index]
@@ -122,15 +131,21 @@ def list_of(root: Node, kind: Kind) -> Node | None:
 
 
 def is_null(node: ScalarNode) -> bool:
-    """Tell whether a scalar is empty, `~` or `null`: an empty list."""
+    """Tell whether a scalar is empty, `~` or `null`."""
     return not node.style and node.text in _NULLS
+
+
+def empty_value_problem(document: Document, name: str, message: str) -> Problem:
+    """Return the problem of a field of the document without a value, at its name; `message` has a place for the name."""
+    mark = document.mark(key_at(document.root, f"/{name}").start)
+    return Problem(EMPTY_VALUE, message.format(name=name), document.file, mark.line, mark.column, f"/{name}")
 
 
 def _check_entries(entries: _Entries, kind: Kind | None, file: str) -> RuleFile:
     if kind is None:
         return RuleFile(None, (), (), (_missing_kind_problem(entries, file),))
     schema_problems = check(kind.value, entries.data, MAX_PROBLEMS)
-    problems = [_with_position(problem, entries, file) for problem in schema_problems]
+    problems = [*entries.problems, *(_with_position(problem, entries, file) for problem in schema_problems)]
     broken = {_index_of(problem) for problem in schema_problems}
     items = entries.data[kind.value] if None not in broken and len(schema_problems) < MAX_PROBLEMS else ()
     records, lines = [], []

@@ -17,7 +17,9 @@ from api.http.request.json_body import read_bytes, read_json
 from api.http.request.parameters import read_number, read_window
 from api.http.response.replies import Reply
 from api.http.routing import Route
-from api.interfaces import BackgroundService, Dependencies, Principal, ReadyCheck
+from api.http.walks import Walks
+from api.interfaces import BackgroundService, Dependencies, Principal
+from api.readiness import ReadyCheck
 from api.runtime.background import run_in_process, run_in_thread
 from api.settings import Settings
 
@@ -223,14 +225,15 @@ PROBES = (
 class FakeFastPath:
     """A fast path that answers `/probe/plain` with `?bytes=` bytes, and nothing else."""
 
-    def answer(self, path: str, raw_path: bytes, query: str, headers: Headers) -> PreparedResponse | None:
+    def answer(self, path: str, raw_path: bytes, query: str, headers: Headers, walks: Walks) -> PreparedResponse | None:
         """Return a prepared response that names its worker."""
-        del raw_path, headers
+        del raw_path, headers, walks
         if path != "/probe/plain":
             return None
         body = bytes(int(query.removeprefix("bytes=") or 0))
         head = b"HTTP/1.1 200 OK\r\nx-worker: %d\r\ncontent-length: %d\r\n" % (os.getpid(), len(body))
-        return PreparedResponse(CachedReply(Reply(200, (), (body,)), head, len(body)), b"x-request-id: plain\r\n")
+        found = CachedReply(Reply(200, (), (body,)), head, len(body), (body,))
+        return PreparedResponse(found, b"x-request-id: plain\r\n")
 
 
 class LifecycleRecorder:

@@ -30,10 +30,11 @@ AGENT = {"name": "edge", "type": "default", "version": 2, "status": "success"}
 
 
 @contextmanager
-def small_disk(at: Path) -> Iterator[Path]:
+def small_disk(at: Path, *options: str) -> Iterator[Path]:
     """Mount a file system of `SIZE` at a path; fail with a message if mounting is not permitted."""
     at.mkdir()
-    done = subprocess.run(("mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", at), capture_output=True, check=False)
+    command = ("mount", "-t", "tmpfs", "-o", ",".join((f"size={SIZE}", *options)), "tmpfs", at)
+    done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode:
         pytest.fail(
             f"Mounting a small disk is not permitted. Run this test as root, or under `unshare -rm`. {done.stderr!r}"
@@ -100,10 +101,10 @@ def shop(cramped: World) -> Place:
     return place
 
 
-def test_every_write_of_content_reports_it_and_changes_nothing(cramped: World, shop: Place) -> None:
-    before, record = contents(shop), shop.get("/draft/redirects")["items"][0]
+def writes(shop: Place, record: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return a request for each kind of write of content, as method, path and options."""
     one = f"/draft/redirects/{record['id']}"
-    writes: list[tuple[str, str, dict[str, Any]]] = [
+    calls: list[tuple[str, str, dict[str, Any]]] = [
         ("POST", "/draft/redirects", {"json": redirect("/x")}),
         ("PUT", one, {"json": redirect(record["source"], "/y")}),
         ("PATCH", one, {"json": {"target": "/y"}}),
@@ -117,15 +118,66 @@ def test_every_write_of_content_reports_it_and_changes_nothing(cramped: World, s
         ("POST", "/rollback", {"json": {"version": 1}}),
         ("PATCH", "", {"json": {"description": "Another"}}),
     ]
+    return [
+        *((method, shop.path + tail, request) for method, tail, request in calls),
+        ("POST", f"{shop.space}/projects", {"json": {"name": "other"}}),
+        ("POST", "/api/namespaces", {"json": {"name": f"{shop.namespace}-2"}}),
+    ]
+
+
+def test_every_write_of_content_reports_it_and_changes_nothing(cramped: World, shop: Place) -> None:
+    before, record = contents(shop), shop.get("/draft/redirects")["items"][0]
     with filled(cramped.service.data):
-        for method, tail, request in writes:
-            check_refused(shop.root.send(method, shop.path + tail, **request))
-            assert contents(shop) == before, (method, tail)
-        check_refused(shop.root.send("POST", f"{shop.space}/projects", json={"name": "other"}))
-        check_refused(shop.root.send("POST", "/api/namespaces", json={"name": f"{shop.namespace}-2"}))
+        for method, path, request in writes(shop, record):
+            check_refused(shop.root.send(method, path, **request))
+            assert contents(shop) == before, (method, path)
         assert cramped.root.send("GET", f"/api/namespace/{shop.namespace}-2").status_code == 404
     check_after(shop)
     cramped.root.ask("POST", "/api/namespaces", 201, json={"name": f"{shop.namespace}-2"})
+
+
+def test_a_disk_without_inodes_is_full_too(tmp_path: Path) -> None:
+    """Free space does not help where no file can be made: every write of content is 507, and changes nothing."""
+    disk = tmp_path / "disk"
+    with small_disk(disk, "nr_inodes=3000") as data, running(WAYPOST, data) as service, open_world(service) as world:
+        place = world.place()
+        place.published("/a", "/b")
+        place.add("/c")
+        record, namespace = place.get("/draft/redirects")["items"][0], place.namespace
+        before, name = contents(place), world.user("editor")
+        with without_inodes(data):
+            answers = {
+                (method, tail): place.root.send(method, tail, **body) for method, tail, body in writes(place, record)
+            }
+            assert contents(place) == before
+            others = [
+                world.nobody.send("POST", "/auth/login", json={"username": name, "password": PASSWORD}),
+                place.root.send("POST", f"{place.path}/agents", json=AGENT),
+                place.root.send("POST", "/api/users", json={"username": "new", "password": PASSWORD, "roles": []}),
+            ]
+        assert {each.status_code for each in others} <= {200, 201, 507}, [each.text for each in others]
+        found = {call: (each.status_code, each.json().get("error")) for call, each in answers.items()}
+        assert found == dict.fromkeys(found, (507, "out_of_space"))
+        assert world.root.send("GET", f"/api/namespace/{namespace}-2").status_code == 404
+        check_after(place)
+
+
+@contextmanager
+def without_inodes(data: Path) -> Iterator[None]:
+    """Make empty files until no more can be made, and remove them at the end."""
+    folder = data / "filler"
+    folder.mkdir()
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            _make_files(folder)
+        yield
+    finally:
+        shutil.rmtree(folder)
+
+
+def _make_files(folder: Path) -> None:
+    for number in range(1_000_000):
+        (folder / str(number)).touch()
 
 
 def check_after(place: Place) -> None:

@@ -34,7 +34,6 @@ EXPECTED = {
     (404, "not_found"),
     (409, "conflict"),
     (409, "duplicate_source"),
-    (409, "lost_race"),
     (409, "nothing_to_publish"),
     (409, "stale_draft"),
     (412, "stale_item"),

@@ -7,8 +7,8 @@ The service does not start with a responder that has no declaration.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum
 from typing import Any, TypeVar, cast
 
 from falcon.asgi import Request
@@ -51,12 +51,26 @@ class Audience(Enum):
     GRANT = "grant"
 
 
+class Quota(StrEnum):
+    """The quotas that calls are charged to; `rate_limits` says how many calls each allows."""
+
+    WRITES = "writes"
+    HEAVY = "heavy"
+    READS = "reads"
+    FAILURES = "failures"
+    REPORTS = "reports"  # unlimited
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """An access declaration; the caller's grants must cover one of the (resource, action) pairs of `accepted`."""
+    """An access declaration; the caller's grants must cover one of the (resource, action) pairs of `accepted`.
+
+    Without a quota of its own, a call is charged as a read or a write, by its method.
+    """
 
     audience: Audience
     accepted: tuple[tuple[str, str], ...] = ()
+    quota: Quota | None = None
 
     def is_satisfied(self, principal: "Principal", namespace: str, project: str) -> bool:
         """Tell whether the principal may call the responder for this namespace and project."""
@@ -69,6 +83,7 @@ class Access:
 _PUBLIC = Access(Audience.PUBLIC)
 _ANY_PRINCIPAL = Access(Audience.ANY_PRINCIPAL)
 _ATTRIBUTE = "waypost_access"
+_QUOTA = "waypost_quota"
 _ITEM = "{item}"
 
 
@@ -114,13 +129,29 @@ def public(responder: Responder) -> Responder:
     return _declare(responder, _PUBLIC)
 
 
+def heavy(responder: Responder) -> Responder:
+    """Charge the calls to the quota of calls that read a whole project."""
+    setattr(responder, _QUOTA, Quota.HEAVY)
+    return responder
+
+
+def reports(responder: Responder) -> Responder:
+    """Charge the calls to no limited quota: they are the reports of agents."""
+    setattr(responder, _QUOTA, Quota.REPORTS)
+    return responder
+
+
 def declared(responder: Callable[..., Any]) -> Access | None:
     """Return the declaration of a bound responder, or None if it has none."""
-    access: Access | None = getattr(responder, _ATTRIBUTE, None)
-    if access is None or access.audience is not Audience.GRANT:
+    found: Access | None = getattr(responder, _ATTRIBUTE, None)
+    if found is None:
+        return None
+    access = replace(found, quota=getattr(responder, _QUOTA, None))
+    if access.audience is not Audience.GRANT:
         return access
     item = getattr(getattr(responder, "__self__", None), "resource_name", _ITEM)
-    return Access(Audience.GRANT, tuple((item if name == _ITEM else name, action) for name, action in access.accepted))
+    accepted = tuple((item if name == _ITEM else name, action) for name, action in access.accepted)
+    return replace(access, accepted=accepted)
 
 
 def principal_of(req: Request) -> "Principal":

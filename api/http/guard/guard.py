@@ -8,7 +8,8 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.errors import ApiError, Unauthenticated, not_found
-from api.http.guard.access import EVERYWHERE, Access, Audience, missing_grant
+from api.http.guard.access import EVERYWHERE, Access, Audience, Quota, missing_grant
+from api.http.guard.rate_limits import RateLimits
 from api.http.request.query_validation import check_parameters, list_allowed_parameters
 from api.interfaces import Authenticator, Principal
 from api.runtime.background import queue_key, run_in_thread
@@ -16,40 +17,53 @@ from content.records.names import is_name
 
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([\x21-\x7e]{1,4096})")
 _MAX_RELOADS = 2
+_READS = frozenset({"GET", "HEAD"})
 
 
 class Guard:
     """The middleware that denies by default: 405, then 401, then 403, then 404 for an invalid name.
 
-    Last it refuses unknown query parameters.
+    Last it refuses unknown query parameters, and 429 what exceeds a rate limit.
 
     A caller without the grant gets the same 403 whether or not the project exists, since the check
     comes before the lookup of the project.
     """
 
-    def __init__(self, declared: Mapping[str, Mapping[str, Access]], authenticator: Authenticator) -> None:
+    def __init__(
+        self, declared: Mapping[str, Mapping[str, Access]], authenticator: Authenticator, limits: RateLimits
+    ) -> None:
         self._declared = declared
         self._authenticator = authenticator
+        self._limits = limits
         self._known = list_allowed_parameters()
         self._reloading: asyncio.Task[None] | None = None
 
-    async def process_resource(self, req: Request, _resp: Response, _resource: object, params: dict[str, Any]) -> None:
+    async def process_resource(self, req: Request, resp: Response, _resource: object, params: dict[str, Any]) -> None:
         """Refuse the request, or store its principal in its context."""
         methods = self._declared[req.uri_template or ""]
         access = methods.get(req.method)
         if access is None:
             raise _method_not_allowed(methods)
         namespace, project = params.get("namespace", EVERYWHERE), params.get("project", EVERYWHERE)
+        principal = None
         if access.audience is not Audience.PUBLIC:
-            principal = await self._authenticate(req)
+            principal = await self._authenticate(req, resp)
             if not access.is_satisfied(principal, namespace, project):
                 raise missing_grant(access.accepted, namespace, project)
             req.context.principal = principal
         _check_names(params)
         check_parameters(req, self._known)
+        self._limits.charge(req, resp, access.quota or _quota(req.method), principal)
         queue_key.set(params.get("namespace", ""))
 
-    async def _authenticate(self, req: Request) -> Principal:
+    async def _authenticate(self, req: Request, resp: Response) -> Principal:
+        try:
+            return await self._find_principal(req)
+        except Unauthenticated:
+            self._limits.charge(req, resp, Quota.FAILURES, None)
+            raise
+
+    async def _find_principal(self, req: Request) -> Principal:
         bearer = read_bearer(req)
         for _ in range(_MAX_RELOADS):
             if self._authenticator.is_fresh():
@@ -65,6 +79,10 @@ class Guard:
             # https://docs.python.org/3/library/asyncio-task.html#asyncio.create_task
             self._reloading = asyncio.create_task(run_in_thread(self._authenticator.reload))
         await asyncio.shield(self._reloading)  # a request that is cancelled must not cancel the reload of the others
+
+
+def _quota(method: str) -> Quota:
+    return Quota.READS if method in _READS else Quota.WRITES
 
 
 def read_bearer(req: Request) -> str:

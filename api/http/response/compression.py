@@ -1,13 +1,13 @@
 """The cache of gzipped list windows: each is compressed once per version."""
 
 import zlib
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from api.http.request.parameters import Window
-from content.records.vocabulary import Kind
 from gitstore.cache import LruCache
-from gitstore.compiled.release import Release
+from gitstore.compiled.release import Listing
 
 MIN_SIZE = 1024  # bytes; below this, compressing costs more than it saves
 _MAX_BYTES = 32 * 1024 * 1024
@@ -19,8 +19,7 @@ _GZIP = 31
 
 
 class _Key(NamedTuple):
-    release: int
-    kind: Kind
+    listing: int
     window: Window
 
 
@@ -28,19 +27,19 @@ class CompressionCache:
     """The compressed windows of one worker; evicts the least recently used. Thread-safe."""
 
     def __init__(self) -> None:
-        # The release stays with its bytes, so that its id cannot come to mean another release.
-        self._windows: LruCache[_Key, tuple[Release, bytes]] = LruCache(_MAX_BYTES, lambda window: len(window[1]))
+        # The list stays with its bytes, so that its id cannot come to mean another list.
+        self._windows: LruCache[_Key, tuple[Listing, bytes]] = LruCache(_MAX_BYTES, lambda window: len(window[1]))
 
-    def get(self, release: Release, kind: Kind, window: Window) -> bytes | None:
+    def get(self, listing: Listing, window: Window) -> bytes | None:
         """Return a window that was compressed before, or None."""
-        found = self._windows.find(_Key(id(release), kind, window))
+        found = self._windows.find(_Key(id(listing), window))
         return found[1] if found else None
 
-    def add(self, release: Release, kind: Kind, window: Window, body: tuple[bytes | memoryview, ...]) -> None:
+    def add(self, listing: Listing, window: Window, body: Iterable[bytes | memoryview]) -> None:
         """Compress a window's body and cache it; call this in a thread, for zlib releases the interpreter's lock."""
         compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
         data = b"".join([*(compressor.compress(part) for part in body), compressor.flush()])
-        self._windows.put(_Key(id(release), kind, window), (release, data))
+        self._windows.put(_Key(id(listing), window), (listing, data))
 
 
 @lru_cache(_MAX_HEADERS)

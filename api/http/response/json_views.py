@@ -1,5 +1,6 @@
 """The JSON views of the content store's records, a function each."""
 
+import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -19,8 +20,10 @@ from gitstore.history.history import PublishRecord
 from gitstore.history.live import LiveProject
 from gitstore.history.rule_history import RuleEvent
 from gitstore.namespaces.namespaces import Namespace
+from gitstore.namespaces.records import Archived
 from gitstore.publish.advance import PublishResult
 from gitstore.store.drafts import DraftReport
+from gitstore.yamlfiles.project_file import ProjectFile
 
 _MAX_EVENT_MESSAGE = 1000
 
@@ -62,6 +65,27 @@ def project(found: LiveProject, drafts: Sequence[str]) -> dict[str, Any]:
         "pages": found.release.listings[Kind.PAGES].total,
         "draft": "main" in drafts,
     }
+
+
+def new_project(namespace_name: str, name: str, settings: ProjectFile, done: PublishResult) -> dict[str, Any]:
+    """Return the JSON of a project right after its creation, without reading it."""
+    return {
+        "namespace": namespace_name,
+        "name": name,
+        "title": settings.title,
+        "description": settings.description,
+        "review": settings.review,
+        "lint": settings.lint,
+        **project_version(done),
+        "redirects": 0,
+        "pages": 0,
+        "draft": False,
+    }
+
+
+def project_version(done: PublishResult) -> dict[str, Any]:
+    """Return the fields of a project that a publish of right now changes."""
+    return {"version": done.version, "publishNumber": done.number, "publishedAt": dump_timestamp(time.time())}
 
 
 def item(found: DraftRecord) -> dict[str, Any]:
@@ -132,6 +156,17 @@ def published(found: PublishResult) -> dict[str, Any]:
 def publish_record(found: PublishRecord) -> dict[str, Any]:
     """Return one publish of a history, for people: with the reason of an override, and its changes counted."""
     return {**_publish(found), "overrideReason": found.override or None}
+
+
+def archived_namespace(found: Archived) -> dict[str, object]:
+    """Return an archived namespace."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "description": found.description,
+        "archivedAt": dump_timestamp(found.archived_at),
+        "projects": found.projects,
+    }
 
 
 def publish_event(found: PublishRecord, version: Version) -> dict[str, Any]:

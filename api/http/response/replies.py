@@ -3,7 +3,7 @@
 The responders and the fast path in front of the framework share this module, so that both give the same response.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import orjson
@@ -12,9 +12,11 @@ from api.http.request.parameters import Window
 from api.http.response import json_views
 from api.http.response.compression import MIN_SIZE, CompressionCache
 from content.records.vocabulary import Kind
-from gitstore.compiled.release import Release
+from gitstore.compiled.canonical_list import Splice
+from gitstore.compiled.release import Listing, Release
 
 Headers = tuple[tuple[str, str], ...]
+Body = tuple[bytes | memoryview | Splice, ...]
 
 # The headers of every response.
 COMMON_HEADERS: Headers = (("x-content-type-options", "nosniff"), ("server", "waypost"))
@@ -27,12 +29,17 @@ _CHUNK = 512 * 1024  # bytes per write; the server copies each piece, and copies
 
 
 class ServedVersion(NamedTuple):
-    """A version of a project to respond with, and the Cache-Control of the response."""
+    """A version of a project to respond with, and the Cache-Control of the response; lists as written or canonical."""
 
     version: str
     number: int
     release: Release
     cache_control: str = REVALIDATE
+    is_canonical: bool = False
+
+    def listing(self, kind: Kind) -> Listing:
+        """Return one of the lists to respond with."""
+        return (self.release.canonical_listings if self.is_canonical else self.release.listings)[kind]
 
 
 class ConditionalGet(NamedTuple):
@@ -44,11 +51,11 @@ class ConditionalGet(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """A complete response; the body is a sequence of pieces."""
+    """A complete response; the body is a sequence of pieces, of which a splice has yet to be joined."""
 
     status: int
     headers: Headers
-    body: tuple[bytes | memoryview, ...] = ()
+    body: Body = ()
 
     @property
     def size(self) -> int:
@@ -57,9 +64,18 @@ class Reply(NamedTuple):
 
     def pieces(self) -> Iterator[bytes | memoryview]:
         """Yield the body in pieces of at most 512 KiB."""
-        for part in self.body:
+        for part in join_splices(self.body):
             for at in range(0, len(part), _CHUNK):
                 yield part[at : at + _CHUNK]
+
+
+def join_splices(body: Body) -> Iterator[bytes | memoryview]:
+    """Yield the parts of a body, with splices joined in pieces of about 256 KiB."""
+    for part in body:
+        if isinstance(part, Splice):
+            yield from part.pieces(_CHUNK // 2)  # one piece more is cheaper than a copy to divide one
+        else:
+            yield part
 
 
 def version_reply(served_version: ServedVersion, conditional_get: ConditionalGet) -> Reply:
@@ -101,12 +117,9 @@ def list_reply(
     compressed: CompressionCache,
 ) -> Reply:
     """Return a window of a list in its envelope, or 304; gzipped only if the compressed window is cached."""
-    parts = window_body(served_version.release, kind, window)
-    compressed_body = (
-        compressed.get(served_version.release, kind, window)
-        if conditional_get.gzip and _size(parts) >= MIN_SIZE
-        else None
-    )
+    listing = served_version.listing(kind)
+    parts = window_body(listing, window)
+    compressed_body = compressed.get(listing, window) if conditional_get.gzip and _size(parts) >= MIN_SIZE else None
     etag = f'"{served_version.version}-gzip"' if compressed_body else f'"{served_version.version}"'
     headers = (*_headers(served_version, etag), *_next_link(served_version, kind, window, conditional_get.path))
     if etag_matches(served_version.version, conditional_get.if_none_match):
@@ -116,9 +129,8 @@ def list_reply(
     return Reply(200, (*headers, ("content-type", _JSON)), parts)
 
 
-def window_body(release: Release, kind: Kind, window: Window) -> tuple[bytes | memoryview, ...]:
+def window_body(listing: Listing, window: Window) -> Body:
     """Return the envelope around a slice of the memory map; numbers come first, so only two short pieces are built."""
-    listing = release.listings[kind]
     items, _ = listing.window(window.offset, window.limit)
     head = b'{"total":%d,"limit":%d,"offset":%d,"items":[' % (listing.total, window.limit, window.offset)
     return head, items, b"]}"
@@ -126,9 +138,10 @@ def window_body(release: Release, kind: Kind, window: Window) -> tuple[bytes | m
 
 def needs_compression(served_version: ServedVersion, kind: Kind, window: Window, compressed: CompressionCache) -> bool:
     """Tell whether the window is worth compressing and not cached yet."""
-    if compressed.get(served_version.release, kind, window) is not None:
+    listing = served_version.listing(kind)
+    if compressed.get(listing, window) is not None:
         return False
-    return _size(window_body(served_version.release, kind, window)) >= MIN_SIZE
+    return _size(window_body(listing, window)) >= MIN_SIZE
 
 
 def etag_matches(version: str, if_none_match: str | None) -> bool:
@@ -146,7 +159,7 @@ def _digest(release: Release, kind: Kind) -> dict[str, Any]:
     return {"total": listing.total, "sha256": listing.sha256}
 
 
-def _size(parts: Sequence[bytes | memoryview]) -> int:
+def _size(parts: Body) -> int:
     return sum(map(len, parts))
 
 

@@ -5,14 +5,15 @@ They expect a bare number as the version, treat every status but 200 as a failur
 
 from falcon.asgi import Request, Response
 
+from api.http.compat import without_etag
 from api.http.guard.access import reads_project
 from api.http.request.parameters import Window
 from api.http.response.replies import ConditionalGet, ServedVersion, number_reply
+from api.http.walks import WALKS, Walks
 from api.resources.agents.agents import Agents
 from api.resources.agents.published import PublishedList, read_conditional_get, write_reply
 from api.runtime.release_loader import ReleaseLoader
-
-BASE = "/compat/flecto"
+from gitstore.history.live import LiveProject
 
 
 class PublishNumber:
@@ -25,19 +26,26 @@ class PublishNumber:
     async def on_get(self, _req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show the publish number as a bare JSON integer; always 200."""
         found = await self._releases.project(namespace, project)
-        write_reply(resp, number_reply(ServedVersion(found.version, found.number, found.release)))
-        _drop_etag(resp)
+        write_reply(resp, without_etag(number_reply(ServedVersion(found.version, found.number, found.release))))
 
 
 class UnconditionalList(PublishedList):
-    """A published list that is always sent in full; ignores If-None-Match."""
+    """A published list in canonical form that is always sent in full; ignores If-None-Match.
+
+    A walk through it goes on in the version in which it began.
+    """
+
+    def _choose(self, req: Request, window: Window, current: LiveProject) -> LiveProject:
+        walks: Walks | None = req.scope.get(WALKS)
+        token = req.get_header("Authorization") or ""
+        return walks.follow((token.encode("latin-1"), req.path), window.offset, current) if walks else current
 
     def _read_conditional_get(self, req: Request) -> ConditionalGet:
         return read_conditional_get(req)._replace(if_none_match=None)
 
     async def _write(self, req: Request, resp: Response, served_version: ServedVersion, window: Window) -> None:
-        await super()._write(req, resp, served_version, window)
-        _drop_etag(resp)
+        await super()._write(req, resp, served_version._replace(is_canonical=True), window)
+        resp.delete_header("ETag")
 
 
 class CompatReports:
@@ -45,8 +53,3 @@ class CompatReports:
 
     def __init__(self, agents: Agents) -> None:
         self.on_post = agents.on_post
-
-
-def _drop_etag(resp: Response) -> None:
-    """Remove the ETag, since these endpoints ignore If-None-Match."""
-    resp.delete_header("ETag")

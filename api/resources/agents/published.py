@@ -10,10 +10,12 @@ from api.http.request.parameters import Window, read_text, read_window
 from api.http.response.compression import CompressionCache, accepts_gzip
 from api.http.response.replies import (
     IMMUTABLE,
+    REVALIDATE,
     ConditionalGet,
     Reply,
     ServedVersion,
     etag_matches,
+    join_splices,
     list_reply,
     needs_compression,
     version_reply,
@@ -24,6 +26,7 @@ from api.runtime.long_poll import LongPolls, read_wait
 from api.runtime.release_loader import ReleaseLoader
 from content.changes.diff import item_kind
 from content.records.vocabulary import Kind
+from gitstore.history.live import LiveProject
 from gitstore.store.store import Store
 
 
@@ -57,9 +60,9 @@ class _ListResource:
         self._compressed = compressed
         self.resource_name = item_kind(kind)
 
-    async def _version(self, namespace: str, project: str, word: str, **more: str) -> ServedVersion:
+    async def _version(self, namespace: str, project: str, word: str, cache_control: str = REVALIDATE) -> ServedVersion:
         version, release = await run_in_thread(self._store.releases.read, namespace, project, word)
-        return ServedVersion(version.commit, version.number, release, **more)
+        return ServedVersion(version.commit, version.number, release, cache_control)
 
     def _read_conditional_get(self, req: Request) -> ConditionalGet:
         return read_conditional_get(req)
@@ -67,8 +70,9 @@ class _ListResource:
     async def _write(self, req: Request, resp: Response, served_version: ServedVersion, window: Window) -> None:
         conditional_get = self._read_conditional_get(req)
         if conditional_get.gzip and needs_compression(served_version, self._kind, window, self._compressed):
-            body = window_body(served_version.release, self._kind, window)
-            await run_in_thread(self._compressed.add, served_version.release, self._kind, window, body)
+            listing = served_version.listing(self._kind)
+            body = join_splices(window_body(listing, window))
+            await run_in_thread(self._compressed.add, listing, window, body)
         write_reply(resp, list_reply(served_version, self._kind, window, conditional_get, self._compressed))
 
 
@@ -80,11 +84,14 @@ class PublishedList(_ListResource):
         """Show a window of the list, or 304."""
         window, wanted = read_window(req), read_text(req, "version")
         if wanted is None:
-            found = await self._releases.project(namespace, project)
+            found = self._choose(req, window, await self._releases.project(namespace, project))
             served_version = ServedVersion(found.version, found.number, found.release)
         else:
             served_version = await self._version(namespace, project, wanted)
         await self._write(req, resp, served_version, window)
+
+    def _choose(self, _req: Request, _window: Window, current: LiveProject) -> LiveProject:
+        return current
 
 
 class VersionedList(_ListResource):

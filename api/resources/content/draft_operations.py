@@ -8,6 +8,7 @@ from api.errors import invalid
 from api.http.guard.access import (
     author_of,
     grants,
+    heavy,
     principal_of,
     readable_kinds,
     reads_project,
@@ -66,6 +67,7 @@ class DraftReplace:
         self._store = store
         self._limit = limit
 
+    @heavy
     @reads_project
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Replace as one commit, or with `dryRun` show the changes; needs the write grant of each kind.
@@ -94,6 +96,7 @@ class DraftDiff:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show a window of the draft's changes with their effects; only of the kinds that the caller may read."""

@@ -16,6 +16,7 @@ from api.reviews import review_json
 from api.reviews.reviewing import Reviews
 from api.runtime.background import run_in_process, run_in_thread
 from content.changes.diff import Counts, count
+from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import record_problems
 from content.records.problem import Problem, Severity, errors
 from content.records.record import identity_id, record_of
@@ -94,7 +95,6 @@ class DraftEdits:
         for kind in {change["kind"] for change in body}:
             require(req, kind, "write", namespace, project)
         name, edits = DraftName(project, read_draft_name(req)), [_edit(change) for change in body]
-        await run_in_thread(_check_records, edits)
         try:
             head, counts = await run_in_process(edit_and_count, self._store, namespace, name, edits, author_of(req))
         except UnknownRecord as ex:
@@ -106,18 +106,19 @@ def edit_and_count(
     store: Store, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author
 ) -> tuple[CommitId, dict[Kind, Counts]]:
     """Apply edits; returns the draft's head and the counts of changed records. Runs in a pool process."""
+    _check_records(edits, store.drafts.call_budget(namespace, name))
     edited = store.drafts.edit(namespace, name, edits, author)
     return edited.head, {kind: count(change for change in edited.changes if change.kind is kind) for kind in Kind}
 
 
-def _check_records(edits: Sequence[Edit]) -> None:
+def _check_records(edits: Sequence[Edit], budget: CallBudget) -> None:
     """Raise Invalid if records of the list are invalid in themselves; each problem points to the place in the list."""
-    found = [
-        problem.under(f"/{place}/item")
-        for place, edit in enumerate(edits)
-        if isinstance(edit, Put)
-        for problem in errors(record_problems(edit.record))
-    ]
+    found = []
+    for place, edit in enumerate(edits):
+        if isinstance(edit, Put) and not budget.is_spent:
+            record = edit.record
+            problems = (is_pattern(record) and budget.spend(record.identity)) or errors(record_problems(record))
+            found += [problem.under(f"/{place}/item") for problem in problems]
     if found:
         what = "1 problem was" if len(found) == 1 else f"{len(found)} problems were"
         raise Invalid(f"{what} found in the records; nothing was changed.", found[:_MAX_PROBLEMS])

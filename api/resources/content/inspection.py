@@ -7,7 +7,7 @@ from falcon import MEDIA_JSON
 from falcon.asgi import Request, Response
 
 from api.errors import bad_request
-from api.http.guard.access import grants, readable_kinds
+from api.http.guard.access import grants, heavy, readable_kinds
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.json_body import read_json
 from api.http.request.parameters import Window, read_draft_name, read_text, read_window
@@ -31,6 +31,7 @@ class Test:
         self._releases = releases
         self._store = store
 
+    @heavy
     @grants("redirect", "read")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show how each URL resolves: response, rule, file and line, losing candidates, and redirect chain."""
@@ -38,8 +39,9 @@ class Test:
         urls, word = body["urls"], str(body.get("at", PUBLISHED))
         at = await resolve_readable_revision(req, self._store, "redirect", namespace, project, word)
         resp.content_type = MEDIA_JSON
-        if at == PUBLISHED and len(urls) <= MOST_IN_THREAD:
-            matcher = (await self._releases.project(namespace, project)).release.matcher
+        is_small = at == PUBLISHED and len(urls) <= MOST_IN_THREAD
+        matcher = (await self._releases.project(namespace, project)).release.matcher if is_small else None
+        if matcher and not matcher.is_costly:
             resp.data = await run_in_thread(resolve_urls, matcher, urls)
         else:
             draft = read_draft_name(req)
@@ -52,6 +54,7 @@ class Lint:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show a window of the errors and warnings of a revision (`?at=` published, draft, or a version), with counts."""
@@ -87,6 +90,7 @@ class Diff:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show the changed fields of each rule from `?from=` (default published) to `?to=` (default draft)."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
+from api import logs
 from api.errors import Forbidden, bad_request
 from api.http.guard.access import any_principal, author_of, grants, principal_of, reads_project, require
 from api.http.request.json_body import read_json
@@ -12,8 +13,11 @@ from api.http.response import json_views
 from api.http.response.paging import write_list
 from api.runtime.background import run_in_process, run_in_thread
 from api.runtime.release_loader import ReleaseLoader
+from gitstore.errors import StoreError
 from gitstore.store.store import Store
 from gitstore.yamlfiles.project_file import ProjectFile
+
+_log = logs.logger("projects")
 
 
 class Projects:
@@ -37,11 +41,12 @@ class Projects:
     async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
         """Create a project with empty lists: 201, publish 1."""
         body = await read_json(req, "project-create")
-        settings = ProjectFile(**_settings(body, title=body["name"]))
-        await run_in_process(self._store.projects.create, namespace, body["name"], settings, author_of(req))
+        name, settings = body["name"], ProjectFile(**_settings(body, title=body["name"]))
+        done = await run_in_process(self._store.projects.create, namespace, name, settings, author_of(req))
         resp.status = 201
-        resp.location = f"/api/namespace/{namespace}/project/{body['name']}"
-        resp.media = await run_in_thread(_show, self._store, namespace, body["name"])
+        resp.location = f"/api/namespace/{namespace}/project/{name}"
+        expected = json_views.new_project(namespace, name, settings, done)
+        resp.media = await run_in_thread(_show_written, self._store, expected)
 
 
 class ProjectResource:
@@ -62,8 +67,10 @@ class ProjectResource:
         body = await read_json(req, "project-update")
         if "review" in body or "lint" in body:
             require(req, "project", "override", namespace, project)
-        await run_in_process(self._store.projects.change, namespace, project, _settings(body), author_of(req))
-        resp.media = await run_in_thread(_show, self._store, namespace, project)
+        before, settings = await run_in_thread(_show, self._store, namespace, project), _settings(body)
+        done = await run_in_process(self._store.projects.change, namespace, project, settings, author_of(req))
+        expected = {**before, **settings, **json_views.project_version(done)}
+        resp.media = await run_in_thread(_show_written, self._store, expected)
 
     @grants("project", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str, project: str) -> None:
@@ -86,3 +93,13 @@ def _settings(body: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def _show(store: Store, namespace: str, project: str) -> dict[str, Any]:
     return json_views.project(store.releases.project(namespace, project), store.drafts.names(namespace, project))
+
+
+def _show_written(store: Store, expected: dict[str, Any]) -> dict[str, Any]:
+    """Show a project after a publish of it; as it was `expected` where it cannot be read, since the publish is live."""
+    try:
+        found = _show(store, expected["namespace"], expected["name"])
+    except (StoreError, OSError) as ex:
+        _log.warning("project_not_read", namespace=expected["namespace"], project=expected["name"], exc_info=ex)
+        return expected
+    return found if found["publishNumber"] >= expected["publishNumber"] else expected

@@ -6,7 +6,7 @@ import orjson
 from falcon.asgi import Request, Response
 
 from api.errors import ApiError, bad_request
-from api.http.guard.access import author_of, grants, require
+from api.http.guard.access import author_of, grants, heavy, require
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.parameters import read_draft_name, read_flag, read_text
 from api.http.request.upload import read_upload
@@ -29,6 +29,7 @@ class Import:
         self._store = store
         self._limit = limit
 
+    @heavy
     @grants("redirect", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Import a TSV as one commit; invalid rows stop it (422 with the report) unless `skipErrors=true`."""
@@ -53,6 +54,7 @@ class Export:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    @heavy
     @grants("redirect", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Export a revision (`?at=`) by `?format=`: `tsv` (redirects, as for import), `json` (all), `yaml` (redirects)."""
@@ -79,7 +81,8 @@ def import_bytes(
 
     The plan, which holds every row, is not returned: receiving 100,000 rows would block the service for a second.
     """
-    done = store.drafts.import_rows(namespace, name, read_rows(data), options, author)
+    rows = read_rows(data, budget=store.drafts.call_budget(namespace, name))
+    done = store.drafts.import_rows(namespace, name, rows, options, author)
     plan, report = done.plan, {**done.plan.report(), "neverAnswer": done.never_answer}
     stops = plan.is_unreadable or not options.skip_errors
     return report, bool(plan.wrong) and stops and not options.dry_run

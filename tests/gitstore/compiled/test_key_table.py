@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitstore.compiled.key_table import POSITION_BITS, dump_table, find_positions, key_base
+from gitstore.compiled.key_table import POSITION_BITS, dump_table, find_equal_hashes, find_positions, key_base
 
 keys = st.lists(st.text("ab/é", max_size=3), max_size=30)
 
@@ -33,3 +33,11 @@ def test_what_has_no_key_is_never_found() -> None:
     for key in ("", "/", "/a", "h.example/a"):
         assert key_base(key) + (1 << POSITION_BITS) - 1 < 1 << 64
     assert find_positions(memoryview(b"").cast("Q"), "/a") == []
+
+
+@given(st.lists(st.sampled_from([0, 1, 255, 256, 1 << 32, (1 << 40) - 1]), max_size=12))
+def test_equal_hashes_are_those_that_occur_more_than_once(hashes: list[int]) -> None:
+    """The hashes are such that their differences have zero bytes in many places."""
+    table = memoryview(dump_table((each << POSITION_BITS) + at for at, each in enumerate(hashes))).cast("Q")
+    places = ([at for at, other in enumerate(hashes) if other == each] for each in sorted(set(hashes)))
+    assert find_equal_hashes(table) == [found for found in places if len(found) > 1]

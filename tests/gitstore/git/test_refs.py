@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from dulwich.file import FileLocked
+from dulwich.file import FileLocked, GitFile
 from dulwich.refs import DiskRefsContainer
 
 from gitstore.errors import AlreadyExists, Broken, Busy, LostRace, OutOfSpace
@@ -65,7 +65,8 @@ def test_full_disk_leaves_no_lock_behind(place: Place, monkeypatch: pytest.Monke
     """Guard: the lock is removed when the move fails. Without it publishing stays blocked when there is space again."""
 
     def fail(*_: object) -> bool:
-        (place.repo / f"{RELEASE_REF}.lock").touch()
+        held = GitFile(place.repo / RELEASE_REF, "wb")
+        held.write(b"half")
         raise OSError(28, "No space left on device")
 
     head = place.save(put(redirect("/a")))
@@ -77,8 +78,8 @@ def test_full_disk_leaves_no_lock_behind(place: Place, monkeypatch: pytest.Monke
     assert "/a" in place.targets()
 
 
-def test_lost_race_of_a_publish_changes_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A push by plain git wins against a publish that began before it; the publish can be retried."""
+def test_publish_that_a_push_overtakes_is_tried_again(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A push by plain git wins against a publish that began before it; the publish follows it."""
     head = place.save(put(redirect("/ours")))
     real = DiskRefsContainer.set_if_equals
 
@@ -88,13 +89,27 @@ def test_lost_race_of_a_publish_changes_nothing(place: Place, monkeypatch: pytes
         return real(refs, *arguments)  # type: ignore[arg-type] # passed on unchanged
 
     monkeypatch.setattr(DiskRefsContainer, "set_if_equals", overtaken)
-    with pytest.raises(LostRace):
-        place.publish(head=head)
-    assert place.file("README.md") == "Overtaken\n"
-    assert place.targets() == {}
     place.publish(head=head)
     assert place.targets() == {"/ours": "/new"}
     assert place.file("README.md") == "Overtaken\n"
+
+
+def test_publish_that_is_always_overtaken_gives_up(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tries are bounded, and the last lost race changes nothing."""
+    tries = []
+
+    def overtaken(_: DiskRefsContainer, *arguments: object) -> bool:
+        tries.append(arguments)
+        return False
+
+    head = place.save(put(redirect("/ours")))
+    before = place.tip
+    with monkeypatch.context() as patch:
+        patch.setattr(DiskRefsContainer, "set_if_equals", overtaken)
+        with pytest.raises(LostRace):
+            place.publish(head=head)
+    assert (len(tries), place.tip) == (20, before)
+    place.publish(head=head)
 
 
 def test_refs_are_read_loose_and_packed(place: Place) -> None:

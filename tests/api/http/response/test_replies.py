@@ -16,6 +16,7 @@ from api.http.response.replies import (
     Reply,
     ServedVersion,
     etag_matches,
+    join_splices,
     list_reply,
     manifest_reply,
     needs_compression,
@@ -52,7 +53,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> ServedVersion:
 
 def body(reply: Reply) -> Any:
     """Return the JSON body; its length must be the one that the reply has."""
-    data = b"".join(map(bytes, reply.body))
+    data = b"".join(reply.pieces())
     assert reply.size == len(data) == sum(map(len, reply.pieces()))
     return json.loads(data)
 
@@ -90,7 +91,7 @@ def test_manifest_has_the_digests_of_the_lists(served: ServedVersion) -> None:
     found = body(reply)
     assert (found["version"], found["publishNumber"]) == (served.version, 2)
     assert found["publishedAt"].startswith("1970-01-01T00:00:00")
-    listed = b"".join(map(bytes, window_body(served.release, Kind.REDIRECTS, Window(30, 0))))
+    listed = b"".join(join_splices(window_body(served.listing(Kind.REDIRECTS), Window(30, 0))))
     items = listed.partition(b'"items":[')[2].removesuffix(b"]}")
     assert found["redirects"] == {"total": 30, "sha256": sha256(items + b",").hexdigest()}
     assert found["pages"] == {"total": 0, "sha256": sha256(b"").hexdigest()}
@@ -141,13 +142,14 @@ def test_compressed_window_has_an_etag_of_its_own(served: ServedVersion) -> None
     assert needs_compression(served, Kind.REDIRECTS, window, compressed)
     plain = list_reply(served, Kind.REDIRECTS, window, asked, compressed)
     assert dict(plain.headers)["etag"] == f'"{served.version}"'
-    compressed.add(served.release, Kind.REDIRECTS, window, window_body(served.release, Kind.REDIRECTS, window))
+    listing = served.listing(Kind.REDIRECTS)
+    compressed.add(listing, window, join_splices(window_body(listing, window)))
     assert not needs_compression(served, Kind.REDIRECTS, window, compressed)
     reply = list_reply(served, Kind.REDIRECTS, window, asked, compressed)
     etag = f'"{served.version}-gzip"'
     encoding = {"content-type": "application/json", "content-encoding": "gzip"}
     assert dict(reply.headers) == {**common(served, etag), **encoding}
-    assert json.loads(gzip.decompress(b"".join(map(bytes, reply.body)))) == body(plain)
+    assert json.loads(gzip.decompress(b"".join(reply.pieces()))) == body(plain)
     not_asked = list_reply(served, Kind.REDIRECTS, window, ConditionalGet(PATH), compressed)
     assert (dict(not_asked.headers)["etag"], body(not_asked)) == (f'"{served.version}"', body(plain))
     same = list_reply(

@@ -1,0 +1,164 @@
+"""One process for CPU-bound jobs: started at its first job, and ended when a job takes too long or leaves it too large."""
+
+import asyncio
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from ctypes import c_int
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.sharedctypes import RawValue
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from api import logs
+from api.errors import Unavailable
+
+T = TypeVar("T")
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TIMEOUT_RETRY_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimits:
+    """The seconds that one job may take, and the bytes of memory above which a process is replaced after its job."""
+
+    seconds: float = 300.0
+    memory: int = 1 << 30
+
+
+class ProcessLost(Unavailable):
+    """503: the process was killed during the job."""
+
+    def __init__(self, code: str = "worker_lost") -> None:
+        super().__init__("The process ended before the job was done. Try again.", code)
+
+
+class JobTimeout(Unavailable):
+    """503: the job took too long and was stopped."""
+
+    def __init__(self, seconds: float) -> None:
+        message = (
+            f"This took more than {seconds:g} seconds and was stopped. It may be done nevertheless: read the state again "
+            "first. Then change less at once, or simplify the costliest regular expressions; the operator can raise "
+            "job_timeout."
+        )
+        super().__init__(message, "job_timeout", _TIMEOUT_RETRY_SECONDS)
+
+
+class JobProcess:
+    """A process that runs one job at a time; `is_usable` is false once it has to be replaced."""
+
+    def __init__(self) -> None:
+        # A fork of this process with threads could deadlock:
+        # https://docs.python.org/3/library/multiprocessing.html#contexts-and-start-methods
+        context = multiprocessing.get_context("spawn")
+        self._pid = RawValue(c_int, 0)  # written by the process
+        self._pool = ProcessPoolExecutor(1, context, _initialize_process, (logging.root.level, self._pid))
+        self.is_usable = True
+
+    async def run(self, work: Callable[[], T], limits: JobLimits) -> T:
+        """Run a job and return its result, or raise its exception, ProcessLost or JobTimeout."""
+        try:
+            if not self._pid.value:  # the start does not count as time of the job
+                await asyncio.wrap_future(self._pool.submit(os.getpid))
+            result = asyncio.wrap_future(self._pool.submit(_call, work))
+            done = await asyncio.wait_for(result, limits.seconds)
+        except BrokenProcessPool as ex:
+            self.close(wait=False)
+            raise ProcessLost from ex
+        except asyncio.CancelledError:
+            self.close(wait=False)
+            raise
+        except TimeoutError as ex:
+            os.kill(self._pid.value, signal.SIGKILL)
+            self.close(wait=False)
+            raise JobTimeout(limits.seconds) from ex
+        if done.memory > limits.memory:
+            self.close(wait=False)
+        return done.unwrap()
+
+    def accepts(self) -> bool:
+        """Return whether the process is alive, as far as is known: one that was killed while idle accepts no job."""
+        try:
+            self._pool.submit(os.getpid)
+        except BrokenProcessPool:
+            self.close(wait=False)
+        return self.is_usable
+
+    def close(self, *, wait: bool) -> None:
+        """End the process after its job."""
+        self.is_usable = False
+        self._pool.shutdown(wait=wait, cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """The parts of an exception, passed between processes instead of the exception itself.
+
+    Pickle calls an exception's class with its `args`, and fails for a class with other arguments
+    (https://bugs.python.org/issue32696); a result that cannot be unpickled breaks the pool.
+    """
+
+    type: type[Exception]
+    args: tuple[object, ...]
+    state: dict[str, object]
+    trace: str
+
+    def rebuild(self) -> Exception:
+        """Rebuild the exception, with the other process's traceback as a note."""
+        ex = self.type.__new__(self.type, *self.args)  # OSError takes its `errno` from these arguments alone
+        ex.args = self.args
+        ex.__dict__.update(self.state)
+        ex.add_note(self.trace)
+        return ex
+
+
+@dataclass(frozen=True, slots=True)
+class _Done(Generic[T]):
+    """The result of a job or its failure, and the memory of the process afterwards, in bytes."""
+
+    result: T | _Failure
+    memory: int
+
+    def unwrap(self) -> T:
+        if isinstance(self.result, _Failure):
+            raise self.result.rebuild()
+        return self.result
+
+
+def _call(work: Callable[[], T]) -> _Done[T]:
+    try:
+        result: T | _Failure = work()
+    except Exception as ex:  # noqa: BLE001 - every failure is raised again for the caller in the other process
+        result = _Failure(type(ex), ex.args, dict(ex.__dict__), traceback.format_exc())
+    return _Done(result, _resident_memory())
+
+
+def _resident_memory() -> int:
+    # the second number is the resident set, in pages: https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+
+
+def _initialize_process(log_level: int, pid: c_int) -> None:
+    """Set the log of this process, and end it when its worker ends for any reason."""
+    pid.value = os.getpid()
+    # Ctrl-C in a terminal interrupts all its foreground processes at once; the worker stops this one in order:
+    # https://man7.org/linux/man-pages/man3/termios.3.html
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logs.configure(logging.getLevelName(log_level))
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), name="parent-watch", daemon=True).start()
+
+
+def _exit_with_parent(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
