@@ -12,6 +12,7 @@ from cli.console.authoring import author_options
 from cli.console.conflict_lines import conflict_lines, resolution_hint
 from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.named_draft import draft_not_found, require_draft
+from cli.console.never_answer import never_answer_notes
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.setup import (
@@ -30,6 +31,7 @@ from cli.content.edit_replace import replace
 from cli.content.edit_resolve import resolve
 from cli.content.rule_edits import build_put, read_puts
 from content.changes.diff import count
+from content.records.problem_codes import count_never_answering
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
@@ -210,6 +212,8 @@ def show(namespace: str, project: str, *, draft: str, as_json: bool, data: str |
     )
     at = f"at {report.state.head}" if report.state.head else "not created yet"
     print_notes(f"The draft {draft} is {at}: {change_text(report.counts, report.files)}.{conflicts}")
+    number = count_never_answering(report.problems)
+    print_notes(*never_answer_notes(store, namespace, project, number, draft if report.state.head else ""))
     if report.conflicts or any(problem.severity == "error" for problem in report.problems):
         raise ProblemsFound
 

@@ -8,6 +8,7 @@ import click
 from api.http.response import json_views
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import CommandFailed, ProblemsFound
+from cli.console.never_answer import never_answer_notes
 from cli.console.next_command import next_command
 from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.progress import show_status
@@ -21,7 +22,6 @@ from cli.console.setup import (
 )
 from cli.content.edit_options import find_new_problems, problem_lines
 from cli.release.publishing import publish_draft, publisher_of
-from content.formats.import_plan import ImportPlan
 from content.formats.tsv import Row, read_rows
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
@@ -83,9 +83,12 @@ def command(  # noqa: PLR0913 - one parameter an option
                 published = publish_draft(services, store, namespace, request, publisher)
     changes = {Kind.REDIRECTS: found.plan.counts}
     problems = () if published else find_new_problems(store, namespace, name, found.head, changes)
-    _print(found.plan, file, published, problems, as_json=as_json)
+    _print(found, file, published, problems, as_json=as_json)
     next_step = f"To make it live: {next_command('publish', namespace, name)}."
     print_notes(_summary(found, published, next_step, dry_run=dry_run, has_failed=has_failed), *problem_lines(problems))
+    state = "" if published else draft
+    if found.head or dry_run:
+        print_notes(*never_answer_notes(store, namespace, project, found.never_answer, state))
     if has_failed:
         raise ProblemsFound
 
@@ -108,9 +111,9 @@ def _count_rows(rows: Iterator[Row], watch: ProgressCallback) -> Iterator[Row]:
 
 
 def _print(
-    plan: ImportPlan, file: Path, published: PublishResult | None, problems: Sequence[Problem], *, as_json: bool
+    found: ImportResult, file: Path, published: PublishResult | None, problems: Sequence[Problem], *, as_json: bool
 ) -> None:
-    report = plan.report()
+    plan, report = found.plan, {**found.plan.report(), "neverAnswer": found.never_answer}
     if as_json:
         shown = {"draftProblems": [problem.wire() for problem in problems]}
         print_json({**report, **shown, "published": json_views.published(published) if published else None})

@@ -7,9 +7,12 @@ from itertools import chain
 from content.changes.diff import Change
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, Severity
+from content.records.problem_codes import count_never_answering
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
+from gitstore.compiled.lint_cache import LintCache
 from gitstore.compiled.release import Release, map_release, release_path
 from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
 from gitstore.compiled.sections import Damaged
@@ -30,6 +33,8 @@ _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
 _RULES_PER_CHANGE = 20
+# The first lint of so many rules takes about a second.
+_MAX_UNLINTED_RULES = 50_000
 
 
 class Compiler:
@@ -65,6 +70,23 @@ class Compiler:
 
     def _read(self, project: str, tree: TreeId) -> Snapshot:
         return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
+
+    def lint(self, project: str, tree: TreeId) -> Sequence[Problem]:
+        """Return every error and warning of a project's tree, cached on disk."""
+        return LintCache(self.paths.lints).lint(project, tree, lambda: self.snapshot(project, tree))
+
+    def count_never_answering(self, project: str, tree: TreeId) -> int | None:
+        """Count the rules of a tree that can never answer; None where that would take long.
+
+        That is with many rules and no lint before, or with regular expressions over the budget.
+        """
+        snapshot = self.snapshot(project, tree)
+        is_known = LintCache(self.paths.lints).has(project)
+        if not is_known and sum(map(snapshot.count, Kind)) > _MAX_UNLINTED_RULES:
+            return None
+        if find_budget_problems(None, snapshot, self.limits):
+            return None
+        return count_never_answering(self.lint(project, tree))
 
     def list_files(self, tree: TreeId) -> list[File]:
         """List the files of a project's tree, in path order."""

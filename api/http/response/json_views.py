@@ -9,6 +9,7 @@ from api.readiness import Fault, worst
 from content.changes.diff import Counts
 from content.matching.match import Candidate, Chain, Hop, Match, MatchResult
 from content.matching.request import Request
+from content.records.problem_codes import count_never_answering
 from content.records.record import Page
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import ChangesByKind
@@ -135,6 +136,8 @@ def draft(name: str, report: DraftReport) -> dict[str, Any]:
         "changes": counts(report.counts),
         "files": files(report.files),
         "problems": [problem.wire() for problem in report.problems],
+        "problemsTotal": len(report.problems),
+        "neverAnswer": count_never_answering(report.problems),
         "conflicts": list(report.conflicts),
     }
 
@@ -152,6 +155,7 @@ def review_view(found: ReviewView) -> dict[str, Any]:
         "impact": {
             "appears": _capped([effect.wire() for effect in impact.added_effects], found.totals["appears"]),
             "goes": _capped([effect.wire() for effect in impact.removed_effects], found.totals["goes"]),
+            "neverAnswer": {"appears": found.totals["never_answer_appears"], "goes": found.totals["never_answer_goes"]},
             "answers": _capped([answer.wire() for answer in impact.changed_responses], found.totals["answers"]),
         },
     }
@@ -163,7 +167,12 @@ def _capped(items: list[dict[str, object]], total: int) -> dict[str, object]:
 
 def published(found: PublishResult) -> dict[str, Any]:
     """Return the JSON of a publish's result."""
-    return {"version": found.version, "publishNumber": found.number, "changes": counts(found.counts)}
+    return {
+        "version": found.version,
+        "publishNumber": found.number,
+        "changes": counts(found.counts),
+        "neverAnswer": found.never_answer,
+    }
 
 
 def publish_record(found: PublishRecord) -> dict[str, Any]:
