@@ -407,8 +407,10 @@ def test_null_clears_optional_fields_elsewhere(place: Place) -> None:
     assert tuple(cleared[name] for name in fields) == (place.project, "", "optional", "normal")
     space = place.root.ask("PATCH", place.space, 200, json={"description": None}).json()
     assert space["description"] == ""
-    name = place.world.user("editor")
-    user = next(each for each in place.root.get("/api/users", limit=1000)["items"] if each["username"] == name)
-    body = {"firstname": None, "lastname": None}
-    assert place.root.ask("PATCH", f"/api/user/{user['id']}", 200, json=body).json()["firstname"] == ""
-    place.root.refused("PATCH", f"/api/user/{user['id']}", 422, "invalid_body", json={"active": None})
+    person = place.world.person("admin")
+    number = person.get("/api/me")["id"]
+    for path in ("/api/me", f"/api/user/{number}"):
+        person.ask("PATCH", path, 200, json={"firstname": "A", "lastname": "B"})
+        found = person.ask("PATCH", path, 200, json={"firstname": None}).json()
+        assert (found["firstname"], found["lastname"]) == ("", "B")
+    person.refused("PATCH", f"/api/user/{number}", 422, "invalid_body", json={"active": None})
