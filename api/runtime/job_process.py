@@ -23,8 +23,6 @@ from api.errors import Unavailable
 T = TypeVar("T")
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_POLL_SECONDS = 0.05
-_POLLS = 600
 _TIMEOUT_RETRY_SECONDS = 60
 
 
@@ -69,6 +67,8 @@ class JobProcess:
     async def run(self, work: Callable[[], T], limits: JobLimits) -> T:
         """Run a job and return its result, or raise its exception, ProcessLost or JobTimeout."""
         try:
+            if not self._pid.value:  # the start does not count as time of the job
+                await asyncio.wrap_future(self._pool.submit(os.getpid))
             result = asyncio.wrap_future(self._pool.submit(_call, work))
             done = await asyncio.wait_for(result, limits.seconds)
         except BrokenProcessPool as ex:
@@ -78,7 +78,8 @@ class JobProcess:
             self.close(wait=False)
             raise
         except TimeoutError as ex:
-            await self._kill()
+            os.kill(self._pid.value, signal.SIGKILL)
+            self.close(wait=False)
             raise JobTimeout(limits.seconds) from ex
         if done.memory > limits.memory:
             self.close(wait=False)
@@ -96,15 +97,6 @@ class JobProcess:
         """End the process after its job."""
         self.is_usable = False
         self._pool.shutdown(wait=wait, cancel_futures=True)
-
-    async def _kill(self) -> None:
-        """Kill the process, whose job never ends by itself."""
-        for _ in range(_POLLS):
-            if self._pid.value:
-                os.kill(self._pid.value, signal.SIGKILL)
-                break
-            await asyncio.sleep(_POLL_SECONDS)  # it is still starting
-        self.close(wait=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,9 @@ from typing import Any
 
 from gunicorn.asgi.protocol import ASGIProtocol
 
-from api.http.compat import WALKS
 from api.http.fast_path import ONE_PIECE, PreparedResponse
 from api.http.request.request_body import AsgiEvent, Receive
-from api.http.walks import Walks
+from api.http.walks import WALKS, Walks
 from api.server.error_response import error_response
 from api.server.write_deadline import WriteDeadline
 

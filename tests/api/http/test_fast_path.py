@@ -11,6 +11,7 @@ from api.app.services import Services, open_services
 from api.auth.grants import BUILT_IN_ROLES
 from api.auth.principal import OPERATOR
 from api.http import fast_path as fast_paths
+from api.http.compat import BASE
 from api.http.fast_path import FastPath, PreparedResponse
 from api.http.response.compression import CompressionCache, accepts_gzip
 from api.metrics.counters import Counters
@@ -86,6 +87,21 @@ def test_one_who_has_it_is_told_so(fast_path: tuple[FastPath, bytes]) -> None:
     assert known is not None
     assert (known.answer.reply.status, known.answer.size) == (304, 0)
     assert b"content-length" not in lines(known)
+
+
+@pytest.mark.parametrize("what", ["version", "redirects", "pages"])
+def test_reads_of_agents_of_an_older_service_are_answered(fast_path: tuple[FastPath, bytes], what: str) -> None:
+    """They have no etag, and are never 304."""
+    plain = ask(fast_path, what)
+    assert plain is not None
+    for headers in ({}, {"if_none_match": lines(plain)[b"etag"]}, {"if_none_match": b"*"}):
+        found = ask(fast_path, what, path=BASE + PATH, **headers)
+        assert found is not None
+        assert found.answer.reply.status == 200
+        assert b"etag" not in lines(found)
+        assert b"".join(found.answer.parts) == (b"1" if what == "version" else b"".join(plain.answer.parts))
+    for other in (f"{BASE}//api/namespace/acme/project/shop/", f"{BASE}{BASE}{PATH}", BASE):
+        assert ask(fast_path, what, path=other) is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from dulwich.objects import Commit
 from content.records.vocabulary import Kind
 from gitstore.git.transaction import Transaction
 from gitstore.history.numbering import ensure_manifest
-from gitstore.layout import RELEASE_REF
 from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, page, put, redirect, seeded_random
 
@@ -139,20 +138,6 @@ def test_manifest_built_from_nothing_is_the_one_built_step_by_step(full: Place) 
         path.unlink()
     with full.store.drafts._access.reading(SPACE) as compiler:
         assert ensure_manifest(compiler, full.tip) == step_by_step
-
-
-def test_history_that_was_turned_back_is_numbered_again(place: Place) -> None:
-    """An administrator's `git update-ref` is respected, forwards and backwards."""
-    place.publish(put(redirect("/a")))
-    before = place.tip
-    place.publish(put(redirect("/b")))
-    dropped = place.tip
-    place.git("update-ref", RELEASE_REF, before)
-    assert place.state() == (before, 2)
-    assert place.publish(put(redirect("/c"))).number == 3
-    place.git("update-ref", RELEASE_REF, dropped)
-    assert place.state() == (dropped, 3)
-    assert place.store.publishes.history(SPACE, SHOP, 0, 1)[0][0].version == dropped
 
 
 def test_two_projects_of_equal_content_share_a_release_and_keep_their_own_names(place: Place) -> None:
