@@ -51,7 +51,7 @@ class StoredRecords(NamespaceRecords):
     keep_grants: bool = False
 
     def highest_numbers(self, name: str) -> Mapping[str, int]:
-        """Return the highest publish number of each project, as noted or as told in events, ignoring case."""
+        """Return the highest publish number of each project, as noted or by the event cursors, ignoring case."""
         with self.state.database.reading() as connection:
             noted = earlier_namespaces.list_highest_numbers(connection, name)
             return merge_numbers(noted, event_cursors.list_numbers(connection, name))
