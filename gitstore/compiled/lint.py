@@ -184,9 +184,7 @@ class _Recorder:
         return found
 
 
-def _in_order(
-    snapshot: Snapshot, lists: CheckedLists, findings: Iterable[Finding], matcher: Matcher
-) -> list[Finding]:
+def _in_order(snapshot: Snapshot, lists: CheckedLists, findings: Iterable[Finding], matcher: Matcher) -> list[Finding]:
     """Return all findings by their place: those of files, of the set with the places of today, and failed tests."""
     by_owner: dict[Kind | None, dict[int, list[Finding]]] = {kind: {} for kind in Kind}
     for finding in findings:
