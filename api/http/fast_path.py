@@ -72,18 +72,14 @@ class _Head(NamedTuple):
 
 
 class _RouteMatch(NamedTuple):
-    """The target of a path, for a caller with a sufficient grant."""
+    """The target of a path, for a caller with a sufficient grant; `route` is the template, for the counters."""
 
     caller: AdmittedToken
     namespace: str
     project: str
     endpoint: str
     is_compat: bool
-
-    @property
-    def route(self) -> str:
-        """The template of the path, for the counters."""
-        return (BASE if self.is_compat else "") + _ROUTES[self.endpoint]
+    route: str
 
 
 class CachedReply(NamedTuple):
@@ -170,7 +166,8 @@ class FastPath:
         can = caller.entry.principal.can
         if not any(can(resource, action, namespace, project) for resource, action in _REQUIRED_GRANTS[endpoint]):
             return None
-        return _RouteMatch(caller, namespace, project, endpoint, is_compat)
+        route = (BASE if is_compat else "") + _ROUTES[endpoint]
+        return _RouteMatch(caller, namespace, project, endpoint, is_compat, route)
 
     def _find_reply(
         self, served: LiveNamespace, match: _RouteMatch, plain: "_Plain", head: _Head, walks: Walks | None
