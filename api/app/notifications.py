@@ -5,9 +5,11 @@ from datetime import timedelta
 
 from api.app.services import Services
 from api.db.database import Database, default_url
+from api.db.namespace_records import StoredRecords
 from api.events.addresses import AddressPolicy
 from api.events.event_scheduler import EventScheduler
 from api.events.publish_event_relay import PublishEventRelay
+from api.events.release_events import ReleaseEvents
 from api.events.streams import Streams
 from api.events.webhook_client import WebhookClient
 from api.events.webhook_dispatcher import Outbox, WebhookDispatcher
@@ -37,13 +39,20 @@ def open_notifications(settings: Settings, store: Store, served: ReleaseLoader, 
     database, clock = services.state.database, services.clock
     address_policy = AddressPolicy(settings.webhook_networks)
     reader = Database(settings.database or default_url(settings.data), POLL_LOCK_TIMEOUT)
-    event_relay = PublishEventRelay(store, database, reader, clock)
+    event_relay = PublishEventRelay(store, database, reader, clock, StoredRecords(services.state, clock))
     # Longer than an attempt and its record can take, so that no worker takes a delivery that another still works on.
     lease = timedelta(seconds=3 + 3 * settings.webhook_timeout)
     outbox = Outbox(database, reader, clock, settings.webhook_retries, lease)
     return Notifications(
         event_relay,
-        EventScheduler(event_relay, served, services.fleet, settings.agent_silent, settings.event_lifetime),
+        EventScheduler(
+            event_relay,
+            ReleaseEvents(store, database, reader, clock),
+            served,
+            services.fleet,
+            settings.agent_silent,
+            settings.event_lifetime,
+        ),
         Streams(reader, database.notifier, services.directory),
         WebhookDispatcher(
             outbox, WebhookClient(address_policy, settings.webhook_timeout), WebhookOwners(services.directory).decide

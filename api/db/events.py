@@ -30,6 +30,8 @@ class EventType(StrEnum):
     REVIEW_COMMENTED = "review.commented"
     PUBLISHED = "published"
     ROLLED_BACK = "rolled_back"
+    NAMESPACE_RESTORED = "namespace.restored"
+    RELEASE_INVALID = "release.invalid"
     AGENT_FAILING = "agent.failing"
     AGENT_SILENT = "agent.silent"
     AGENT_RECOVERED = "agent.recovered"

@@ -28,6 +28,10 @@ CODES: dict[str, tuple[Severity, str]] = {
     "shadowed": (_WARNING, "a rule that an earlier one hides, because their sources are equal in canonical form"),
     "regex_unreachable": (_WARNING, "a regular expression that can never answer"),
     "regex_raw_character": (_WARNING, "a space or non-ASCII character in a regular expression"),
+    "regex_encoding": (
+        _WARNING,
+        "an encoded character in a regular expression that no path in canonical form contains",
+    ),
     "regex_unanchored": (_WARNING, "a regular expression that does not begin with ^"),
     "regex_matches_target": (_WARNING, "a regular expression that can match what it redirects to"),
     "group_before_digit": (_WARNING, "a reference such as $1 that is followed by a digit"),

@@ -24,6 +24,8 @@ from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE
 
+# Problems of single files that earlier programs did not know.
+_NEW_CODES = frozenset({EMPTY_VALUE, "regex_encoding"})
 _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
@@ -62,10 +64,11 @@ class Compiler:
         return found
 
     def _read(self, project: str, tree: TreeId) -> Snapshot:
-        files = [
-            File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)
-        ]
-        return take_snapshot(project, tree, files, self.repository, self._segments)
+        return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
+
+    def list_files(self, tree: TreeId) -> list[File]:
+        """List the files of a project's tree, in path order."""
+        return [File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)]
 
     def clear_snapshots(self) -> None:
         """Drop the snapshots, for a walk through a long history."""
@@ -84,14 +87,14 @@ class Compiler:
         return found
 
     def _compile_again(self, snapshot: Snapshot) -> Release:
-        """Compile a state to serve it; if an earlier program accepted its empty values, they are no problem now."""
+        """Compile a state to serve it; problems that an earlier program did not know do not stop it."""
         if self.was_validated(snapshot.tree):
             self.accept(snapshot)
         return self._compile(snapshot)
 
     def accept(self, published: Snapshot) -> None:
-        """Accept the empty values of a published state: only new ones are an accident."""
-        self._accepted |= {problem for problem in published.problems if problem.code == EMPTY_VALUE}
+        """Accept the problems of a published state that an earlier program did not know: only new ones are an accident."""
+        self._accepted |= {problem for problem in published.problems if problem.code in _NEW_CODES}
 
     def _require_publishable(self, snapshot: Snapshot, problems: Sequence[Problem]) -> None:
         require_publishable(snapshot, [problem for problem in problems if problem not in self._accepted])
@@ -129,6 +132,30 @@ class Compiler:
             return self._compile(snapshot)
         return self._store(snapshot, self._dump_checked(before, snapshot, changes))
 
+    def is_validated(self, tree: TreeId) -> bool:
+        """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
+        return self._is_validated(tree, without_warnings=False)
+
+    def find_blocking_problems(self, before: Snapshot | None, snapshot: Snapshot) -> Sequence[Problem]:
+        """Return the problems that block a publish of a state; checks only the change if `before` is validated."""
+        try:
+            if self.is_validated(snapshot.tree):
+                require_publishable(snapshot, snapshot.problems)
+            elif before is None or not self.is_validated(before.tree):
+                self._check_all(snapshot)
+            else:
+                self._check_change(before, snapshot)
+        except Invalid as ex:
+            return ex.problems
+        return ()
+
+    def _check_change(self, before: Snapshot, snapshot: Snapshot) -> None:
+        changes = list(chain.from_iterable(changes_between(before, snapshot).values()))
+        if self._needs_full_check(snapshot, changes):
+            self._check_all(snapshot)
+        else:
+            self._dump_checked(before, snapshot, changes)
+
     def is_prepared(self, tree: TreeId) -> bool:
         """Tell whether a release of the tree could be assembled without reading YAML or checking rules."""
         if not self._is_validated(tree, without_warnings=False):
@@ -143,11 +170,10 @@ class Compiler:
         """
         snapshot = self.snapshot(project, tree)
         if not self._is_validated(tree, without_warnings=False):
-            changes = list(chain.from_iterable(changes_between(near, snapshot).values())) if near else None
-            if near is None or changes is None or self._needs_full_check(snapshot, changes):
+            if near is None:
                 self._check_all(snapshot)
             else:
-                self._dump_checked(near, snapshot, changes)
+                self._check_change(near, snapshot)
         self._archive_segments(snapshot)
         return snapshot
 
@@ -216,10 +242,7 @@ class Compiler:
         return None
 
     def _open(self, project: str, tree: TreeId) -> Release | None:
-        try:
-            return Release.open(project, release_path(self.paths.releases, tree))
-        except (FileNotFoundError, Damaged, ValueError):  # ValueError: mmap refuses an empty file
-            return None
+        return open_release(self.paths, project, tree)
 
     def _archive_segments(self, snapshot: Snapshot) -> None:
         self._segments.archive_all(
@@ -233,6 +256,14 @@ class Compiler:
         self._archive_segments(snapshot)
         release = self._releases[project, tree] = Release(project, memoryview(data), trusted=True)
         return release
+
+
+def open_release(paths: NamespacePaths, project: str, tree: TreeId) -> Release | None:
+    """Return the release of a tree from its file; None if it is missing or damaged."""
+    try:
+        return Release.open(project, release_path(paths.releases, tree))
+    except (FileNotFoundError, Damaged, ValueError):  # ValueError: mmap refuses an empty file
+        return None
 
 
 def require_publishable(snapshot: Snapshot, problems: Sequence[Problem], *, strict: bool = False) -> None:

@@ -1,5 +1,7 @@
 """`store.publishes`: publishing, rolling back, and the history of both."""
 
+from collections.abc import Iterable
+
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.versions import Version
@@ -9,6 +11,7 @@ from gitstore.history import history
 from gitstore.history.file_changes import FileChange
 from gitstore.history.history import PublishRecord
 from gitstore.history.rule_history import RuleEvent, read_rule_history
+from gitstore.layout import CommitId
 from gitstore.publish import publishing
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import VerdictSource, no_verdicts
@@ -67,6 +70,16 @@ class Publishes(Component):
     def version(self, namespace: str, project: str, word: str) -> Version:
         """Find a version by publish number or SHA (7 digits or more)."""
         return self._access.version(namespace, project, word)
+
+    def same_history(self, namespace: str, project: str, reported: Iterable[tuple[str, int]]) -> set[str]:
+        """Return the commits among pairs of SHA and publish number that have this number in the project's history.
+
+        A rewound release, or another namespace of the name, may have given the number to another commit.
+        """
+        self._access.project(namespace, project)
+        with self._access.reading(namespace) as compiler:
+            index = history.version_index(compiler, project)
+            return {commit for commit, number in reported if index.has(number, CommitId(commit))}
 
     def resolve_version(self, namespace: str, project: str, reported: int | str) -> tuple[str, int] | None:
         """Resolve the version that an agent reported to its SHA and publish number; None where it is unknown."""
