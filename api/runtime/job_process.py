@@ -44,13 +44,13 @@ class ProcessLost(Unavailable):
 class JobTimeout(Unavailable):
     """503: the job took too long and was stopped."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, code: str = "job_timeout") -> None:
         message = (
             f"This took more than {seconds:g} seconds and was stopped. It may be done nevertheless: read the state again "
             "first. Then change less at once, or simplify the costliest regular expressions; the operator can raise "
             "job_timeout."
         )
-        super().__init__(message, "job_timeout", _TIMEOUT_RETRY_SECONDS)
+        super().__init__(message, code, _TIMEOUT_RETRY_SECONDS)
 
 
 class JobProcess:
