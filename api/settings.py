@@ -141,6 +141,9 @@ _READS = _format(*_PER_MINUTE, "reads allowed in a minute, as for writes; any li
 _CONNECTIONS = _format(
     integer(10, 1_000_000), "a number from 10 to 1,000,000", "the maximum number of connections of one worker"
 )
+_AGENTS = _format(
+    integer(1, 10_000_000), "a number from 1 to 10,000,000", "the maximum number of agents of one project"
+)
 _PROXIES = _format(
     addresses, "addresses or networks, separated by commas", "proxies whose X-Forwarded-… headers are trusted"
 )
@@ -208,6 +211,7 @@ class Settings:
     agent_silent: int = field(
         default=5 * 60, metadata=_seconds(2, DAY, "the time without a heartbeat before an agent is reported silent")
     )
+    agents_per_project: int = field(default=100_000, metadata=_AGENTS)
     event_lifetime: int = field(
         default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "the retention time of events and webhook deliveries")
     )
@@ -225,7 +229,7 @@ class Settings:
         default=4_000_000, metadata=_cost("the largest programs of a project's regular expressions together")
     )
     regex_call_limit: int = field(
-        default=5_000_000,
+        default=4_000_000,
         metadata=_cost("the largest programs of the regular expressions that one call adds or changes"),
     )
     regex_call_seconds: int = field(

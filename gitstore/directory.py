@@ -48,6 +48,11 @@ class NamespacePaths:
         return self.compiled / "manifests"
 
     @property
+    def lints(self) -> Path:
+        """The lints of recently checked states."""
+        return self.compiled / "lint"
+
+    @property
     def marker(self) -> Path:
         """A file that marks the namespace as existing, even if its repository is missing on disk."""
         return self.compiled / _MARKER

@@ -18,7 +18,7 @@ def compat_routes(
     store: Store, releases: ReleaseLoader, services: Services, compressed: CompressionCache
 ) -> list[Route]:
     """Return every route that such an agent calls."""
-    agent = AgentResource(releases, services.fleet)
+    agent = AgentResource(releases, store.publishes, services.fleet)
     lists = [Route(f"{_PROJECT}/{kind}", UnconditionalList(releases, store, kind, compressed)) for kind in Kind]
     return [
         Route(_PROJECT + "/version", PublishNumber(releases)),

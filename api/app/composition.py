@@ -31,7 +31,7 @@ def make_service(settings: Settings, rate_counters: RateCounters | None = None) 
     releases = ReleaseLoader(store)
     long_polls = LongPolls(releases)
     services = open_services(settings)
-    convergence = Convergence(services.fleet)
+    convergence = Convergence(services.fleet, store.publishes)
     notifications = open_notifications(settings, store, releases, services)
     dependencies = Dependencies(
         settings,
@@ -64,7 +64,7 @@ def make_service(settings: Settings, rate_counters: RateCounters | None = None) 
                 long_polls,
                 convergence,
                 services.reviews(),
-                notifications.event_relay.forget,
+                services.namespace_records,
             ),
             *identity_routes(services, releases, store.publishes),
             *notice_routes(releases, notifications.streams, notifications.webhooks),

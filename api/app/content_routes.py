@@ -1,7 +1,5 @@
 """The content routes: reads for agents, changes for people."""
 
-from collections.abc import Callable
-
 from api.http.response.compression import CompressionCache
 from api.http.routing import Route
 from api.resources.agents.manifest import ManifestResource, VersionedManifest
@@ -11,7 +9,13 @@ from api.resources.content.draft_items import DraftItem, DraftItems
 from api.resources.content.draft_operations import DraftDiff, DraftReplace, DraftRevert
 from api.resources.content.drafts import DraftEdits, DraftResource
 from api.resources.content.inspection import Diff, Lint, Test
-from api.resources.content.namespaces import NamespaceResource, Namespaces
+from api.resources.content.namespaces import (
+    ArchivedNamespaces,
+    NamespaceResource,
+    NamespaceRestore,
+    Namespaces,
+    RecordsOf,
+)
 from api.resources.content.projects import ProjectResource, Projects
 from api.resources.content.publishing import History, HistoryEntry, Publish, Rollback
 from api.resources.content.reviews import DraftReview
@@ -36,12 +40,14 @@ def content_routes(  # noqa: PLR0913 - every dependency of the content routes, b
     long_polls: LongPolls,
     convergence: Convergence,
     reviews: Reviews,
-    forget: Callable[[str], None],
+    records: RecordsOf,
 ) -> list[Route]:
-    """Return every route of the content store; `forget` is called with the name of an archived namespace."""
+    """Return every route of the content store; `records` returns the records of namespaces that an actor changes."""
     single = [
-        Route("/api/namespaces", Namespaces(store)),
-        Route(_NAMESPACE, NamespaceResource(store, forget)),
+        Route("/api/namespaces", Namespaces(store, records)),
+        Route("/api/namespaces/archived", ArchivedNamespaces(store)),
+        Route(_NAMESPACE, NamespaceResource(store, records)),
+        Route(_NAMESPACE + "/restore", NamespaceRestore(store, records)),
         Route(_NAMESPACE + "/projects", Projects(releases, store)),
         Route(_PROJECT, ProjectResource(store)),
         Route(_PROJECT + "/version", VersionResource(releases, long_polls)),

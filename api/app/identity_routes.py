@@ -14,7 +14,7 @@ _AGENTS = "/api/namespace/{namespace}/project/{project}/agents"
 
 def identity_routes(services: Services, served: ServedProjects, versions: VersionResolver) -> list[Route]:
     """Return every route of identity and agents."""
-    agent = AgentResource(served, services.fleet)
+    agent = AgentResource(served, versions, services.fleet)
     token = ApiTokenResource(services.tokens)
     return [
         Route("/auth/login", Login(services.logins)),

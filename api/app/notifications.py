@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from api.app.services import Services
 from api.db.database import Database, default_url
+from api.db.namespace_records import StoredRecords
 from api.events.addresses import AddressPolicy
 from api.events.event_scheduler import EventScheduler
 from api.events.publish_event_relay import PublishEventRelay
@@ -38,7 +39,7 @@ def open_notifications(settings: Settings, store: Store, served: ReleaseLoader, 
     database, clock = services.state.database, services.clock
     address_policy = AddressPolicy(settings.webhook_networks)
     reader = Database(settings.database or default_url(settings.data), POLL_LOCK_TIMEOUT)
-    event_relay = PublishEventRelay(store, database, reader, clock)
+    event_relay = PublishEventRelay(store, database, reader, clock, StoredRecords(services.state, clock))
     # Longer than an attempt and its record can take, so that no worker takes a delivery that another still works on.
     lease = timedelta(seconds=3 + 3 * settings.webhook_timeout)
     outbox = Outbox(database, reader, clock, settings.webhook_retries, lease)

@@ -14,10 +14,12 @@ from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
 from api.auth.tokens import Tokens
 from api.db import audit
-from api.db.audit import AuditEntry, AuditEvent
+from api.db.agent_limit import AgentLimit
+from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Database, default_url
 from api.db.fleet import Fleet
 from api.db.heartbeats import Heartbeats
+from api.db.namespace_records import StoredRecords
 from api.db.state_store import StateStore, open_state_store
 from api.db.timestamps import Clock, utc_now
 from api.readiness import Fault, ReadyCheck, Status
@@ -26,6 +28,7 @@ from api.reviews.reviewing import Reviews
 from api.runtime.upkeep import Maintenance
 from api.settings import Settings
 from gitstore.errors import StoreError
+from gitstore.namespaces.records import NamespaceRecords
 
 # seconds; a request that finds the database locked for longer is answered from the last good identity table
 IDENTITY_LOCK_TIMEOUT = 0.2
@@ -74,6 +77,10 @@ class Services:
         """Create the readiness check that users and tokens are up to date with the database."""
         return ReadyCheck("state", self._find_identity_faults)
 
+    def namespace_records(self, actor: Actor, *, keep_grants: bool = False) -> NamespaceRecords:
+        """Return the records of namespaces, to be changed on behalf of an actor."""
+        return StoredRecords(self.state, self.clock, actor, keep_grants)
+
     def record(self, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]) -> None:
         """Add an entry on a namespace to the audit trail."""
         entry = AuditEntry(self.clock(), event, actor.actor(), namespace, detail, namespace)
@@ -112,7 +119,7 @@ def open_services(settings: Settings, clock: Clock = utc_now) -> Services:
         Accounts(state, throttle, clock),
         CustomRoles(state, clock),
         Tokens(state, clock),
-        Fleet(state.database, Heartbeats(state.database, clock), clock),
+        Fleet(state.database, Heartbeats(state.database, clock, AgentLimit(settings.agents_per_project)), clock),
         reader,
         clock,
     )

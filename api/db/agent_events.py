@@ -11,10 +11,11 @@ _LONGEST_ERROR = 1000
 _ERROR = "error"
 
 
-def is_failing(connection: Connection, key: AgentKey) -> bool:
-    """Return whether the last report of an agent was of an error."""
+def is_failing(connection: Connection, key: AgentKey) -> bool | None:
+    """Return whether the last report of an agent was of an error; None if it does not exist."""
     known = (agents.c.namespace == key.namespace, agents.c.project == key.project, agents.c.name == key.name)
-    return connection.execute(select(agents.c.status).where(*known)).scalar_one_or_none() == _ERROR
+    row = connection.execute(select(agents.c.status).where(*known)).one_or_none()
+    return None if row is None else row.status == _ERROR
 
 
 def record_report_event(connection: Connection, agent: Agent, *, was_failing: bool) -> None:

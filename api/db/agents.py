@@ -1,21 +1,23 @@
 """The table of agents: the last report of each, and the time of its last heartbeat."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import Connection, RowMapping, and_, case, delete, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from api.db.tables import agents
+from api.db.tables import agents, silent_agents
 from gitstore.errors import NotFound
 
 DEFAULT_TYPE = "default"
 
 _KEY = ("namespace", "project", "name")
 _ERROR = "error"
+_AT_ONCE = 500  # names per query: https://www.sqlite.org/limits.html#max_variable_number
+_DAY_SECONDS = 86_400.0
 
 
 class AgentKey(NamedTuple):
@@ -56,10 +58,20 @@ class Agent:
 
 
 class AgentProgress(NamedTuple):
-    """The publish number that an agent runs, None if it is unknown or the agent reports an error."""
+    """The publish that an agent runs: its number, None if it is unknown or the agent reports an error, and its SHA."""
 
     number: int | None
     online: bool
+    commit: str | None = None
+
+
+class VersionCount(NamedTuple):
+    """The number of agents that reported a version; `commit` and `publish_number` are None if it is unknown."""
+
+    version: int | str | None
+    commit: str | None
+    publish_number: int | None
+    agents: int
 
 
 def register(connection: Connection, agent: Agent) -> None:
@@ -73,8 +85,22 @@ def register(connection: Connection, agent: Agent) -> None:
     connection.execute(statement)
 
 
-def note_seen(connection: Connection, seen: Iterable[tuple[AgentKey, datetime]]) -> None:
-    """Set the times of agents' last heartbeats, never to an earlier time; create agents that are unknown."""
+def note_seen(connection: Connection, seen: Sequence[tuple[AgentKey, datetime]]) -> bool:
+    """Set the times of known agents' last heartbeats, never to an earlier time; False if some are unknown."""
+    if not seen:
+        return True
+    later = case((bindparam("at") > agents.c.last_seen_at, bindparam("at")), else_=agents.c.last_seen_at)
+    own = (agents.c[name] == bindparam(f"own_{name}") for name in _KEY)
+    statement = update(agents).where(*own).values(last_seen_at=later)
+    rows = [
+        {"own_namespace": key.namespace, "own_project": key.project, "own_name": key.name, "at": moment}
+        for key, moment in seen
+    ]
+    return connection.execute(statement, rows).rowcount == len(rows)
+
+
+def add_seen(connection: Connection, seen: Iterable[tuple[AgentKey, datetime]]) -> None:
+    """Add agents that are known by a heartbeat only."""
     rows = [
         {**key._asdict(), "type": DEFAULT_TYPE, "created_at": moment, "last_seen_at": moment} for key, moment in seen
     ]
@@ -86,6 +112,27 @@ def note_seen(connection: Connection, seen: Iterable[tuple[AgentKey, datetime]])
         connection.execute(statement, rows)
 
 
+def known_agents(connection: Connection, keys: Iterable[AgentKey]) -> set[AgentKey]:
+    """Return the agents among these keys that exist."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for key in keys:
+        names.setdefault((key.namespace, key.project), []).append(key.name)
+    return {
+        AgentKey(namespace, project, name)
+        for (namespace, project), wanted in names.items()
+        for start in range(0, len(wanted), _AT_ONCE)
+        for name in connection.execute(
+            select(agents.c.name).where(*_of(namespace, project), agents.c.name.in_(wanted[start : start + _AT_ONCE]))
+        ).scalars()
+    }
+
+
+def count_agents(connection: Connection, namespace: str, project: str) -> int:
+    """Return the number of agents of a project."""
+    query = select(func.count()).select_from(agents).where(*_of(namespace, project))
+    return int(connection.execute(query).scalar_one())
+
+
 def find_agent(connection: Connection, key: AgentKey) -> Agent:
     """Return an agent; NotFound if it does not exist."""
     row = connection.execute(select(agents).where(*_is(key))).mappings().one_or_none()
@@ -94,20 +141,73 @@ def find_agent(connection: Connection, key: AgentKey) -> Agent:
     return _agent(row)
 
 
-def list_agents(connection: Connection, namespace: str, project: str) -> list[Agent]:
-    """Return the agents of a project, by name."""
-    query = select(agents).where(agents.c.namespace == namespace, agents.c.project == project)
-    return [_agent(row) for row in connection.execute(query.order_by(agents.c.name)).mappings()]
+def list_agents(connection: Connection, namespace: str, project: str, limit: int, offset: int) -> list[Agent]:
+    """Return a window of the agents of a project, by name."""
+    query = select(agents).where(*_of(namespace, project)).order_by(agents.c.name)
+    return [_agent(row) for row in connection.execute(query.limit(limit).offset(offset)).mappings()]
+
+
+def count_versions(connection: Connection, namespace: str, project: str, most: int) -> list[VersionCount]:
+    """Return the agents of each version, newest first, then of unknown ones, most agents first; `most` of each kind."""
+    number = func.count().label("agents")
+    publish = (agents.c.commit, agents.c.publish_number)
+    newest = (agents.c.publish_number.desc(), agents.c.commit)
+    known = select(*publish, number).where(*_of(namespace, project), agents.c.commit.is_not(None)).group_by(*publish)
+    other = select(agents.c.version, number).where(*_of(namespace, project), agents.c.commit.is_(None))
+    most_agents = other.group_by(agents.c.version).order_by(number.desc(), agents.c.version).limit(most)
+    return [
+        VersionCount(None, row.commit, row.publish_number, row.agents)
+        for row in connection.execute(known.order_by(*newest).limit(most))
+    ] + [VersionCount(_load_version(row.version), None, None, row.agents) for row in connection.execute(most_agents)]
+
+
+def count_online(connection: Connection, namespace: str, project: str, online_from: datetime) -> int:
+    """Return the number of agents that sent a heartbeat since a time."""
+    query = select(func.count()).select_from(agents)
+    return int(connection.execute(query.where(*_online(namespace, project, online_from))).scalar_one())
+
+
+def list_reported_since(
+    connection: Connection, namespace: str, project: str, online_from: datetime, number: int
+) -> set[tuple[str, int]]:
+    """Return the publishes, by SHA and number, that online agents run without an error; from a number on."""
+    reported = (agents.c.commit, agents.c.publish_number)
+    query = select(*reported).where(*_online(namespace, project, online_from), agents.c.publish_number >= number)
+    return {(row.commit, row.publish_number) for row in connection.execute(query.where(_runs()).distinct())}
+
+
+def load_seconds(
+    connection: Connection,
+    namespace: str,
+    project: str,
+    online_from: datetime,
+    commits: Collection[str],
+    published: datetime,
+    shares: Sequence[float],
+) -> tuple[int, list[float | None]]:
+    """Return how many online agents run one of these commits, and after how many seconds shares of them had it.
+
+    A share is a number of agents. For an agent that was created after the publish, the time since its creation counts.
+    """
+    begin = case((agents.c.created_at > published, agents.c.created_at), else_=published)
+    took = _seconds_between(connection, begin, func.coalesce(agents.c.loaded_at, agents.c.last_seen_at))
+    own = (*_online(namespace, project, online_from), _runs(), agents.c.commit.in_(commits))
+    place = func.row_number().over(order_by=took).label("place")
+    ranked = select(took.label("took"), place).where(*own).subquery()
+    number = int(connection.execute(select(func.count()).select_from(agents).where(*own)).scalar_one())
+    rows = connection.execute(select(ranked.c.place, ranked.c.took).where(ranked.c.place.in_(shares)))
+    found = {row.place: max(0.0, float(row.took)) for row in rows}
+    return number, [found.get(share) for share in shares]
 
 
 def list_progress(
     connection: Connection, namespace: str, project: str, online_from: datetime
 ) -> dict[str, AgentProgress]:
     """Return the progress of each agent of a project, by name; online agents sent a heartbeat since `online_from`."""
-    number = case((agents.c.status.is_distinct_from(_ERROR), agents.c.publish_number))
-    query = select(agents.c.name, number, agents.c.last_seen_at >= online_from)
-    found = query.where(agents.c.namespace == namespace, agents.c.project == project)
-    return {name: AgentProgress(at, bool(online)) for name, at, online in connection.execute(found)}
+    number = case((_runs(), agents.c.publish_number))
+    query = select(agents.c.name, number, agents.c.last_seen_at >= online_from, agents.c.commit)
+    found = connection.execute(query.where(*_of(namespace, project)))
+    return {name: AgentProgress(at, bool(online), commit) for name, at, online, commit in found}
 
 
 def remove_agent(connection: Connection, key: AgentKey) -> None:
@@ -116,11 +216,37 @@ def remove_agent(connection: Connection, key: AgentKey) -> None:
         raise NotFound(f"Agent '{key.name}' does not exist in this project.")
 
 
+def remove_agents_of(connection: Connection, namespace: str) -> None:
+    """Remove the agents of a deleted namespace."""
+    for table in (agents, silent_agents):
+        connection.execute(delete(table).where(table.c.namespace == namespace))
+
+
 def _insert(connection: Connection) -> Any:
     """Return the insert of the dialect in use."""
     # SQLAlchemy 2.1: both dialects have the same `on_conflict_do_update`, but no class in common.
     # https://docs.sqlalchemy.org/en/21/dialects/sqlite.html#insert-on-conflict-upsert
     return postgresql.insert(agents) if connection.dialect.name == "postgresql" else sqlite.insert(agents)
+
+
+def _of(namespace: str, project: str) -> tuple[ColumnElement[bool], ...]:
+    return agents.c.namespace == namespace, agents.c.project == project
+
+
+def _online(namespace: str, project: str, online_from: datetime) -> tuple[ColumnElement[bool], ...]:
+    return (*_of(namespace, project), agents.c.last_seen_at >= online_from)
+
+
+def _runs() -> ColumnElement[bool]:
+    """Match agents that do not report an error."""
+    return agents.c.status.is_distinct_from(_ERROR)
+
+
+def _seconds_between(connection: Connection, begin: Any, end: Any) -> Any:
+    if connection.dialect.name == "postgresql":
+        return func.extract("epoch", end - begin)
+    # SQLite has no type for times: https://www.sqlite.org/lang_datefunc.html
+    return (func.julianday(end) - func.julianday(begin)) * _DAY_SECONDS
 
 
 def _later(moment: Any) -> Any:
@@ -138,5 +264,9 @@ def _is(key: AgentKey) -> tuple[Any, ...]:
 
 
 def _agent(row: RowMapping) -> Agent:
-    version = row["version"]
-    return Agent(**{**row, "version": None if version is None else orjson.loads(version)})
+    return Agent(**{**row, "version": _load_version(row["version"])})
+
+
+def _load_version(text: str | None) -> int | str | None:
+    version: int | str | None = None if text is None else orjson.loads(text)
+    return version

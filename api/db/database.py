@@ -61,9 +61,12 @@ _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 _POSTGRESQL = "postgresql+psycopg://USER:PASSWORD@HOST:PORT/DATABASE"
 
 
+DATABASE_FILE = "waypost.db"
+
+
 def default_url(data: Path) -> URL:
     """Return the URL of the embedded database in a data directory; its path may contain any characters."""
-    return URL.create("sqlite", database=str(data / "waypost.db"))
+    return URL.create("sqlite", database=str(data / DATABASE_FILE))
 
 
 def journal_mode(version: tuple[int, ...]) -> str:

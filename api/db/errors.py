@@ -1,6 +1,6 @@
 """The errors of the database; each is a store error, so that one table maps both to HTTP."""
 
-from gitstore.errors import Broken, Busy, OutOfSpace
+from gitstore.errors import Broken, Busy, OutOfSpace, StoreError
 
 
 class StateBusy(Busy):
@@ -19,3 +19,9 @@ class StateFull(OutOfSpace):
     """The disk is full; the transaction was rolled back."""
 
     code = "out_of_space"
+
+
+class TooManyAgents(StoreError):
+    """The project has as many agents as the settings allow; the known ones go on."""
+
+    code = "too_many_agents"

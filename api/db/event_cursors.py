@@ -1,12 +1,15 @@
 """Cursors of the publish-event relay: the last publish of each project with an event, so that each gets exactly one."""
 
+import secrets
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from api.db.tables import event_cursors
 
+NAMESPACE = ""  # in place of a project: the cursor of the namespace itself
 # The key of the row with the time at which this service started the relay.
 _SERVICE = ("", "")
 
@@ -51,6 +54,20 @@ def move_cursor(
     """Move a cursor from its expected position; False, without a change, if it is no longer there."""
     statement = update(event_cursors).where(*_is(namespace, project), event_cursors.c.commit == before.commit)
     return connection.execute(statement.values(at=now, **after._asdict())).rowcount == 1
+
+
+def mark_relayed(connection: Connection, namespace: str, newest: Mapping[str, EventCursor], now: datetime) -> None:
+    """Add the cursors of a namespace without any; the first has a random mark, so that no two namespaces share it."""
+    add_cursor(connection, namespace, NAMESPACE, EventCursor(0, secrets.token_hex(20)), now)
+    for project, cursor in newest.items():
+        add_cursor(connection, namespace, project, cursor, now)
+
+
+def list_numbers(connection: Connection, namespace: str) -> dict[str, int]:
+    """Return the number of each project's cursor, in all namespaces of a name, ignoring case."""
+    of_name = (func.lower(event_cursors.c.namespace) == namespace.lower(), event_cursors.c.number > 0)
+    query = select(event_cursors.c.project, func.max(event_cursors.c.number).label("highest")).where(*of_name)
+    return {row.project: row.highest for row in connection.execute(query.group_by(event_cursors.c.project))}
 
 
 def remove_cursors(connection: Connection, namespace: str) -> None:

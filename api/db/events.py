@@ -30,6 +30,7 @@ class EventType(StrEnum):
     REVIEW_COMMENTED = "review.commented"
     PUBLISHED = "published"
     ROLLED_BACK = "rolled_back"
+    NAMESPACE_RESTORED = "namespace.restored"
     RELEASE_INVALID = "release.invalid"
     AGENT_FAILING = "agent.failing"
     AGENT_SILENT = "agent.silent"

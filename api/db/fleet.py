@@ -1,17 +1,39 @@
 """The agents of all projects: operations on their rows and pending heartbeats. All calls block: run them in threads."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from api.db import agents, inactive_agents
 from api.db.agent_events import is_failing, record_report_event
-from api.db.agents import Agent, AgentKey, AgentProgress
+from api.db.agents import Agent, AgentKey, AgentProgress, VersionCount
 from api.db.database import Database
+from api.db.earlier_namespaces import changed_since
 from api.db.heartbeats import Heartbeats
 from api.db.timestamps import Clock, utc_now
+from gitstore.errors import NotFound
 
 # The largest age of the last heartbeat of an online agent.
 ONLINE_WITHIN = timedelta(minutes=2)
+MOST_VERSIONS = 500  # in the counts by version, of each kind: known and unknown
+_MOST_KNOWN = 100_000  # agents of full projects that a worker remembers
+
+
+class LoadTimes(NamedTuple):
+    """The online agents, how many run a publish, and after how many seconds each share (in percent) had loaded it."""
+
+    online: int
+    current: int
+    seconds: Mapping[int, float | None]
+
+
+class AgentPage(NamedTuple):
+    """A window of the agents of a project, by name; the number of all, and of each version."""
+
+    agents: Sequence[Agent]
+    total: int
+    versions: Sequence[VersionCount]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +43,68 @@ class Fleet:
     database: Database
     heartbeats: Heartbeats
     clock: Clock = utc_now
+    _known: dict[AgentKey, None] = field(default_factory=dict)
 
     def register(self, agent: Agent) -> None:
-        """Store the report of an agent at once, and record an event if it starts or stops failing."""
+        """Store the report of an agent at once, and record an event if it starts or stops failing.
+
+        Raises TooManyAgents for a new one beyond the limit, NotFound if the namespace was deleted since the report.
+        """
         key = AgentKey(agent.namespace, agent.project, agent.name)
         with self.database.writing() as connection:
+            if changed_since(connection, agent.namespace, agent.last_seen_at):
+                raise NotFound(f"There is no namespace {agent.namespace!r}.")
             was_failing = is_failing(connection, key)
+            if was_failing is None and not self.heartbeats.limit.take(connection, key, 1):
+                raise self.heartbeats.limit.refuse(key)
             agents.register(connection, agent)
-            record_report_event(connection, agent, was_failing=was_failing)
+            record_report_event(connection, agent, was_failing=bool(was_failing))
+
+    def is_full(self, key: AgentKey) -> bool:
+        """Tell whether a heartbeat of a new agent would be dropped; quick, and false for the known ones of a project."""
+        return self.heartbeats.limit.is_full(key) and key not in self._known
+
+    def require_known(self, key: AgentKey) -> None:
+        """Raise TooManyAgents if an agent of a full project is new."""
+        with self.database.reading() as connection:
+            if not agents.known_agents(connection, [key]):
+                raise self.heartbeats.limit.refuse(key)
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = None
 
     def find(self, key: AgentKey) -> Agent:
         """Return an agent; NotFound if it does not exist."""
         with self.database.reading() as connection:
             return agents.find_agent(connection, key)
 
-    def list(self, namespace: str, project: str) -> list[Agent]:
-        """Return the agents of a project, by name."""
+    def page(self, namespace: str, project: str, limit: int, offset: int) -> AgentPage:
+        """Return a window of the agents of a project, by name, and the counts of all."""
         with self.database.reading() as connection:
-            return agents.list_agents(connection, namespace, project)
+            return AgentPage(
+                agents.list_agents(connection, namespace, project, limit, offset),
+                agents.count_agents(connection, namespace, project),
+                agents.count_versions(connection, namespace, project, MOST_VERSIONS),
+            )
+
+    def list_reported_since(self, namespace: str, project: str, number: int) -> set[tuple[str, int]]:
+        """Return the publishes, by SHA and number, that online agents run without an error; from a number on."""
+        with self.database.reading() as connection:
+            online_from = self.clock() - ONLINE_WITHIN
+            return agents.list_reported_since(connection, namespace, project, online_from, number)
+
+    def measure_loads(
+        self, namespace: str, project: str, commits: Sequence[str], published: datetime, shares: Sequence[int]
+    ) -> LoadTimes:
+        """Return how many online agents run one of these commits, and when shares (in percent) of all had loaded it."""
+        online_from = self.clock() - ONLINE_WITHIN
+        with self.database.reading() as connection:
+            online = agents.count_online(connection, namespace, project, online_from)
+            places = [-(-online * share // 100) for share in shares]
+            current, seconds = agents.load_seconds(
+                connection, namespace, project, online_from, commits, published, places
+            )
+        return LoadTimes(online, current, dict(zip(shares, seconds, strict=True)))
 
     def list_progress(self, namespace: str, project: str) -> dict[str, AgentProgress]:
         """Return the progress of each agent of a project, by name; faster than `list`."""
@@ -51,6 +117,8 @@ class Fleet:
         with self.database.writing() as connection:
             agents.remove_agent(connection, key)
             inactive_agents.clear_inactive(connection, key)
+        self._known.pop(key, None)
+        self.heartbeats.limit.forget(key)
 
     def record_inactive_agents(self, after: timedelta) -> None:
         """Record an event for each agent without a heartbeat `after` so long, and for each that recovered.

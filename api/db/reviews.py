@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from api.db import audit, events
 from api.db.audit import Actor, AuditEntry, AuditEvent
@@ -132,13 +132,32 @@ def _record_event(connection: Connection, remark: Remark) -> None:
 def find_remarks(connection: Connection, draft: DraftKey, heads: Collection[str]) -> list[Remark]:
     """Return the remarks on these commits of a draft, oldest first."""
     named = sorted(heads)
-    of_draft = select(reviews).where(*(reviews.c[name] == value for name, value in draft._asdict().items()))
+    of_draft = select(reviews).where(
+        reviews.c.archive.is_(None), *(reviews.c[name] == value for name, value in draft._asdict().items())
+    )
     found = [
         _remark(row)
         for start in range(0, len(named), _AT_ONCE)
         for row in connection.execute(of_draft.where(reviews.c.head.in_(named[start : start + _AT_ONCE])))
     ]
     return sorted(found, key=lambda remark: remark.id)
+
+
+def archive_remarks(connection: Connection, namespace: str, archive: str) -> None:
+    """Put the remarks of an archived namespace away: until a restore, no function here returns them."""
+    own = (reviews.c.namespace == namespace, reviews.c.archive.is_(None))
+    connection.execute(update(reviews).where(*own).values(archive=archive))
+
+
+def restore_remarks(connection: Connection, namespace: str, archive: str) -> None:
+    """Bring the remarks of an archived namespace back."""
+    archived = (reviews.c.namespace == namespace, reviews.c.archive == archive)
+    connection.execute(update(reviews).where(*archived).values(archive=None))
+
+
+def remove_remarks_of(connection: Connection, namespace: str) -> None:
+    """Remove the remarks of a deleted namespace whose archive is gone."""
+    connection.execute(delete(reviews).where(reviews.c.namespace == namespace, reviews.c.archive.is_(None)))
 
 
 def _remark(row: Row[Any]) -> Remark:

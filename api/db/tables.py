@@ -147,7 +147,7 @@ agents = Table(
     metadata,
     Column("namespace", String(50), primary_key=True),
     Column("project", String(50), primary_key=True),
-    Column("name", String(64), primary_key=True),
+    Column("name", String(100), primary_key=True),
     Column("type", String(20), nullable=False),
     Column("version", Text),
     Column("commit", String(64)),
@@ -178,6 +178,7 @@ reviews = Table(
     Column("actor_name", String(100), nullable=False),
     Column("display_name", String(210), nullable=False),
     Column("email", String(100), nullable=False),
+    Column("archive", String(100)),
     Index("reviews_by_head", "namespace", "project", "draft", "head"),
     sqlite_autoincrement=True,
 )
@@ -232,8 +233,24 @@ silent_agents = Table(
     metadata,
     Column("namespace", String(50), primary_key=True),
     Column("project", String(50), primary_key=True),
-    Column("name", String(64), primary_key=True),
+    Column("name", String(100), primary_key=True),
     Column("at", Moment, nullable=False),
+)
+
+deleted_namespaces = Table(
+    "deleted_namespaces",
+    metadata,
+    Column("name", String(50), primary_key=True),
+    Column("archive", String(100)),
+    Column("at", Moment, nullable=False),
+)
+
+highest_numbers = Table(
+    "highest_numbers",
+    metadata,
+    Column("namespace", String(50), primary_key=True),
+    Column("project", String(50), primary_key=True),
+    Column("number", BigInteger, nullable=False),
 )
 
 content_faults = Table(
@@ -264,6 +281,7 @@ webhooks = Table(
     Column("holder_kind", String(20)),
     Column("holder_id", Integer),
     Column("holder_name", String(100)),
+    Column("archive", String(100)),
     Index("webhooks_by_namespace", "namespace"),
     sqlite_autoincrement=True,
 )

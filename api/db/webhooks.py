@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, func, insert, select, update
 
 from api.db.audit import Actor
-from api.db.tables import webhooks
+from api.db.tables import deliveries, webhooks
 from gitstore.errors import NotFound
 
 # The reasons why the service deactivates a webhook:
@@ -69,7 +69,7 @@ def add_webhook(connection: Connection, webhook: Webhook) -> int:
 
 def find_webhook(connection: Connection, namespace: str, number: int) -> Webhook:
     """Return the webhook with an id in a namespace; NotFound if it does not exist."""
-    query = select(webhooks).where(webhooks.c.id == number, webhooks.c.namespace == namespace)
+    query = select(webhooks).where(webhooks.c.id == number, _of(namespace))
     row = connection.execute(query).one_or_none()
     if row is None:
         raise NotFound(f"Webhook {number} does not exist in this namespace.")
@@ -78,7 +78,7 @@ def find_webhook(connection: Connection, namespace: str, number: int) -> Webhook
 
 def list_webhooks(connection: Connection, namespace: str, limit: int, offset: int) -> tuple[list[Webhook], int]:
     """Return a window of a namespace's webhooks, oldest first, and their total number."""
-    own = webhooks.c.namespace == namespace
+    own = _of(namespace)
     total = int(connection.execute(select(func.count()).select_from(webhooks).where(own)).scalar_one())
     rows = connection.execute(select(webhooks).where(own).order_by(webhooks.c.id).limit(limit).offset(offset))
     return [load_webhook(row) for row in rows], total
@@ -86,7 +86,7 @@ def list_webhooks(connection: Connection, namespace: str, limit: int, offset: in
 
 def active_webhooks(connection: Connection, namespace: str) -> list[Webhook]:
     """Return the active webhooks of a namespace."""
-    query = select(webhooks).where(webhooks.c.namespace == namespace, webhooks.c.active.is_(True))
+    query = select(webhooks).where(_of(namespace), webhooks.c.active.is_(True))
     return [load_webhook(row) for row in connection.execute(query.order_by(webhooks.c.id))]
 
 
@@ -100,14 +100,34 @@ def remove_webhook(connection: Connection, number: int) -> None:
     connection.execute(delete(webhooks).where(webhooks.c.id == number))
 
 
+def archive_webhooks(connection: Connection, namespace: str, archive: str) -> None:
+    """Put the webhooks of an archived namespace away, and remove their deliveries.
+
+    The next namespace of its name may belong to other users: until a restore, no function here returns them.
+    """
+    own = select(webhooks.c.id).where(_of(namespace))
+    connection.execute(delete(deliveries).where(deliveries.c.webhook_id.in_(own)))
+    connection.execute(update(webhooks).where(_of(namespace)).values(archive=archive))
+
+
+def restore_webhooks(connection: Connection, namespace: str, archive: str) -> None:
+    """Bring the webhooks of an archived namespace back."""
+    archived = (webhooks.c.namespace == namespace, webhooks.c.archive == archive)
+    connection.execute(update(webhooks).where(*archived).values(archive=None))
+
+
 def remove_webhooks_of(connection: Connection, namespace: str) -> None:
-    """Remove the webhooks of a deleted namespace: the next one of its name may belong to other users."""
-    connection.execute(delete(webhooks).where(webhooks.c.namespace == namespace))
+    """Remove the webhooks of a deleted namespace whose archive is gone."""
+    connection.execute(delete(webhooks).where(_of(namespace)))
 
 
 def dump_owner(owner: Actor) -> dict[str, Any]:
     """Convert an owner to columns."""
     return {"holder_kind": owner.kind, "holder_id": owner.id, "holder_name": owner.name}
+
+
+def _of(namespace: str) -> ColumnElement[bool]:
+    return and_(webhooks.c.namespace == namespace, webhooks.c.archive.is_(None))
 
 
 def load_webhook(row: Row[Any]) -> Webhook:

@@ -7,16 +7,18 @@ right after the ref moved, the next relay records the event. All calls block; se
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from api.db import content_faults, event_cursors, events, webhooks
+from api.db import event_cursors, events
 from api.db.database import Connection, Database
-from api.db.event_cursors import EventCursor
+from api.db.event_cursors import NAMESPACE, EventCursor
 from api.db.events import Event, EventType
 from api.db.timestamps import Clock
 from api.http.response import json_views
 from gitstore.compiled.manifest import Manifest, ProjectEntry
 from gitstore.compiled.versions import Version
 from gitstore.history.history import PublishRecord
+from gitstore.namespaces.records import NamespaceRecords
 from gitstore.store.store import Store
 
 BATCH_SIZE = 100  # publishes per transaction
@@ -25,12 +27,16 @@ _NO_PUBLISH = EventCursor(0, "")
 
 @dataclass(frozen=True, slots=True)
 class PublishEventRelay:
-    """The relay of all namespaces; `reader` is the same database with a shorter lock timeout."""
+    """The relay of all namespaces; `reader` is the same database with a shorter lock timeout.
+
+    `records` removes the records of deleted namespaces.
+    """
 
     store: Store
     database: Database
     reader: Database
     clock: Clock
+    records: NamespaceRecords
 
     def begin(self, manifests: Mapping[str, Manifest]) -> None:
         """Set the cursors to the newest publishes at the very first start; later do nothing."""
@@ -56,29 +62,20 @@ class PublishEventRelay:
         if begun is None:
             return ""
         manifest = self.store.releases.manifest(namespace)
-        if "" not in known:
+        if NAMESPACE not in known:
             known = self._create_cursors(namespace, manifest, begun)
         for project, entry in manifest.projects.items():
             relayed = known.get(project, _NO_PUBLISH)
             if entry.newest and relayed.commit != entry.newest_commit:
-                self._catch_up(namespace, project, relayed, entry)
+                self._catch_up(_Relayed(namespace, known[NAMESPACE], project), relayed, entry)
         return manifest.commit
 
     def forget_deleted(self, present: Iterable[str]) -> None:
-        """Remove the records of deleted namespaces: the next one of such a name may belong to other users."""
+        """Put away the records of namespaces that were archived by a process that died before it did so."""
         with self.reader.reading() as connection:
             relayed = event_cursors.list_cursor_namespaces(connection)
         for namespace in relayed - set(present):
-            if self.store.namespaces.was_deleted(namespace):
-                self.forget(namespace)
-
-    def forget(self, namespace: str) -> None:
-        """Remove the cursors, events and webhooks of a namespace."""
-        with self.database.writing() as connection:
-            event_cursors.remove_cursors(connection, namespace)
-            events.remove_events_of(connection, namespace)
-            webhooks.remove_webhooks_of(connection, namespace)
-            content_faults.end(connection, namespace)
+            self.store.namespaces.put_away_records(namespace, self.records)
 
     def _create_cursors(self, namespace: str, manifest: Manifest, begun: datetime) -> dict[str, EventCursor]:
         """Create the cursors of a namespace that is seen for the first time.
@@ -102,20 +99,18 @@ class PublishEventRelay:
         return bool(first) and datetime.fromtimestamp(first[0][0].time, UTC) >= begun.replace(microsecond=0)
 
     def _mark_relayed(self, connection: Connection, namespace: str, projects: Mapping[str, ProjectEntry]) -> None:
-        now = self.clock()
-        event_cursors.add_cursor(connection, namespace, "", _NO_PUBLISH, now)
-        for name, entry in projects.items():
-            cursor = EventCursor(entry.newest, entry.newest_commit)
-            event_cursors.add_cursor(connection, namespace, name, cursor, now)
+        newest = {name: EventCursor(entry.newest, entry.newest_commit) for name, entry in projects.items()}
+        event_cursors.mark_relayed(connection, namespace, newest, self.clock())
 
-    def _catch_up(self, namespace: str, project: str, relayed: EventCursor, entry: ProjectEntry) -> None:
-        if not self._is_in_history(namespace, project, relayed, entry):  # a repository was restored to an earlier state
-            self._record(namespace, project, relayed, EventCursor(entry.newest, entry.newest_commit), [])
+    def _catch_up(self, of: "_Relayed", relayed: EventCursor, entry: ProjectEntry) -> None:
+        # otherwise a repository was restored to an earlier state
+        if not self._is_in_history(of.namespace, of.project, relayed, entry):
+            self._record(of, relayed, EventCursor(entry.newest, entry.newest_commit), [])
             return
         while relayed.number < entry.newest:
-            found = self.store.publishes.after(namespace, project, relayed.number, BATCH_SIZE)
+            found = self.store.publishes.after(of.namespace, of.project, relayed.number, BATCH_SIZE)
             after = EventCursor(found[-1][0].number, found[-1][0].version) if found else relayed
-            if not found or not self._record(namespace, project, relayed, after, found):
+            if not found or not self._record(of, relayed, after, found):
                 return
             relayed = after
 
@@ -127,18 +122,17 @@ class PublishEventRelay:
         return self.store.publishes.after(namespace, project, relayed.number - 1, 1)[0][0].version == relayed.commit
 
     def _record(
-        self,
-        namespace: str,
-        project: str,
-        relayed: EventCursor,
-        after: EventCursor,
-        found: list[tuple[PublishRecord, Version]],
+        self, of: "_Relayed", relayed: EventCursor, after: EventCursor, found: list[tuple[PublishRecord, Version]]
     ) -> bool:
-        """Move the cursor and record the events between, in one transaction; False if another worker was first."""
-        now = self.clock()
+        """Move the cursor and record the events between, in one transaction.
+
+        False if another worker was first, or if the namespace is another one of the same name by now.
+        """
+        now, (namespace, mark, project) = self.clock(), of
         with self.database.writing() as connection:
             events.lock_order(connection)
-            if event_cursors.list_cursors(connection, namespace).get(project, _NO_PUBLISH) != relayed:
+            known = event_cursors.list_cursors(connection, namespace)
+            if known.get(NAMESPACE) != mark or known.get(project, _NO_PUBLISH) != relayed:
                 return False
             if relayed == _NO_PUBLISH:
                 event_cursors.add_cursor(connection, namespace, project, after, now)
@@ -148,6 +142,14 @@ class PublishEventRelay:
                 if not events.has_publish(connection, namespace, project, publish.version):
                     events.record_event(connection, _event(now, namespace, project, publish, version))
         return True
+
+
+class _Relayed(NamedTuple):
+    """A project whose publishes become events, and the cursor that marks its namespace."""
+
+    namespace: str
+    mark: EventCursor
+    project: str
 
 
 def _event(now: datetime, namespace: str, project: str, publish: PublishRecord, version: Version) -> Event:

@@ -1,11 +1,8 @@
-"""Requests of agents that were written for an older service: their base URL, their replies, and their walks."""
+"""Requests of agents that were written for an older service: their base URL and their replies."""
 
 from api.http.response.replies import Reply
 
 BASE = "/compat/flecto"
-
-# The key of a connection's walks in the scope of its requests; absent without a server.
-WALKS = "waypost.walks"
 
 
 def without_etag(reply: Reply) -> Reply:

@@ -8,6 +8,7 @@ import orjson
 from falcon.asgi import App, Request, Response, WebSocket
 
 from api import logs
+from api.db.errors import TooManyAgents
 from api.errors import ApiError
 from gitstore import errors as store
 
@@ -28,6 +29,7 @@ _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.ApprovalRequired: 403,
     store.NotAllowed: 403,
     store.OutOfSpace: 507,
+    TooManyAgents: 409,
     # Never 404: an agent that receives "no such project" drops its rules.
     store.StoreError: 503,
 }

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 from gitstore.history.live import LiveProject
 
+# The key of a connection's walks in the scope of its requests; absent without a server.
+WALKS = "waypost.walks"
 SECONDS = 60.0
 # Of one connection; the oldest walk gives way to a newer one. Each keeps a release in memory, mapped once for all.
 _MAX_WALKS = 32

@@ -5,14 +5,13 @@ the same project, and only while there are any.
 """
 
 import asyncio
-import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from api import logs
-from api.db.agents import Agent, AgentProgress
-from api.db.fleet import Fleet, is_online
+from api.db.agents import AgentProgress
+from api.db.fleet import Fleet
 from api.db.timestamps import dump_time
 from api.interfaces import ProjectVersion
 from api.runtime.background import run_in_thread
@@ -26,6 +25,13 @@ _SHARES = (50, 95, 100)  # percentiles of the agents' times to load a publish
 _ProgressByAgent = Mapping[str, AgentProgress]
 
 _log = logs.logger("convergence")
+
+
+class VersionHistory(Protocol):
+    """The published versions of a project, as of now."""
+
+    def same_history(self, namespace: str, project: str, reported: Iterable[tuple[str, int]]) -> set[str]:
+        """Return the commits that have the reported number in the project's history; may read from disk."""
 
 
 class ConvergenceResult(NamedTuple):
@@ -44,8 +50,9 @@ class ConvergenceResult(NamedTuple):
 class Convergence:
     """The requests of one worker that wait until agents have a publish; a background service."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, versions: VersionHistory) -> None:
         self._fleet = fleet
+        self._versions = versions
         self._polls: dict[tuple[str, str], asyncio.Task[_ProgressByAgent | None]] = {}
         self._ending = False
 
@@ -63,8 +70,12 @@ class Convergence:
         for poll in self._polls.values():
             poll.cancel()
 
-    async def wait(self, namespace: str, project: str, number: int, seconds: float) -> ConvergenceResult:
+    async def wait(
+        self, namespace: str, project: str, number: int, seconds: float, ended: "asyncio.Future[None]"
+    ) -> ConvergenceResult:
         """Return when all agents that are online now run publish `number` or a later one, or after `seconds`.
+
+        The wait also ends when `ended` is done.
 
         A failed read of the database is retried; before the first successful one, no agent counts as converged.
         """
@@ -74,19 +85,22 @@ class Convergence:
         while True:
             waited = _count(first, found, number, clock() - begin)
             left = begin + seconds - clock()
-            if waited.converged or left <= 0 or self._ending:
+            if waited.converged or left <= 0 or self._ending or ended.done():
                 return waited
-            later = await self._await_next(namespace, project, left)
+            later = await self._await_next(namespace, project, left, ended)
             found = found if later is None else later
             first = found if first is None else first
 
-    async def _await_next(self, namespace: str, project: str, seconds: float) -> _ProgressByAgent | None:
-        """Return the result of the next shared read, or None if that takes longer than `seconds`."""
+    async def _await_next(
+        self, namespace: str, project: str, seconds: float, ended: "asyncio.Future[None]"
+    ) -> _ProgressByAgent | None:
+        """Return the result of the next shared read, or None after `seconds` or if the wait has ended."""
         key = (namespace, project)
         if key not in self._polls:
             self._polls[key] = asyncio.create_task(self._find_later(namespace, project))
         poll = self._polls[key]
-        await asyncio.wait({poll}, timeout=seconds)
+        either: set[asyncio.Future[Any]] = {poll, ended}
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return poll.result() if poll.done() and not poll.cancelled() else None
 
     async def _find_later(self, namespace: str, project: str) -> _ProgressByAgent | None:
@@ -98,25 +112,39 @@ class Convergence:
 
     async def _find(self, namespace: str, project: str) -> _ProgressByAgent | None:
         try:
-            return await run_in_thread(self._fleet.list_progress, namespace, project)
+            return await run_in_thread(self._list_progress, namespace, project)
         except (StoreError, OSError) as ex:
             _log.warning("progress_not_read", namespace=namespace, project=project, exc_info=ex)
             return None
 
+    def _list_progress(self, namespace: str, project: str) -> _ProgressByAgent:
+        """Read the progress of the agents; numbers of another history, such as one that was rewound, do not count."""
+        found = self._fleet.list_progress(namespace, project)
+        reported = {(each.commit, each.number) for each in found.values() if each.commit and each.number}
+        known = self._versions.same_history(namespace, project, reported)
+        return {
+            name: each if each.commit in known or each.number is None else each._replace(number=None)
+            for name, each in found.items()
+        }
 
-def measure(agents: Iterable[Agent], served: ProjectVersion, now: datetime) -> dict[str, Any]:
+
+def measure(
+    fleet: Fleet, versions: VersionHistory, namespace: str, project: str, served: ProjectVersion
+) -> dict[str, Any]:
     """Return the progress of the online agents to the last publish, and their times."""
     published = datetime.fromtimestamp(served.time, UTC)
-    online = [agent for agent in agents if is_online(agent, now)]
-    took = sorted(_seconds(agent, published) for agent in online if _has(agent, served.number))
+    reported = fleet.list_reported_since(namespace, project, served.number)
+    others = {each for each in reported if each[0] != served.version}
+    commits = {served.version, *(versions.same_history(namespace, project, others) if others else ())}
+    found = fleet.measure_loads(namespace, project, sorted(commits), published, _SHARES)
     return {
         "version": served.version,
         "publishNumber": served.number,
         "publishedAt": dump_time(published),
-        "agents": len(online),
-        "current": len(took),
-        "behind": len(online) - len(took),
-        "reachedAfter": {f"p{share}": _time_of_share(took, len(online), share) for share in _SHARES},
+        "agents": found.online,
+        "current": found.current,
+        "behind": found.online - found.current,
+        "reachedAfter": {f"p{share}": _rounded(found.seconds[share]) for share in _SHARES},
     }
 
 
@@ -132,18 +160,5 @@ def _count(
     return ConvergenceResult(len(online), current, current == len(online), seconds)
 
 
-def _has(agent: Agent, number: int) -> bool:
-    """Return whether an agent runs a publish or a later one, and reports no error."""
-    return agent.publish_number is not None and agent.publish_number >= number and not agent.failed
-
-
-def _seconds(agent: Agent, published: datetime) -> float:
-    """Return the seconds that an agent took; for one created after the publish, since its creation."""
-    loaded = agent.loaded_at or agent.last_seen_at
-    return round(max(0.0, (loaded - max(published, agent.created_at)).total_seconds()), 3)
-
-
-def _time_of_share(took: list[float], agents: int, share: int) -> float | None:
-    """Return the seconds after which this share of the agents had it; None before that, or without agents."""
-    needed = math.ceil(agents * share / 100)
-    return took[needed - 1] if 0 < needed <= len(took) else None
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 3)

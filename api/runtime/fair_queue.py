@@ -46,10 +46,8 @@ class FairQueue:
         """Start all jobs whose turn has come."""
         while found := self._next():
             group, waiting = found
-            line = self._waiting.pop(group)
-            line.remove(waiting)
-            if line:
-                self._waiting[group] = line  # at the end: the other groups come first
+            self._waiting[group].remove(waiting)
+            self._move_back(group)
             self._free -= 1
             self._running[group] += 1
             self._running_keys.add(waiting.key)
@@ -58,7 +56,8 @@ class FairQueue:
     def _next(self) -> tuple[str, _Waiting] | None:
         for group, line in self._waiting.items():
             if self._free > (1 if self._running[group] else 0):
-                waiting = next((each for each in line if each.key not in self._running_keys), None)
+                ready = (each for each in line if each.key not in self._running_keys and not each.turn.done())
+                waiting = next(ready, None)
                 if waiting:
                     return group, waiting
         return None
@@ -81,4 +80,11 @@ class FairQueue:
         if not self._running[group]:
             del self._running[group]
         self._running_keys.discard(key)
+        self._move_back(group)
         self._start()
+
+    def _move_back(self, group: str) -> None:
+        """Put a group behind all others that wait."""
+        line = self._waiting.pop(group, None)
+        if line:
+            self._waiting[group] = line

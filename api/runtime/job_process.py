@@ -23,8 +23,6 @@ from api.errors import Unavailable
 T = TypeVar("T")
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_POLL_SECONDS = 0.05
-_POLLS = 600
 _TIMEOUT_RETRY_SECONDS = 60
 
 
@@ -46,13 +44,13 @@ class ProcessLost(Unavailable):
 class JobTimeout(Unavailable):
     """503: the job took too long and was stopped."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, code: str = "job_timeout") -> None:
         message = (
             f"This took more than {seconds:g} seconds and was stopped. It may be done nevertheless: read the state again "
             "first. Then change less at once, or simplify the costliest regular expressions; the operator can raise "
             "job_timeout."
         )
-        super().__init__(message, "job_timeout", _TIMEOUT_RETRY_SECONDS)
+        super().__init__(message, code, _TIMEOUT_RETRY_SECONDS)
 
 
 class JobProcess:
@@ -69,6 +67,8 @@ class JobProcess:
     async def run(self, work: Callable[[], T], limits: JobLimits) -> T:
         """Run a job and return its result, or raise its exception, ProcessLost or JobTimeout."""
         try:
+            if not self._pid.value:  # the start does not count as time of the job
+                await asyncio.wrap_future(self._pool.submit(os.getpid))
             result = asyncio.wrap_future(self._pool.submit(_call, work))
             done = await asyncio.wait_for(result, limits.seconds)
         except BrokenProcessPool as ex:
@@ -78,7 +78,8 @@ class JobProcess:
             self.close(wait=False)
             raise
         except TimeoutError as ex:
-            await self._kill()
+            self.kill()
+            self.close(wait=False)
             raise JobTimeout(limits.seconds) from ex
         if done.memory > limits.memory:
             self.close(wait=False)
@@ -92,19 +93,15 @@ class JobProcess:
             self.close(wait=False)
         return self.is_usable
 
+    def kill(self) -> None:
+        """Kill the process in the middle of its job, which is safe at any time."""
+        if self._pid.value:
+            os.kill(self._pid.value, signal.SIGKILL)
+
     def close(self, *, wait: bool) -> None:
         """End the process after its job."""
         self.is_usable = False
         self._pool.shutdown(wait=wait, cancel_futures=True)
-
-    async def _kill(self) -> None:
-        """Kill the process, whose job never ends by itself."""
-        for _ in range(_POLLS):
-            if self._pid.value:
-                os.kill(self._pid.value, signal.SIGKILL)
-                break
-            await asyncio.sleep(_POLL_SECONDS)  # it is still starting
-        self.close(wait=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,17 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from api import logs
 from api.app.services import Services, open_services
+from api.auth.principal import OPERATOR
+from api.db.database import DATABASE_FILE
 from api.settings import Settings
 from cli.console.exits import CommandFailed, InvalidUsage
-from cli.console.setup import ensure_data_with_note, read_settings, require_data, setting_options
+from cli.console.setup import ensure_data_with_note, operator, read_settings, require_data, setting_options
+from gitstore.namespaces.records import NO_RECORDS, NamespaceRecords
 
 state_options = setting_options("data", "database")
 
@@ -39,6 +43,21 @@ def open_existing_services(
     services = start_services(settings)
     try:
         yield services
+    finally:
+        services.close()
+
+
+@contextmanager
+def open_namespace_records(data: str | None, *, keep_grants: bool = False) -> Iterator[NamespaceRecords]:
+    """Open the records of namespaces in the database of the data directory; none where no service has run there."""
+    settings = read_settings(data=data)
+    if not settings.database and not (settings.data / DATABASE_FILE).exists():
+        yield NO_RECORDS
+        return
+    logs.configure("warning")
+    services = start_services(settings)
+    try:
+        yield services.namespace_records(replace(OPERATOR.actor(), name=operator().name), keep_grants=keep_grants)
     finally:
         services.close()
 

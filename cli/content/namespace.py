@@ -1,4 +1,4 @@
-"""`waypost namespace`: create, list and remove namespaces."""
+"""`waypost namespace`: create, list, archive and restore namespaces."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from api.http.response import json_views
 from cli.console.exits import CommandFailed
 from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.progress import show_status
-from cli.console.services import open_existing_services, state_options
+from cli.console.services import open_existing_services, open_namespace_records, state_options
 from cli.console.setup import (
     confirm,
     data_option,
@@ -28,7 +28,7 @@ from gitstore.store.store import Store
 
 @click.group("namespace")
 def command() -> None:
-    """Create, list and remove namespaces.
+    """Create, list, archive and restore namespaces.
 
     Each is one bare Git repository below the data directory, and holds projects.
     """
@@ -43,19 +43,24 @@ def command() -> None:
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Import the projects of this folder, and publish them.",
 )
+@click.option("--keep-grants", is_flag=True, help="Keep grants that name an earlier namespace of this name.")
 @json_option
 @data_option
-def create(namespace: str, description: str, folder: Path | None, *, as_json: bool, data: str | None) -> None:
+def create(
+    namespace: str, description: str, folder: Path | None, *, keep_grants: bool, as_json: bool, data: str | None
+) -> None:
     """Create a namespace, empty or from a folder of projects.
 
-    Prints the path of its repository, which Git can clone.
+    Prints the path of its repository, which Git can clone. If the name was used before, publish numbers continue, and
+    grants on the earlier namespace are removed from tokens and roles.
     """
     store = make_store(data)
-    if folder:
-        with show_status(f"Reading {folder}") as watch:
-            store.namespaces.import_folder(namespace, description, folder, operator(), watch)
-    else:
-        store.namespaces.create(namespace, description, operator())
+    with open_namespace_records(data, keep_grants=keep_grants) as records:
+        if folder:
+            with show_status(f"Reading {folder}") as watch:
+                store.namespaces.import_folder(namespace, description, folder, operator(), watch, records)
+        else:
+            store.namespaces.create(namespace, description, operator(), records)
     repository = str(store.directory.namespace(namespace).repository)
     if as_json:
         print_json({**_to_json(store, namespace), "repository": repository})
@@ -92,15 +97,56 @@ def list_(*, as_json: bool, data: str | None) -> None:
 @yes_option
 @data_option
 def delete(namespace: str, *, yes: bool, data: str | None) -> None:
-    """Archive a namespace; nothing is erased.
+    """Archive a namespace, with its webhooks and reviews; `waypost namespace restore` restores it.
 
     Prints the folder that it was moved to.
     """
     store = open_store(data)
     count = len(store.releases.namespace(namespace).projects)
     confirm(f"Take the namespace {namespace} and its projects ({count}) offline?", yes=yes)
-    print_lines(str(store.namespaces.delete(namespace)))
-    print_notes(f"Moved the namespace {namespace} to that folder.")
+    with open_namespace_records(data) as records:
+        folder = store.namespaces.delete(namespace, records)
+    print_lines(str(folder))
+    print_notes(
+        f"Moved the namespace {namespace} to that folder. "
+        f"To restore it: waypost namespace restore {namespace} --archive {folder.name}"
+    )
+
+
+@command.command()
+@click.argument("namespace", required=False)
+@json_option
+@data_option
+def archived(namespace: str | None, *, as_json: bool, data: str | None) -> None:
+    """List the archived namespaces, of one name or all."""
+    found = open_store(data).namespaces.archived(namespace)
+    views = [json_views.archived_namespace(each) for each in found]
+    if as_json:
+        print_json(views)
+    else:
+        rows = [(each["name"], each["id"], each["archivedAt"], each["projects"], each["description"]) for each in views]
+        print_rows(("NAMESPACE", "ARCHIVE", "ARCHIVED", "PROJECTS", "DESCRIPTION"), rows)
+
+
+@command.command()
+@namespace_argument
+@click.option("--archive", default=None, metavar="ID", help="An id of `archived`; otherwise the last one of the name.")
+@json_option
+@data_option
+def restore(namespace: str, archive: str | None, *, as_json: bool, data: str | None) -> None:
+    """Restore an archived namespace, with its webhooks and reviews.
+
+    Prints the path of its repository. It is refused where a namespace has the name by now.
+    """
+    store = open_store(data)
+    with open_namespace_records(data) as records:
+        restored = store.namespaces.restore(namespace, archive, operator(), records)
+    repository = str(store.directory.namespace(namespace).repository)
+    if as_json:
+        print_json({**_to_json(store, namespace), "repository": repository})
+    else:
+        print_lines(repository)
+    print_notes(f"Restored the namespace {namespace} from the archive {restored.id}.")
 
 
 @command.command("accept-rewind")

@@ -44,17 +44,29 @@ def set_problems(
     matcher: Matcher, redirects: Iterable[Placed[Redirect]], pages: Iterable[Placed[Page]]
 ) -> list[Problem]:
     """Return the problems of these rules among all rules of the matcher; a caller may pass only changed rules."""
-    reachability, onward = RegexReachability(matcher), ChainEndCheck(matcher)
-    found = []
-    for redirect in redirects:
-        if redirect.record.type.is_exact:
-            problems = _exact_problems(matcher, redirect, onward)
+    check = SetCheck(matcher)
+    found = [problem for redirect in redirects for problem in check.redirect_problems(redirect)]
+    return found + [problem for page in pages for problem in check.page_problems(page)]
+
+
+class SetCheck:
+    """The check of single rules among all rules of a matcher."""
+
+    def __init__(self, matcher: Matcher) -> None:
+        self._matcher = matcher
+        self._reachability, self._onward = RegexReachability(matcher), ChainEndCheck(matcher)
+
+    def redirect_problems(self, placed: Placed[Redirect]) -> list[Problem]:
+        """Return the problems of a redirect, at its place."""
+        if placed.record.type.is_exact:
+            found = _exact_problems(self._matcher, placed, self._onward)
         else:
-            problems = _regex_problems(matcher, redirect, reachability)
-        found += [item.at(redirect.file, redirect.line) for item in problems]
-    for page in pages:
-        found += [item.at(page.file, page.line) for item in _page_problems(matcher, page)]
-    return found
+            found = _regex_problems(self._matcher, placed, self._reachability)
+        return [item.at(placed.file, placed.line) for item in found]
+
+    def page_problems(self, placed: Placed[Page]) -> list[Problem]:
+        """Return the problems of a page, at its place."""
+        return [item.at(placed.file, placed.line) for item in _page_problems(self._matcher, placed)]
 
 
 def _exact_problems(matcher: Matcher, placed: Placed[Redirect], onward: ChainEndCheck) -> Iterable[Problem]:

@@ -2,7 +2,7 @@
 
 import re
 
-from content.matching.canonical import canonical_host, split_host
+from content.matching.canonical import canonical_host, canonical_path, percent_encode, split_host
 from content.matching.pattern import facts_of
 from content.matching.pattern_shape import is_anchored, literal_prefix, matches_question_mark
 from content.records.problem import Problem
@@ -12,6 +12,9 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _REGEX_SCHEME = re.compile(r":(?:/|\\/){2}")
 _UPPERCASE = re.compile(r"[A-Z]")
 _RAW = re.compile(r"[^!-~]")
+_ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+_CHARACTER_CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]")
+_IGNORES_CASE = re.compile(r"\(\?[A-Za-z]*i")
 
 
 def exact_source_problems(text: str, pointer: str, *, has_host: bool) -> list[Problem]:
@@ -67,7 +70,8 @@ def regex_source_problems(source: str, *, has_host: bool) -> tuple[int | None, l
         return None, [problem("bad_regex", facts.fault, "/source")]
     checks = [
         _check_anchor(source),
-        _check_raw_character(source),
+        _check_raw_character(source, has_host=has_host),
+        _check_encoding(source),
         _check_question_mark(source),
         _check_start(source, has_host=has_host),
     ]
@@ -91,13 +95,30 @@ def _check_anchor(source: str) -> Problem | None:
     return problem("regex_unanchored", "without ^ at the start this matches anywhere in the text", "/source")
 
 
-def _check_raw_character(source: str) -> Problem | None:
+def _check_raw_character(source: str, *, has_host: bool) -> Problem | None:
     found = _RAW.search(source)
     if found is None:
         return None
-    encoded = "".join(f"%{byte:02X}" for byte in found[0].encode())
-    message = f'paths are compared percent-encoded, with {encoded} in place of "{found[0]}"; write {encoded}'
+    if has_host and "/" not in source[: found.start()]:
+        message = f'hosts are compared with international names as A-labels, never with "{found[0]}"; write xn--…'
+    else:
+        encoded = percent_encode(found[0])
+        message = f'paths are compared percent-encoded, with {encoded} in place of "{found[0]}"; write {encoded}'
     return problem("regex_raw_character", message, "/source")
+
+
+def _check_encoding(source: str) -> Problem | None:
+    """Return a problem for an encoded character that no canonical path contains."""
+    if "%" not in source:
+        return None
+    ignores_case = _IGNORES_CASE.search(source) is not None
+    for found in _ENCODED.findall(_CHARACTER_CLASS.sub("", source)):
+        canonical = canonical_path(found)
+        if canonical != found and not (ignores_case and canonical.lower() == found.lower()):
+            wanted = canonical.replace(".", r"\.")
+            message = f"paths are compared in canonical form, with {canonical} in place of {found}; write {wanted}"
+            return problem("regex_encoding", message, "/source")
+    return None
 
 
 def _check_question_mark(source: str) -> Problem | None:

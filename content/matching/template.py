@@ -29,7 +29,7 @@ def canonical_target(target: str) -> str:
     """Return a regex target, encoded as its expansions are, with its references; only captures are missing."""
     url = split_template(target)
     if url.authority is None or _REFERENCE.search(url.authority):
-        return percent_encode(target)
+        return percent_encode(_encode_open_host(target, url.authority))
     return _origin(url.scheme, url.authority) + percent_encode(url.rest)
 
 
@@ -58,7 +58,7 @@ class Template:
         """Parse the target of a regex redirect: `$1` to `$9` are references, `$10` is `$1` and then `0`."""
         url = split_template(target)
         if url.authority is not None and _REFERENCE.search(url.authority):
-            return cls("", *_pieces(target), has_open_host=True)
+            return cls("", *_pieces(_encode_open_host(target, url.authority)), has_open_host=True)
         return cls(_origin(url.scheme, url.authority), *_pieces(target if url.authority is None else url.rest))
 
     @classmethod
@@ -103,6 +103,21 @@ def _origin(scheme: str, authority: str | None) -> str:
     except ValueError:
         host = name
     return f"{scheme}://{percent_encode(host + colon + port)}"
+
+
+def _encode_open_host(target: str, authority: str | None) -> str:
+    """Return the target with A-labels in place of those international labels of its host that have no reference."""
+    if authority is None or authority.isascii():
+        return target
+    labels = (label if label.isascii() or "$" in label else _a_label(label) for label in authority.split("."))
+    return target.replace(authority, ".".join(labels), 1)
+
+
+def _a_label(label: str) -> str:
+    try:
+        return canonical_host(label)
+    except ValueError:
+        return label
 
 
 def _captured(groups: Sequence[str | None], number: int) -> str:

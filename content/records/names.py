@@ -6,7 +6,7 @@ A valid name is safe in a path, a ref and a log line.
 import re
 
 NAME_PATTERN = r"[A-Za-z0-9_-]{1,50}"
-AGENT_NAME_PATTERN = r"[A-Za-z0-9_-]{1,64}"
+AGENT_NAME_PATTERN = r"[A-Za-z0-9_-]{1,100}"
 DEFAULT_DRAFT = "main"
 
 _NAME = re.compile(NAME_PATTERN)

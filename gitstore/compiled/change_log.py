@@ -31,7 +31,7 @@ from gitstore.layout import CommitId
 _HEAD = struct.Struct("<4sI20sIII")
 _SEALED = struct.Struct("<I20sII")
 _CRC = 4
-_BEGIN = b"WPC1"
+_BEGIN = b"WPC2"  # raised when the changes of a publish are computed in another way: older blocks are read again
 _ID = 8
 _ENTRY = _ID + 1
 _PLACE_BITS = 32

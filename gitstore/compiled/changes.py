@@ -1,6 +1,7 @@
 """The rule-level difference between two snapshots, from the files that differ."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from content.changes.diff import Change, diff
 from content.records.record import Placed, Record
@@ -13,6 +14,37 @@ ChangesByKind = Mapping[Kind, list[Change]]
 def changes_between(old: Snapshot | None, new: Snapshot | None) -> ChangesByKind:
     """Return the differences between two states of a project; None is a project that does not exist."""
     return {kind: _changes(kind, old, new) for kind in Kind}
+
+
+class ComparedFiles(NamedTuple):
+    """The files to compare of two states, in their order.
+
+    They are those that differ, and unchanged ones with a record of them too: a refused push may have duplicates, and
+    without one of them the rule is still there.
+    """
+
+    old: list[CompiledFile]
+    new: list[CompiledFile]
+
+
+def find_compared_files(kind: Kind, old: Snapshot | None, new: Snapshot | None) -> ComparedFiles:
+    """Find the files whose comparison shows every difference between two states."""
+    if old is None or new is None:
+        return ComparedFiles([*old.rule_files[kind]] if old else [], [*new.rule_files[kind]] if new else [])
+    differing = files_only_in(kind, old, new), files_only_in(kind, new, old)
+    touched = frozenset[int]().union(*(file.segment.id_set for files in differing for file in files))
+    only = [{file.path for file in files} for files in differing]
+    return ComparedFiles(
+        *(_with_touched(one, kind, paths, touched) for one, paths in zip((old, new), only, strict=True))
+    )
+
+
+def _with_touched(snapshot: Snapshot, kind: Kind, paths: set[str], touched: frozenset[int]) -> list[CompiledFile]:
+    return [
+        file
+        for file in (snapshot.rule_files[kind] if touched else ())
+        if file.path in paths or not touched.isdisjoint(file.segment.id_set)
+    ]
 
 
 def find_records_in_differing_files(
@@ -35,17 +67,14 @@ def find_differing_files(kind: Kind, one: Snapshot | None, other: Snapshot) -> I
 
 
 def _changes(kind: Kind, old: Snapshot | None, new: Snapshot | None) -> list[Change]:
-    return diff(kind, _records(kind, old, new), _records(kind, new, old))
+    files = find_compared_files(kind, old, new)
+    return diff(kind, _records(kind, old, files.old), _records(kind, new, files.new))
 
 
-def _records(kind: Kind, one: Snapshot | None, other: Snapshot | None) -> dict[str, Record]:
-    """Collect records like `_differing`, but without places: 100,000 in half the time."""
-    if one is None:
-        return {}
-    same = _fingerprints(kind, other) if other else set()
-    files = [file for file in one.rule_files[kind] if _fingerprint(one, file) not in same]
-    if kind is Kind.PAGES:
-        return {record.identity: one.whole(file, record) for file in files for record in file.segment.records}
+def _records(kind: Kind, snapshot: Snapshot | None, files: Sequence[CompiledFile]) -> dict[str, Record]:
+    """Collect records like `_differing`, but without places: 100,000 in half the time. Of duplicates the last counts."""
+    if snapshot and kind is Kind.PAGES:
+        return {record.identity: snapshot.whole(file, record) for file in files for record in file.segment.records}
     return {record.identity: record for file in files for record in file.segment.records}
 
 

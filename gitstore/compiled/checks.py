@@ -35,8 +35,8 @@ def check_snapshot(snapshot: Snapshot) -> list[Problem]:
     redirects, pages = snapshot.redirects(), snapshot.pages()
     matcher = Matcher(RuleBook(redirects, pages))
     in_set = [*_all_duplicates(redirects, pages), *set_problems(matcher, redirects, pages)]
-    found = [*snapshot.problems, *_without_pointer(in_set)]
-    return sorted([*found, *_failed_tests(snapshot, matcher, found)], key=_by_position)
+    found = [*snapshot.problems, *without_pointer(in_set)]
+    return sorted([*found, *find_failed_tests(snapshot, matcher, found)], key=_by_position)
 
 
 def check_change(before: Snapshot, snapshot: Snapshot, matcher: Matcher, changes: Sequence[Change]) -> list[Problem]:
@@ -45,10 +45,10 @@ def check_change(before: Snapshot, snapshot: Snapshot, matcher: Matcher, changes
     The cost depends on the changes, not on the project; see `_touched` for the rules that are checked.
     """
     files = [problem for problem in snapshot.problems if problem.severity is Severity.ERROR]
-    found = [*files, *_without_pointer(_new_duplicates(before, snapshot))]
+    found = [*files, *without_pointer(_new_duplicates(before, snapshot))]
     if not found:
-        found = _without_pointer(_changed_set_problems(before, snapshot, matcher, changes))
-    return [*found, *_failed_tests(snapshot, matcher, found)]
+        found = without_pointer(_changed_set_problems(before, snapshot, matcher, changes))
+    return [*found, *find_failed_tests(snapshot, matcher, found)]
 
 
 def find_blocking_problems(snapshot: Snapshot, problems: Iterable[Problem]) -> list[Problem]:
@@ -146,13 +146,14 @@ def _contains_any(snapshot: Snapshot, kind: Kind, besides: Sequence[CompiledFile
     return any(not file.segment.id_set.isdisjoint(ids) for file in snapshot.rule_files[kind] if file.path not in paths)
 
 
-def _failed_tests(snapshot: Snapshot, matcher: Matcher, found: Iterable[Problem]) -> list[Problem]:
+def find_failed_tests(snapshot: Snapshot, matcher: Matcher, found: Iterable[Problem]) -> list[Problem]:
+    """Return the failed tests of a project; they are run only if there is no error."""
     if any(problem.severity is Severity.ERROR for problem in found):
         return []
-    return _without_pointer(failed_expectations(matcher, snapshot.expectations))
+    return without_pointer(failed_expectations(matcher, snapshot.expectations))
 
 
-def _without_pointer(problems: Iterable[Problem]) -> list[Problem]:
+def without_pointer(problems: Iterable[Problem]) -> list[Problem]:
     """Remove the pointers from problems of a whole rule, which has file and line: they are relative to the rule."""
     return [replace(problem, pointer="") if problem.file else problem for problem in problems]
 

@@ -7,9 +7,12 @@ from itertools import chain
 from content.changes.diff import Change
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, Severity
+from content.records.problem_codes import count_never_answering
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
+from gitstore.compiled.lint_cache import LintCache
 from gitstore.compiled.release import Release, map_release, release_path
 from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
 from gitstore.compiled.sections import Damaged
@@ -24,10 +27,14 @@ from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE
 
+# Problems of single files that earlier programs did not know.
+_NEW_CODES = frozenset({EMPTY_VALUE, "regex_encoding"})
 _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
 _RULES_PER_CHANGE = 20
+# The first lint of so many rules takes about a second.
+_MAX_UNLINTED_RULES = 50_000
 
 
 class Compiler:
@@ -62,10 +69,28 @@ class Compiler:
         return found
 
     def _read(self, project: str, tree: TreeId) -> Snapshot:
-        files = [
-            File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)
-        ]
-        return take_snapshot(project, tree, files, self.repository, self._segments)
+        return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
+
+    def lint(self, project: str, tree: TreeId) -> Sequence[Problem]:
+        """Return every error and warning of a project's tree, cached on disk."""
+        return LintCache(self.paths.lints).lint(project, tree, lambda: self.snapshot(project, tree))
+
+    def count_never_answering(self, project: str, tree: TreeId) -> int | None:
+        """Count the rules of a tree that can never answer; None where that would take long.
+
+        That is with many rules and no lint before, or with regular expressions over the budget.
+        """
+        snapshot = self.snapshot(project, tree)
+        is_known = LintCache(self.paths.lints).has(project)
+        if not is_known and sum(map(snapshot.count, Kind)) > _MAX_UNLINTED_RULES:
+            return None
+        if find_budget_problems(None, snapshot, self.limits):
+            return None
+        return count_never_answering(self.lint(project, tree))
+
+    def list_files(self, tree: TreeId) -> list[File]:
+        """List the files of a project's tree, in path order."""
+        return [File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)]
 
     def clear_snapshots(self) -> None:
         """Drop the snapshots, for a walk through a long history."""
@@ -84,14 +109,14 @@ class Compiler:
         return found
 
     def _compile_again(self, snapshot: Snapshot) -> Release:
-        """Compile a state to serve it; if an earlier program accepted its empty values, they are no problem now."""
+        """Compile a state to serve it; problems that an earlier program did not know do not stop it."""
         if self.was_validated(snapshot.tree):
             self.accept(snapshot)
         return self._compile(snapshot)
 
     def accept(self, published: Snapshot) -> None:
-        """Accept the empty values of a published state: only new ones are an accident."""
-        self._accepted |= {problem for problem in published.problems if problem.code == EMPTY_VALUE}
+        """Accept the problems of a published state that an earlier program did not know: only new ones are an accident."""
+        self._accepted |= {problem for problem in published.problems if problem.code in _NEW_CODES}
 
     def _require_publishable(self, snapshot: Snapshot, problems: Sequence[Problem]) -> None:
         require_publishable(snapshot, [problem for problem in problems if problem not in self._accepted])
@@ -129,6 +154,30 @@ class Compiler:
             return self._compile(snapshot)
         return self._store(snapshot, self._dump_checked(before, snapshot, changes))
 
+    def is_validated(self, tree: TreeId) -> bool:
+        """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
+        return self._is_validated(tree, without_warnings=False)
+
+    def find_blocking_problems(self, before: Snapshot | None, snapshot: Snapshot) -> Sequence[Problem]:
+        """Return the problems that block a publish of a state; checks only the change if `before` is validated."""
+        try:
+            if self.is_validated(snapshot.tree):
+                require_publishable(snapshot, snapshot.problems)
+            elif before is None or not self.is_validated(before.tree):
+                self._check_all(snapshot)
+            else:
+                self._check_change(before, snapshot)
+        except Invalid as ex:
+            return ex.problems
+        return ()
+
+    def _check_change(self, before: Snapshot, snapshot: Snapshot) -> None:
+        changes = list(chain.from_iterable(changes_between(before, snapshot).values()))
+        if self._needs_full_check(snapshot, changes):
+            self._check_all(snapshot)
+        else:
+            self._dump_checked(before, snapshot, changes)
+
     def is_prepared(self, tree: TreeId) -> bool:
         """Tell whether a release of the tree could be assembled without reading YAML or checking rules."""
         if not self._is_validated(tree, without_warnings=False):
@@ -143,11 +192,10 @@ class Compiler:
         """
         snapshot = self.snapshot(project, tree)
         if not self._is_validated(tree, without_warnings=False):
-            changes = list(chain.from_iterable(changes_between(near, snapshot).values())) if near else None
-            if near is None or changes is None or self._needs_full_check(snapshot, changes):
+            if near is None:
                 self._check_all(snapshot)
             else:
-                self._dump_checked(near, snapshot, changes)
+                self._check_change(near, snapshot)
         self._archive_segments(snapshot)
         return snapshot
 

@@ -66,6 +66,10 @@ class VersionIndex:
             raise NotFound(f"There is no publish {number}; the newest is {self.last}.")
         return self.at(self.place_of(number))
 
+    def has(self, number: int, commit: CommitId) -> bool:
+        """Tell whether a commit has this publish number."""
+        return self._has_number(number) and self.get(number).commit == commit
+
     def at(self, place: int) -> Version:
         """Return the version at a place, from 1."""
         return self._entries(place - 1, place)[0]

@@ -8,13 +8,14 @@ from typing import NamedTuple
 from content.changes.diff import ChangeType
 from content.records.vocabulary import Kind
 from gitstore.cache import LruCache
-from gitstore.compiled.changes import files_only_in
-from gitstore.compiled.columns import Flags, flags_where
+from gitstore.compiled.changes import files_only_in, find_compared_files
+from gitstore.compiled.columns import Flags
 from gitstore.compiled.snapshot import CompiledFile, Snapshot
 from gitstore.layout import BlobId
 
 # Compared pairs of files: 50 kB each at most, where all 500 rules of a file differ.
 _PAIRS_AT_HAND = 500
+_NONE = frozenset[int]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +36,22 @@ def draft_changes(kind: Kind, base: Snapshot | None, working: Snapshot) -> Draft
     before = _Side(base, files_only_in(kind, base, working) if base else [])
     after = _Side(working, files_only_in(kind, working, base))
     pairs = list(_pairs(before, after))
-    gone, new = (
-        frozenset[int]().union(*numbers) for numbers in ([pair.gone for pair in pairs], [pair.new for pair in pairs])
-    )
-    changed = frozenset[int]().union(*(pair.changed for pair in pairs))
-    elsewhere = before.ids_present(new)  # in another file than before, or in a second one
+    gone, new, changed = (frozenset[int]().union(*ids) for ids in zip(*pairs, strict=True)) if pairs else [_NONE] * 3
+    if base:
+        # A record may be in an unchanged file too: duplicates, which a push by plain git can bring.
+        before, after = (
+            _Side(side, files)
+            for side, files in zip((base, working), find_compared_files(kind, base, working), strict=True)
+        )
+    unclear = (gone & new) | before.find_repeated(gone | changed | new) | after.find_repeated(gone | changed | new)
     by_id = {
-        **dict.fromkeys(gone - new, ChangeType.REMOVED),
-        **dict.fromkeys(new - elsewhere, ChangeType.ADDED),
-        **dict.fromkeys((changed - elsewhere) | _differing(before, after, elsewhere), ChangeType.CHANGED),
+        **dict.fromkeys(gone - unclear, ChangeType.REMOVED),
+        **dict.fromkeys(new - unclear, ChangeType.ADDED),
+        **dict.fromkeys(changed - unclear, ChangeType.CHANGED),
+        **_compare_contents(before.contents(unclear), after.contents(unclear)),
     }
-    return DraftChanges(by_id, list(before.flagged(gone - new)))
+    removed = frozenset(number for number in gone if by_id.get(number) is ChangeType.REMOVED)
+    return DraftChanges(by_id, list(before.flagged(removed)))
 
 
 class _Pair(NamedTuple):
@@ -60,27 +66,47 @@ _compared: LruCache[tuple[BlobId, BlobId], _Pair] = LruCache(_PAIRS_AT_HAND)
 
 
 class _Side:
-    """The files of one state that differ from the other state."""
+    """The files of one state that are compared with the other state, in their order."""
 
     def __init__(self, snapshot: Snapshot | None, files: Sequence[CompiledFile]) -> None:
         self._snapshot = snapshot
         self.files = {file.path: file for file in files}
 
-    def ids_present(self, ids: frozenset[int]) -> frozenset[int]:
-        """Return those of the ids that are in a file."""
-        return frozenset().union(*(ids & file.segment.id_set for file in self.files.values())) if ids else ids
+    def find_repeated(self, ids: frozenset[int]) -> frozenset[int]:
+        """Return those of the ids that are in more than one file."""
+        seen, repeated = set[int](), set[int]()
+        for file in self.files.values() if ids else ():
+            here = ids & file.segment.id_set
+            repeated |= here & seen
+            seen |= here
+        return frozenset(repeated)
 
     def flagged(self, ids: frozenset[int]) -> Iterator[tuple[CompiledFile, Flags]]:
-        """Yield the files that have some of these records, with flags for those."""
-        for file in self.files.values():
-            if not ids.isdisjoint(file.segment.id_set):
-                yield file, flags_where(ids.__contains__, file.segment.ids)
+        """Yield the files that have some of these records, with flags for those; of duplicates, for the last one."""
+        found, left = list[tuple[CompiledFile, Flags]](), ids
+        for file in reversed(self.files.values()):
+            here = left & file.segment.id_set
+            if here:
+                last = {number: place for place, number in enumerate(file.segment.ids) if number in here}
+                flags = bytearray(len(file.segment))
+                for place in last.values():
+                    flags[place] = 1
+                found.append((file, bytes(flags)))
+                left -= here
+        return reversed(found)
 
     def fingerprints(self, file: CompiledFile) -> dict[int, int]:
-        """Return the fingerprint of every record of a file, by id."""
-        found: Sequence[int] = file.segment.fingerprints
-        if _names_bodies(file):
-            found = [hash((each, self._body(file, place))) for place, each in enumerate(found)]
+        """Return the fingerprint of every record of a file, by id; it covers the content of a file that a page names."""
+        extras = file.segment.extras
+        named = {place for place, extra in extras.items() if "file" in extra} if _names_bodies(file) else set()
+        found = (
+            [
+                hash((each, self._body(file, place))) if place in named else each
+                for place, each in enumerate(file.segment.fingerprints)
+            ]
+            if named
+            else file.segment.fingerprints
+        )
         return dict(zip(file.segment.ids, found, strict=True))
 
     def contents(self, ids: frozenset[int]) -> dict[int, tuple[object, ...]]:
@@ -133,9 +159,8 @@ def _names_bodies(file: CompiledFile) -> bool:
     return file.segment.kind is Kind.PAGES and any("file" in extra for extra in file.segment.extras.values())
 
 
-def _differing(before: _Side, after: _Side, ids: frozenset[int]) -> frozenset[int]:
-    """Return those of the ids whose records differ in content."""
-    if not ids:
-        return ids
-    old, new = before.contents(ids), after.contents(ids)
-    return frozenset(number for number, content in new.items() if content != old[number])
+def _compare_contents(old: Mapping[int, object], new: Mapping[int, object]) -> dict[int, ChangeType]:
+    """Return the changes of records, by id, from all their content."""
+    changed = {number: ChangeType.CHANGED for number, content in new.items() if content != old.get(number, content)}
+    added = dict.fromkeys(new.keys() - old.keys(), ChangeType.ADDED)
+    return {**changed, **added, **dict.fromkeys(old.keys() - new.keys(), ChangeType.REMOVED)}

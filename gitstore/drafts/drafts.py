@@ -12,6 +12,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.edits import Edit, Patch, Put
 from gitstore.drafts.listing import DraftRecord
+from gitstore.drafts.selected_base import find_selected_base
 from gitstore.drafts.workspace import Files, Workspace
 from gitstore.errors import Broken, Invalid, NotFound, StaleDraft
 from gitstore.git.file_paths import require_depth, require_free_paths
@@ -43,7 +44,8 @@ class DraftState:
     """The state of a draft. `head` is None without a draft; `tree` is the project's working state.
 
     `ref` is the commit of the branch: the head, or, after a publish that was interrupted before it could end the draft,
-    a commit that is already on release and so not a draft any more.
+    a commit whose changes are already on release and so not a draft any more.
+    `base_tree` is the project where the draft left release, with the changes that were published of it since.
     """
 
     name: DraftName
@@ -88,7 +90,10 @@ def _read_branch(repository: Repository, name: DraftName, release: CommitId, rel
         raise Broken(f"The draft {name.draft} of {name.project} shares no history with release.")
     if ref is None or base == ref:
         return DraftState(name, ref, None, release, release, release_tree, release_tree, release_tree)
-    tree, base_tree = (project_tree(repository, commit, name.project) for commit in (ref, base))
+    compared = find_selected_base(repository, ref, base, release) if base != release else None
+    tree, base_tree = (project_tree(repository, commit, name.project) for commit in (ref, compared or base))
+    if compared and tree == base_tree:  # all its changes are published
+        return DraftState(name, ref, None, release, release, release_tree, release_tree, release_tree)
     return DraftState(name, ref, ref, base, release, tree, base_tree, release_tree)
 
 

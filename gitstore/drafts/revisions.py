@@ -31,12 +31,14 @@ class Revision:
     """A state of a project: its folder at a commit.
 
     `version` is set for a published version. `proposed` is true for a draft or branch, which has a base on release.
+    `base_tree` is set for a draft.
     """
 
     commit: CommitId
     tree: TreeId
     version: Version | None = None
     proposed: bool = False
+    base_tree: TreeId | None = None
 
 
 def read_revision(compiler: Compiler, project: str, entry: ProjectEntry, word: str, draft: str) -> Revision:
@@ -48,9 +50,8 @@ def read_revision(compiler: Compiler, project: str, entry: ProjectEntry, word: s
         return Revision(entry.version, _require_tree(project, word, entry.tree))
     if word == DRAFT:
         found = read_draft(compiler.repository, DraftName(project, draft))
-        return Revision(
-            found.head or found.release, _require_tree(project, f"draft {draft}", found.tree), proposed=True
-        )
+        tree = _require_tree(project, f"draft {draft}", found.tree)
+        return Revision(found.head or found.release, tree, proposed=True, base_tree=found.base_tree)
     if word.startswith((BRANCH_PREFIX, _BRANCH)):
         return _branch(compiler, project, word.removeprefix(BRANCH_PREFIX).removeprefix(_BRANCH))
     return _version(compiler, project, word) or _branch(compiler, project, word)
@@ -60,6 +61,8 @@ def read_base_tree(compiler: Compiler, project: str, state: Revision) -> TreeId 
     """Return the project where a draft or branch left release, the base of its changes. None: it did not exist there."""
     if not state.proposed:
         raise BadRequest("A published version has no base; only drafts and branches have one.")
+    if state.base_tree:
+        return state.base_tree
     base = compiler.repository.merge_base(compiler.repository.release(), state.commit)
     if base is None:
         raise NotFound("The branch has no base: it shares no history with release.")

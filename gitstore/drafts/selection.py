@@ -20,7 +20,7 @@ from gitstore.layout import TreeId
 class Selection(NamedTuple):
     """The project's folder at the draft's base with only some changes applied, and these changes."""
 
-    tree: TreeId | None
+    tree: TreeId
     changes: Sequence[Change]
 
 

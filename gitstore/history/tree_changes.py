@@ -122,9 +122,24 @@ def _differing_snapshots(
         if role in _RULES:
             sides[at].append(file)
     before, after = (compiler.snapshot_files(project, files) for files in sides)
+    if old and new and (sides.old or sides.new) and not (compiler.is_validated(old) and compiler.is_validated(new)):
+        shared = _find_shared(compiler, project, new, (before, after))
+        before, after = (compiler.snapshot_files(project, [*files, *shared]) for files in sides)
     if _names_files(before) or _names_files(after):
         raise _NeedsWholeProject
     return before, after
+
+
+def _find_shared(compiler: Compiler, project: str, tree: TreeId, differing: tuple[Snapshot, Snapshot]) -> list[File]:
+    """Return the unchanged files with a record of the differing ones: only a tree with duplicates has any."""
+    paths = {file.path for side in differing for kind in Kind for file in side.rule_files[kind]}
+    others = [file for file in compiler.list_files(tree) if file.path not in paths and role_of(file.path) in _RULES]
+    found = compiler.snapshot_files(project, [file for file in others if file.mode == FILE_MODE])
+    shared = set()
+    for kind in Kind:
+        touched = frozenset[int]().union(*(file.segment.id_set for side in differing for file in side.rule_files[kind]))
+        shared |= {file.path for file in found.rule_files[kind] if not touched.isdisjoint(file.segment.id_set)}
+    return [file for file in others if file.path in shared]
 
 
 def _names_files(snapshot: Snapshot) -> bool:

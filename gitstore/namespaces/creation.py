@@ -9,29 +9,34 @@ import re
 import secrets
 import shutil
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from content.records.names import is_name
 from gitstore.directory import DataDirectory, NamespacePaths
-from gitstore.errors import AlreadyExists, BadRequest, Broken, Busy
-from gitstore.file_lock import hold_lock_file
+from gitstore.errors import AlreadyExists, BadRequest, Broken
 from gitstore.git.after_commit import sync_after_commit
-from gitstore.git.atomic_io import replace_file, sync_directory, translate_os_error
+from gitstore.git.atomic_io import sync_directory, translate_os_error
 from gitstore.git.refs import close_lock_files
 from gitstore.git.repository import Author
 from gitstore.git.repository_creation import init_repository
 from gitstore.git.transaction import Transaction
-from gitstore.history.messages import dump_message
+from gitstore.history.messages import dump_highest_numbers, dump_message
 from gitstore.layout import RELEASE_REF, CommitId
+from gitstore.namespaces.archive import (
+    check_free_name,
+    find_newest_archive,
+    highest_archived_numbers,
+    merge_numbers,
+)
+from gitstore.namespaces.description import write_description
+from gitstore.namespaces.name_lock import hold_creation, hold_names
+from gitstore.namespaces.records import NO_RECORDS, NamespaceRecords
 
 README = "README.md"
-DESCRIPTION_FILE = "description"
 _STAGING_PREFIX = ".new-"
-_LOCK = ".new.lock"
-_WAIT_SECONDS = 30.0
 _WIDTH = 72
 # rename(2) onto a folder that is not empty fails with either of them, https://man7.org/linux/man-pages/man2/rename.2.html
 _TAKEN = {errno.EEXIST, errno.ENOTEMPTY}
@@ -51,30 +56,44 @@ class NamespaceCreation(NamedTuple):
     author: Author
 
 
+class StagedNamespace(NamedTuple):
+    """A namespace that is being built, and the publish numbers that earlier ones of its name reached, by project."""
+
+    paths: NamespacePaths
+    numbers: Mapping[str, int]
+
+
 def check_new_name(directory: DataDirectory, name: str) -> None:
     """Raise BadRequest for an invalid name, AlreadyExists where it is taken, ignoring case."""
     if not is_name(name):
         raise BadRequest("A namespace's name is 1 to 50 letters, digits, hyphens and underscores.")
-    taken = next((other for other in directory.namespaces() if other.lower() == name.lower()), None)
-    if taken:
-        raise AlreadyExists(f"The namespace {taken} already exists (names ignore case).")
+    check_free_name(directory, name)
 
 
 @contextmanager
-def build_namespace(directory: DataDirectory, creation: NamespaceCreation) -> Iterator[NamespacePaths]:
+def build_namespace(
+    directory: DataDirectory, creation: NamespaceCreation, records: NamespaceRecords = NO_RECORDS
+) -> Iterator[StagedNamespace]:
     """Build a namespace in a staging folder; the caller commits its release there, then it is moved into place.
 
     An exception of the caller leaves nothing. One process at a time creates namespaces; raises Busy after 30 seconds.
     """
-    with _hold_creation_lock(directory.repositories):
+    with hold_creation(directory):
+        _remove_staged(directory.repositories)
         check_new_name(directory, creation.name)
+        archived = highest_archived_numbers(directory, creation.name)
+        numbers = merge_numbers(archived, records.highest_numbers(creation.name))
         staged = directory.repositories / f"{_STAGING_PREFIX}{secrets.token_hex(8)}"
         paths = NamespacePaths(creation.name, staged / f"{creation.name}.git", staged / "compiled")
         try:
             _init(paths.repository, creation.description)
             paths.write_marker()
-            yield paths
-            _install(paths, directory.namespace(creation.name))
+            yield StagedNamespace(paths, numbers)
+            _sync_tree(paths.repository)
+            with hold_names(directory):
+                check_free_name(directory, creation.name)
+                records.make_room(creation.name, find_newest_archive(directory, creation.name))
+                _install(paths, directory.namespace(creation.name))
         except OSError as ex:
             close_lock_files(ex)
             raise translate_os_error(ex) from ex
@@ -83,22 +102,18 @@ def build_namespace(directory: DataDirectory, creation: NamespaceCreation) -> It
                 shutil.rmtree(staged, ignore_errors=True)
 
 
-def write_first_commit(transaction: Transaction, creation: NamespaceCreation, readme: bytes | None = None) -> CommitId:
-    """Commit a README, the caller's or the default one."""
+def write_first_commit(
+    transaction: Transaction, creation: NamespaceCreation, numbers: Mapping[str, int], readme: bytes | None = None
+) -> CommitId:
+    """Commit a README, the caller's or the default one; the message carries the numbers of earlier namespaces."""
     text = _README_TEXT.format(name=creation.name).encode() if readme is None else readme
     tree = transaction.write_files(None, {README: transaction.write_blob(text)})
     if tree is None:
         raise Broken("The first tree of a namespace is empty.")
     message = f"Create the namespace {creation.name}\n\n{fill_paragraphs(creation.description)}"
-    commit = transaction.write_commit(tree, (), creation.author, dump_message(message, {}))
+    commit = transaction.write_commit(tree, (), creation.author, dump_message(message, dump_highest_numbers(numbers)))
     transaction.move(RELEASE_REF, None, commit)
     return commit
-
-
-def write_description(repository: Path, description: str) -> None:
-    """Write the description of a namespace."""
-    # the file in which Git's tools look for it, https://git-scm.com/docs/gitrepository-layout#_description
-    replace_file(repository / DESCRIPTION_FILE, f"{description.strip()}\n".encode())
 
 
 def fill_paragraphs(text: str) -> str:
@@ -107,15 +122,10 @@ def fill_paragraphs(text: str) -> str:
     return "\n\n".join(paragraphs)
 
 
-@contextmanager
-def _hold_creation_lock(folder: Path) -> Iterator[None]:
-    """Hold the lock of namespace creation, and remove staging folders of dead processes."""
-    with hold_lock_file(folder / _LOCK, _WAIT_SECONDS) as is_held:
-        if not is_held:
-            raise Busy("Another namespace is being created. Try again in a moment.")
-        for left in folder.glob(f"{_STAGING_PREFIX}*"):
-            shutil.rmtree(left, ignore_errors=True)
-        yield
+def _remove_staged(folder: Path) -> None:
+    """Remove the staging folders of dead processes."""
+    for left in folder.glob(f"{_STAGING_PREFIX}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _init(path: Path, description: str) -> None:
@@ -125,7 +135,7 @@ def _init(path: Path, description: str) -> None:
 
 def _install(staged: NamespacePaths, paths: NamespacePaths) -> None:
     """Rename the repository, which is the commit point; the compiled files are a cache and follow if possible."""
-    _sync_tree(staged.repository)
+    shutil.rmtree(paths.compiled, ignore_errors=True)  # of an earlier namespace, left by a crash; a cache
     try:
         staged.repository.rename(paths.repository)
     except OSError as ex:

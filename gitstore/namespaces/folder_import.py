@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from gitstore.namespaces.creation import (
     fill_paragraphs,
     write_first_commit,
 )
+from gitstore.namespaces.records import NO_RECORDS, NamespaceRecords
 from gitstore.publish.advance import PublishResult, ReleaseUpdate, commit_release
 
 _FEW_FILES = 12  # files of a kind that each get their own commit; hundreds of such commits inform no one
@@ -52,18 +53,19 @@ def adopt_folder(
     folder: Path,
     watch: ProgressCallback = str,
     limits: PatternLimits = DEFAULT_LIMITS,
+    records: NamespaceRecords = NO_RECORDS,
 ) -> list[PublishResult]:
     """Create a namespace from a folder of projects; raises Invalid, with nothing created, for content with errors.
 
     The first commits are of the files beside the projects; then each project is published as one merge of its files.
     """
     check_new_name(directory, creation.name)
-    with build_namespace(directory, creation) as staged, update(staged.repository) as opened:
-        segments = SegmentStore(staged.segments, staged.archive)
+    with build_namespace(directory, creation, records) as staged, update(staged.paths.repository) as opened:
+        segments = SegmentStore(staged.paths.segments, staged.paths.archive)
         checkout = _checked(folder, segments, watch, limits)
-        compiler, published = Compiler(staged, opened, segments, limits=limits), []
+        compiler, published = Compiler(staged.paths, opened, segments, limits=limits), []
         opened.clock = _spaced_clock(folder, checkout)
-        release = _commit_root_files(opened, folder, creation)
+        release = _commit_root_files(opened, folder, creation, staged.numbers)
         for snapshot in checkout.snapshots:
             published.append(_import_project(compiler, opened, release, folder, snapshot, creation.author))
             release = published[-1].version
@@ -92,11 +94,13 @@ def _spaced_clock(folder: Path, checkout: Checkout) -> Callable[[], float]:
     return itertools.count(int(time.time()) - commits).__next__
 
 
-def _commit_root_files(update: Transaction, folder: Path, creation: NamespaceCreation) -> CommitId:
+def _commit_root_files(
+    update: Transaction, folder: Path, creation: NamespaceCreation, numbers: Mapping[str, int]
+) -> CommitId:
     """Commit the README first, then owners, CI and the like."""
     paths = [path for path in list_files(folder) if is_root_file(_top(path))]
     readme = (folder / README).read_bytes() if README in paths else None
-    head = first = write_first_commit(update, creation, readme)
+    head = first = write_first_commit(update, creation, numbers, readme)
     tree: TreeId | None = update.commit(first).tree
     for subject, tops in _ROOT_FILE_GROUPS:
         chosen = [path for path in paths if _top(path) in tops]

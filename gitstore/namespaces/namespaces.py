@@ -1,23 +1,15 @@
-"""Namespaces: creating, listing and archiving their bare repositories."""
+"""Namespaces: creating, reading and describing their bare repositories."""
 
-import secrets
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from gitstore.directory import DataDirectory, NamespacePaths
-from gitstore.git.after_commit import after_commit, sync_after_commit
 from gitstore.git.lock import hold
-from gitstore.git.repository import Author, Repository, open_repository
+from gitstore.git.repository import Author, open_repository
 from gitstore.git.transaction import update
-from gitstore.namespaces.creation import (
-    DESCRIPTION_FILE,
-    NamespaceCreation,
-    build_namespace,
-    write_description,
-    write_first_commit,
-)
+from gitstore.namespaces.creation import NamespaceCreation, build_namespace, write_first_commit
+from gitstore.namespaces.description import read_description, write_description
+from gitstore.namespaces.records import NO_RECORDS, NamespaceRecords
 
 
 class Namespace(NamedTuple):
@@ -28,20 +20,24 @@ class Namespace(NamedTuple):
     created_at: int
 
 
-def create_namespace(directory: DataDirectory, name: str, description: str, author: Author) -> Namespace:
+def create_namespace(
+    directory: DataDirectory, name: str, description: str, author: Author, records: NamespaceRecords = NO_RECORDS
+) -> Namespace:
     """Create a namespace with an empty release; raises AlreadyExists where the name, ignoring case, is taken."""
     creation = NamespaceCreation(name, description, author)
-    with build_namespace(directory, creation) as staged:
-        with update(staged.repository) as opened:
-            write_first_commit(opened, creation)
-        return read_namespace(staged)  # before the commit point at the end of the block, after which no read may fail
+    with build_namespace(directory, creation, records) as staged:
+        with update(staged.paths.repository) as opened:
+            write_first_commit(opened, creation, staged.numbers)
+        return read_namespace(
+            staged.paths
+        )  # before the commit point at the end of the block, after which no read may fail
 
 
 def read_namespace(paths: NamespacePaths) -> Namespace:
     """Return a namespace's own fields; raises Broken where its repository cannot be read."""
-    with open_repository(paths.repository) as repository:
+    with open_repository(paths.repository):
         created = _created_at(paths.repository)
-        return Namespace(paths.name, _read_description(repository), created)
+        return Namespace(paths.name, read_description(paths.repository), created)
 
 
 def describe_namespace(paths: NamespacePaths, description: str) -> Namespace:
@@ -52,32 +48,5 @@ def describe_namespace(paths: NamespacePaths, description: str) -> Namespace:
         return before._replace(description=description.strip())
 
 
-def delete_namespace(directory: DataDirectory, paths: NamespacePaths) -> Path:
-    """Archive a namespace, whole; returns its new folder. Nothing is erased.
-
-    The marker is removed first: a marker alone on disk means a namespace whose repository was lost.
-    """
-    with hold(paths.repository):
-        trash = directory.trash / f"{paths.name}-{_now()}-{secrets.token_hex(4)}"
-        trash.mkdir(parents=True)
-        paths.marker.unlink(missing_ok=True)
-        paths.repository.rename(trash / paths.repository.name)
-        sync_after_commit(directory.repositories, trash)
-        with after_commit("archiving the compiled files"), suppress(FileNotFoundError):
-            paths.compiled.rename(trash / "compiled")
-    return trash
-
-
-def _now() -> str:
-    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-
-
 def _created_at(repository: Path) -> int:
     return int((repository / "config").stat().st_mtime)
-
-
-def _read_description(repository: Repository) -> str:
-    try:
-        return (repository.path / DESCRIPTION_FILE).read_text("utf-8", "replace").strip()
-    except FileNotFoundError:
-        return ""

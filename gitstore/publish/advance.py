@@ -56,11 +56,15 @@ class ReleaseUpdate:
 
 @dataclass(frozen=True, slots=True)
 class PublishResult:
-    """A successful publish: the project's new version and number, and the counts of changed records."""
+    """A successful publish: the project's new version and number, and the counts of changed records.
+
+    `never_answer` counts the rules of the version that can never answer, None where it is unknown.
+    """
 
     version: CommitId
     number: int
     counts: Mapping[Kind, Counts]
+    never_answer: int | None = None
 
 
 def commit_release(compiler: Compiler, transaction: Transaction, release_update: ReleaseUpdate) -> PublishResult:

@@ -85,22 +85,27 @@ def _publish_selected(
 ) -> PublishResult:
     """Publish some changes; the draft then merges release, so that it holds only the rest."""
     state, draft = approval_check.state, approval_check.draft
-    selection = select(compiler, transaction, state, request.ids)
-    tree = merged_tree(compiler, transaction, replace(state, tree=selection.tree), request.ids)
-    wrote = _signatures(find_writers(compiler, state.name.project, draft, selection.changes))
-    release_update = _build_release_update(
-        request, approval_check, tree, {WRITTEN_BY: wrote, SELECTED_FROM: _selected_from(request.ids, state.head)}
-    )
-    try:
-        published = commit_release(compiler, transaction, release_update)
-    except NothingToPublish:
-        before = _find_repeated(compiler, transaction, state, request)
-        if before is None:
-            raise
-        published = before  # interrupted before the draft merged it
-    with after_commit("merging the publish into the draft"):
+    published = _find_repeated(compiler, transaction, state, request) if state.base != state.release else None
+    if published is None:  # else it was interrupted before the draft merged it
+        selection = select(compiler, transaction, state, request.ids)
+        tree = merged_tree(compiler, transaction, replace(state, tree=selection.tree), request.ids)
+        wrote = _signatures(find_writers(compiler, state.name.project, draft, selection.changes))
+        release_update = _build_release_update(
+            request, approval_check, tree, {WRITTEN_BY: wrote, SELECTED_FROM: _selected_from(request.ids, state.head)}
+        )
+        chosen = _commit_selection(transaction, state, selection.tree, request.publisher)
+        published = commit_release(compiler, transaction, replace(release_update, merges=chosen))
+        state = replace(state, base_tree=selection.tree)
+    with after_commit("merging the publish into the draft"):  # until it is, its base is the selection
         _merge_release_in(compiler, transaction, state, request.publisher, published)
     return published
+
+
+def _commit_selection(transaction: Transaction, state: DraftState, tree: TreeId, author: Author) -> CommitId:
+    """Commit the draft's base with the selected changes, which the rest is compared with; see `drafts.selected_base`."""
+    root = transaction.put_folder(transaction.commit(state.base).tree, state.name.project, tree)
+    text = f"Select changes of the draft {state.name.draft} of {state.name.project}\n"
+    return transaction.write_commit(root, (state.base,), author, text)
 
 
 def _merge_release_in(

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
-from gitstore.namespaces import folder_import, namespaces
+from gitstore.namespaces import archive, folder_import, namespaces
 from gitstore.namespaces.checkout import ProgressCallback
 from gitstore.namespaces.creation import NamespaceCreation
 from gitstore.namespaces.namespaces import Namespace
+from gitstore.namespaces.records import NO_RECORDS, Archived, NamespaceRecords
 from gitstore.publish.acceptance import accept_rewind
 from gitstore.publish.advance import PublishResult
 from gitstore.store.access import Component
@@ -26,16 +27,24 @@ class Namespaces(Component):
         self._access.namespace(name)
         return namespaces.read_namespace(self._access.directory.namespace(name))
 
-    def create(self, name: str, description: str, author: Author) -> Namespace:
-        """Create a namespace."""
-        return namespaces.create_namespace(self._access.directory, name, description, author)
+    def create(self, name: str, description: str, author: Author, records: NamespaceRecords = NO_RECORDS) -> Namespace:
+        """Create a namespace. Publish numbers continue after those of earlier namespaces of the name."""
+        return namespaces.create_namespace(self._access.directory, name, description, author, records)
 
     def import_folder(
-        self, name: str, description: str, folder: Path, author: Author, progress: ProgressCallback = str
+        self,
+        name: str,
+        description: str,
+        folder: Path,
+        author: Author,
+        progress: ProgressCallback = str,
+        records: NamespaceRecords = NO_RECORDS,
     ) -> Sequence[PublishResult]:
         """Create a namespace from a folder of projects; Invalid, with nothing created, where it cannot be published."""
         creation = NamespaceCreation(name, description, author)
-        return folder_import.adopt_folder(self._access.directory, creation, folder, progress, self._access.limits)
+        return folder_import.adopt_folder(
+            self._access.directory, creation, folder, progress, self._access.limits, records
+        )
 
     def describe(self, name: str, description: str) -> Namespace:
         """Change a namespace's description."""
@@ -47,12 +56,26 @@ class Namespaces(Component):
         with self._access.writing(name) as (compiler, transaction):
             return accept_rewind(compiler, transaction, author)
 
-    def delete(self, name: str) -> Path:
+    def delete(self, name: str, records: NamespaceRecords = NO_RECORDS) -> Path:
         """Archive a namespace; return the folder that it is in now."""
         self._access.namespace(name)
-        return namespaces.delete_namespace(self._access.directory, self._access.directory.namespace(name))
+        directory = self._access.directory
+        return archive.archive_namespace(directory, directory.namespace(name), records)
+
+    def archived(self, name: str | None = None) -> Sequence[Archived]:
+        """Return the archived namespaces, of one name or all; by name, the last archived first."""
+        return archive.list_archived(self._access.directory, name)
+
+    def restore(
+        self, name: str, archived: str | None, author: Author, records: NamespaceRecords = NO_RECORDS
+    ) -> Archived:
+        """Restore an archived namespace, the one with an id or the last; AlreadyExists where its name is taken."""
+        return archive.restore_namespace(self._access.directory, name, archived, author, records)
 
     def was_deleted(self, name: str) -> bool:
         """Tell whether a namespace is archived and its name is free; False for a namespace whose repository is lost."""
-        directory = self._access.directory
-        return name not in directory.namespaces() and any(directory.trash.glob(f"{name}-*/{name}.git"))
+        return archive.was_archived(self._access.directory, name)
+
+    def put_away_records(self, name: str, records: NamespaceRecords) -> None:
+        """Put away the records of an archived namespace; nothing where its name is taken."""
+        archive.put_away_records(self._access.directory, name, records)

@@ -1,14 +1,20 @@
 """`store.publishes`: publishing, rolling back, and the history of both."""
 
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.versions import Version
+from gitstore.drafts.drafts import project_tree
 from gitstore.errors import BadRequest, NotFound
 from gitstore.git.repository import Author
 from gitstore.history import history
 from gitstore.history.file_changes import FileChange
 from gitstore.history.history import PublishRecord
 from gitstore.history.rule_history import RuleEvent, read_rule_history
+from gitstore.layout import CommitId
 from gitstore.publish import publishing
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import VerdictSource, no_verdicts
@@ -21,17 +27,27 @@ class Publishes(Component):
 
     def publish(self, namespace: str, request: PublishRequest, verdicts: VerdictSource = no_verdicts) -> PublishResult:
         """Publish a draft; `verdicts` returns the reviewers' verdicts and is called under the lock."""
-        return self._access.write(
+        published = self._access.write(
             namespace, lambda compiler, opened: publishing.publish(compiler, opened, request, verdicts)
         )
+        return self._with_never_answering(namespace, request.name.project, published)
 
     def roll_back(self, namespace: str, project: str, word: str, publisher: Author, message: str = "") -> PublishResult:
         """Publish the rules and pages of an earlier version again."""
         version = self._access.version(namespace, project, word)
-        return self._access.write(
+        published = self._access.write(
             namespace,
             lambda compiler, opened: publishing.roll_back(compiler, opened, project, version, publisher, message),
         )
+        return self._with_never_answering(namespace, project, published)
+
+    def _with_never_answering(self, namespace: str, project: str, published: PublishResult) -> PublishResult:
+        """Add the number of rules that can never answer, without the lock; the publish is valid whatever happens here."""
+        with suppress(Exception), self._access.reading(namespace) as compiler:
+            tree = project_tree(compiler.repository, published.version, project)
+            if tree:
+                return replace(published, never_answer=compiler.count_never_answering(project, tree))
+        return published
 
     def history(self, namespace: str, project: str, offset: int, limit: int) -> tuple[list[PublishRecord], int]:
         """Return a window of a project's publishes, newest first, and their total."""
@@ -67,6 +83,16 @@ class Publishes(Component):
     def version(self, namespace: str, project: str, word: str) -> Version:
         """Find a version by publish number or SHA (7 digits or more)."""
         return self._access.version(namespace, project, word)
+
+    def same_history(self, namespace: str, project: str, reported: Iterable[tuple[str, int]]) -> set[str]:
+        """Return the commits among pairs of SHA and publish number that have this number in the project's history.
+
+        A rewound release, or another namespace of the name, may have given the number to another commit.
+        """
+        self._access.project(namespace, project)
+        with self._access.reading(namespace) as compiler:
+            index = history.version_index(compiler, project)
+            return {commit for commit, number in reported if index.has(number, CommitId(commit))}
 
     def resolve_version(self, namespace: str, project: str, reported: int | str) -> tuple[str, int] | None:
         """Resolve the version that an agent reported to its SHA and publish number; None where it is unknown."""

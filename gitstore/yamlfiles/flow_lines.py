@@ -40,7 +40,7 @@ class FlowLines(NamedTuple):
 
 
 def read_flow_lines(text: str) -> FlowLines | None:
-    """Read the rules if each line is one in canonical flow, a comment or blank; None if the strict reader is needed."""
+    """Read the rules if each line is one in canonical flow, a comment or blank; None, also for no rule: read strictly."""
     if "\r" in text or not (text.isascii() or _ODD.search(text) is None):
         return None
     return _read_plain(text) or _read_each(text)
@@ -79,7 +79,7 @@ def _read_each(text: str) -> FlowLines | None:
             lines.append(number)
         else:
             return None
-    return FlowLines(kind, items, lines, len(lead) + 1) if kind else None
+    return FlowLines(kind, items, lines, len(lead) + 1) if kind and items else None
 
 
 def _read_fields(line: str) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """A service of users, tokens and agents for tests: real SQLite and keys in a folder, and a clock set by the test."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,6 +63,11 @@ class FakeProjects:
             raise NotFound("There is no such project.")
         number = self.numbers[namespace, project]
         return FakeVersion(str(number) * 40, number)
+
+    def same_history(self, namespace: str, project: str, reported: Iterable[tuple[str, int]]) -> set[str]:
+        """Return the commits that this fake resolves to the reported number."""
+        resolved = {self.resolve_version(namespace, project, commit) for commit, _ in reported}
+        return {commit for commit, number in reported if (commit, number) in resolved}
 
     def resolve_version(self, namespace: str, project: str, reported: int | str) -> tuple[str, int] | None:
         """Return a version by number, decimal, or its first hex digits."""

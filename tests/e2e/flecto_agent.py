@@ -47,7 +47,7 @@ class FlectoAgent:
             self._ask("PATCH", f"/agents/{self.name}/hit")
             self.heartbeats += 1
             return False
-        redirects, pages = self._walk("/redirects"), self._walk("/pages")
+        redirects, pages = self.read("/redirects"), self.read("/pages")
         self.compile(redirects)
         self.redirects, self.pages, self.version = redirects, pages, version
         self._report()
@@ -71,13 +71,14 @@ class FlectoAgent:
             raise Refused(f"{text!r} is not an integer")
         return int(text)
 
-    def _walk(self, tail: str) -> list[Any]:
+    def read(self, tail: str, limit: int = PAGE) -> list[Any]:
+        """Read a list, window by window."""
         items: list[Any] = []
         offset = 0
         while True:
-            found = self._ask("GET", f"{tail}?limit={PAGE}&offset={offset}").json()
+            found = self._ask("GET", f"{tail}?limit={limit}&offset={offset}").json()
             items += found["items"]
-            offset += PAGE
+            offset += limit
             if offset >= found["total"]:
                 return items
 

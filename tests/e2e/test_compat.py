@@ -6,6 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Event
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -110,6 +111,99 @@ def test_lists_are_compressed_for_those_who_ask(shop: Place, http: httpx.Client)
     assert (answer.status_code, answer.headers["Content-Encoding"]) == (200, "gzip")
     assert "ETag" not in answer.headers
     assert gzip.decompress(squeezed) == shop.ask("GET", "/redirects", 200).content
+
+
+def rule_book(items: list[Any]) -> dict[str, Any]:
+    """Return the exact rules as such an agent looks them up: by the source as it was sent, where the last one counts."""
+    return {item["source"]: item for item in items if item["type"].startswith("BASIC")}
+
+
+def asked_for(source: str) -> str:
+    """Return host and path of a request for a written source: by a client, then by RFC 3986 as an agent's URL library."""
+    url = httpx.URL(f"https://{source}" if not source.startswith("/") else f"https://any.example{source}")
+    path = quote(url.raw_path.decode(), safe="%/?!$&'()*+,;=:@[]")
+    return path if source.startswith("/") else url.raw_host.decode() + path
+
+
+@pytest.mark.parametrize("base", [BASE, ""])
+def test_sources_are_found_by_the_encoded_path_of_a_request(place: Place, http: httpx.Client, base: str) -> None:
+    """An agent that compares the request as it is encoded finds every rule here, and not where they are as written."""
+    spellings = {
+        "/de/docs/Qualitätssicherung": "/de/docs/Qualit%C3%A4tssicherung",
+        "/lower/%c3%a4": "/lower/%C3%A4",
+        "/encoded/%C3%A4": "/encoded/%C3%A4",
+        "/needless/%41%2D": "/needless/A-",
+        "/a path": "/a%20path",
+        "/100%": "/100%25",
+        "/slash%2f": "/slash%2F",
+        "/legal/!$&'()*+,;=:@~": "/legal/!$&'()*+,;=:@~",
+        "/query?größe=1&x=%e4": "/query?gr%C3%B6%C3%9Fe=1&x=%E4",
+        "Bücher.example/größe": "xn--bcher-kva.example/gr%C3%B6%C3%9Fe",
+        "shop.example:8443/port": "shop.example/port",
+    }
+    for source in spellings:
+        type_ = "BASIC" if source.startswith("/") else "BASIC_HOST"
+        place.add(source, target="https://münchen.example/größe", type=type_)
+    place.add("^/größe/(.*)$", type="REGEX", target="https://münchen.example/größe/$1")
+    place.add_page("/straße.txt")
+    place.publish()
+    agent = agent_of(place, http)
+    if not base:
+        agent.redirects, agent.pages = place.get("/redirects")["items"], place.get("/pages")["items"]
+    else:
+        agent.poll()
+    found = rule_book(agent.redirects)
+    missing = [source for source, asked in spellings.items() if asked not in found]
+    locations = {item["target"] for item in agent.redirects}
+    paths = [item["path"] for item in agent.pages]
+    if base:
+        assert missing == []
+        assert locations == {
+            "https://xn--mnchen-3ya.example/gr%C3%B6%C3%9Fe",
+            "https://xn--mnchen-3ya.example/gr%C3%B6%C3%9Fe/$1",
+        }
+        assert paths == ["/stra%C3%9Fe.txt"]
+        assert "^/größe/(.*)$" in [item["source"] for item in agent.redirects]
+    else:
+        assert len(missing) == 9
+        assert paths == ["/straße.txt"]
+
+
+def test_of_equal_sources_the_first_one_goes_out_at_each_place(place: Place, http: httpx.Client) -> None:
+    """The total stays, and every copy has the answer of the matcher, whichever copy an agent keeps."""
+    for source, target in (("/straße", "/1"), ("/between", "/2"), ("/stra%C3%9Fe", "/3"), ("/stra%c3%9fe", "/4")):
+        place.add(source, target=target)
+    place.publish()
+    agent = agent_of(place, http)
+    agent.poll()
+    assert [(item["source"], item["target"]) for item in agent.redirects] == [
+        ("/stra%C3%9Fe", "/1"),
+        ("/between", "/2"),
+        ("/stra%C3%9Fe", "/1"),
+        ("/stra%C3%9Fe", "/1"),
+    ]
+    [answer] = place.ask("POST", "/test", 200, json={"urls": ["/stra%C3%9Fe"]}).json()["results"]
+    assert answer["location"] == "/1"
+
+
+@pytest.mark.parametrize(
+    ("name", "differing"), [("like-mdn-archived-2021", 857), *([("mdn-archived-2021", 862)] if REAL else [])]
+)
+def test_every_rule_of_a_list_fires(place: Place, http: httpx.Client, name: str, differing: int) -> None:
+    """A request for each rule as a client encodes it finds the rule; many of the sources are not written that way."""
+    import_list(place, name)
+    written = place.get("/redirects", limit=1_000_000)["items"]
+    agent = agent_of(place, http)
+    agent.poll()
+    assert len(agent.redirects) == len(written)
+    found = rule_book(agent.redirects)
+    asked = [asked_for(item["source"]) for item in written]
+    assert sum(path != item["source"] for path, item in zip(asked, written, strict=True)) >= differing
+    assert [path for path in asked if path not in found] == []
+    site = httpx.URL("https://any.example/")
+    pairs = ((found[path]["target"], item["target"]) for path, item in zip(asked, written, strict=True))
+    assert [wanted for sent, wanted in pairs if site.join(sent) != site.join(wanted)] == []
+    assert all(item["target"].isascii() for item in agent.redirects)
 
 
 def test_what_is_reported_here_is_seen_there(shop: Place) -> None:

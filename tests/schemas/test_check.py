@@ -46,7 +46,7 @@ def test_invalid_data_is_reported_with_code_and_place(case: examples.Invalid) ->
         (
             "namespace-create",
             {"name": "a", "colour": "red"},
-            "unknown field 'colour'; allowed: name, description",
+            "unknown field 'colour'; allowed: name, description, keepGrants",
         ),
         ("redirects", {"redirects": [RULE, {**RULE, "source": 7}]}, "'source' must be text, not a whole number"),
         ("redirects", {"redirects": [RULE, None]}, "item 2 of 'redirects' must be an object, not null"),
@@ -79,7 +79,7 @@ def test_invalid_data_is_reported_with_code_and_place(case: examples.Invalid) ->
                 "and not in both"
             ),
         ),
-        ("agent", {**AGENT, "name": "a b"}, "'name' must be 1 to 64 letters, digits, underscores and hyphens"),
+        ("agent", {**AGENT, "name": "a b"}, "'name' must be 1 to 100 letters, digits, underscores and hyphens"),
         (
             "agent",
             {**AGENT, "version": 1.0},

@@ -9,6 +9,7 @@ from api.readiness import Fault, worst
 from content.changes.diff import Counts
 from content.matching.match import Candidate, Chain, Hop, Match, MatchResult
 from content.matching.request import Request
+from content.records.problem_codes import count_never_answering
 from content.records.record import Page
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import ChangesByKind
@@ -20,6 +21,7 @@ from gitstore.history.history import PublishRecord
 from gitstore.history.live import LiveProject
 from gitstore.history.rule_history import RuleEvent
 from gitstore.namespaces.namespaces import Namespace
+from gitstore.namespaces.records import Archived
 from gitstore.publish.advance import PublishResult
 from gitstore.store.drafts import DraftReport
 from gitstore.yamlfiles.project_file import ProjectFile
@@ -134,6 +136,8 @@ def draft(name: str, report: DraftReport) -> dict[str, Any]:
         "changes": counts(report.counts),
         "files": files(report.files),
         "problems": [problem.wire() for problem in report.problems],
+        "problemsTotal": len(report.problems),
+        "neverAnswer": count_never_answering(report.problems),
         "conflicts": list(report.conflicts),
     }
 
@@ -151,6 +155,7 @@ def review_view(found: ReviewView) -> dict[str, Any]:
         "impact": {
             "appears": _capped([effect.wire() for effect in impact.added_effects], found.totals["appears"]),
             "goes": _capped([effect.wire() for effect in impact.removed_effects], found.totals["goes"]),
+            "neverAnswer": {"appears": found.totals["never_answer_appears"], "goes": found.totals["never_answer_goes"]},
             "answers": _capped([answer.wire() for answer in impact.changed_responses], found.totals["answers"]),
         },
     }
@@ -162,12 +167,28 @@ def _capped(items: list[dict[str, object]], total: int) -> dict[str, object]:
 
 def published(found: PublishResult) -> dict[str, Any]:
     """Return the JSON of a publish's result."""
-    return {"version": found.version, "publishNumber": found.number, "changes": counts(found.counts)}
+    return {
+        "version": found.version,
+        "publishNumber": found.number,
+        "changes": counts(found.counts),
+        "neverAnswer": found.never_answer,
+    }
 
 
 def publish_record(found: PublishRecord) -> dict[str, Any]:
     """Return one publish of a history, for people: with the reason of an override, and its changes counted."""
     return {**_publish(found), "overrideReason": found.override or None}
+
+
+def archived_namespace(found: Archived) -> dict[str, object]:
+    """Return an archived namespace."""
+    return {
+        "id": found.id,
+        "name": found.name,
+        "description": found.description,
+        "archivedAt": dump_timestamp(found.archived_at),
+        "projects": found.projects,
+    }
 
 
 def publish_event(found: PublishRecord, version: Version) -> dict[str, Any]:

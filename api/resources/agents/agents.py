@@ -1,12 +1,12 @@
 """Agents over HTTP: registration, heartbeats, and the list for people."""
 
-from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Protocol
 
 from falcon.asgi import Request, Response
 
-from api.db.agents import Agent, AgentKey
+from api.db.agents import Agent, AgentKey, VersionCount
 from api.db.fleet import Fleet, is_online
 from api.db.timestamps import dump_time
 from api.errors import invalid
@@ -15,7 +15,7 @@ from api.http.request.json_body import read_json
 from api.http.request.parameters import read_window
 from api.interfaces import ProjectVersion
 from api.runtime.background import run_in_thread
-from api.runtime.convergence import measure
+from api.runtime.convergence import VersionHistory, measure
 from content.records.names import is_agent_name
 from content.records.problem import Problem
 
@@ -27,7 +27,7 @@ class ServedProjects(Protocol):
         """Return the served version; raises gitstore.errors.NotFound."""
 
 
-class VersionResolver(Protocol):
+class VersionResolver(VersionHistory, Protocol):
     """A lookup of the versions that agents report."""
 
     def resolve_version(self, namespace: str, project: str, reported: int | str) -> tuple[str, int] | None:
@@ -45,10 +45,11 @@ class Agents:
     @reports
     @grants("agent", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Register an agent, or replace its registration: 200 without a body."""
+        """Register an agent, or replace its registration: 200 without a body; 409 for a new one beyond the limit."""
+        now = self._fleet.clock()
         served = await self._releases.project(namespace, project)
         body = await read_json(req, "agent")
-        await run_in_thread(self._register, AgentKey(namespace, project, body["name"]), body, served)
+        await run_in_thread(self._register, AgentKey(namespace, project, body["name"]), body, served, now)
         _reply_empty(resp)
 
     @grants("agent", "read")
@@ -56,38 +57,47 @@ class Agents:
         """Show a window of the agents by name, their counts by version, and the convergence of the last publish."""
         served = await self._releases.project(namespace, project)
         limit, offset = read_window(req)
-        agents = await run_in_thread(self._fleet.list, namespace, project)
-        now = self._fleet.clock()
-        resp.media = {
-            "items": [_show(agent, served, now) for agent in agents[offset : offset + limit]],
-            "total": len(agents),
+        resp.media = await run_in_thread(self._page, namespace, project, served, limit, offset)
+
+    def _page(self, namespace: str, project: str, served: ProjectVersion, limit: int, offset: int) -> dict[str, Any]:
+        page, now = self._fleet.page(namespace, project, limit, offset), self._fleet.clock()
+        history = _find_history(self._versions, namespace, project, served, [*page.agents, *page.versions])
+        return {
+            "items": [_show(agent, served, history, now) for agent in page.agents],
+            "total": page.total,
             "limit": limit,
             "offset": offset,
-            "versions": _count_versions(agents, served),
-            "convergence": measure(agents, served, now),
+            "versions": [_show_count(each, served, history) for each in page.versions],
+            "convergence": measure(self._fleet, self._versions, namespace, project, served),
         }
 
-    def _register(self, key: AgentKey, body: dict[str, Any], served: ProjectVersion) -> None:
+    def _register(self, key: AgentKey, body: dict[str, Any], served: ProjectVersion, now: datetime) -> None:
         version = body["version"]
         if version in {served.number, str(served.number), served.version}:  # the usual case, without a lookup
             known: tuple[str, int] | None = (served.version, served.number)
         else:
             known = self._versions.resolve_version(key.namespace, key.project, version)
-        self._fleet.register(_read_agent(key, body, known, self._fleet.clock()))
+        self._fleet.register(_read_agent(key, body, known, now))
 
 
 class AgentResource:
     """One agent."""
 
-    def __init__(self, served: ServedProjects, fleet: Fleet) -> None:
+    def __init__(self, served: ServedProjects, versions: VersionResolver, fleet: Fleet) -> None:
         self._releases = served
+        self._versions = versions
         self._fleet = fleet
 
     @grants("agent", "read")
     async def on_get(self, _req: Request, resp: Response, namespace: str, project: str, name: str) -> None:
         """Show the agent as of its last report."""
         served, key = await self._find(namespace, project, name)
-        resp.media = _show(await run_in_thread(self._fleet.find, key), served, self._fleet.clock())
+        resp.media = await run_in_thread(self._show, key, served)
+
+    def _show(self, key: AgentKey, served: ProjectVersion) -> dict[str, Any]:
+        agent = self._fleet.find(key)
+        history = _find_history(self._versions, key.namespace, key.project, served, [agent])
+        return _show(agent, served, history, self._fleet.clock())
 
     @grants("agent", "write")
     async def on_delete(self, _req: Request, resp: Response, namespace: str, project: str, name: str) -> None:
@@ -99,15 +109,18 @@ class AgentResource:
     @reports
     @grants("agent", "write")
     async def on_patch_hit(self, _req: Request, resp: Response, namespace: str, project: str, name: str) -> None:
-        """Record a heartbeat: 200 without a body; on disk within a second. Creates an unknown agent."""
+        """Record a heartbeat: 200 without a body; on disk within a second. Creates an unknown agent; 409 at the limit."""
+        now = self._fleet.clock()
         _, key = await self._find(namespace, project, name)
-        self._fleet.heartbeats.note(key)
+        if self._fleet.is_full(key):
+            await run_in_thread(self._fleet.require_known, key)
+        self._fleet.heartbeats.note(key, now)
         _reply_empty(resp)
 
     async def _find(self, namespace: str, project: str, name: str) -> tuple[ProjectVersion, AgentKey]:
         served = await self._releases.project(namespace, project)
         if not is_agent_name(name):
-            message = "An agent's name is 1 to 64 letters, digits, underscores and hyphens."
+            message = "An agent's name is 1 to 100 letters, digits, underscores and hyphens."
             raise invalid("The agent's name is invalid.", [Problem("bad_format", message)], "invalid_name")
         return served, AgentKey(namespace, project, name)
 
@@ -127,14 +140,27 @@ def _read_agent(key: AgentKey, body: dict[str, Any], known: tuple[str, int] | No
         version=body["version"],
         commit=commit,
         publish_number=number,
-        status=body.get("status"),
+        status=body.get("status") or None,
         load_duration=body.get("load_duration"),
         error=body.get("error"),
         loaded_at=now if commit and body.get("status") != "error" else None,
     )
 
 
-def _show(agent: Agent, served: ProjectVersion, now: datetime) -> dict[str, Any]:
+def _find_history(
+    versions: VersionHistory,
+    namespace: str,
+    project: str,
+    served: ProjectVersion,
+    found: Iterable[Agent | VersionCount],
+) -> set[str]:
+    """Return the commits of agents that belong to the history of the served version; no lookup for that version."""
+    reported = {(each.commit, each.publish_number) for each in found if each.commit and each.publish_number}
+    others = reported - {(served.version, served.number)}
+    return {served.version, *(versions.same_history(namespace, project, others) if others else ())}
+
+
+def _show(agent: Agent, served: ProjectVersion, history: set[str], now: datetime) -> dict[str, Any]:
     return {
         "name": agent.name,
         "type": agent.type,
@@ -143,7 +169,7 @@ def _show(agent: Agent, served: ProjectVersion, now: datetime) -> dict[str, Any]
         "commit": agent.commit,
         "publishNumber": agent.publish_number,
         "current": agent.commit == served.version,
-        "behind": _behind(agent.publish_number, served),
+        "behind": _behind(agent, served, history),
         "load_duration": agent.load_duration,
         "error": agent.error,
         "lastSeenAt": dump_time(agent.last_seen_at),
@@ -152,19 +178,14 @@ def _show(agent: Agent, served: ProjectVersion, now: datetime) -> dict[str, Any]
     }
 
 
-def _behind(number: int | None, served: ProjectVersion) -> int | None:
-    return None if number is None else max(0, served.number - number)
+def _behind(found: Agent | VersionCount, served: ProjectVersion, history: set[str]) -> int | None:
+    """Return the number of publishes since; None for a version that is unknown or of another history."""
+    if found.publish_number is None or found.commit not in history:
+        return None
+    return max(0, served.number - found.publish_number)
 
 
-def _count_versions(agents: list[Agent], served: ProjectVersion) -> list[dict[str, Any]]:
-    """Count the agents of each version, newest first; unknown versions are last."""
-    known = Counter((agent.commit, agent.publish_number) for agent in agents if agent.commit)
-    other = Counter(agent.version for agent in agents if not agent.commit)
-    newest = sorted(known.items(), key=lambda found: -(found[0][1] or 0))
-    return [
-        {"commit": commit, "publishNumber": number, "behind": _behind(number, served), "agents": count}
-        for (commit, number), count in newest
-    ] + [
-        {"version": version, "commit": None, "publishNumber": None, "behind": None, "agents": count}
-        for version, count in other.most_common()
-    ]
+def _show_count(found: VersionCount, served: ProjectVersion, history: set[str]) -> dict[str, Any]:
+    behind = _behind(found, served, history)
+    known = {"commit": found.commit, "publishNumber": found.publish_number, "behind": behind, "agents": found.agents}
+    return known if found.commit else {"version": found.version, **known}

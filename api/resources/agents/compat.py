@@ -5,11 +5,11 @@ They expect a bare number as the version, treat every status but 200 as a failur
 
 from falcon.asgi import Request, Response
 
-from api.http.compat import WALKS, without_etag
+from api.http.compat import without_etag
 from api.http.guard.access import reads_project
 from api.http.request.parameters import Window
 from api.http.response.replies import ConditionalGet, ServedVersion, number_reply
-from api.http.walks import Walks
+from api.http.walks import WALKS, Walks
 from api.resources.agents.agents import Agents
 from api.resources.agents.published import PublishedList, read_conditional_get, write_reply
 from api.runtime.release_loader import ReleaseLoader

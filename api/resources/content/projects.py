@@ -8,7 +8,7 @@ from falcon.asgi import Request, Response
 from api import logs
 from api.errors import Forbidden, bad_request
 from api.http.guard.access import any_principal, author_of, grants, principal_of, reads_project, require
-from api.http.request.json_body import read_json
+from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_text
 from api.http.response import json_views
 from api.http.response.paging import write_list
@@ -67,7 +67,8 @@ class ProjectResource:
     async def on_patch(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Publish new settings; needs project:publish too, and project:override to change `review` or `lint`."""
         require(req, "project", "publish", namespace, project)
-        body = await read_json(req, "project-update")
+        defaults = {"title": project, "description": "", "review": "optional", "lint": "normal"}
+        body = clear_fields(await read_json(req, "project-update"), **defaults)
         if "review" in body or "lint" in body:
             require(req, "project", "override", namespace, project)
         before, settings = await run_in_thread(_show, self._store, namespace, project), _settings(body)

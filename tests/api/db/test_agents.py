@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from api.db import heartbeats
-from api.db.agents import Agent, AgentKey, AgentProgress, list_progress, note_seen, register
+from api.db.agents import Agent, AgentKey, AgentProgress, add_seen, list_progress, note_seen, register
 from api.db.database import Connection, Database, default_url
 from api.db.errors import StateBusy
 from api.db.fleet import ONLINE_WITHIN, Fleet
@@ -93,11 +93,11 @@ def test_a_heartbeat_changes_when_and_nothing_else(fleet: Fleet, clock: ManualCl
 def test_the_last_time_heard_of_never_goes_back(state: StateStore, fleet: Fleet, offsets: list[int]) -> None:
     """Workers write in any order."""
     with state.database.writing() as connection:
-        note_seen(connection, [(KEY, START)])
+        add_seen(connection, [(KEY, START)])
     before = fleet.find(KEY).last_seen_at
     for offset in offsets:
         with state.database.writing() as connection:
-            note_seen(connection, [(KEY, START + timedelta(seconds=offset))])
+            assert note_seen(connection, [(KEY, START + timedelta(seconds=offset))])
     latest = max(before, *(START + timedelta(seconds=offset) for offset in offsets))
     assert fleet.find(KEY).last_seen_at == latest
     fleet.register(replace(AGENT, last_seen_at=START - timedelta(days=1)))
@@ -183,9 +183,9 @@ def test_projects_have_agents_of_their_own(fleet: Fleet) -> None:
     there = replace(AGENT, project="docs")
     fleet.register(AGENT)
     fleet.register(there)
-    assert fleet.list("acme", "shop") == [AGENT]
-    assert fleet.list("acme", "docs") == [there]
-    assert fleet.list("other", "shop") == []
+    assert fleet.page("acme", "shop", 100, 0).agents == [AGENT]
+    assert fleet.page("acme", "docs", 100, 0).agents == [there]
+    assert fleet.page("other", "shop", 100, 0).agents == []
 
 
 def loaded(fleet: Fleet, clock: ManualClock, number: int | None, status: str = "success") -> timedelta | None:
@@ -232,9 +232,9 @@ def test_progress_of_agents_is_reported_by_name(fleet: Fleet, clock: ManualClock
     fleet.heartbeats.note(AgentKey("acme", "shop", "silent"))
     fleet.heartbeats.flush()
     assert fleet.list_progress("acme", "shop") == {
-        "gone": AgentProgress(3, online=False),
-        "fine": AgentProgress(3, online=True),
-        "failing": AgentProgress(None, online=True),
+        "gone": AgentProgress(3, online=False, commit=AGENT.commit),
+        "fine": AgentProgress(3, online=True, commit=AGENT.commit),
+        "failing": AgentProgress(None, online=True, commit=AGENT.commit),
         "odd": AgentProgress(None, online=True),
         "silent": AgentProgress(None, online=True),
     }
@@ -250,7 +250,7 @@ def test_what_goes_beside_heartbeats_is_in_their_transaction(state: StateStore, 
     fleet.heartbeats.note(KEY)
     assert fleet.heartbeats.flush(register_other) == 1
     assert begun == ["commit"]
-    assert [agent.name for agent in fleet.list("acme", "shop")] == ["edge-1", "other"]
+    assert [agent.name for agent in fleet.page("acme", "shop", 100, 0).agents] == ["edge-1", "other"]
     assert fleet.heartbeats.flush(register_other) == 0
     assert fleet.heartbeats.flush() == 0
     assert begun == ["commit"] * 2
@@ -263,5 +263,5 @@ def test_heartbeats_wait_when_what_goes_beside_them_fails(fleet: Fleet) -> None:
     fleet.heartbeats.note(KEY)
     with pytest.raises(StateBusy):
         fleet.heartbeats.flush(fail)
-    assert fleet.list("acme", "shop") == []
+    assert fleet.page("acme", "shop", 100, 0).agents == []
     assert fleet.heartbeats.flush() == 1

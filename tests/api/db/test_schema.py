@@ -121,6 +121,6 @@ def test_agents_that_reported_before_it_was_noted_count_from_when_they_were_last
             connection.execute(text(f"{row} ('acme', 'shop', {values}, '2026-11-20 10:00:00', '2026-11-20 11:00:00')"))
     migrate(database, tmp_path / "lock")
     with database.reading() as connection:
-        found = {agent.name: agent.loaded_at for agent in list_agents(connection, "acme", "shop")}
+        found = {agent.name: agent.loaded_at for agent in list_agents(connection, "acme", "shop", 10, 0)}
     seen = datetime(2026, 11, 20, 11, tzinfo=UTC)
     assert found == {"fine": seen, "plain": seen, "failing": None, "odd": None}

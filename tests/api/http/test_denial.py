@@ -50,7 +50,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     store, services = store_at(settings.data), open_services(settings)
     served = ReleaseLoader(store)
     MetricsStore(settings.data / DIRECTORY).clear()  # the server does that at its start
-    compressed, convergence = CompressionCache(), Convergence(services.fleet)
+    compressed, convergence = CompressionCache(), Convergence(services.fleet, store.publishes)
     notice = open_notifications(settings, store, served, services)
     extra_routes = [
         *content_routes(
@@ -61,7 +61,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
             LongPolls(served),
             convergence,
             services.reviews(),
-            notice.event_relay.forget,
+            services.namespace_records,
         ),
         *identity_routes(services, served, store.publishes),
         *notice_routes(served, notice.streams, notice.webhooks),

@@ -5,12 +5,20 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from api.errors import Unavailable
-from api.runtime.background import close_pools, queue_key, run_in_process, run_in_thread
+from api.runtime.background import (
+    JobLimits,
+    close_pools,
+    configure_jobs,
+    queue_key,
+    run_in_process,
+    run_in_thread,
+)
 from content.records.problem import Problem
 from gitstore.errors import Conflicts, Invalid
 from tests.service import wait_until
@@ -139,3 +147,87 @@ def test_closing_ends_the_processes_and_a_later_call_starts_new_ones() -> None:
     wait_until(lambda: not Path(f"/proc/{old}").exists(), 15, "the process to end")
     assert asyncio.run(run_in_process(os.getpid)) != old
     assert asyncio.run(run_in_thread(time.monotonic)) > 0
+
+
+def never_end(marker: str) -> None:
+    """Compute without an end."""
+    Path(marker).write_text(str(os.getpid()), encoding="ascii")
+    while True:
+        pass
+
+
+def grow(size: int) -> int:
+    """Hold memory in this process from now on, and return its id."""
+    _HELD.append(b"x" * size)
+    return os.getpid()
+
+
+_HELD: list[bytes] = []
+
+
+@pytest.fixture
+def default_limits() -> Iterator[None]:
+    """Restore the limits of jobs."""
+    yield
+    configure_jobs(JobLimits())
+
+
+@pytest.mark.usefixtures("default_limits")
+def test_a_job_that_takes_too_long_is_stopped_with_its_process_and_the_next_one_works(tmp_path: Path) -> None:
+    async def scenario() -> float:
+        assert await run_in_process(divide, 4, by=2) == 2.0
+        configure_jobs(JobLimits(seconds=1.0))
+        with pytest.raises(Unavailable) as caught:
+            await run_in_process(never_end, str(tmp_path / "marker"))
+        assert (caught.value.status, caught.value.code) == (503, "job_timeout")
+        assert "took more than 1 seconds" in caught.value.message
+        configure_jobs(JobLimits())
+        return await run_in_process(divide, 6, by=2)
+
+    assert asyncio.run(scenario()) == 3.0
+    process = Path("/proc") / (tmp_path / "marker").read_text(encoding="ascii")
+    wait_until(lambda: not process.exists(), 30, "the process to be collected")
+
+
+@pytest.mark.usefixtures("default_limits")
+def test_a_process_that_grew_is_replaced_after_its_job() -> None:
+    async def scenario() -> tuple[int, int, int]:
+        configure_jobs(JobLimits(memory=300 << 20))
+        return await run_in_process(os.getpid), await run_in_process(grow, 400 << 20), await run_in_process(os.getpid)
+
+    small, grown, new = asyncio.run(scenario())
+    assert small == grown != new
+    wait_until(lambda: not Path(f"/proc/{grown}").exists(), 30, "the process to end")
+
+
+def test_a_job_goes_on_and_keeps_its_turn_when_its_caller_is_cancelled(tmp_path: Path) -> None:
+    """A job of another namespace gives the second one the time to begin, which it must not do yet."""
+    begun, gate, ended = (str(tmp_path / name) for name in ("begun", "gate", "ended"))
+
+    async def in_lane(name: str, work: Callable[..., bool], *args: str) -> bool:
+        queue_key.set(name)
+        return await run_in_process(work, *args)
+
+    async def scenario() -> bool:
+        first = asyncio.create_task(in_lane("acme", pass_gate, begun, gate, ended))
+        await run_in_thread(wait_until, Path(begun).exists, 60, "the job to begin")
+        first.cancel()
+        second = asyncio.create_task(in_lane("acme", exists, ended))
+        await asyncio.sleep(0)
+        assert not await in_lane("other", exists, ended)
+        await run_in_thread(Path(gate).touch)
+        return await second
+
+    assert asyncio.run(scenario())
+
+
+def pass_gate(begun: str, gate: str, ended: str) -> bool:
+    """Wait for the gate."""
+    rendezvous(begun, gate)
+    Path(ended).touch()
+    return True
+
+
+def exists(path: str) -> bool:
+    """Return whether a file exists."""
+    return Path(path).exists()

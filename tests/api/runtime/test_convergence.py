@@ -11,14 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.db.agents import Agent, AgentProgress
+from api.db.agents import Agent, AgentProgress, register, remove_agents_of
+from api.db.database import Database
 from api.db.errors import StateBusy
 from api.db.fleet import ONLINE_WITHIN, Fleet
+from api.db.heartbeats import Heartbeats
+from api.db.state_store import open_state_store
 from api.runtime import convergence
 from api.runtime.convergence import Convergence, ConvergenceResult, measure
-from tests.api.world import AGENTS, START, FakeVersion, World, shaped, world
+from tests.api.world import AGENTS, START, FakeProjects, FakeVersion, World, shaped, world
 
 PUBLISHED = FakeVersion("3" * 40, 3)
+PROJECTS = FakeProjects({("acme", "shop"): 5})
 NOW = START + timedelta(hours=1)
 BEFORE = START - timedelta(days=1)
 EDGE = {"name": "edge-1", "type": "default", "version": 3, "status": "success"}
@@ -32,9 +36,22 @@ def agent(name: str, seconds: float | None, **fields: Any) -> Agent:
     return replace(found, **fields)
 
 
-def reached(*agents: Agent, now: datetime = NOW) -> Any:
+_databases: list[Database] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _database(tmp_path_factory: pytest.TempPathFactory) -> None:
+    _databases[:] = [open_state_store(tmp_path_factory.mktemp("fleet")).database]
+
+
+def reached(*agents: Agent, now: datetime = NOW, versions: FakeProjects = PROJECTS) -> Any:
     """Return the numbers of online and of converged agents, and when 50, 95 and 100 percent had converged."""
-    found = measure(agents, PUBLISHED, now)
+    fleet = Fleet(_databases[0], Heartbeats(_databases[0]), lambda: now)
+    with fleet.database.writing() as connection:
+        remove_agents_of(connection, "acme")
+        for each in agents:
+            register(connection, each)
+    found = measure(fleet, versions, "acme", "shop", PUBLISHED)
     assert found["behind"] == found["agents"] - found["current"]
     return found["agents"], found["current"], *found["reachedAfter"].values()
 
@@ -127,7 +144,12 @@ class FakeFleet:
 
 def list_progress(*numbers: int | None, online: bool = True) -> dict[str, AgentProgress]:
     """Return agents 0, 1, … with these publishes."""
-    return {str(at): AgentProgress(number, online) for at, number in enumerate(numbers)}
+    return {str(at): progress(number, online=online) for at, number in enumerate(numbers)}
+
+
+def progress(number: int | None, *, online: bool = True) -> AgentProgress:
+    """Return the progress of an agent with a publish of the history."""
+    return AgentProgress(number, online, str(number) * 40 if number else None)
 
 
 @pytest.fixture(autouse=True)
@@ -140,8 +162,8 @@ def waited(fleet: FakeFleet, seconds: float = 10, callers: int = 1) -> list[Conv
     """Return the answers to so many callers that wait for publish 3."""
 
     async def wait() -> list[ConvergenceResult]:
-        found = Convergence(cast("Fleet", fleet))
-        return await asyncio.gather(*(found.wait("acme", "shop", 3, seconds) for _ in range(callers)))
+        found, ended = Convergence(cast("Fleet", fleet), PROJECTS), asyncio.get_running_loop().create_future()
+        return await asyncio.gather(*(found.wait("acme", "shop", 3, seconds, ended) for _ in range(callers)))
 
     return asyncio.run(wait())
 
@@ -149,6 +171,20 @@ def waited(fleet: FakeFleet, seconds: float = 10, callers: int = 1) -> list[Conv
 def short(found: ConvergenceResult) -> tuple[int, int, bool]:
     """Return all fields but the time."""
     return found.agents, found.current, found.converged
+
+
+def test_a_number_of_another_history_is_not_waited_for_in_vain_but_never_counts() -> None:
+    """The same number, or a higher one, may be of a release that was rewound, or of a deleted namespace."""
+    for number in (3, 4):
+        other = {"a": progress(3), "b": AgentProgress(number, online=True, commit="e" * 40)}
+        assert short(waited(FakeFleet([other]), 0.1)[0]) == (2, 1, False)
+
+
+def test_a_publish_of_another_history_has_not_converged() -> None:
+    other = agent("b", 2, commit="e" * 40)
+    assert reached(agent("a", 1), other, replace(other, name="c", publish_number=5)) == (3, 1, None, None, None)
+    later = agent("d", 3, commit="4" * 40, publish_number=4)
+    assert reached(agent("a", 1), later) == (2, 2, 1.0, 3.0, 3.0)
 
 
 def test_a_wait_ends_when_all_have_it() -> None:
@@ -165,13 +201,13 @@ def test_a_later_publish_counts_too() -> None:
 
 
 def test_those_who_were_not_online_are_not_waited_for() -> None:
-    first = {**list_progress(3), "gone": AgentProgress(1, online=False)}
+    first = {**list_progress(3), "gone": progress(1, online=False)}
     assert short(waited(FakeFleet([first]))[0]) == (1, 1, True)
     assert short(waited(FakeFleet([{}]))[0]) == (0, 0, True)
 
 
 def test_those_who_come_later_are_not_waited_for_and_those_who_go_are() -> None:
-    fleet = FakeFleet([list_progress(2), {**list_progress(3), "new": AgentProgress(1, online=True)}])
+    fleet = FakeFleet([list_progress(2), {**list_progress(3), "new": progress(1)}])
     assert short(waited(fleet)[0]) == (1, 1, True)
     assert short(waited(FakeFleet([list_progress(2), {}]), 0.1)[0]) == (1, 0, False)
 
@@ -216,12 +252,12 @@ def test_the_end_of_a_worker_ends_all_waits(
 
     async def wait() -> list[ConvergenceResult]:
         fleet = FakeFleet([list_progress(2)])
-        found = Convergence(cast("Fleet", fleet))
+        found, ended = Convergence(cast("Fleet", fleet), PROJECTS), asyncio.get_running_loop().create_future()
         await found.start()
-        waiting = asyncio.create_task(found.wait("acme", "shop", 3, 1000))
+        waiting = asyncio.create_task(found.wait("acme", "shop", 3, 1000, ended))
         while fleet.looks < looked or (looked and not found._polls):  # noqa: ASYNC110 - no event reports it
             await asyncio.sleep(0)
         await end(found)
-        return [await asyncio.wait_for(each, 5) for each in (waiting, found.wait("acme", "shop", 3, 1000))]
+        return [await asyncio.wait_for(each, 5) for each in (waiting, found.wait("acme", "shop", 3, 1000, ended))]
 
     assert [short(found) for found in asyncio.run(wait())] == [(1, 0, False)] * 2

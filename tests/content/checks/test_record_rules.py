@@ -125,6 +125,15 @@ def test_an_error_is_named_at_its_field(record: Record, expected: str, pointer: 
         (redirect("REGEX_HOST", "^/a", "https://b.example/"), ["regex_unreachable"]),
         (redirect("REGEX", "^/Trademark policy/?$", "/b"), ["regex_raw_character"]),
         (redirect("REGEX", "^/\u043e/?$", "/b"), ["regex_raw_character"]),
+        (redirect("REGEX_HOST", "^b\u00fccher\\.example/", "https://b.example/"), ["regex_raw_character"]),
+        (redirect("REGEX", "^/gr%c3%B6", "/b"), ["regex_encoding"]),
+        (redirect("REGEX", "^/a%2Db", "/b"), ["regex_encoding"]),
+        (redirect("REGEX", "^/[a]%2e", "/b"), ["regex_encoding"]),
+        (redirect("REGEX", "(?i)^/a%2Db", "/b"), ["regex_encoding"]),
+        (redirect("REGEX", "^/gr%C3%B6%2F", "/b"), []),
+        (redirect("REGEX", "(?i)^/gr%c3%b6", "/b"), []),
+        (redirect("REGEX", r"^/[%c3]/[]%2D]/[^\]%2D]", "/b"), []),
+        (redirect("REGEX", "^/100%/%zz", "/b"), []),
         (redirect("REGEX", r"^/index\.php\?id=(\d+)$", "/p/$1"), ["query_in_source"]),
         (redirect("REGEX_HOST", r"^h\.e/a[?]b", "https://x.e/"), ["query_in_source"]),
         (redirect("REGEX", r"^/a[^?]b?\\?$", "/b"), []),
@@ -232,3 +241,17 @@ def test_the_quick_look_sees_hosts_as_the_full_one_does(
 def test_warnings_and_errors_are_as_the_table_says() -> None:
     warned = record_problems(redirect("REGEX", "a(b)", "/$12"))
     assert {problem.severity for problem in warned} == {Severity.WARNING}
+
+
+@pytest.mark.parametrize(
+    ("type_", "source", "wanted"),
+    [
+        ("REGEX", "^/gr%c3%B6", "write %C3"),
+        ("REGEX", "^/a%2e", r"write \."),
+        ("REGEX", "^/\u00e4", "write %C3%A4"),
+        ("REGEX_HOST", "^b\u00fccher\\.example/", "write xn--"),
+    ],
+)
+def test_a_warning_of_an_expression_says_what_to_write(type_: str, source: str, wanted: str) -> None:
+    [found] = record_problems(redirect(type_, source, "https://b.example/"))
+    assert wanted in found.message

@@ -268,7 +268,7 @@ def _crash(place: Place, chance: random.Random) -> None:
     data = path.read_bytes() if path.exists() else b""
     path.unlink(missing_ok=True)
     if data:
-        path.write_bytes(data[: chance.randrange(len(data) + 1)] + chance.choice([b"", b"WPC1"]))
+        path.write_bytes(data[: chance.randrange(len(data) + 1)] + chance.choice([b"", b"WPC2"]))
 
 
 def _forget(place: Place, chance: random.Random) -> None:

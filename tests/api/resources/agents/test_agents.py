@@ -1,12 +1,15 @@
 """Agents over HTTP: their reports, and the views of people."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from api.db.agents import AgentKey, register
 from tests.api.world import AGENTS, World, shaped, world
 
+KEY = AgentKey("acme", "shop", "edge-1")
 EDGE = {"name": "edge-1", "type": "default", "version": 3, "status": "success", "load_duration": 12_000_000}
 
 
@@ -84,7 +87,7 @@ def test_what_older_agents_send_is_taken(here: World, agent: str, admin: str) ->
         {"name": "edge\n"},
         {"name": "é"},
         {"name": ""},
-        {"name": "x" * 65},
+        {"name": "x" * 101},
         {"name": None},
         {"type": "nginx"},
         {"version": -1},
@@ -128,7 +131,7 @@ def test_a_heartbeat_makes_an_agent_that_never_registered(here: World, agent: st
     assert (found["type"], found["version"], found["status"], found["online"]) == ("default", None, None, True)
 
 
-@pytest.mark.parametrize("name", ["a%20b", "a%0A", "%C3%A9", "x" * 65, "..", "a.b", "%2e%2e"])
+@pytest.mark.parametrize("name", ["a%20b", "a%0A", "%C3%A9", "x" * 101, "..", "a.b", "%2e%2e"])
 def test_a_name_that_no_agent_can_have_is_422(here: World, agent: str, admin: str, name: str) -> None:
     answer = here.call("PATCH", f"{AGENTS}/{name}/hit", agent)
     assert (answer.status, answer.error) == (422, "invalid_name")
@@ -176,3 +179,41 @@ def test_reading_and_writing_agents_are_two_permissions(here: World, agent: str)
     assert here.call("POST", AGENTS, reader, EDGE).status == 403
     assert here.call("PATCH", f"{AGENTS}/edge-1/hit", reader).status == 403
     assert here.call("DELETE", f"{AGENTS}/edge-1", reader).status == 403
+
+
+def test_a_name_of_100_characters_is_taken(here: World, agent: str, admin: str) -> None:
+    name = "x" * 100
+    assert here.call("POST", AGENTS, agent, {**EDGE, "name": name}).status == 200
+    assert here.call("PATCH", f"{AGENTS}/{name}/hit", agent).status == 200
+    assert shown(here, admin, name)["name"] == name
+
+
+def test_an_empty_status_is_none(here: World, agent: str, admin: str) -> None:
+    """Programs that write every field send one."""
+    assert here.call("POST", AGENTS, agent, {**EDGE, "status": "", "error": ""}).status == 200
+    assert shown(here, admin)["status"] is None
+
+
+def test_a_publish_of_another_history_is_neither_current_nor_behind(here: World, agent: str, admin: str) -> None:
+    """Its number is that of another commit by now, as after a release was rewound."""
+    here.call("POST", AGENTS, agent, EDGE)
+    with here.services.state.database.writing() as connection:
+        register(connection, replace(here.services.fleet.find(KEY), commit="e" * 40, publish_number=3))
+    found = shown(here, admin)
+    assert (found["current"], found["behind"], found["publishNumber"]) == (False, None, 3)
+    listed = shaped(here.call("GET", AGENTS, admin), "agent-list")
+    assert listed["versions"] == [{"commit": "e" * 40, "publishNumber": 3, "behind": None, "agents": 1}]
+    assert (listed["convergence"]["agents"], listed["convergence"]["current"]) == (1, 0)
+
+
+def test_a_window_of_the_agents_has_the_counts_of_all(here: World, agent: str, admin: str) -> None:
+    for number in range(30):
+        here.call("POST", AGENTS, agent, {**EDGE, "name": f"edge-{number:02}", "version": 1 + number % 3})
+    for number in range(4):
+        here.call("POST", AGENTS, agent, {**EDGE, "name": f"odd-{number}", "version": "?" * (1 + number % 2)})
+    found = shaped(here.call("GET", f"{AGENTS}?limit=3&offset=28", admin), "agent-list")
+    assert [item["name"] for item in found["items"]] == ["edge-28", "edge-29", "odd-0"]
+    assert (found["total"], found["limit"], found["offset"]) == (34, 3, 28)
+    counts = [(each["publishNumber"], each.get("version"), each["agents"]) for each in found["versions"]]
+    assert counts == [(3, None, 10), (2, None, 10), (1, None, 10), (None, "?", 2), (None, "??", 2)]
+    assert (found["convergence"]["agents"], found["convergence"]["current"]) == (34, 10)
