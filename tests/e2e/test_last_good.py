@@ -102,7 +102,7 @@ def replace_workers(service: Service) -> None:
 
 
 def check_damaged(world: World, places: dict[str, Place], good: dict[str, dict[str, bytes]]) -> None:
-    """Check that each project is served as before by each worker, and that the causes are told."""
+    """Check that each project is served as before by each worker, and that the causes are reported."""
     for how, place in places.items():
         for found in seen_by_all(place):
             assert found == good[how], how
