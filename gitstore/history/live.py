@@ -21,7 +21,7 @@ from gitstore.git.lock import hold
 from gitstore.git.refs import Signature
 from gitstore.git.repository import open_repository
 from gitstore.history.numbering import complete_manifest
-from gitstore.history.rewinds import record_served, require_continuous
+from gitstore.history.rewinds import note_served_here, record_served, require_continuous
 from gitstore.layout import RELEASE_REF, TreeId
 
 _RETRY_SECONDS = 1.0  # seconds between a failure and the next read of the repository
@@ -196,6 +196,7 @@ class Live:
             if manifest is None:
                 raise NotCompiled("This namespace is being compiled. Try again in a moment.")
             projects, unserved = self._open_projects(compiler, manifest, compiles=compiles)
+            note_served_here(repository, commit)
             record_served(compiler, commit)
         retry = [*unserved, *manifest.unfinished]
         if retry:

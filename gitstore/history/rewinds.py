@@ -18,6 +18,13 @@ from gitstore.layout import CommitId
 _WAIT_SECONDS = 1.0
 _known: dict[tuple[str, CommitId, CommitId], bool] = {}  # a history never changes, so neither does an answer about it
 _MOST_KNOWN = 1_000
+# The commit that this process serves of each repository: on a full disk its manifest may be in memory only.
+_served_here: dict[str, CommitId] = {}
+
+
+def note_served_here(repository: Repository, commit: CommitId) -> None:
+    """Note that this process serves a commit, so that its publishes are known here."""
+    _served_here[str(repository.path)] = commit
 
 
 def continues_from(repository: Repository, commit: CommitId, served: CommitId) -> bool:
@@ -47,7 +54,8 @@ def current_release(compiler: Compiler) -> CommitId:
     commit = compiler.repository.release()
     if served is None or commit == served:
         return commit
-    is_known = load_manifest(compiler.paths.manifests, commit) is not None
+    is_served = _served_here.get(str(compiler.repository.path)) == commit
+    is_known = is_served or load_manifest(compiler.paths.manifests, commit) is not None
     return commit if is_known and continues_from(compiler.repository, commit, served) else served
 
 

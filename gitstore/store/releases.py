@@ -47,10 +47,7 @@ class Releases(Component):
     def manifest(self, namespace: str) -> Manifest:
         """Read the manifest of the release branch from disk: never older than any manifest that was read before."""
         with self._access.reading(namespace) as compiler:
-            tip, last = compiler.repository.release(), self._access.live.last(namespace)
-            # On a full disk, the state that this process serves may not be stored yet.
-            is_served = last is not None and last.manifest.commit == tip
-            return ensure_manifest(compiler, tip if is_served else current_release(compiler))
+            return ensure_manifest(compiler, current_release(compiler))
 
     def compile(self, namespace: str) -> None:
         """Compile the releases that are missing to serve a namespace, for every process of the machine."""
