@@ -43,6 +43,14 @@ class Unauthenticated(ApiError):
         super().__init__(401, code, message, headers={"WWW-Authenticate": challenge})
 
 
+class UnknownSession(Unauthenticated):
+    """401: the session of an access token is not in memory; the database may have it."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__()
+        self.session = session
+
+
 class Forbidden(ApiError):
     """403: the caller lacks a permission. The message is the same whether or not the resource exists."""
 

@@ -43,8 +43,18 @@ class Authenticator(Protocol):
     def reload(self) -> None:
         """Read the table again; blocks, so call it in a thread."""
 
+    @property
+    def edition(self) -> int:
+        """A number that changes with every change of the table."""
+
     def authenticate(self, bearer: str) -> Principal:
-        """Return the principal of a token, from memory alone; raises errors.Unauthenticated."""
+        """Return the principal of a token, from memory alone; raises errors.Unauthenticated.
+
+        Raises errors.UnknownSession if `learn` may find the session.
+        """
+
+    def learn(self, session: str) -> None:
+        """Look up a session that began a moment ago; blocks, so call it in a thread."""
 
 
 class ProjectVersion(Protocol):

@@ -229,7 +229,7 @@ class Settings:
         default=4_000_000, metadata=_cost("the largest programs of a project's regular expressions together")
     )
     regex_call_limit: int = field(
-        default=5_000_000,
+        default=4_000_000,
         metadata=_cost("the largest programs of the regular expressions that one call adds or changes"),
     )
     regex_call_seconds: int = field(

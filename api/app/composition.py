@@ -2,7 +2,6 @@
 
 from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
-from api.app.content_faults import content_check
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
 from api.app.identity_routes import identity_routes
@@ -13,7 +12,9 @@ from api.http.response.compression import CompressionCache
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
 from api.runtime.background import JobLimits, configure_jobs
+from api.runtime.content_faults import content_check
 from api.runtime.convergence import Convergence
+from api.runtime.disk_check import disk_check
 from api.runtime.long_poll import LongPolls
 from api.runtime.prewarmer import Prewarmer
 from api.runtime.rate_counters import RateCounters
@@ -38,6 +39,7 @@ def make_service(settings: Settings, rate_counters: RateCounters | None = None) 
         ready_checks=(
             services.ready_check(),
             content_check(store),
+            disk_check(settings.data),
         ),
         background_services=(
             services.upkeep(),

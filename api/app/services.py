@@ -1,5 +1,6 @@
 """The composition of the database services, for the HTTP service and the command line."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -8,11 +9,13 @@ from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
 from api.auth.keyring import InvalidKey, Keyring
 from api.auth.login import Logins
+from api.auth.principal import Principal
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
 from api.auth.tokens import Tokens
+from api.db import audit
 from api.db.agent_limit import AgentLimit
-from api.db.audit import Actor
+from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Database, default_url
 from api.db.fleet import Fleet
 from api.db.heartbeats import Heartbeats
@@ -77,6 +80,12 @@ class Services:
     def namespace_records(self, actor: Actor, *, keep_grants: bool = False) -> NamespaceRecords:
         """Return the records of namespaces, to be changed on behalf of an actor."""
         return StoredRecords(self.state, self.clock, actor, keep_grants)
+
+    def record(self, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]) -> None:
+        """Add an entry on a namespace to the audit trail."""
+        entry = AuditEntry(self.clock(), event, actor.actor(), namespace, detail, namespace)
+        with self.state.database.writing() as connection:
+            audit.record(connection, entry)
 
     def close(self) -> None:
         """Close the connections of this process."""

@@ -1,4 +1,4 @@
-"""The identity cache of one worker: all tokens, users and grants in memory, as new as the database.
+"""The identity cache of one worker: all tokens, users, grants and sessions in memory, as new as the database.
 
 Requests read it without SQL. One `stat` detects every change made on this machine; once a second the generation number
 in the database detects changes made elsewhere. While the database is unavailable, the last good snapshot stays in use:
@@ -21,11 +21,14 @@ from api.auth.table import IdentitySnapshot, TokenEntry, read_snapshot
 from api.db.database import Database
 from api.db.errors import StateBroken
 from api.db.generation import GenerationFile, Stamp, read_generation
+from api.db.sessions import live_session_user
 from api.db.timestamps import Clock, utc_now
-from api.errors import Unauthenticated
+from api.errors import Unauthenticated, UnknownSession
+from gitstore.cache import LruCache
 from gitstore.errors import StoreError
 
 MAX_STALENESS = 1.0  # seconds between two checks of the database for changes made on other machines
+_MAX_LEARNED = 10_000
 USE_INTERVAL = timedelta(minutes=1)  # shortest time between two records of a token's use
 
 _log = logs.logger("directory")
@@ -56,6 +59,8 @@ class IdentityCache:
         self._timer = timer
         self._lock = threading.Lock()
         self._snapshot: IdentitySnapshot | None = None
+        self._learned: LruCache[str, int] = LruCache(_MAX_LEARNED)
+        """Users of sessions that began after the snapshot was read."""
         self._stamp: Stamp | None = None
         self._checked_at = 0.0
         self._failed_at: float | None = None
@@ -79,6 +84,11 @@ class IdentityCache:
                 self._refresh()
 
     @property
+    def edition(self) -> int:
+        """The generation number of the snapshot; -1 before the first."""
+        return -1 if self._snapshot is None else self._snapshot.number
+
+    @property
     def is_stale(self) -> bool:
         """True if the snapshot may be out of date, since the database could not be read."""
         return self._failed_at is not None
@@ -91,9 +101,25 @@ class IdentityCache:
             return self._by_api_token(self._snapshot, bearer)
         claims = jwt_token.verify(bearer, TokenUse.ACCESS, self._keyring.ring, self._clock())
         principal = self._snapshot.users.get(claims.user_id)
-        if principal is None or claims.session in self._snapshot.revoked:
+        user = self._snapshot.sessions.get(claims.session) or self._learned.find(claims.session)
+        if principal is None or user not in {None, claims.user_id}:
             raise Unauthenticated
+        if user is None:
+            raise UnknownSession(claims.session)
         return principal.in_session(claims.session)
+
+    def learn(self, session: str) -> None:
+        """Look a session up in the database; blocks. Sessions begin all the time, and no snapshot is read for them."""
+        while True:
+            before = self._snapshot
+            with self._reader.reading() as connection:
+                user = live_session_user(connection, session, self._clock())
+            with self._lock:
+                # A session that was revoked in between is not in the new snapshot, and stays unknown.
+                if before is self._snapshot:
+                    if user is not None:
+                        self._learned.put(session, user)
+                    return
 
     def admit(self, value: str) -> AdmittedToken | None:
         """Admit a live API token; None if the value needs the full check, or the snapshot a reload."""
@@ -152,7 +178,7 @@ class IdentityCache:
         begun = self._timer()
         try:
             self._keyring.reload()
-            self._snapshot = self._read()
+            self._replace(self._read())
         except (StoreError, InvalidKey, OSError) as ex:
             if self._snapshot is None:
                 raise
@@ -161,6 +187,11 @@ class IdentityCache:
             self._failed_at = self._timer()
             return
         self._stamp, self._checked_at, self._failed_at = stamp, begun, None
+
+    def _replace(self, snapshot: IdentitySnapshot) -> None:
+        if snapshot is not self._snapshot:
+            self._learned.clear()
+            self._snapshot = snapshot
 
     def _read(self) -> IdentitySnapshot:
         with self._reader.reading() as connection:

@@ -1,4 +1,4 @@
-"""An in-memory snapshot of identities: live API tokens, active users and revoked sessions."""
+"""An in-memory snapshot of identities: live API tokens, active users and their sessions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class TokenEntry:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class IdentitySnapshot:
-    """Tokens by the hash of their value, users by id, and revoked sessions; never changed, only replaced."""
+    """Tokens by the hash of their value, users by id, and users of sessions by the session; never changed, only replaced."""
 
     number: int
     tokens: Mapping[str, TokenEntry]
     users: Mapping[int, Principal]
-    revoked: frozenset[str]
+    sessions: Mapping[str, int]
 
 
 def read_snapshot(connection: Connection, now: datetime) -> IdentitySnapshot:
@@ -37,7 +37,7 @@ def read_snapshot(connection: Connection, now: datetime) -> IdentitySnapshot:
         read_generation(connection),
         {token.hash: _entry(token) for token in tokens.live_tokens(connection, now)},
         {user.id: user_principal(user, role_grants) for user in users.active_users(connection)},
-        sessions.revoked_sessions(connection, now),
+        sessions.live_sessions(connection, now),
     )
 
 

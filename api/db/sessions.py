@@ -7,7 +7,7 @@ A session starts with a login and ends with a logout, its expiry, or the second 
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
 from api.db.tables import refresh_tokens, sessions
 
@@ -92,10 +92,21 @@ def revoke_all(connection: Connection, user_id: int, now: datetime, because: str
     return connection.execute(statement.values(revoked_at=now, revoked_because=because)).rowcount
 
 
-def revoked_sessions(connection: Connection, now: datetime) -> frozenset[str]:
-    """Return the revoked sessions with access tokens that may not have expired."""
-    query = select(sessions.c.id).where(sessions.c.revoked_at.is_not(None), sessions.c.access_until > now)
-    return frozenset(connection.execute(query).scalars())
+def live_sessions(connection: Connection, now: datetime) -> dict[str, int]:
+    """Return the users of the sessions with valid access tokens, by the ids of the sessions."""
+    query = select(sessions.c.id, sessions.c.user_id).where(*_is_live(now))
+    return {row.id: row.user_id for row in connection.execute(query)}
+
+
+def live_session_user(connection: Connection, number: str, now: datetime) -> int | None:
+    """Return the user of a session with a valid access token; None if there is no such session."""
+    query = select(sessions.c.user_id).where(sessions.c.id == number, *_is_live(now))
+    found: int | None = connection.execute(query).scalar_one_or_none()
+    return found
+
+
+def _is_live(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    return sessions.c.revoked_at.is_(None), sessions.c.access_until > now
 
 
 def sweep(connection: Connection, now: datetime) -> int:

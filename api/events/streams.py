@@ -6,14 +6,15 @@ database, a window at a time.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
 from api import logs
 from api.db.database import Database, Notifier
 from api.db.events import Event, list_events, newest_id
-from api.errors import Unauthenticated
+from api.errors import Unauthenticated, UnknownSession
 from api.events.event_visibility import can_see_event
+from api.http.request.client_presence import ClientPresence
 from api.interfaces import Authenticator, Principal
 from api.runtime.background import run_in_thread
 from gitstore.errors import StoreError
@@ -81,22 +82,36 @@ class Streams:
         """Return the id of the newest event; raises if the database cannot be read."""
         return await run_in_thread(self._newest)
 
-    async def follow(self, namespace: str, bearer: str, after: int, newest: int) -> AsyncIterator[StreamItem]:
-        """Yield each event of a namespace after an id that the token may see, until the token is invalid.
+    async def follow(
+        self,
+        namespace: str,
+        bearer: str,
+        after: int,
+        newest: int,
+        may_follow: Callable[[Principal], bool] = bool,
+        presence: ClientPresence | None = None,
+    ) -> AsyncIterator[StreamItem]:
+        """Yield each event of a namespace after an id that the token may see.
 
-        `newest` is a recent result of the method `newest`.
+        It ends when the token is invalid, its holder may not follow any more, or the client has left. `newest` is a recent
+        result of the method `newest`.
         """
-        wakeup = asyncio.Event()
+        wakeup, presence = asyncio.Event(), presence or ClientPresence()
         self._followers.add(wakeup)
+        presence.listen(wakeup.set)
         self._start_polling(newest)
         clock = asyncio.get_running_loop().time
         try:
             yield StreamStart(after)
             sent_at = clock()
-            while not self._ending and (principal := await self._principal(bearer)):
+            while not self._ending and not presence.is_gone and await self._admitted(bearer, may_follow):
                 wakeup.clear()
                 found, after = await self._after(namespace, after)
                 for event in found:
+                    # The client may have read the last event slowly, and the events may have been read slowly.
+                    principal = await self._admitted(bearer, may_follow)
+                    if principal is None:
+                        return
                     if can_see_event(principal, event.namespace, event.project, event.type):
                         yield event
                         sent_at = clock()
@@ -107,15 +122,24 @@ class Streams:
                     await _wait(wakeup, CHECK_INTERVAL)
         finally:
             self._followers.discard(wakeup)
+            presence.forget(wakeup.set)
 
-    async def _principal(self, bearer: str) -> Principal | None:
-        """Return the principal of a stream, if the token is still valid."""
+    async def _admitted(self, bearer: str, may_follow: Callable[[Principal], bool]) -> Principal | None:
+        """Return the principal of a stream, if the token is still valid and its holder may still follow."""
         try:
             if not self._directory.is_fresh():
                 await run_in_thread(self._directory.reload)
-            return self._directory.authenticate(bearer)
+            principal = await self._authenticate(bearer)
         except (Unauthenticated, StoreError, OSError):
             return None
+        return principal if may_follow(principal) else None
+
+    async def _authenticate(self, bearer: str) -> Principal:
+        try:
+            return self._directory.authenticate(bearer)
+        except UnknownSession as ex:
+            await run_in_thread(self._directory.learn, ex.session)
+        return self._directory.authenticate(bearer)
 
     async def _after(self, namespace: str, after: int) -> tuple[list[Event], int]:
         """Return the next events, at most WINDOW, and the id up to which there are no others."""

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from api import logs
 from api.auth.directory import AdmittedToken, IdentityCache
 from api.http.compat import BASE, without_etag
+from api.http.request.host import is_host
 from api.http.request.parameters import DEFAULT_LIMIT, Window
 from api.http.response.compression import CompressionCache, accepts_gzip
 from api.http.response.replies import (
@@ -48,11 +49,14 @@ _PREFIX = "/api/namespace/"
 _COMPAT_PREFIX = BASE + _PREFIX
 _ROUTES = {endpoint: f"/api/namespace/{{namespace}}/project/{{project}}/{endpoint}" for endpoint in _REQUIRED_GRANTS}
 _KINDS = {kind.value: kind for kind in Kind}
+_PLAIN = frozenset({b"authorization", b"host", b"if-none-match", b"accept-encoding"})
 _NOT_PLAIN = frozenset({b"prefer", b"x-request-id", b"expect", b"content-length", b"transfer-encoding"})
 _BEARER = b"Bearer "
 _SEGMENTS = 7
 _MAX_DIGITS = 9
-_MAX_REPLIES = 2_000
+_MAX_BYTES = 32 * 1024 * 1024
+_REPLY_BYTES = 2048
+"""Bytes of a kept response besides its head: its key, its headers and its envelope."""
 _MAX_MATCHES = 10_000
 _NOT_MODIFIED = 304
 # Bytes of a body that are sent at once.
@@ -68,18 +72,14 @@ class _Head(NamedTuple):
 
 
 class _RouteMatch(NamedTuple):
-    """The target of a path, for a caller with a sufficient grant."""
+    """The target of a path, for a caller with a sufficient grant; `route` is the template, for the counters."""
 
     caller: AdmittedToken
     namespace: str
     project: str
     endpoint: str
     is_compat: bool
-
-    @property
-    def route(self) -> str:
-        """The template of the path, for the counters."""
-        return (BASE if self.is_compat else "") + _ROUTES[self.endpoint]
+    route: str
 
 
 class CachedReply(NamedTuple):
@@ -112,6 +112,7 @@ class FastPath:
         self._matches: dict[tuple[bytes, str], _RouteMatch] = {}
         self._served: dict[str, LiveNamespace] = {}
         self._replies: dict[str, dict[tuple[str, str, bool, bool], CachedReply]] = {}
+        self._reply_bytes = 0
         self._prefix = urandom(4).hex().encode()
         self._count = count()
 
@@ -165,7 +166,8 @@ class FastPath:
         can = caller.entry.principal.can
         if not any(can(resource, action, namespace, project) for resource, action in _REQUIRED_GRANTS[endpoint]):
             return None
-        return _RouteMatch(caller, namespace, project, endpoint, is_compat)
+        route = (BASE if is_compat else "") + _ROUTES[endpoint]
+        return _RouteMatch(caller, namespace, project, endpoint, is_compat, route)
 
     def _find_reply(
         self, served: LiveNamespace, match: _RouteMatch, plain: "_Plain", head: _Head, walks: Walks | None
@@ -203,16 +205,30 @@ class FastPath:
     ) -> CachedReply | None:
         """Return the response, built once for as long as the same state of the namespace is served."""
         if self._served.get(match.namespace) is not served:
-            self._served[match.namespace], self._replies[match.namespace] = served, {}
+            self._served[match.namespace] = served
+            dropped = self._replies.pop(match.namespace, {})
+            self._reply_bytes -= sum(_REPLY_BYTES + len(each.head) for each in dropped.values())
+            self._replies[match.namespace] = {}
         answers = self._replies[match.namespace]
         key = (*plain, etag_matches(project.version, head.if_none_match), head.gzip)
         found = answers.get(key)
         if found is None:
             found = self._build(project, match, plain, head)
             # Compressed bodies are held by `CompressionCache` alone, which counts their bytes.
-            if found and len(answers) < _MAX_REPLIES and not _is_compressed(found.reply):
-                answers[key] = found
+            if found and not _is_compressed(found.reply):
+                self._keep(match.namespace, key, found)
         return found
+
+    def _keep(self, namespace: str, key: tuple[str, str, bool, bool], found: CachedReply) -> None:
+        """Keep a response; if they take too many bytes, drop all: callers choose the windows, and so the number of them.
+
+        The list in a response is a view of the memory map, and takes nothing.
+        """
+        self._reply_bytes += _REPLY_BYTES + len(found.head)
+        if self._reply_bytes > _MAX_BYTES:
+            self._replies, self._served = {namespace: {}}, {namespace: self._served[namespace]}
+            self._reply_bytes = _REPLY_BYTES + len(found.head)
+        self._replies[namespace][key] = found
 
     def _build(self, project: LiveProject, match: _RouteMatch, plain: "_Plain", head: _Head) -> CachedReply | None:
         reply = self._reply(project, match, plain, head)
@@ -265,27 +281,19 @@ def _head_of(reply: Reply) -> bytes:
 
 
 def _read_head(headers: Headers) -> _Head | None:
-    bearer, if_none_match, encodings = None, None, None
+    found: dict[bytes, bytes] = {}
     for name, value in headers:
-        if name == b"authorization":
-            if bearer is not None:
+        if name in _PLAIN:
+            if name in found:
                 return None
-            bearer = value
-        elif name == b"if-none-match":
-            if if_none_match is not None:
-                return None
-            if_none_match = value
-        elif name == b"accept-encoding":
-            if encodings is not None:
-                return None
-            encodings = value.decode("latin-1")
+            found[name] = value
         elif name in _NOT_PLAIN:
             return None
-    if bearer is None or not bearer.startswith(_BEARER):
+    bearer, host, etag = found.get(b"authorization"), found.get(b"host"), found.get(b"if-none-match")
+    if bearer is None or host is None or not bearer.startswith(_BEARER) or not is_host(host.decode("latin-1")):
         return None
-    return _Head(
-        bearer, if_none_match.decode("latin-1") if if_none_match is not None else None, accepts_gzip(encodings)
-    )
+    gzip = accepts_gzip(found.get(b"accept-encoding", b"").decode("latin-1"))
+    return _Head(bearer, None if etag is None else etag.decode("latin-1"), gzip)
 
 
 def _read_window(query: str) -> Window | None:

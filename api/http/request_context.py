@@ -8,11 +8,13 @@ from os import urandom
 from falcon.asgi import Request, Response
 
 from api import logs
-from api.errors import not_found
+from api.errors import ApiError, bad_request, not_found
+from api.http.request.host import is_host
 from api.http.response.replies import COMMON_HEADERS
 from api.metrics.counters import UNKNOWN_ROUTE, Counters, method_label
 
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_NEEDS_HOST = "1.1"
 _SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 _log = logs.logger("request")
@@ -36,6 +38,7 @@ class RequestContext:
         context.json_limit, context.counters = self._json_limit, self._counters
         context.seconds_waited = 0.0
         context.begun = time.perf_counter()
+        _check_framing(req)
         _refuse_odd_slashes(req)
 
     async def process_response(self, req: Request, resp: Response, _resource: object, _succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
@@ -51,6 +54,18 @@ class RequestContext:
 
     def _count(self, req: Request, status: int, seconds: float) -> None:
         self._counters.add_request(req.uri_template or UNKNOWN_ROUTE, method_label(req.method), status, seconds)
+
+
+def _check_framing(req: Request) -> None:
+    """Raise 400 for HTTP/1.1 without a valid Host, and 501 for a transfer coding other than chunked; gunicorn lets both pass.
+
+    https://www.rfc-editor.org/rfc/rfc9112#section-3.2, https://www.rfc-editor.org/rfc/rfc9112#section-6.1
+    """
+    host, coding = req.get_header("Host"), req.get_header("Transfer-Encoding")
+    if req.scope["http_version"] == _NEEDS_HOST and (host is None or not is_host(host)):
+        raise bad_request("An HTTP/1.1 request needs one valid header Host.", "malformed_request")
+    if coding is not None and coding.strip().lower() != "chunked":
+        raise ApiError(501, "not_implemented", "The request's transfer coding is not one that this service knows.")
 
 
 def _refuse_odd_slashes(req: Request) -> None:

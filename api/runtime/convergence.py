@@ -70,8 +70,12 @@ class Convergence:
         for poll in self._polls.values():
             poll.cancel()
 
-    async def wait(self, namespace: str, project: str, number: int, seconds: float) -> ConvergenceResult:
+    async def wait(
+        self, namespace: str, project: str, number: int, seconds: float, ended: "asyncio.Future[None]"
+    ) -> ConvergenceResult:
         """Return when all agents that are online now run publish `number` or a later one, or after `seconds`.
+
+        The wait also ends when `ended` is done.
 
         A failed read of the database is retried; before the first successful one, no agent counts as converged.
         """
@@ -81,19 +85,22 @@ class Convergence:
         while True:
             waited = _count(first, found, number, clock() - begin)
             left = begin + seconds - clock()
-            if waited.converged or left <= 0 or self._ending:
+            if waited.converged or left <= 0 or self._ending or ended.done():
                 return waited
-            later = await self._await_next(namespace, project, left)
+            later = await self._await_next(namespace, project, left, ended)
             found = found if later is None else later
             first = found if first is None else first
 
-    async def _await_next(self, namespace: str, project: str, seconds: float) -> _ProgressByAgent | None:
-        """Return the result of the next shared read, or None if that takes longer than `seconds`."""
+    async def _await_next(
+        self, namespace: str, project: str, seconds: float, ended: "asyncio.Future[None]"
+    ) -> _ProgressByAgent | None:
+        """Return the result of the next shared read, or None after `seconds` or if the wait has ended."""
         key = (namespace, project)
         if key not in self._polls:
             self._polls[key] = asyncio.create_task(self._find_later(namespace, project))
         poll = self._polls[key]
-        await asyncio.wait({poll}, timeout=seconds)
+        either: set[asyncio.Future[Any]] = {poll, ended}
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return poll.result() if poll.done() and not poll.cancelled() else None
 
     async def _find_later(self, namespace: str, project: str) -> _ProgressByAgent | None:

@@ -52,9 +52,14 @@ class LongPolls:
         """The number of waiting requests."""
         return sum(len(waiters) for projects in self._waiters.values() for waiters in projects.values())
 
-    async def wait(self, namespace: str, project: str, known: str, seconds: float) -> float:
-        """Wait until another version of the project than `known` is served, at most `seconds`; return the wait."""
-        if self._ending or seconds <= 0:
+    async def wait(
+        self, namespace: str, project: str, known: str, seconds: float, ended: "asyncio.Future[None]"
+    ) -> float:
+        """Wait until another version of the project than `known` is served, at most `seconds`; return the wait.
+
+        The wait also ends when `ended` is done.
+        """
+        if self._ending or seconds <= 0 or ended.done():
             return 0.0
         begun = time.perf_counter()
         loop = asyncio.get_running_loop()
@@ -62,9 +67,15 @@ class LongPolls:
         waiters = self._waiters[namespace].setdefault(project, {})
         waiters[waiter] = known
         timer = loop.call_later(seconds, _finish, waiter)
+
+        def end(_: object) -> None:
+            _finish(waiter)
+
+        ended.add_done_callback(end)
         try:
             await waiter
         finally:
+            ended.remove_done_callback(end)
             timer.cancel()
             del waiters[waiter]
         return time.perf_counter() - begun

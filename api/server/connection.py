@@ -1,8 +1,9 @@
-"""One client's connection: gunicorn's, plus deadlines, a limit, the service's error shape and the fast path.
+"""One client's connection: gunicorn's, plus deadlines, limits, turns, the service's error shape and the fast path.
 
 While one client holds half a request open, gunicorn's ASGI worker serves the others, but it never closes that connection,
-nor one whose client stops reading, and it accepts connections without a limit. No setting changes that. This class
-overrides two methods that gunicorn does not document; `gunicorn_names` checks them at the start.
+nor one whose client stops reading, it accepts connections without a limit, and it drops the responses of a client that
+has closed its side. No setting changes that. This class overrides two methods that gunicorn does not document;
+`gunicorn_names` checks them at the start.
 """
 
 import asyncio
@@ -16,18 +17,22 @@ from typing import Any
 from gunicorn.asgi.protocol import ASGIProtocol
 
 from api.http.fast_path import ONE_PIECE, PreparedResponse
+from api.http.request.client_presence import PRESENCE, ClientPresence
 from api.http.request.request_body import AsgiEvent, Receive
 from api.http.walks import WALKS, Walks
+from api.server.backlog import Backlog
 from api.server.error_response import error_response
+from api.server.turns import PREPARED
 from api.server.write_deadline import WriteDeadline
 
 Send = Callable[[AsgiEvent], Awaitable[None]]
 
+MAX_HELD = 64 * 1024 * 1024
+"""Bytes of requests sent ahead that one worker holds back; one connection holds what a single read may bring (256 KB)."""
+
 _VERSION = (1, 1)
 _SMALL = 16 * 1024
 """Bytes of a body that are joined to its head: the copy costs less than a second piece in the system call."""
-_TURN = 16
-"""Prepared responses in a row on one connection before others have a turn: a client may pipeline hundreds of requests."""
 
 
 class Connection(ASGIProtocol):
@@ -44,7 +49,13 @@ class Connection(ASGIProtocol):
         self._drained: asyncio.Future[None] | None = None
         """Done when the client reads again; None while it reads."""
         self._says_close = False
-        self._prepared_count = 0
+        self._backlog = Backlog()
+        self._presence = ClientPresence()
+        self._held_bytes = 0
+        self._is_held = False
+        """True while nothing is read, because the backlog is not empty."""
+        self._turn = 1
+        """Prepared responses that are left of this connection's turn; a request that was not sent ahead needs none."""
         self._walks = Walks()
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -65,6 +76,8 @@ class Connection(ASGIProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all deadlines, end the walks, and wake the response that waits for the client."""
         self.worker.open.discard(self)
+        self._backlog.clear()
+        self._count_held(0)
         self._walks.end()
         self._stop_header_deadline()
         self._wake()
@@ -88,6 +101,23 @@ class Connection(ASGIProtocol):
         self._wake()
         super().resume_writing()
 
+    def data_received(self, data: bytes) -> None:
+        """Give the parser one request; hold back what follows it, and read no more until that has been answered."""
+        backlog = self._backlog
+        if backlog.pass_whole(data):
+            self._turn = 1
+            super().data_received(data)
+            return
+        if backlog.is_open:
+            self._turn = 1
+        backlog.add(data)
+        self._feed()
+
+    def eof_received(self) -> bool:
+        """Keep the connection while a whole request is not answered: its client has closed its own side only."""
+        self._presence.leave()
+        return not self._backlog.is_open and not self._backlog.is_cut_off
+
     async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
         """Answer a request, and tell whether the connection stays open. A plain read needs no task and no application.
 
@@ -97,15 +127,61 @@ class Connection(ASGIProtocol):
         self.idle = False
         self._stop_header_deadline()
         try:
-            prepared = self._find_prepared(request)
-            if prepared is None:
-                stays = await super()._serve_http_request(request, sockname, peername)
-                return bool(stays) and not self._says_close
+            if not self._turn:
+                await self.worker.turns.wait()
+                self._turn = PREPARED
+            if not await self._answer(request, sockname, peername):
+                return False
+            if self._drained is not None:
+                await self._drained
+            return self._read_next()
+        finally:
+            self.idle = True
+
+    async def _answer(self, request: Any, sockname: Any, peername: Any) -> bool:
+        prepared = self._find_prepared(request)
+        if prepared is not None:
+            self._turn -= 1
             closes = self.worker.ending or not self.cfg.keepalive or bool(request.should_close())
             await self._send(prepared, closes=closes)
             return not closes
-        finally:
-            self.idle = True
+        self._turn = 0
+        if not self._receive_body(request):
+            return False
+        stays = await super()._serve_http_request(request, sockname, peername)
+        return bool(stays) and not self._says_close
+
+    def _receive_body(self, request: Any) -> bool:
+        """Let the body pass to the parser; False if the client has closed its side before the end of the body."""
+        if request.chunked or request.content_length:
+            self._backlog.expect_body(None if request.chunked else request.content_length)
+            self._feed()
+        if self._presence.is_gone and self._backlog.is_cut_off:
+            self.transport.close()
+            return False
+        return True
+
+    def _read_next(self) -> bool:
+        """Go on to the next request; False if there can be none."""
+        was_chunked = self._backlog.is_chunked
+        self._backlog.open()
+        if self._backlog:
+            self._feed()
+        if not (self._presence.is_gone and self._backlog.is_open):
+            return True
+        if was_chunked:  # gunicorn goes on to a request that its parser holds before this is called
+            self.worker.loop.call_soon(self.close_if_idle)
+        return was_chunked
+
+    def _feed(self) -> None:
+        """Pass to the parser what it may get; stop reading while bytes are left, as nothing bounds them otherwise."""
+        taken = self._backlog.take()
+        if taken:
+            super().data_received(taken)
+        self._count_held(len(self._backlog))
+        if bool(self._backlog) != self._is_held:
+            self._is_held = not self._is_held
+            (self.transport.pause_reading if self._is_held else self.transport.resume_reading)()
 
     def _send_error_response(self, status: int, _message: str, extra_headers: Iterable[tuple[str, str]] = ()) -> None:
         """Refuse a request that cannot reach the application, in the application's shape and without a quotation of it.
@@ -131,8 +207,16 @@ class Connection(ASGIProtocol):
                 event = {**event, "headers": [*event.get("headers", ()), (b"connection", b"close")]}
             await send(event)
 
+        scope[PRESENCE] = self._presence
         scope[WALKS] = self._walks
         await self.worker.asgi(scope, receive, send_head_or_body if scope["type"] == "http" else send)
+
+    def _count_held(self, size: int) -> None:
+        """Count the bytes that all connections hold back; abort this one if they are too many."""
+        self.worker.held += size - self._held_bytes
+        self._held_bytes = size
+        if size and self.worker.held > MAX_HELD:
+            self.transport.abort()
 
     def _find_prepared(self, request: Any) -> PreparedResponse | None:
         fast_path = self.worker.asgi.fast_path
@@ -158,11 +242,6 @@ class Connection(ASGIProtocol):
                 self.transport.writelines((head, *answer.parts))
             else:
                 await self._send_pieces(head, answer.reply.pieces())
-        if self._drained is not None:
-            await self._drained
-        self._prepared_count += 1
-        if not self._prepared_count % _TURN:
-            await asyncio.sleep(0)
 
     async def _send_pieces(self, head: bytes, pieces: Iterable[bytes | memoryview]) -> None:
         self.transport.write(head)

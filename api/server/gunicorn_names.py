@@ -46,6 +46,7 @@ CALLS: Names = {
         "__init__": "(worker)",
         "connection_lost": "(exc)",
         "connection_made": "(transport)",
+        "data_received": "(data)",
         "pause_writing": "()",
         "resume_writing": "()",
     },
@@ -65,7 +66,7 @@ ATTRIBUTES: Mapping[type, tuple[str, ...]] = {
     Arbiter: ("SIG_QUEUE", "WORKERS", "WORKER_BOOT_ERROR", "num_workers"),
     BaseApplication: ("cfg",),
     BaseSocket: ("sock",),
-    CallbackRequest: ("headers_bytes", "method", "path", "query", "raw_path", "version"),
+    CallbackRequest: ("chunked", "content_length", "headers_bytes", "method", "path", "query", "raw_path", "version"),
     Logger: ("error_log",),
 }
 """Attributes that are read here."""

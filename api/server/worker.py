@@ -9,6 +9,8 @@ from gunicorn.asgi.lifespan import LifespanManager
 from gunicorn.workers.gasgi import ASGIWorker
 
 from api.server.connection import Connection
+from api.server.memory import return_large_blocks
+from api.server.turns import Turns
 from api.settings import Settings
 
 BACKLOG = 2048
@@ -32,6 +34,9 @@ class Worker(ASGIWorker):
 
     settings: ClassVar[Settings]
     open: set[Connection]
+    turns: Turns
+    held = 0
+    """Bytes of requests that the connections hold back until earlier ones are answered."""
     ending = False
     """True after a signal to stop; each response then announces that its connection closes."""
     _quick = False
@@ -71,6 +76,8 @@ class Worker(ASGIWorker):
 
     async def _serve_until_stopped(self) -> None:
         super().init_signals()
+        return_large_blocks()
+        self.turns = Turns(self.loop)
         lifespan = await self._start_application()
         servers = [await self._listen(listener) for listener in self.sockets]
         heartbeats = self.loop.create_task(self._send_heartbeats())

@@ -26,7 +26,7 @@ from cli.console.setup import (
     yes_option,
 )
 from cli.content.difference import file_lines, text_lines
-from cli.content.edit_options import STATUS, TYPE, print_edit_result
+from cli.content.edit_options import STATUS, TYPE, find_new_problems, print_edit_result
 from cli.content.edit_replace import replace
 from cli.content.edit_resolve import resolve
 from cli.content.rule_edits import build_put, read_puts
@@ -99,7 +99,8 @@ def put(
     with show_status(f"Editing {project}"):
         result = store.drafts.edit(namespace, name, edits, author)
     counts = {kind: count(change for change in result.changes if change.kind is kind) for kind in Kind}
-    print_edit_result(result.head, counts, as_json=as_json)
+    problems = find_new_problems(store, namespace, name, result.head, counts)
+    print_edit_result(result.head, counts, problems, as_json=as_json)
 
 
 @command.command()
@@ -131,7 +132,9 @@ def delete(  # noqa: PLR0913 - one parameter an option
     _require_rules(store, namespace, name, kind, rules)
     edits = [Delete(kind, _to_id(rule)) for rule in dict.fromkeys(rules)]
     result = store.drafts.edit(namespace, name, edits, author)
-    print_edit_result(result.head, {kind: count(result.changes)}, as_json=as_json)
+    counts = {kind: count(result.changes)}
+    problems = find_new_problems(store, namespace, name, result.head, counts)
+    print_edit_result(result.head, counts, problems, as_json=as_json)
 
 
 @command.command()
@@ -165,7 +168,8 @@ def revert(  # noqa: PLR0913 - one parameter an option
     except NotFound as ex:
         raise _unchanged_rule_error(store, namespace, name, rules) or ex from ex
     counts = {kind: count(change for change in result.changes if change.kind is kind) for kind in Kind}
-    print_edit_result(result.head, counts, as_json=as_json)
+    problems = find_new_problems(store, namespace, name, result.head, counts)
+    print_edit_result(result.head, counts, problems, as_json=as_json)
 
 
 @command.command()

@@ -158,6 +158,26 @@ class Compiler:
         """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
         return self._is_validated(tree, without_warnings=False)
 
+    def find_blocking_problems(self, before: Snapshot | None, snapshot: Snapshot) -> Sequence[Problem]:
+        """Return the problems that block a publish of a state; checks only the change if `before` is validated."""
+        try:
+            if self.is_validated(snapshot.tree):
+                require_publishable(snapshot, snapshot.problems)
+            elif before is None or not self.is_validated(before.tree):
+                self._check_all(snapshot)
+            else:
+                self._check_change(before, snapshot)
+        except Invalid as ex:
+            return ex.problems
+        return ()
+
+    def _check_change(self, before: Snapshot, snapshot: Snapshot) -> None:
+        changes = list(chain.from_iterable(changes_between(before, snapshot).values()))
+        if self._needs_full_check(snapshot, changes):
+            self._check_all(snapshot)
+        else:
+            self._dump_checked(before, snapshot, changes)
+
     def is_prepared(self, tree: TreeId) -> bool:
         """Tell whether a release of the tree could be assembled without reading YAML or checking rules."""
         if not self._is_validated(tree, without_warnings=False):
@@ -172,11 +192,10 @@ class Compiler:
         """
         snapshot = self.snapshot(project, tree)
         if not self._is_validated(tree, without_warnings=False):
-            changes = list(chain.from_iterable(changes_between(near, snapshot).values())) if near else None
-            if near is None or changes is None or self._needs_full_check(snapshot, changes):
+            if near is None:
                 self._check_all(snapshot)
             else:
-                self._dump_checked(near, snapshot, changes)
+                self._check_change(near, snapshot)
         self._archive_segments(snapshot)
         return snapshot
 
@@ -245,10 +264,7 @@ class Compiler:
         return None
 
     def _open(self, project: str, tree: TreeId) -> Release | None:
-        try:
-            return Release.open(project, release_path(self.paths.releases, tree))
-        except (FileNotFoundError, Damaged, ValueError):  # ValueError: mmap refuses an empty file
-            return None
+        return open_release(self.paths, project, tree)
 
     def _archive_segments(self, snapshot: Snapshot) -> None:
         self._segments.archive_all(
@@ -262,6 +278,14 @@ class Compiler:
         self._archive_segments(snapshot)
         release = self._releases[project, tree] = Release(project, memoryview(data), trusted=True)
         return release
+
+
+def open_release(paths: NamespacePaths, project: str, tree: TreeId) -> Release | None:
+    """Return the release of a tree from its file; None if it is missing or damaged."""
+    try:
+        return Release.open(project, release_path(paths.releases, tree))
+    except (FileNotFoundError, Damaged, ValueError):  # ValueError: mmap refuses an empty file
+        return None
 
 
 def require_publishable(snapshot: Snapshot, problems: Sequence[Problem], *, strict: bool = False) -> None:

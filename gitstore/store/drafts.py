@@ -21,6 +21,7 @@ from gitstore.drafts.drafts import (
     EditResult,
     discard_draft,
     edit_draft,
+    project_tree,
     read_draft,
     write_record,
 )
@@ -159,6 +160,17 @@ class Drafts(Component):
         return self._access.write(
             namespace, lambda compiler, opened: edit_draft(compiler, opened, name, edits, author, head)
         )
+
+    def new_problems(self, namespace: str, name: DraftName, head: CommitId) -> list[Problem]:
+        """Return the problems that block a publish of a draft at this head, and that its last commit brought."""
+        with self._access.reading(namespace) as compiler:
+            commits = [head, *compiler.repository.commit(head).parents[:1]]
+            trees = [project_tree(compiler.repository, commit, name.project) for commit in commits]
+            after, before = ([compiler.snapshot(name.project, tree) if tree else None for tree in trees] + [None])[:2]
+            found = compiler.find_blocking_problems(before, after) if after else ()
+            known = compiler.find_blocking_problems(None, before) if found and before else ()
+        old = {(problem.code, problem.message, problem.file) for problem in known}
+        return [problem for problem in found if (problem.code, problem.message, problem.file) not in old]
 
     def write(self, namespace: str, name: DraftName, edit: Put | Patch, author: Author) -> DraftRecord:
         """Write one record of a draft as one commit; return it as it is then."""

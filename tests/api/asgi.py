@@ -11,6 +11,7 @@ from falcon.asgi import App
 
 DISCONNECT = {"type": "http.disconnect"}
 NEVER = {"type": "never"}
+_HOST = {"Host": "waypost.example"}
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def _scope(method: str, url: str, headers: Mapping[str, str]) -> dict[str, Any]:
         "raw_path": path.encode(),
         "query_string": query.encode(),
         "root_path": "",
-        "headers": [(name.lower().encode(), value.encode()) for name, value in headers.items()],
+        "headers": [(name.lower().encode(), value.encode()) for name, value in {**_HOST, **headers}.items()],
         "server": ("127.0.0.1", 8080),
         "client": ("127.0.0.1", 50000),
     }

@@ -70,11 +70,19 @@ class FakeDirectory:
         self.reloads += 1
         self.stale -= 1
 
+    @property
+    def edition(self) -> int:
+        """Return the number of reloads."""
+        return self.reloads
+
     def authenticate(self, bearer: str) -> Principal:
         """Return the principal of a known token."""
         if bearer not in self.tokens:
             raise Unauthenticated
         return self.tokens[bearer]
+
+    def learn(self, session: str) -> None:
+        """Know no session."""
 
 
 TOKENS = {

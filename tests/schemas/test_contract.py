@@ -52,6 +52,8 @@ ENDPOINTS = {
     f"/compat/flecto{P}/agents/{{name}}/hit": "PATCH",
     "/compat/flecto/health/ping": "GET",
     "/api/namespaces": "GET POST",
+    "/api/namespaces/archived": "GET",
+    "/api/namespace/{namespace}/restore": "POST",
     "/api/namespace/{namespace}": "GET PATCH DELETE",
     "/api/namespace/{namespace}/projects": "GET POST",
     "/api/namespace/{namespace}/events": "GET",

@@ -1,6 +1,5 @@
 """The guard before every responder: authentication, and authorisation by the caller's grants."""
 
-import asyncio
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -8,15 +7,16 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.errors import ApiError, Unauthenticated, not_found
-from api.http.guard.access import EVERYWHERE, Access, Audience, Quota, missing_grant
+from api.http.guard.access import EVERYWHERE, Access, Audience, Quota
+from api.http.guard.admission import Admission, AdmittedCaller
 from api.http.guard.rate_limits import RateLimits
+from api.http.request.caller_access import check_again
 from api.http.request.query_validation import check_parameters, list_allowed_parameters
 from api.interfaces import Authenticator, Principal
-from api.runtime.background import queue_key, run_in_thread
+from api.runtime.background import queue_key
 from content.records.names import is_name
 
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([\x21-\x7e]{1,4096})")
-_MAX_RELOADS = 2
 _READS = frozenset({"GET", "HEAD"})
 
 
@@ -33,10 +33,9 @@ class Guard:
         self, declared: Mapping[str, Mapping[str, Access]], authenticator: Authenticator, limits: RateLimits
     ) -> None:
         self._declared = declared
-        self._authenticator = authenticator
+        self._admission = Admission(authenticator)
         self._limits = limits
         self._known = list_allowed_parameters()
-        self._reloading: asyncio.Task[None] | None = None
 
     async def process_resource(self, req: Request, resp: Response, _resource: object, params: dict[str, Any]) -> None:
         """Refuse the request, or store its principal in its context."""
@@ -47,38 +46,35 @@ class Guard:
         namespace, project = params.get("namespace", EVERYWHERE), params.get("project", EVERYWHERE)
         principal = None
         if access.audience is not Audience.PUBLIC:
-            principal = await self._authenticate(req, resp)
-            if not access.is_satisfied(principal, namespace, project):
-                raise missing_grant(access.accepted, namespace, project)
-            req.context.principal = principal
+            principal = await self._admit(req, resp, access, namespace, project)
         _check_names(params)
         check_parameters(req, self._known)
         self._limits.charge(req, resp, access.quota or _quota(req.method), principal)
         queue_key.set(params.get("namespace", ""))
 
-    async def _authenticate(self, req: Request, resp: Response) -> Principal:
+    async def _admit(self, req: Request, resp: Response, access: Access, namespace: str, project: str) -> Principal:
         try:
-            return await self._find_principal(req)
+            caller = AdmittedCaller(self._admission, read_bearer(req), access, namespace, project)
+            req.context.principal = principal = await caller.check()
         except Unauthenticated:
             self._limits.charge(req, resp, Quota.FAILURES, None)
             raise
+        req.context.caller = caller
+        return principal
 
-    async def _find_principal(self, req: Request) -> Principal:
-        bearer = read_bearer(req)
-        for _ in range(_MAX_RELOADS):
-            if self._authenticator.is_fresh():
-                break
-            # A reload that is already running may have begun before the latest change, so reload twice.
-            await self._reload()
-        return self._authenticator.authenticate(bearer)
+    async def process_response(self, req: Request, resp: Response, _resource: object, succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
+        """Refuse the response to a read that took long if its caller has lost its access meanwhile.
 
-    async def _reload(self) -> None:
-        """Reload the directory once for all requests that wait for it."""
-        if self._reloading is None or self._reloading.done():
-            # The attribute keeps the task alive: the event loop holds only a weak reference.
-            # https://docs.python.org/3/library/asyncio-task.html#asyncio.create_task
-            self._reloading = asyncio.create_task(run_in_thread(self._authenticator.reload))
-        await asyncio.shield(self._reloading)  # a request that is cancelled must not cancel the reload of the others
+        A change that was made is reported all the same.
+        """
+        caller: AdmittedCaller | None = getattr(req.context, "caller", None)
+        if caller is None or not succeeded or not _is_read(req, self._declared):
+            return
+        try:
+            await check_again(req, caller.admitted_at)
+        except Exception:
+            _clear(resp)
+            raise
 
 
 def _quota(method: str) -> Quota:
@@ -110,3 +106,16 @@ def _method_not_allowed(methods: Mapping[str, Access]) -> ApiError:
     allowed = ", ".join(sorted(methods))
     message = f"This path does not allow this method; it allows: {allowed}."
     return ApiError(405, "method_not_allowed", message, headers={"Allow": allowed})
+
+
+def _is_read(req: Request, declared: Mapping[str, Mapping[str, Access]]) -> bool:
+    """Tell whether a request changes nothing: by its method, or because its grants are for reading only."""
+    accepted = declared[req.uri_template or ""][req.method].accepted
+    return req.method in _READS or (bool(accepted) and all(action == "read" for _, action in accepted))
+
+
+def _clear(resp: Response) -> None:
+    """Take back all that a responder has written."""
+    for name in resp.headers:
+        resp.delete_header(name)
+    resp.text = resp.data = resp.media = resp.stream = resp.sse = None

@@ -1,5 +1,6 @@
 """Request bodies: limited in bytes, decoded strictly and validated by a schema."""
 
+import time
 from typing import Any
 
 import orjson
@@ -7,6 +8,7 @@ from falcon.asgi import Request
 
 import schemas
 from api.errors import ApiError, bad_request, invalid
+from api.http.request.caller_access import check_again
 from api.runtime.background import run_in_thread
 
 # bytes; larger bodies are validated in a thread, since collecting the errors of an invalid one blocks the event loop
@@ -20,12 +22,19 @@ async def read_json(req: Request, schema: str, limit: int | None = None) -> dict
     400 `malformed_json` with line and column, 422 `invalid_body` with problems.
     """
     _check_media_type(req)
+    check_coding(req)
     data = await read_bytes(req, req.context.json_limit if limit is None else limit)
     value: dict[str, Any] = decode_json(data)
     problems = schemas.check(schema, value) if len(data) < LARGE else await run_in_thread(schemas.check, schema, value)
     if problems:
         raise invalid("The body does not match its schema; see the problems.", problems)
     return value
+
+
+def clear_fields(body: dict[str, Any], **defaults: Any) -> dict[str, Any]:
+    """Return the body of a PATCH with the default of each field that it clears by null, as in RFC 7396."""
+    # https://www.rfc-editor.org/rfc/rfc7396; the schemas refuse null for every other field.
+    return {name: defaults[name] if value is None else value for name, value in body.items()}
 
 
 def decode_json(data: bytes) -> Any:
@@ -40,10 +49,14 @@ def decode_json(data: bytes) -> Any:
 
 
 async def read_bytes(req: Request, limit: int) -> bytes:
-    """Read the whole body, with or without a Content-Length; 413 over `limit` bytes, 408 if it is too slow."""
+    """Read the whole body, with or without a Content-Length; 413 over `limit` bytes, 408 if it is too slow.
+
+    A caller that loses its access meanwhile gets 401 or 403.
+    """
     if (req.content_length or 0) > limit:
         raise _too_large(limit)
     parts: list[bytes] = []
+    begun = time.monotonic()
     count = 0
     async for part in req.stream:
         count += len(part)
@@ -52,6 +65,7 @@ async def read_bytes(req: Request, limit: int) -> bytes:
         parts.append(part)
     if req.content_length is not None and count < req.content_length:
         raise bad_request("The body is shorter than its Content-Length.", "truncated_body")
+    await check_again(req, begun)
     return b"".join(parts)
 
 
@@ -60,6 +74,14 @@ def _check_media_type(req: Request) -> None:
     if media_type != "application/json":
         message = "Send the body as JSON, with the header Content-Type: application/json."
         raise ApiError(415, "unsupported_media_type", message)
+
+
+def check_coding(req: Request) -> None:
+    """Raise 415 if the body has a content coding; the response names the accepted one (RFC 9110, 15.5.16)."""
+    given = {coding.strip().lower() for coding in (req.get_header("Content-Encoding") or "").split(",")}
+    if given - {"", "identity"}:
+        message = "The body has a Content-Encoding. Send it uncompressed, without that header."
+        raise ApiError(415, "unsupported_media_type", message, headers={"Accept-Encoding": "identity"})
 
 
 def _too_large(limit: int) -> ApiError:

@@ -1,5 +1,6 @@
 """The cache of gzipped list windows: each is compressed once per version."""
 
+import re
 import zlib
 from collections.abc import Iterable
 from functools import lru_cache
@@ -12,6 +13,9 @@ from gitstore.compiled.release import Listing
 MIN_SIZE = 1024  # bytes; below this, compressing costs more than it saves
 _MAX_BYTES = 32 * 1024 * 1024
 _MAX_HEADERS = 128
+_LONGEST_CACHED = 256  # characters of a header
+_GZIP_NAMES = frozenset({"gzip", "x-gzip"})
+_WEIGHT = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
 _LEVEL = 6
 # 16 + 15 window bits: zlib writes a gzip header, without a time, so the same window gives the same bytes.
 # https://docs.python.org/3/library/zlib.html#zlib.compressobj
@@ -42,13 +46,27 @@ class CompressionCache:
         self._windows.put(_Key(id(listing), window), (listing, data))
 
 
-@lru_cache(_MAX_HEADERS)
 def accepts_gzip(header: str | None) -> bool:
-    """Tell whether an Accept-Encoding header accepts gzip."""
+    """Tell whether an Accept-Encoding header accepts gzip, and prefers no uncompressed response (RFC 9110, 12.5.3)."""
     if not header:
         return False
-    for part in header.split(","):
-        name, _, parameters = part.strip().partition(";")
-        if name.strip().lower() in {"gzip", "*"}:
-            return parameters.strip().lower().replace(" ", "") not in {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    return False
+    return _prefers_gzip(header) if len(header) <= _LONGEST_CACHED else _prefers_gzip.__wrapped__(header)
+
+
+@lru_cache(_MAX_HEADERS)
+def _prefers_gzip(header: str) -> bool:
+    weights = dict(_read_weight(part) for part in header.lower().split(","))
+    others = weights.get("*", 0.0)
+    gzip = max((weights[name] for name in _GZIP_NAMES if name in weights), default=others)
+    return gzip > 0 and gzip >= weights.get("identity", 0.0)
+
+
+def _read_weight(part: str) -> tuple[str, float]:
+    """Return a coding and its weight: 1 if none is given, 0 if it is malformed."""
+    name, *parameters = (each.strip() for each in part.split(";"))
+    weight = 1.0
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if key.strip() == "q":
+            weight = float(value) if _WEIGHT.fullmatch(value.strip()) else 0.0
+    return name, weight

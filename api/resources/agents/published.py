@@ -6,6 +6,7 @@ from http import HTTPStatus
 from falcon.asgi import Request, Response
 
 from api.http.guard.access import grants_item, reads_project
+from api.http.request.caller_access import waiting
 from api.http.request.parameters import Window, read_text, read_window
 from api.http.response.compression import CompressionCache, accepts_gzip
 from api.http.response.replies import (
@@ -43,7 +44,9 @@ class VersionResource:
         conditional_get, seconds = read_conditional_get(req), read_wait(req.get_header("Prefer"))
         found = await self._releases.project(namespace, project)
         if seconds and etag_matches(found.version, conditional_get.if_none_match):
-            req.context.seconds_waited = await self._long_polls.wait(namespace, project, found.version, seconds)
+            async with waiting(req) as ended:
+                waited = await self._long_polls.wait(namespace, project, found.version, seconds, ended)
+            req.context.seconds_waited = waited
             found = await self._releases.project(namespace, project)
         if seconds:
             resp.set_header("Preference-Applied", f"wait={seconds}")

@@ -9,8 +9,9 @@ from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
 from api.db.reviews import DraftKey, Origin
-from api.errors import Forbidden, bad_request, invalid
+from api.errors import ApiError, Forbidden, bad_request, invalid
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, require
+from api.http.request.caller_access import waiting
 from api.http.request.json_body import read_json
 from api.http.request.parameters import read_draft_name, read_number, read_text, read_window
 from api.http.response import json_views
@@ -67,8 +68,25 @@ class Publish:
             found = await self._publish(req, namespace, order)
         _write(req, resp, found, "publish")
         if seconds is not None:
-            convergence = await self._convergence.wait(namespace, project, found.number, seconds)
-            resp.media = {**json_views.published(found), "convergence": convergence.wire()}
+            resp.media = {
+                **json_views.published(found),
+                "convergence": await self._await_agents(req, namespace, project, found.number, seconds),
+            }
+
+    async def _await_agents(
+        self, req: Request, namespace: str, project: str, number: int, seconds: int
+    ) -> dict[str, Any] | None:
+        """Wait for the agents and return their progress; None if the caller has lost its access to it meanwhile.
+
+        The publish is done, so it is reported all the same.
+        """
+        async with waiting(req, ("agent", "read")) as ended:
+            convergence = await self._convergence.wait(namespace, project, number, seconds, ended)
+        try:
+            await req.context.caller.check()
+        except ApiError:
+            return None
+        return convergence.wire()
 
     async def _publish(self, req: Request, namespace: str, order: PublishRequest) -> PublishResult:
         """Publish with the verdicts on the draft; records an override in the audit trail before the publish."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from functools import partial
 
 from falcon.asgi import Request, Response, SSEvent
 
@@ -9,6 +10,7 @@ from api.errors import Forbidden, bad_request
 from api.events.streams import KeepAlive, StreamItem, Streams, StreamStart
 from api.http.guard.access import any_principal, principal_of
 from api.http.guard.guard import read_bearer
+from api.http.request.client_presence import PRESENCE
 from api.http.request.parameters import MAX_INTEGER, read_text
 from api.interfaces import Principal
 from api.runtime.release_loader import ReleaseLoader
@@ -32,7 +34,8 @@ class Events:
         principal = principal_of(req)
         if not principal.can_see(namespace):
             raise Forbidden(_NEEDED)
-        if not _reads_any(principal, namespace, await self._releases.namespace(namespace)):
+        served = await self._releases.namespace(namespace)
+        if not _reads_any(namespace, served, principal):
             raise Forbidden(_NEEDED)
         after, newest = _read_after(req), await self._streams.newest()
         begin = newest if after is None else min(after, newest)
@@ -40,10 +43,12 @@ class Events:
         # https://nginx.org/en/docs/http/ngx_http_proxy_module.html#proxy_buffering
         resp.set_header("X-Accel-Buffering", "no")
         resp.content_type = "text/event-stream"
-        resp.sse = _dump(self._streams.follow(namespace, read_bearer(req), begin, newest))
+        may_follow = partial(_reads_any, namespace, served)
+        presence = req.scope.get(PRESENCE)
+        resp.sse = _dump(self._streams.follow(namespace, read_bearer(req), begin, newest, may_follow, presence))
 
 
-def _reads_any(principal: Principal, namespace: str, served: LiveNamespace) -> bool:
+def _reads_any(namespace: str, served: LiveNamespace, principal: Principal) -> bool:
     return any(principal.can("project", "read", namespace, project) for project in ("*", *served.projects))
 
 

@@ -51,7 +51,7 @@ def ask(
 ) -> PreparedResponse | None:
     """Ask with a GET as the server passes it on, by the agent unless another caller is named."""
     fast, bearer = fast_path
-    given = {"authorization": bearer, **headers}
+    given = {"host": b"waypost.example", "authorization": bearer, **headers}
     named = [(name.replace("_", "-").encode(), value) for name, value in given.items()]
     return fast.answer(unquote(path + what), (path + what).encode(), query, named)
 
@@ -94,8 +94,8 @@ def test_reads_of_agents_of_an_older_service_are_answered(fast_path: tuple[FastP
     """They have no etag, and are never 304."""
     plain = ask(fast_path, what)
     assert plain is not None
-    for headers in ({}, {"if_none_match": lines(plain)[b"etag"]}, {"if_none_match": b"*"}):
-        found = ask(fast_path, what, path=BASE + PATH, **headers)
+    for known in (b"", lines(plain)[b"etag"], b"*"):
+        found = ask(fast_path, what, path=BASE + PATH, if_none_match=known)
         assert found is not None
         assert found.answer.reply.status == 200
         assert b"etag" not in lines(found)
@@ -155,6 +155,17 @@ def test_a_token_is_let_in_no_longer_than_it_may_be(fast_path: tuple[FastPath, b
     assert ask(fast_path) is not None
 
 
+@pytest.mark.parametrize("host", [None, b"a b", b"a:b", b"\xc3\xa4", b"x" * 300])
+def test_a_request_without_a_valid_host_is_left_to_the_application(
+    fast_path: tuple[FastPath, bytes], host: bytes | None
+) -> None:
+    fast, bearer = fast_path
+    given = [(b"authorization", bearer), *([] if host is None else [(b"host", host)])]
+    path = PATH + "version"
+    assert fast.answer(path, path.encode(), "", given) is None
+    assert fast.answer(path, path.encode(), "", [given[0], (b"host", b"x")]) is not None
+
+
 @pytest.mark.parametrize(
     ("header", "welcome"),
     [
@@ -165,8 +176,26 @@ def test_a_token_is_let_in_no_longer_than_it_may_be(fast_path: tuple[FastPath, b
         ("gzip;q=0", False),
         ("*", True),
         ("identity", False),
-        ("x-gzip", False),
+        ("x-gzip", True),
         ("gzip; q=0.0", False),
+        ("*, gzip;q=0", False),
+        ("gzip;q=0, *", False),
+        ("*;q=0", False),
+        ("*;q=0, gzip", True),
+        ("br;q=1, *;q=0.1", True),
+        ("gzip;q=0.001", True),
+        ("gzip;Q=0", False),
+        ("gzip ; q = 0", False),
+        ("identity, gzip;q=0.5", False),
+        ("identity;q=0.5, gzip", True),
+        ("identity;q=0", False),
+        ("gzip;q=nonsense", False),
+        ("gzip;q=2", False),
+        ("gzip;level=9;q=0", False),
+        ("x-gzip;q=0, gzip;q=0.5", True),
+        (", gzip,", True),
+        ("x" * 300 + ", gzip", True),
+        ("x" * 300 + ", *, gzip;q=0", False),
     ],
 )
 def test_accept_encoding(header: str | None, welcome: bool) -> None:  # noqa: FBT001 - a table's column
@@ -174,14 +203,18 @@ def test_accept_encoding(header: str | None, welcome: bool) -> None:  # noqa: FB
 
 
 def test_cached_replies_are_bounded(fast_path: tuple[FastPath, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guard: a token can ask for as many windows as there are numbers; those beyond the bound are answered, not cached."""
-    monkeypatch.setattr(fast_paths, "_MAX_REPLIES", 3)
-    rounds = [[ask(fast_path, "redirects", f"offset={offset}") for offset in range(6)] for _ in range(2)]
-    same = [
-        one is not None and other is not None and one.answer is other.answer for one, other in zip(*rounds, strict=True)
-    ]
-    assert all(each is not None for each in rounds[0])
-    assert same == [True] * 3 + [False] * 3
+    """Guard: a token can ask for as many windows as there are numbers. All go when they take too many bytes."""
+    monkeypatch.setattr(fast_paths, "_MAX_BYTES", 10_000)
+    kept = []
+    for offset in range(20):
+        assert ask(fast_path, "redirects", f"offset={offset}") is not None
+        kept.append(sum(map(len, fast_path[0]._replies.values())))
+    assert 1 < max(kept) <= 5
+    assert kept.count(1) > 3
+    first, second = (ask(fast_path, "redirects", "offset=19") for _ in range(2))
+    assert first is not None
+    assert second is not None
+    assert first.answer is second.answer
 
 
 def test_remembered_matches_are_bounded(fast_path: tuple[FastPath, bytes], monkeypatch: pytest.MonkeyPatch) -> None:

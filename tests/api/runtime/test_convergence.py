@@ -162,8 +162,8 @@ def waited(fleet: FakeFleet, seconds: float = 10, callers: int = 1) -> list[Conv
     """Return the answers to so many callers that wait for publish 3."""
 
     async def wait() -> list[ConvergenceResult]:
-        found = Convergence(cast("Fleet", fleet), PROJECTS)
-        return await asyncio.gather(*(found.wait("acme", "shop", 3, seconds) for _ in range(callers)))
+        found, ended = Convergence(cast("Fleet", fleet), PROJECTS), asyncio.get_running_loop().create_future()
+        return await asyncio.gather(*(found.wait("acme", "shop", 3, seconds, ended) for _ in range(callers)))
 
     return asyncio.run(wait())
 
@@ -252,12 +252,12 @@ def test_the_end_of_a_worker_ends_all_waits(
 
     async def wait() -> list[ConvergenceResult]:
         fleet = FakeFleet([list_progress(2)])
-        found = Convergence(cast("Fleet", fleet), PROJECTS)
+        found, ended = Convergence(cast("Fleet", fleet), PROJECTS), asyncio.get_running_loop().create_future()
         await found.start()
-        waiting = asyncio.create_task(found.wait("acme", "shop", 3, 1000))
+        waiting = asyncio.create_task(found.wait("acme", "shop", 3, 1000, ended))
         while fleet.looks < looked or (looked and not found._polls):  # noqa: ASYNC110 - no event reports it
             await asyncio.sleep(0)
         await end(found)
-        return [await asyncio.wait_for(each, 5) for each in (waiting, found.wait("acme", "shop", 3, 1000))]
+        return [await asyncio.wait_for(each, 5) for each in (waiting, found.wait("acme", "shop", 3, 1000, ended))]
 
     assert [short(found) for found in asyncio.run(wait())] == [(1, 0, False)] * 2

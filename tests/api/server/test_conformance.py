@@ -1,13 +1,18 @@
 """The behaviour that the server needs of gunicorn, by real processes: each name in `gunicorn_names` has a test of its effect."""
 
+import fcntl
 import os
 import re
 import signal
+import socket
+import struct
 import subprocess
+import sys
+import termios
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import IO
 
@@ -15,11 +20,13 @@ import httpx
 import pytest
 
 from tests.api.fakes import STREAM_SIZE
-from tests.api.server.raw_client import connect, connections, exchange, is_reset, pid_of
+from tests.api.server.raw_client import connect, connections, exchange, is_reset, pid_of, read_all
 from tests.metrics_text import read_metrics, total
 from tests.service import ROOT, SKELETON, Service, running, stop, wait_until
 
 HEARTBEAT = 2
+RESET = struct.pack("ii", 1, 0)
+"""The option of a socket whose close resets the connection."""
 PLAIN = b"GET /probe/plain HTTP/1.1\r\nHost: x\r\n\r\n"
 FRAMEWORK = b"GET /probe/pid HTTP/1.1\r\nHost: x\r\n\r\n"
 LAST = b"\r\nConnection: close\r\n\r\n"
@@ -57,6 +64,90 @@ def test_plain_reads_are_answered_ahead_of_the_application(skeleton: Service) ->
     assert [b"connection: close" in each for each in answers] == [False] * 40 + [True]
 
 
+@pytest.mark.parametrize("piece", [7, 50, 10_000])
+def test_requests_sent_ahead_are_answered_in_order(skeleton: Service, piece: int) -> None:
+    """In whatever pieces they arrive, and whatever comes between them."""
+    sized = b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nContent-Length: 40\r\n\r\n" + PLAIN[:40].ljust(40, b".")
+    chunked = b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n\r\n\r\n\r\n0\r\n\r\n"
+    sent = b"".join([*[PLAIN, sized, FRAMEWORK, chunked, chunked, sized] * 3, PLAIN.replace(b"\r\n\r\n", LAST)])
+    with closing(connect(skeleton)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for begin in range(0, len(sent), piece):
+            connection.sendall(sent[begin : begin + piece])
+        answers = [b"HTTP/1.1 " + each for each in read_all(connection).split(b"HTTP/1.1 ")[1:]]
+    bodies = [answer.partition(b"\r\n\r\n")[2] for answer in answers]
+    assert [is_plain(each) for each in answers] == [True, False, False, False, False, False] * 3 + [True]
+    assert bodies[1:-1:6] == bodies[5:-1:6] == [b"40"] * 3
+    assert bodies[3:-1:6] == bodies[4:-1:6] == [b"4"] * 3
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "end"),
+    [
+        (PLAIN, b"\r\n\r\n"),
+        (b"GET /probe/slow?ms=300 HTTP/1.1\r\nHost: x\r\n\r\n", b""),
+        (b"GET /probe/slow?ms=50 HTTP/1.1\r\nHost: x\r\n\r\n" * 20, b""),
+        (b"GET /probe/large?bytes=3000000 HTTP/1.1\r\nHost: x\r\n\r\n", bytes(1000)),
+        (b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n123456789", b"\r\n\r\n9"),
+        (
+            b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+            b"\r\n\r\n1",
+        ),
+        (b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n" + PLAIN, b""),
+    ],
+    ids=["plain", "slow", "many", "large", "sized", "chunked", "chunked and more"],
+)
+def test_a_client_that_has_closed_its_side_gets_every_answer(
+    skeleton: Service, request_bytes: bytes, end: bytes
+) -> None:
+    with closing(connect(skeleton)) as connection:
+        connection.sendall(request_bytes)
+        connection.shutdown(socket.SHUT_WR)
+        answer = read_all(connection)
+    assert answer.count(b"HTTP/1.1 200 OK\r\n") == request_bytes.count(b" HTTP/1.1\r\n")
+    assert answer.endswith(end)
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GET /probe/plain HTTP/1.1\r\nHost: x\r\n",
+        b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1234",
+        b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nx",
+    ],
+    ids=["header", "sized", "chunked"],
+)
+def test_a_request_that_is_cut_off_ends_at_once(skeleton: Service, request_bytes: bytes) -> None:
+    begun = time.monotonic()
+    with closing(connect(skeleton)) as connection:
+        connection.sendall(request_bytes)
+        connection.shutdown(socket.SHUT_WR)
+        assert b" 200 " not in read_all(connection)
+    assert time.monotonic() - begun < 1, "the body's time limit is longer"
+
+
+def test_a_new_client_has_its_turn_among_many_that_have_sent_ahead(single: Service) -> None:
+    """A loaded machine changes the times, but not the number of answers that the others get before the new one."""
+    crowd, ahead = 100, 40
+    busy = b"GET /probe/blocked?ms=2 HTTP/1.1\r\nHost: x\r\n\r\n"
+    with ExitStack() as stack:
+        clients = [stack.enter_context(closing(connect(single))) for _ in range(crowd)]
+        for client in clients:
+            client.sendall(busy * ahead)
+        wait_until(lambda: all(_unread(client) for client in clients), 30, "each to have an answer")
+        size = min(_unread(client) for client in clients)
+        before = sum(_unread(client) for client in clients)
+        assert b" 204 " in exchange(single, b"GET /health/ping HTTP/1.1\r\nHost: x" + LAST)
+        between = (sum(_unread(client) for client in clients) - before) / size
+        assert before / size + between < crowd * ahead, "the others to be busy still"
+    assert between < crowd, "at most a few answers a round of the event loop"
+
+
+def _unread(client: socket.socket) -> int:
+    """Return the received bytes that the client has not read."""
+    return int.from_bytes(fcntl.ioctl(client, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 def test_what_is_not_plain_is_left_to_the_application(skeleton: Service) -> None:
     for request in (PLAIN.replace(b"GET", b"POST"), PLAIN.replace(b"HTTP/1.1", b"HTTP/1.0")):
         answer = exchange(skeleton, request.replace(b"\r\n\r\n", LAST))
@@ -72,6 +163,7 @@ def test_a_request_ends_when_its_client_leaves(single: Service) -> None:
     with closing(connect(single)) as connection:
         connection.sendall(b"GET /probe/wait HTTP/1.1\r\nHost: x\r\n\r\n")
         wait_until(lambda: connections(single) >= 2, 10, "the request to arrive")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     wait_until(lambda: any(line["event"] == "wait_ended" for line in single.log_lines()), 10, "the request to end")
 
 

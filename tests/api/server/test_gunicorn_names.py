@@ -44,6 +44,7 @@ CONFORMANCE = {
     "Logger.setup": "test_every_line_of_the_log_is_json_and_holds_no_token",
     "ASGIProtocol.__init__": "test_plain_reads_are_answered_ahead_of_the_application",
     "ASGIProtocol.connection_lost": "test_a_request_ends_when_its_client_leaves",
+    "ASGIProtocol.data_received": "test_requests_sent_ahead_are_answered_in_order",
     "ASGIProtocol.connection_made": "test_a_client_that_never_ends_its_headers_is_cut_off",
     "ASGIProtocol.pause_writing": "test_a_stream_is_produced_no_faster_than_its_client_reads",
     "ASGIProtocol.resume_writing": "test_a_client_that_reads_slowly_gets_everything",

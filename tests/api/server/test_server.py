@@ -21,6 +21,8 @@ from tests.api.server.raw_client import connect, connections, exchange, is_reset
 from tests.service import ROOT, SKELETON, Service, child_pids, running, stop, wait_until
 
 ALL = {"Authorization": "Bearer all"}
+_PID = b"GET /probe/pid HTTP/1.1\r\n%b\r\n\r\n"
+_SINK = b"POST /probe/sink HTTP/1.1\r\n%b\r\n\r\n"
 BOTH_PATHS = (b"/probe/large", b"/probe/plain")
 """A response of the framework, and one of the fast path."""
 
@@ -105,6 +107,16 @@ def test_a_client_that_reads_slowly_gets_everything(skeleton: Service, path: byt
         (b"GET / secret-nonsense\r\n\r\n", 400, "malformed_request"),
         (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", 400, "malformed_request"),
         (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: unknown, chunked\r\n\r\nx", 501, "not_implemented"),
+        (_SINK % b"Host: x\r\nTransfer-Encoding: gzip, chunked" + b"1\r\nx\r\n0\r\n\r\n", 501, "not_implemented"),
+        (_SINK % b"Host: x\r\nTransfer-Encoding: deflate, Chunked" + b"0\r\n\r\n", 501, "not_implemented"),
+        (_SINK % b"Content-Length: 1\r\nConnection: close" + b"x", 400, "malformed_request"),
+        (_PID % b"Connection: close", 400, "malformed_request"),
+        (_PID % b"Host: x\r\nHost: x", 400, "malformed_request"),
+        (_PID % b"Host: x\r\nHost: y", 400, "malformed_request"),
+        (_PID % b"Host: a b\r\nConnection: close", 400, "malformed_request"),
+        (_PID % b"Host: a/b\r\nConnection: close", 400, "malformed_request"),
+        (_PID % b"Host: a:b:c\r\nConnection: close", 400, "malformed_request"),
+        (_PID % b"Host: \xc3\xa4\r\nConnection: close", 400, "malformed_request"),
     ],
 )
 def test_what_is_not_http_is_refused_in_the_one_shape(
@@ -112,9 +124,18 @@ def test_what_is_not_http_is_refused_in_the_one_shape(
 ) -> None:
     head, _, body = exchange(skeleton, request_bytes).partition(b"\r\n\r\n")
     assert head.startswith(f"HTTP/1.1 {status} ".encode())
-    assert b"Content-Type: application/json" in head
+    assert b"content-type: application/json" in head.lower()
     assert json.loads(body)["error"] == code
     assert b"secret" not in body
+
+
+@pytest.mark.parametrize("host", [b"", b"waypost.example", b"waypost.example:8080", b"[::1]:80", b"%20", b"127.0.0.1:"])
+def test_any_valid_host_will_do(skeleton: Service, host: bytes) -> None:
+    assert b" 200 OK" in exchange(skeleton, _PID % b"Host: %b\r\nConnection: close" % host)
+
+
+def test_older_clients_need_no_host(skeleton: Service) -> None:
+    assert b" 200 OK" in exchange(skeleton, b"GET /probe/pid HTTP/1.0\r\n\r\n")
 
 
 def test_both_framings_at_once_are_never_two_requests(skeleton: Service) -> None:

@@ -116,7 +116,7 @@ def test_a_folder_without_a_readme_gets_one(work_folder: Path) -> None:
 def test_while_it_is_built_there_is_no_namespace(work_folder: Path) -> None:
     directory = DataDirectory(work_folder / "data")
     building = build_namespace(directory, NamespaceCreation("acme", "", AUTHOR))
-    assert building.__enter__().repository.is_dir()
+    assert building.__enter__().paths.repository.is_dir()
     assert directory.namespaces() == []
     assert building.__exit__(KeyError, KeyError(), None) is False
     assert [path.name for path in directory.repositories.iterdir()] == [".new.lock"]

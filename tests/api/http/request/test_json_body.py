@@ -39,6 +39,18 @@ def test_only_json_counts_as_json(kind: str | None) -> None:
     assert (post(b"{}", headers).status, post(b"{}", headers).error) == (415, "unsupported_media_type")
 
 
+@pytest.mark.parametrize("coding", ["gzip", "br, gzip", "GZIP", "identity, deflate", "x"])
+def test_a_compressed_body_is_refused_with_the_accepted_coding(coding: str) -> None:
+    answer = post(json.dumps(LOGIN).encode(), {**JSON, "Content-Encoding": coding})
+    assert (answer.status, answer.error) == (415, "unsupported_media_type")
+    assert answer.headers["accept-encoding"] == "identity"
+
+
+@pytest.mark.parametrize("coding", ["identity", "", "Identity"])
+def test_an_uncompressed_body_may_say_so(coding: str) -> None:
+    assert post(json.dumps(LOGIN).encode(), {**JSON, "Content-Encoding": coding}).status == 200
+
+
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
 def test_the_media_type_is_read_as_http_writes_it(kind: str) -> None:
     assert post(json.dumps(LOGIN).encode(), {**JSON, "Content-Type": kind}).status == 200

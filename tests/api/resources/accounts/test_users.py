@@ -6,6 +6,8 @@ import pytest
 
 from tests.api.world import PASSWORD, World, shaped, world
 
+_READ = {"namespace": "*", "project": "*", "resource": "redirect", "action": "read"}
+
 
 @pytest.fixture
 def here(tmp_path: Path) -> World:
@@ -171,3 +173,28 @@ def test_roles_and_permissions_are_listed(here: World, admin: str) -> None:
         "token",
         "audit",
     }
+
+
+@pytest.mark.parametrize("character", [chr(code) for code in (0x202A, 0x202E, 0x2066, 0x2069, 0x200E, 0x200F, 0x061C)])
+def test_names_do_not_change_the_direction_of_text(here: World, admin: str, character: str) -> None:
+    """Otherwise a name could show as another one, wherever it is listed."""
+    name = f"Ada{character}ecalevoL"
+    body = {"username": "bob", "password": PASSWORD}
+    ada = here.access("ada")
+    answers = [
+        (here.call("POST", "/api/users", admin, {**body, "firstname": name}), "/firstname"),
+        (here.call("POST", "/api/users", admin, {**body, "lastname": name}), "/lastname"),
+        (here.call("PATCH", "/api/user/2", admin, {"firstname": name}), "/firstname"),
+        (here.call("PATCH", "/api/me", ada, {"lastname": name}), "/lastname"),
+        (here.call("POST", "/api/tokens", admin, {"name": name, "grants": [_READ]}), "/name"),
+        (here.call("POST", "/api/users", admin, {**body, "username": name}), "/username"),
+    ]
+    for answer, pointer in answers:
+        assert (answer.status, answer.error) == (422, "invalid_body")
+        assert [problem["pointer"] for problem in answer.json()["problems"]] == [pointer]
+
+
+@pytest.mark.parametrize("name", ["Zoë", "李", "محمد", "שרה", "O'Neill", "Anne Marie"])
+def test_names_may_be_of_any_script(here: World, admin: str, name: str) -> None:
+    body = {"username": "bob", "password": PASSWORD, "firstname": name}
+    assert here.call("POST", "/api/users", admin, body).status == 201
