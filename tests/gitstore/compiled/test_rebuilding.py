@@ -111,7 +111,7 @@ def test_files_of_an_older_format_are_built_again(full: Place) -> None:
 def test_a_warning_that_an_older_program_did_not_have_stops_no_strict_project(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was published before an update goes on being served, and may change; new rules are held to all checks."""
+    """A release from before an update is served as before, and may change; new rules are held to all checks."""
     place.begin("strict", lint="strict")
     with monkeypatch.context() as older:
         older.setattr(source_rules, "_check_encoding", lambda _: None)
