@@ -6,38 +6,49 @@ from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
 from api.app.identity_routes import identity_routes
 from api.app.notifications import open_notifications
-from api.app.services import open_services
+from api.app.services import Services, open_services
+from api.data.served_data import ServedData
 from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
 from api.interfaces import Dependencies, ReadyCheck
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
 from api.runtime.convergence import Convergence
+from api.runtime.data_monitor import DataMonitor
 from api.runtime.long_poll import LongPolls
 from api.runtime.prewarmer import Prewarmer
 from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
 from api.settings import Settings
+from gitstore.errors import StoreError
 from gitstore.store.store import store_at
 
 
-def make_service(settings: Settings) -> Application:
-    """Create the application of one worker; call it after the fork."""
+def make_service(settings: Settings, data: ServedData) -> Application:
+    """Create the application of one worker; call it after the fork.
+
+    While the data directory is lost, the application answers 503, and it creates nothing. If only the database cannot be
+    read, this raises its error: the other workers still have users and tokens in memory.
+    """
     store = store_at(settings.data.absolute())
     releases = ReleaseLoader(store)
     long_polls = LongPolls(releases)
-    services = open_services(settings)
+    services = open_services(settings, create=False)
+    _require_database(services, data)
+    watcher = Watcher(store, releases)
     convergence = Convergence(services.fleet)
     notifications = open_notifications(settings, store, releases, services)
     dependencies = Dependencies(
         settings,
         services.directory,
         ready_checks=(
+            ReadyCheck("data", data.check),
             services.ready_check(),
             ReadyCheck("content", lambda: "; ".join(store.releases.failures()) or None),
         ),
         background_services=(
+            DataMonitor(data, watcher.restart),
             services.upkeep(),
-            Watcher(store, releases),
+            watcher,
             long_polls,
             convergence,
             notifications.event_scheduler,
@@ -45,6 +56,7 @@ def make_service(settings: Settings) -> Application:
             notifications.webhook_dispatcher,
             Prewarmer(store),
         ),
+        data=data,
     )
     compressed = CompressionCache()
     app = create_app(
@@ -65,7 +77,7 @@ def make_service(settings: Settings) -> Application:
             *compat_routes(store, releases, services, compressed),
         ],
     )
-    app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters)
+    app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters, data)
     app.shutdown_hooks = (
         long_polls.release,
         convergence.release,
@@ -78,3 +90,12 @@ def make_service(settings: Settings) -> Application:
     app.collector.show(DELIVERING, lambda: notifications.webhook_dispatcher.under_way)
     notifications.webhook_dispatcher.count = app.collector.counters.add_webhook_attempt
     return app
+
+
+def _require_database(services: Services, data: ServedData) -> None:
+    """Raise the error of a database that cannot be read, unless the data directory is lost with it."""
+    try:
+        services.check()
+    except StoreError:
+        if data.check() is None:
+            raise

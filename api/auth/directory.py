@@ -153,9 +153,9 @@ class IdentityCache:
         try:
             self._keyring.reload()
             self._snapshot = self._read()
-        except (StoreError, InvalidKey, OSError) as ex:
+        except (StoreError, OSError) as ex:
             if self._snapshot is None:
-                raise
+                raise _without_path(ex) from ex
             if self._failed_at is None:
                 _log.warning("directory_not_reloaded", exc_info=ex)
             self._failed_at = self._timer()
@@ -167,6 +167,15 @@ class IdentityCache:
             if self._snapshot is not None and self._snapshot.number == read_generation(connection):
                 return self._snapshot
             return read_snapshot(connection, self._clock())
+
+
+def _without_path(ex: Exception) -> Exception:
+    """Return the error for a response: the message of an invalid key names its file, which only the log may do."""
+    return (
+        StateBroken("The signing keys cannot be read; see the log for the reason.")
+        if isinstance(ex, InvalidKey)
+        else ex
+    )
 
 
 def _is_expired(entry: TokenEntry, now: datetime) -> bool:

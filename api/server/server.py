@@ -57,8 +57,9 @@ class Server(BaseApplication):
     https://gunicorn.org/custom/
     """
 
-    def __init__(self, settings: Settings, make: Callable[[], Application]) -> None:
+    def __init__(self, settings: Settings, make: Callable[[], Application], ready: Callable[[], bool]) -> None:
         self._settings = settings
+        self._ready = ready
         self._make = make
         super().__init__()
 
@@ -82,11 +83,13 @@ class Server(BaseApplication):
 
     def run(self) -> None:
         """Serve, with the service's master."""
-        Master(self).run()
+        Master(self, self._ready).run()
 
 
-def serve(settings: Settings, make: Callable[[], Application]) -> None:
+def serve(settings: Settings, make: Callable[[], Application], ready: Callable[[], bool] = lambda: True) -> None:
     """Serve until stopped; return or exit as gunicorn does. `make` fails only if no retry can help.
+
+    When all workers serve, the master calls `ready`, about once a second until it returns True.
 
     A worker that cannot build or start its application stops the whole service, the healthy workers too. If the
     installed gunicorn cannot run the service, raise UnsupportedGunicorn before anything starts.
@@ -94,7 +97,7 @@ def serve(settings: Settings, make: Callable[[], Application]) -> None:
     check_gunicorn((Connection, Worker, Master, Server, ServerLog))
     raise_file_limit(settings.connections)
     open_metrics_store(settings).clear()
-    Server(settings, make).run()
+    Server(settings, make, ready).run()
 
 
 def raise_file_limit(connections: int) -> None:

@@ -12,7 +12,6 @@ from cli.console.setup import (
     confirm,
     data_option,
     json_option,
-    make_store,
     namespace_argument,
     open_store,
     operator,
@@ -46,7 +45,7 @@ def create(namespace: str, description: str, folder: Path | None, *, as_json: bo
 
     Prints the path of its repository, which Git can clone.
     """
-    store = make_store(data)
+    store = open_store(data)
     if folder:
         with show_status(f"Reading {folder}") as watch:
             store.namespaces.import_folder(namespace, description, folder, operator(), watch)

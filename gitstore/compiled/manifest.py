@@ -12,6 +12,7 @@ from zlib import crc32
 
 import orjson
 
+from gitstore.directory import make_folder
 from gitstore.git.atomic_io import replace_file
 from gitstore.layout import CommitId, TreeId
 
@@ -63,7 +64,7 @@ def load_manifest(folder: Path, commit: CommitId) -> Manifest | None:
 
 def store_manifest(folder: Path, manifest: Manifest) -> None:
     """Write a manifest to its file."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, levels=2)
     projects = dict(sorted(manifest.projects.items()))
     data = orjson.dumps({"commit": manifest.commit, "projects": projects})
     replace_file(_path(folder, manifest.commit), _checksum(data) + b"\n" + data)

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
+from gitstore.directory import make_folder
 from gitstore.errors import BadRequest, Broken, NotFound
 from gitstore.layout import CommitId, TreeId
 
@@ -139,7 +140,7 @@ def is_version_word(word: str) -> bool:
 
 def write_versions(path: Path, versions: list[Version]) -> None:
     """Write entries at the places of their numbers. Earlier ones stay; later ones, of another history, are removed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent, levels=2)
     with path.open("r+b" if path.exists() else "w+b") as file:
         file.seek((versions[0].number - 1) * _SIZE)
         file.write(b"".join(map(_dump, versions)))

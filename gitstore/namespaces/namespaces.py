@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gitstore.directory import DataDirectory, NamespacePaths
+from gitstore.directory import DataDirectory, NamespacePaths, make_folder
 from gitstore.git.atomic_io import sync_directory
 from gitstore.git.lock import hold
 from gitstore.git.repository import Author, Repository, open_repository
@@ -56,7 +56,7 @@ def delete_namespace(directory: DataDirectory, paths: NamespacePaths) -> Path:
     """
     with hold(paths.repository):
         trash = directory.trash / f"{paths.name}-{_now()}-{secrets.token_hex(4)}"
-        trash.mkdir(parents=True)
+        make_folder(trash, levels=2)
         paths.marker.unlink(missing_ok=True)
         paths.repository.rename(trash / paths.repository.name)
         sync_directory(directory.repositories)

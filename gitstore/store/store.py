@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
+from gitstore.directory import DataDirectory
 from gitstore.store.access import StoreAccess
 from gitstore.store.drafts import Drafts
 from gitstore.store.namespaces import Namespaces
@@ -33,6 +34,12 @@ class Store:
 
     def __reduce__(self) -> "tuple[Callable[[Path], Store], tuple[Path]]":
         return store_at, (self.directory.root,)
+
+
+def create_store(root: Path) -> Store:
+    """Create the folders of a data directory that are missing, and return its store; no other call creates them."""
+    DataDirectory(root).create()
+    return Store(root)
 
 
 @lru_cache(maxsize=8)
