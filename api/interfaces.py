@@ -1,10 +1,11 @@
 """The dependencies of the application: the settings, and interfaces of the components that are passed in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from api.data.served_data import ServedData
+from api.readiness import ReadyCheck
 from api.settings import Settings
 
 
@@ -71,14 +72,6 @@ class BackgroundService(Protocol):
 
     async def stop(self) -> None:
         """Write all pending data, and stop; called after the last request."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyCheck:
-    """A named readiness check; `find` returns the fault, or None if there is none, and may block briefly."""
-
-    name: str
-    find: Callable[[], str | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,11 @@ class NamespacePaths:
         """A file that marks the namespace as existing, even if its repository is missing on disk."""
         return self.compiled / _MARKER
 
+    @property
+    def served(self) -> Path:
+        """The record of the release commit that was served last."""
+        return self.compiled / "served"
+
     def write_marker(self) -> None:
         """Write the marker. Call it only under the repository's lock, so that no deletion runs at the same time."""
         if not self.marker.exists():

@@ -7,11 +7,12 @@ from api.app.event_routes import notice_routes
 from api.app.identity_routes import identity_routes
 from api.app.notifications import open_notifications
 from api.app.services import Services, open_services
-from api.data.served_data import ServedData
+from api.data.served_data import ServedData, data_check
 from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
-from api.interfaces import Dependencies, ReadyCheck
+from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
+from api.runtime.content_faults import content_check
 from api.runtime.convergence import Convergence
 from api.runtime.data_monitor import DataMonitor
 from api.runtime.long_poll import LongPolls
@@ -41,9 +42,9 @@ def make_service(settings: Settings, data: ServedData) -> Application:
         settings,
         services.directory,
         ready_checks=(
-            ReadyCheck("data", data.check),
+            data_check(data),
             services.ready_check(),
-            ReadyCheck("content", lambda: "; ".join(store.releases.failures()) or None),
+            content_check(store),
         ),
         background_services=(
             DataMonitor(data, watcher.restart),

@@ -12,7 +12,7 @@ def routes(dependencies: Dependencies, collector: MetricsCollector) -> list[Rout
     """Return the routes of the service itself."""
     return [
         Route("/health/ping", Ping()),
-        Route("/health/ready", Ready(dependencies.ready_checks)),
+        Route("/health/ready", Ready(dependencies.ready_checks, dependencies.directory)),
         Route("/metrics", Metrics(collector)),
         Route("/openapi.json", Contract()),
         Route("/schemas/{name}", Schemas()),

@@ -18,15 +18,28 @@ from api.db.generation import read_generation
 from api.db.heartbeats import Heartbeats
 from api.db.state_store import StateStore, open_state_store
 from api.db.timestamps import Clock, utc_now
-from api.interfaces import ReadyCheck
+from api.readiness import Fault, ReadyCheck, Status
 from api.resources.accounts.audit import AuditLog
 from api.reviews.reviewing import Reviews
 from api.runtime.upkeep import Maintenance
 from api.settings import Settings
 from gitstore.directory import DataDirectory
+from gitstore.errors import StoreError
 
 # seconds; a request that finds the database locked for longer is answered from the last good identity table
 IDENTITY_LOCK_TIMEOUT = 0.2
+_NO_IDENTITIES = Fault(
+    Status.UNAVAILABLE,
+    "no_identities",
+    "The database of users and tokens cannot be read, so no caller can be authenticated.",
+    "Make the database available; the service continues by itself.",
+)
+_OLD_IDENTITIES = Fault(
+    Status.DEGRADED,
+    "database_unavailable",
+    "The database cannot be read: users and tokens are those of the last read, and logins and changes fail.",
+    "Make the database available; the service continues by itself.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +71,7 @@ class Services:
 
     def ready_check(self) -> ReadyCheck:
         """Create the readiness check that users and tokens are up to date with the database."""
-        return ReadyCheck("state", self._find_stale_reason)
+        return ReadyCheck("state", self._find_identity_faults)
 
     def check(self) -> None:
         """Raise the error of a database that cannot be read, or of missing keys."""
@@ -71,9 +84,12 @@ class Services:
         self.state.close()
         self.reader.close()
 
-    def _find_stale_reason(self) -> str | None:
-        self.directory.reload()
-        return self.directory.stale_reason
+    def _find_identity_faults(self) -> list[Fault]:
+        try:
+            self.directory.reload()
+        except (StoreError, OSError):  # no table of users and tokens was ever read
+            return [_NO_IDENTITIES]
+        return [_OLD_IDENTITIES] if self.directory.is_stale else []
 
 
 def open_services(settings: Settings, clock: Clock = utc_now, *, create: bool = True) -> Services:

@@ -79,9 +79,9 @@ class IdentityCache:
                 self._refresh()
 
     @property
-    def stale_reason(self) -> str | None:
-        """The reason why the snapshot may be out of date, for a readiness check; None if it is current."""
-        return None if self._failed_at is None else "The database of users and tokens cannot be read."
+    def is_stale(self) -> bool:
+        """True if the snapshot may be out of date, since the database could not be read."""
+        return self._failed_at is not None
 
     def authenticate(self, bearer: str) -> Principal:
         """Return the principal of an access token or API token; raises Unauthenticated, without the reason."""

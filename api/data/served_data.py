@@ -14,6 +14,7 @@ from pathlib import Path
 from api.data.identity import FOLDER_FILE, read_identity
 from api.data.parts import DataParts, has_keys, is_database
 from api.errors import Unavailable
+from api.readiness import Fault, ReadyCheck, Status
 
 RETRY_SECONDS = 1
 _HANDLE = os.O_PATH | os.O_CLOEXEC
@@ -118,6 +119,20 @@ class _DatabaseFile(_Part):
 
     def _is_same(self) -> bool:
         return is_database(self._path)
+
+
+def data_check(served: ServedData) -> ReadyCheck:
+    """Create the readiness check that no part is lost."""
+    return ReadyCheck("data", lambda: [_as_fault(text)] if (text := served.check()) else [])
+
+
+def _as_fault(text: str) -> Fault:
+    return Fault(
+        Status.UNAVAILABLE,
+        "data_unavailable",
+        f"The data of this service is not available: {text}.",
+        "Mount or restore it. The service continues by itself when the same data is back; to accept other data, restart it.",
+    )
 
 
 def _watch(parts: DataParts, identity: str) -> Iterator[_Part]:

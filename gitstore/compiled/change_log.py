@@ -1,10 +1,10 @@
 """The log of a project's changes: the records that each publish added, changed or removed, without reading Git.
 
-It is a cache derived from the versions. The file has a block for each publish, in any order: with its publish number
-and commit, a checksum, and content that depends only on that commit and the version before it. So a block of a publish
-that never happened is harmless: the index of versions has another commit at that number.
+It is a cache derived from the versions. The file has a block for each publish, in any order: with its place in the history
+and its commit, a checksum, and content that depends only on that commit and the version before it. So a block of a publish
+that never happened is harmless: the index of versions has another commit at that place.
 
-Layout of a block: head (magic, number, commit, count, length of the details, CRC-32 of all but magic and itself),
+Layout of a block: head (magic, place, commit, count, length of the details, CRC-32 of all but magic and itself),
 `count` record ids of 8 bytes, as many codes of one byte, the details (JSON, may be empty).
 """
 
@@ -44,9 +44,12 @@ _CHANGES = {kind: {CODES[kind, change]: change for change in ChangeType} for kin
 
 
 class Block(NamedTuple):
-    """The position of one publish's changes in the file: ids from `start`, then the codes, then the details."""
+    """The position of one publish's changes in the file: ids from `start`, then the codes, then the details.
 
-    number: int
+    `publish` is the place of the publish in the history, from 1.
+    """
+
+    publish: int
     commit: bytes
     start: int
     entries: int
@@ -72,9 +75,9 @@ class BlockEntries(NamedTuple):
 
 
 class LoggedChange(NamedTuple):
-    """One change of a record: the publish number, the type of change, and its index in the publish's block."""
+    """One change of a record: the place of its publish, the type of change, and its index in the publish's block."""
 
-    number: int
+    publish: int
     change: ChangeType
     place: int
 
@@ -86,10 +89,10 @@ def build_entries(changes: ChangesByKind) -> BlockEntries:
     return BlockEntries(ids, bytes([CODES[change.kind, change.change] for change in all_]), dump_details(all_))
 
 
-def dump_block(number: int, commit: CommitId, entries: BlockEntries) -> bytes:
-    """Return the changes of one publish as bytes for the log; 9 per change, and the details if they are few."""
+def dump_block(publish: int, commit: CommitId, entries: BlockEntries) -> bytes:
+    """Return the changes of the publish at a place as bytes; 9 per change, and the details if they are few."""
     body = b"".join(entries)
-    fields = (number, bytes.fromhex(commit), len(entries.codes), len(entries.details))
+    fields = (publish, bytes.fromhex(commit), len(entries.codes), len(entries.details))
     head = _HEAD.pack(_BEGIN, *fields, crc32(body, crc32(_SEALED.pack(*fields))))
     return head + body
 
@@ -109,12 +112,12 @@ class ChangeLog:
 
     def __init__(self, path: Path, commits: Sequence[bytes]) -> None:
         self._data = _map(path)
-        found = (block for block in _blocks(self._data) if block.number <= len(commits))
-        self._blocks = {block.number: block for block in found if block.commit == commits[block.number - 1]}
+        found = (block for block in _blocks(self._data) if block.publish <= len(commits))
+        self._blocks = {block.publish: block for block in found if block.commit == commits[block.publish - 1]}
         in_order = sorted(self._blocks.values(), key=attrgetter("start"))
         self._in_order, self._starts = in_order, [block.start for block in in_order]
         self._last: tuple[tuple[Kind, str] | None, Sequence[int]] = (None, ())
-        self.missing = [number for number in range(1, len(commits) + 1) if number not in self._blocks]
+        self.missing = [publish for publish in range(1, len(commits) + 1) if publish not in self._blocks]
 
     def find(self, kind: Kind, record_id: str, window: slice) -> tuple[list[LoggedChange], int]:
         """Return a window of the changes of the record with an id, newest first, and the number of all."""
@@ -137,18 +140,18 @@ class ChangeLog:
             block = self._in_order[bisect_right(self._starts, at) - 1]
             place, across = divmod(at - block.start, _ID)
             if across == 0 and 0 <= place < block.entries and self._data[block.codes + place] in _CHANGES[kind]:
-                places.append(block.number << _PLACE_BITS | place)
+                places.append(block.publish << _PLACE_BITS | place)
             at = self._data.find(wanted, at + 1)
         places.sort(reverse=True)
         return places
 
     def _read_change(self, kind: Kind, found: int) -> LoggedChange:
-        number, place = found >> _PLACE_BITS, found & ~(-1 << _PLACE_BITS)
-        return LoggedChange(number, _CHANGES[kind][self._data[self._blocks[number].codes + place]], place)
+        publish, place = found >> _PLACE_BITS, found & ~(-1 << _PLACE_BITS)
+        return LoggedChange(publish, _CHANGES[kind][self._data[self._blocks[publish].codes + place]], place)
 
     def details(self, logged_change: LoggedChange) -> Mapping[str, Any] | None:
         """Return the change as JSON, or None if the log has no details of it."""
-        block = self._blocks[logged_change.number]
+        block = self._blocks[logged_change.publish]
         start = block.codes + block.entries
         found = orjson.loads(self._data[start : start + block.details]) if block.details else []
         details: Mapping[str, Any] | None = found[logged_change.place] if found else None
@@ -186,8 +189,8 @@ def _blocks(data: mmap.mmap | bytes) -> Iterator[Block]:
 def _block_at(data: mmap.mmap | bytes, at: int) -> Block | None:
     if at + _HEAD.size > len(data):
         return None
-    _, number, commit, entries, details, crc = _HEAD.unpack_from(data, at)
-    block = Block(number, commit, at + _HEAD.size, entries, details)
+    _, publish, commit, entries, details, crc = _HEAD.unpack_from(data, at)
+    block = Block(publish, commit, at + _HEAD.size, entries, details)
     if block.end > len(data):
         return None
     sealed = crc32(data[at + len(_BEGIN) : block.start - _CRC])

@@ -196,10 +196,7 @@ class Compiler:
         return None
 
     def _open(self, project: str, tree: TreeId) -> Release | None:
-        try:
-            return Release.open(project, release_path(self.paths.releases, tree))
-        except (FileNotFoundError, Damaged, ValueError):  # ValueError: mmap refuses an empty file
-            return None
+        return open_release(self.paths, project, tree)
 
     def _archive_segments(self, snapshot: Snapshot) -> None:
         self._segments.archive_all(
@@ -213,6 +210,14 @@ class Compiler:
         self._archive_segments(snapshot)
         release = self._releases[project, tree] = Release(project, memoryview(data), trusted=True)
         return release
+
+
+def open_release(paths: NamespacePaths, project: str, tree: TreeId) -> Release | None:
+    """Return the release of a tree from its file; None if it is missing or damaged."""
+    try:
+        return Release.open(project, release_path(paths.releases, tree))
+    except (FileNotFoundError, Damaged, ValueError):  # ValueError: mmap refuses an empty file
+        return None
 
 
 def require_publishable(snapshot: Snapshot, problems: Sequence[Problem], *, strict: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The index of a project's published versions: one fixed-size entry per publish number, found by arithmetic.
+"""The index of a project's published versions: one fixed-size entry per version, found by arithmetic.
 
 It is a cache derived from the first-parent history. Readers stop at the number in their manifest, so an entry that a
 crashed publish left behind is never seen, and is overwritten. Each entry has a checksum of its own; a reader that finds
@@ -14,6 +14,7 @@ from zlib import crc32
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
+from gitstore.compiled.number_gaps import Gaps, is_skipped, number_at, place_of
 from gitstore.directory import make_folder
 from gitstore.errors import BadRequest, Broken, NotFound
 from gitstore.layout import CommitId, TreeId
@@ -48,53 +49,70 @@ class _Damaged(Exception):
 
 
 class VersionIndex:
-    """The versions 1 to `last` of a project; `rebuild` writes the index again, and is called if it is damaged."""
+    """The versions of a project up to number `last`; `rebuild` writes the index again, and is called if it is damaged.
 
-    def __init__(self, path: Path, last: int, rebuild: Callable[[], None]) -> None:
+    A version has a number, and a place in the history from 1; they differ only if the project skips numbers (`gaps`).
+    """
+
+    def __init__(self, path: Path, last: int, rebuild: Callable[[], None], gaps: Gaps = ()) -> None:
         self._path = path
         self.last = last
+        self.count = place_of(last, gaps)
+        self._gaps = gaps
         self._rebuild = rebuild
 
     def get(self, number: int) -> Version:
         """Return a version by publish number. Raises NotFound if it does not exist."""
-        if not 1 <= number <= self.last:
+        if not self._has_number(number):
             raise NotFound(f"There is no publish {number}; the newest is {self.last}.")
-        return self._entries(number - 1, number)[0]
+        return self.at(self.place_of(number))
 
-    def get_many(self, numbers: Sequence[int]) -> list[Version]:
-        """Return versions by publish number, in the given order."""
-        if not numbers:
+    def at(self, place: int) -> Version:
+        """Return the version at a place, from 1."""
+        return self._entries(place - 1, place)[0]
+
+    def at_places(self, places: Sequence[int]) -> list[Version]:
+        """Return the versions at places, in the given order."""
+        if not places:
             return []
-        oldest = min(numbers)
+        oldest = min(places)
         try:
-            data = _read_bytes(self._path, oldest - 1, max(numbers))
-            return [_load(number, data[(at := (number - oldest) * _SIZE) : at + _SIZE]) for number in numbers]
+            data = _read_bytes(self._path, oldest - 1, max(places))
+            return [
+                _load(number_at(place, self._gaps), data[(at := (place - oldest) * _SIZE) : at + _SIZE])
+                for place in places
+            ]
         except _Damaged:
-            return [self.get(number) for number in numbers]
+            return [self.at(place) for place in places]
+
+    def place_of(self, number: int) -> int:
+        """Return the place of the version with a number, or of the last one before a skipped number."""
+        return place_of(number, self._gaps)
 
     def tree_before(self, version: Version) -> TreeId | None:
         """Return the project's tree before a version; None if it did not exist."""
-        return self.get(version.number - 1).tree if version.number > 1 else None
+        place = self.place_of(version.number)
+        return self.at(place - 1).tree if place > 1 else None
 
     def window(self, offset: int, limit: int) -> list[Version]:
         """Return versions newest first, `offset` skipped, at most `limit`."""
-        newest = self.last - offset
+        newest = self.count - offset
         oldest = max(newest - limit, 0)
         return self._entries(oldest, newest)[::-1] if newest > 0 else []
 
     def commits(self) -> list[bytes]:
         """Return the commits of all versions, oldest first, 20 bytes each."""
         try:
-            return _read_commits(self._path, self.last)
+            return _read_commits(self._path, self.count)
         except _Damaged:
-            return [bytes.fromhex(version.commit) for version in self._entries(0, self.last)]
+            return [bytes.fromhex(version.commit) for version in self._entries(0, self.count)]
 
     def resolve(self, word: str) -> Version:
         """Return a version by publish number or by 7 to 40 hex digits of its SHA.
 
         Digits alone are a number, unless there are 40 of them, or no publish has the number and a SHA begins with them.
         """
-        if _NUMBER.fullmatch(word) and len(word) < _SHA_LENGTH and 1 <= int(word) <= self.last:
+        if _NUMBER.fullmatch(word) and len(word) < _SHA_LENGTH and self._has_number(int(word)):
             return self.get(int(word))
         if _SHA.fullmatch(word.lower()):
             return self._by_sha(word.lower())
@@ -102,33 +120,40 @@ class VersionIndex:
             return self.get(int(word))
         raise BadRequest("A version is a publish number, or 7 to 40 hex digits of its SHA.")
 
+    def amend(self, versions: Iterable[Version]) -> None:
+        """Write new facts about versions, at each place where the index still has that commit."""
+        amend_versions(self._path, versions, self._gaps)
+
+    def _has_number(self, number: int) -> bool:
+        return 1 <= number <= self.last and not is_skipped(number, self._gaps)
+
     def _by_sha(self, prefix: str) -> Version:
-        found = self._numbers(prefix)
+        found = self._places(prefix)
         if not found:
-            self._entries(0, self.last)  # a damaged entry is repaired or reported, never taken as absent
-            found = self._numbers(prefix)
+            self._entries(0, self.count)  # a damaged entry is repaired or reported, never taken as absent
+            found = self._places(prefix)
         if len(found) > 1:
             raise BadRequest(f"{prefix} is ambiguous: {len(found)} versions begin with it. Give more digits.")
         if not found:
             raise NotFound(f"There is no version {prefix}.")
-        return self.get(found[0])
+        return self.at(found[0])
 
-    def _numbers(self, prefix: str) -> list[int]:
+    def _places(self, prefix: str) -> list[int]:
         try:
-            data = self._path.read_bytes()[: self.last * _SIZE]
+            data = self._path.read_bytes()[: self.count * _SIZE]
         except FileNotFoundError:
             return []
         begin = bytes.fromhex(prefix[: len(prefix) // 2 * 2])
         return [at // _SIZE + 1 for at in _find_all(data, begin) if data[at : at + 20].hex().startswith(prefix)]
 
     def _entries(self, start: int, end: int) -> list[Version]:
-        """Return the versions after number `start` up to number `end`; rebuild the index if they cannot be read."""
+        """Return the versions after place `start` up to place `end`; rebuild the index if they cannot be read."""
         try:
-            return _read(self._path, start, end)
+            return _read(self._path, start, end, self._gaps)
         except _Damaged:
             self._rebuild()
         try:
-            return _read(self._path, start, end)
+            return _read(self._path, start, end, self._gaps)
         except _Damaged as ex:
             raise Broken("The index of versions cannot be read.") from ex
 
@@ -138,28 +163,29 @@ def is_version_word(word: str) -> bool:
     return _NUMBER.fullmatch(word) is not None or _SHA.fullmatch(word.lower()) is not None
 
 
-def write_versions(path: Path, versions: list[Version]) -> None:
-    """Write entries at the places of their numbers. Earlier ones stay; later ones, of another history, are removed."""
+def write_versions(path: Path, versions: list[Version], gaps: Gaps = ()) -> None:
+    """Write entries at their places. Earlier ones stay; later ones, of another history, are removed."""
     make_folder(path.parent, levels=2)
     with path.open("r+b" if path.exists() else "w+b") as file:
-        file.seek((versions[0].number - 1) * _SIZE)
+        file.seek((place_of(versions[0].number, gaps) - 1) * _SIZE)
         file.write(b"".join(map(_dump, versions)))
         file.truncate()
 
 
-def amend_versions(path: Path, versions: Iterable[Version]) -> None:
+def amend_versions(path: Path, versions: Iterable[Version], gaps: Gaps = ()) -> None:
     """Write new facts about versions, at each place where the index still has that commit."""
     for version in versions:
-        if has_commit(path, version.number, version.commit):
+        if has_commit(path, version.number, version.commit, gaps):
             with path.open("r+b") as file:
-                file.seek((version.number - 1) * _SIZE)
+                file.seek((place_of(version.number, gaps) - 1) * _SIZE)
                 file.write(_dump(version))
 
 
-def has_commit(path: Path, number: int, commit: CommitId) -> bool:
+def has_commit(path: Path, number: int, commit: CommitId, gaps: Gaps = ()) -> bool:
     """Tell whether the index has that commit at `number`; otherwise it has to be rebuilt."""
+    place = place_of(number, gaps)
     try:
-        return _read(path, number - 1, number)[0].commit == commit
+        return _read(path, place - 1, place, gaps)[0].commit == commit
     except _Damaged:
         return False
 
@@ -182,11 +208,11 @@ def _read_commits(path: Path, last: int) -> list[bytes]:
     return [data[at : at + 20] for at in _starts(last)]
 
 
-def _read(path: Path, start: int, end: int) -> list[Version]:
+def _read(path: Path, start: int, end: int, gaps: Gaps) -> list[Version]:
     data = _read_bytes(path, start, end)
     return [
-        _load(number, data[at : at + _SIZE])
-        for number, at in zip(range(start + 1, end + 1), _starts(end - start), strict=True)
+        _load(number_at(place, gaps), data[at : at + _SIZE])
+        for place, at in zip(range(start + 1, end + 1), _starts(end - start), strict=True)
     ]
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from content.changes.diff import ChangeType, Counts, count
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
-from gitstore.compiled.versions import Version, VersionIndex, amend_versions
+from gitstore.compiled.versions import Version, VersionIndex
 from gitstore.errors import Busy, OutOfSpace
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH
 from gitstore.git.repository import Repository, TreeEntry
@@ -55,7 +55,7 @@ def with_counts(compiler: Compiler, project: str, index: VersionIndex, versions:
     }
     if newly_counted:
         with suppress(Busy, OutOfSpace, OSError), hold_compile_lock(compiler.paths):
-            amend_versions(compiler.paths.versions / project, newly_counted.values())
+            index.amend(newly_counted.values())
     return [newly_counted.get(version.number, version) for version in versions]
 
 

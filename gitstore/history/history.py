@@ -25,6 +25,7 @@ from gitstore.history.messages import (
     signature,
 )
 from gitstore.history.numbering import ensure_manifest, read_index
+from gitstore.history.rewinds import current_release
 from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import CommitId, TreeId
 
@@ -73,8 +74,7 @@ _file_counts: LruCache[tuple[Path, TreeId | None, TreeId | None], Counts] = LruC
 
 def version_index(compiler: Compiler, project: str) -> VersionIndex:
     """Return all versions of a project, including the current one; also those of a deleted project."""
-    entry = ensure_manifest(compiler, compiler.repository.release()).projects.get(project)
-    return read_index(compiler, project, *((entry.newest, entry.newest_commit) if entry else (0, CommitId(""))))
+    return read_index(compiler, ensure_manifest(compiler, current_release(compiler)), project)
 
 
 def list_publishes(compiler: Compiler, project: str, offset: int, limit: int) -> tuple[list[PublishRecord], int]:
@@ -82,13 +82,13 @@ def list_publishes(compiler: Compiler, project: str, offset: int, limit: int) ->
     index = version_index(compiler, project)
     versions = with_counts(compiler, project, index, index.window(offset, limit))
     counter = FileCounter(compiler.repository)
-    return [_read(compiler, index, version, counter) for version in versions], index.last
+    return [_read(compiler, index, version, counter) for version in versions], index.count
 
 
 def publishes_after(compiler: Compiler, project: str, number: int, limit: int) -> list[tuple[PublishRecord, Version]]:
     """Return the publishes after a number, oldest first, at most `limit`; without counts that are not computed yet."""
     index = version_index(compiler, project)
-    missing = index.last - number
+    missing = index.count - index.place_of(number)
     versions = index.window(max(missing - limit, 0), min(limit, missing))[::-1] if missing > 0 else []
     counter = FileCounter(compiler.repository)
     return [(_read_tolerant(compiler, index, version, counter), version) for version in versions]

@@ -1,5 +1,6 @@
 """Commit messages: a sentence about the change, then trailers that `git log` and this product can read."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -16,8 +17,9 @@ APPROVED_BY = "Approved-by"
 OVERRIDE = "Override-reason"
 ROLLED_BACK_TO = "Rolled-back-to"
 SELECTED_FROM = "Selected-from"
+HIGHEST_NUMBER = "Highest-publish-number"
 DECISION_TRAILER = "Settled"
-_OURS = (PUBLISHED_BY, WRITTEN_BY, APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM)
+_OURS = (PUBLISHED_BY, WRITTEN_BY, APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM, HIGHEST_NUMBER)
 _MAX_NAMED = 3
 _RESERVED = (*_OURS, DECISION_TRAILER)
 # The only difference of a rule file, behind its name.
@@ -25,6 +27,8 @@ DIFFERENCE_LABELS: Mapping[NonRuleDifference | None, str] = {
     NonRuleDifference.TEXT: " (comments or layout only)",
     NonRuleDifference.ORDER: " (order or place of rules only)",
 }
+# A project and its number, at most 15 digits, which every JSON reader can hold exactly.
+_HIGHEST_NUMBER = re.compile(r"(?:^|, )([A-Za-z0-9_-]{1,50}) ([1-9][0-9]{0,14})(?=, |$)")
 _VERBS = {ChangeType.ADDED: "Add", ChangeType.CHANGED: "Change", ChangeType.REMOVED: "Remove"}
 
 
@@ -94,6 +98,19 @@ def load_message(message: str) -> Message:
 def signature(author: Author) -> str:
     """Return a person as the value of a trailer."""
     return author.line().decode()
+
+
+def dump_highest_numbers(numbers: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+    """Return the trailers that name the highest publish number of each project."""
+    return {HIGHEST_NUMBER: tuple(f"{name} {number}" for name, number in sorted(numbers.items()))}
+
+
+def load_highest_numbers(message: str) -> dict[str, int]:
+    """Return the highest publish number of each project that the trailers of a commit name."""
+    if HIGHEST_NUMBER not in message:  # all but a few commits of a history
+        return {}
+    found = _HIGHEST_NUMBER.findall(load_message(message).trailers.get(HIGHEST_NUMBER, ""))
+    return {name: int(number) for name, number in found}
 
 
 def _sentence(change: Change) -> str:

@@ -41,7 +41,7 @@ def read_rule_history(
     index = version_index(compiler, project)
     log = read_log(compiler, project, index, timeout)
     window_changes, total = log.find(kind, identity_id(identity), window)
-    versions = with_counts(compiler, project, index, index.get_many([each.number for each in window_changes]))
+    versions = with_counts(compiler, project, index, index.at_places([each.publish for each in window_changes]))
     changes = (_change(compiler, project, index, log, each, kind, identity) for each in window_changes)
     return [
         RuleEvent(read_publish(compiler, project, index, version), change)
@@ -67,7 +67,7 @@ def read_log(compiler: Compiler, project: str, index: VersionIndex, timeout: flo
 
 def _open_log(path: Path, index: VersionIndex) -> ChangeLog:
     """Return the current log, from memory if neither it nor the history has changed since it was read."""
-    newest = index.get(index.last).commit if index.last else ""
+    newest = index.at(index.count).commit if index.count else ""
     key: tuple[object, ...] = (path, _signature(path), newest)
     found = _logs.find(path)
     if found and found[0] == key:
@@ -98,21 +98,21 @@ def _hold_changes_lock(paths: NamespacePaths, timeout: float) -> Iterator[None]:
 
 
 def _read_missing(
-    compiler: Compiler, project: str, index: VersionIndex, numbers: Sequence[int], deadline: float
+    compiler: Compiler, project: str, index: VersionIndex, places: Sequence[int], deadline: float
 ) -> None:
     """Read the changes of publishes, newest first, and store them every second."""
     blocks: list[bytes] = []
     written = time.monotonic()
-    for done, number in enumerate(reversed(numbers), 1):
-        blocks.append(_block(compiler, project, index, number))
+    for done, place in enumerate(reversed(places), 1):
+        blocks.append(_block(compiler, project, index, place))
         compiler.clear_snapshots()
         now = time.monotonic()
-        if now - written > _FLUSH_SECONDS or done == len(numbers) or now > deadline:
+        if now - written > _FLUSH_SECONDS or done == len(places) or now > deadline:
             _append_blocks(compiler, project, blocks)
             blocks, written = [], now
-        if now > deadline and done < len(numbers):
+        if now > deadline and done < len(places):
             raise Busy(
-                f"The changes of {project} are still being read: {len(numbers) - done} of {index.last} "
+                f"The changes of {project} are still being read: {len(places) - done} of {index.count} "
                 "publishes are left. Try again in a moment."
             )
 
@@ -127,10 +127,10 @@ def _append_blocks(compiler: Compiler, project: str, blocks: Sequence[bytes]) ->
         ) from ex
 
 
-def _block(compiler: Compiler, project: str, index: VersionIndex, number: int) -> bytes:
-    version = index.get(number)
+def _block(compiler: Compiler, project: str, index: VersionIndex, place: int) -> bytes:
+    version = index.at(place)
     changes = read_tree_changes(compiler, project, index.tree_before(version), version.tree)
-    return dump_block(number, version.commit, build_entries(changes))
+    return dump_block(place, version.commit, build_entries(changes))
 
 
 def _change(
@@ -145,7 +145,7 @@ def _change(
     """Return the change of the record in a publish, from the log or from Git; None if the id is of another record."""
     details = log.details(logged_change)
     if details is None:
-        version = index.get(logged_change.number)
+        version = index.at(logged_change.publish)
         change = find_change(compiler, project, (index.tree_before(version), version.tree), kind, identity)
         return change.wire() if change else None
     return details if details[identity_field(kind)] == identity else None

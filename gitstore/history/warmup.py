@@ -14,7 +14,6 @@ import orjson
 
 from gitstore.compiled.checks import EDITION
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.manifest import ProjectEntry
 from gitstore.compiled.segment_store import SEGMENT_SUFFIX
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.compiled.versions import VersionIndex
@@ -23,13 +22,14 @@ from gitstore.errors import Invalid
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.atomic_io import replace_file
 from gitstore.history.numbering import ensure_manifest, read_index
+from gitstore.history.rewinds import current_release
 
 MAX_PUBLISHES = 1000  # of a project, the newest ones
 _CACHE_FORMAT = f"{EDITION}{SEGMENT_SUFFIX}"
 
 
 class _Progress(NamedTuple):
-    """The progress of a project: publishes from the newest (number and commit) down to above `left` are prepared."""
+    """The progress of a project: publishes from the newest (number and commit) down to above place `left` are prepared."""
 
     newest: int
     commit: str
@@ -43,41 +43,41 @@ def prepare(compiler: Compiler, seconds: float) -> bool:
     If another process is preparing them, this one has nothing to do.
     """
     deadline = time.monotonic() + seconds
-    manifest = ensure_manifest(compiler, compiler.repository.release())
+    manifest = ensure_manifest(compiler, current_release(compiler))
     make_folder(compiler.paths.compiled)
     with hold_lock_file(compiler.paths.compiled / "prepare.lock", 0) as has_lock:
         progress_by_name = _read(compiler.paths.prepared)
         for name, entry in manifest.projects.items() if has_lock else ():
-            start = _Progress(entry.newest, entry.newest_commit, _CACHE_FORMAT, entry.newest)
+            index = read_index(compiler, manifest, name)
+            start = _Progress(entry.newest, entry.newest_commit, _CACHE_FORMAT, index.count)
             progress = progress_by_name.get(name, start)
-            progress = progress if progress[:3] == start[:3] and progress.left in range(entry.newest) else start
+            progress = progress if progress[:3] == start[:3] and progress.left in range(index.count) else start
             if not progress.left:
                 continue
-            progress_by_name[name] = _prepare(compiler, name, entry, progress, deadline)
+            progress_by_name[name] = _prepare(compiler, name, index, progress, deadline)
             _write(compiler.paths.prepared, progress_by_name)
             if time.monotonic() > deadline:
                 return False
     return True
 
 
-def _prepare(compiler: Compiler, name: str, entry: ProjectEntry, progress: _Progress, deadline: float) -> _Progress:
+def _prepare(compiler: Compiler, name: str, index: VersionIndex, progress: _Progress, deadline: float) -> _Progress:
     """Continue from the progress until time is up; return the new progress."""
-    index = read_index(compiler, name, entry.newest, entry.newest_commit)
-    end = max(entry.newest - MAX_PUBLISHES, 0)
+    end = max(index.count - MAX_PUBLISHES, 0)
     near: Snapshot | None = None
-    for number in range(progress.left, end, -1):
-        version = index.get(number)
+    for place in range(progress.left, end, -1):
+        version = index.at(place)
         if version.tree and not version.refused and not compiler.is_prepared(version.tree):
             with suppress(Invalid):  # no rollback to it is possible; an attempt gets the reason
-                near = compiler.prepare(name, version.tree, near or _next_newer(compiler, name, index, number))
+                near = compiler.prepare(name, version.tree, near or _next_newer(compiler, name, index, place))
         if time.monotonic() > deadline:
-            return progress._replace(left=number - 1 if number - 1 > end else 0)
+            return progress._replace(left=place - 1 if place - 1 > end else 0)
     return progress._replace(left=0)
 
 
-def _next_newer(compiler: Compiler, name: str, index: VersionIndex, number: int) -> Snapshot | None:
+def _next_newer(compiler: Compiler, name: str, index: VersionIndex, place: int) -> Snapshot | None:
     """Return the next newer publish if it is validated: then checking the difference is enough."""
-    tree = index.get(number + 1).tree if number < index.last else None
+    tree = index.at(place + 1).tree if place < index.count else None
     return compiler.snapshot(name, tree) if tree and compiler.is_prepared(tree) else None
 
 

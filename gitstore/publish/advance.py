@@ -14,6 +14,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.changes import ChangesByKind, changes_between
 from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler, require_publishable
+from gitstore.compiled.served_record import read_served
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import NothingToPublish
@@ -24,6 +25,7 @@ from gitstore.history.gc import clean_daily, clean_releases
 from gitstore.history.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta, build_publish_delta, ensure_manifest
+from gitstore.history.rewinds import record_served, require_continuous
 from gitstore.history.table_changes import build_delta_from_tables
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.publish.approval import require_same_policy
@@ -62,6 +64,7 @@ class PublishResult:
 
 def commit_release(compiler: Compiler, transaction: Transaction, release_update: ReleaseUpdate) -> PublishResult:
     """Commit an update; Invalid, NotAllowed, NothingToPublish, LostRace or errors of the approval change nothing."""
+    require_continuous(transaction, release_update.release, read_served(compiler.paths))
     before = project_tree(transaction, release_update.release, release_update.project)
     if release_update.tree == before:
         raise NothingToPublish(f"{release_update.project} is already published in this state; nothing to publish.")
@@ -71,8 +74,9 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
         compiler, release_update, before
     )
     commit = _commit(transaction, release_update, _text(compiler, release_update, before, delta.counts))
-    manifest = ensure_manifest(compiler, commit, delta)
+    manifest = ensure_manifest(compiler, commit, delta, waits=False)
     transaction.move(RELEASE_REF, release_update.release, commit)
+    record_served(compiler, commit)
     with suppress(OSError):  # the publish is complete; the next one removes the rest
         clean_releases(compiler.paths, manifest)
         clean_daily(compiler.paths)
@@ -114,7 +118,7 @@ def _compile(
     compiler: Compiler, release_update: ReleaseUpdate, states: tuple[Snapshot | None, Snapshot], changes: ChangesByKind
 ) -> None:
     """Compile the new state: all of it where the old one was never valid, else the changes."""
-    known = ensure_manifest(compiler, release_update.release).projects.get(release_update.project)
+    known = ensure_manifest(compiler, release_update.release, waits=False).projects.get(release_update.project)
     old, new = states
     if old is None or known is None or known.tree is None or known.failed:
         compiler.validated_release(release_update.project, new.tree)

@@ -191,8 +191,7 @@ def _selected_from(ids: Collection[str], head: CommitId | None) -> str:
 
 
 def _published(compiler: Compiler, project: str, release: CommitId, commit: CommitId) -> PublishResult:
-    entry = ensure_manifest(compiler, release).projects[project]
-    found = read_index(compiler, project, entry.newest, entry.newest_commit).resolve(commit)
+    found = read_index(compiler, ensure_manifest(compiler, release), project).resolve(commit)
     return PublishResult(found.commit, found.number, found.counts or {})
 
 

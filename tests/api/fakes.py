@@ -17,7 +17,8 @@ from api.http.request.json_body import read_bytes, read_json
 from api.http.request.parameters import read_number, read_window
 from api.http.response.replies import Reply
 from api.http.routing import Route
-from api.interfaces import BackgroundService, Dependencies, Principal, ReadyCheck
+from api.interfaces import BackgroundService, Dependencies, Principal
+from api.readiness import ReadyCheck
 from api.runtime.background import run_in_process, run_in_thread
 from api.settings import Settings
 

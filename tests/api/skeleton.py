@@ -5,7 +5,7 @@ import time
 from functools import partial
 
 from api.app.app import Application, create_app
-from api.interfaces import ReadyCheck
+from api.readiness import Fault, ReadyCheck, Status
 from api.server import server
 from api.settings import Settings
 from tests.api.fakes import PROBES, FakeFastPath, LifecycleRecorder, dependencies
@@ -19,7 +19,8 @@ def make(settings: Settings) -> Application:
         (settings.data / f"starting.{os.getpid()}").touch()
         time.sleep(60)
     broken = settings.data / "broken"
-    check = ReadyCheck("content", lambda: broken.read_text(encoding="utf-8") if broken.exists() else None)
+    gone = Fault(Status.UNAVAILABLE, "data_gone", "The data is gone.", "Restore it.")
+    check = ReadyCheck("content", lambda: [gone] if broken.exists() else [])
     diary = LifecycleRecorder(settings.data)
     app = create_app(dependencies(settings, ready_checks=(check,), background_services=(diary,)), PROBES)
     app.fast_path = FakeFastPath()  # type: ignore[assignment]  # a fake

@@ -1,5 +1,6 @@
 """Repositories that break on disk, under a running service and before a start: reported as 503, never as absent."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -69,9 +70,10 @@ def saved(repository: Path) -> Path:
 
 
 def reasons(world: World) -> str:
-    """Return the reasons of readiness; empty if the service is ready."""
-    found = world.nobody.send("GET", "/health/ready").json()
-    return " ".join(check["reason"] for check in found["checks"] if not check["ok"])
+    """Return the reasons of readiness, as an operator reads them; empty if the service is ready."""
+    found = world.root.ask("GET", "/health/ready", 200).json()
+    found_reasons = [reason for check in found["checks"] for reason in check.get("reasons", ())]
+    return json.dumps(found_reasons) if found_reasons else ""
 
 
 def complaint_of(world: World, place: Place) -> str | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from api.readiness import Fault, worst
 from content.changes.diff import Counts
 from content.matching.match import Candidate, Chain, Hop, Match, MatchResult
 from content.matching.request import Request
@@ -34,18 +35,38 @@ def counts(found: Mapping[Kind, Counts]) -> dict[str, Any]:
     return {kind.value: found.get(kind, Counts(0, 0, 0)).wire() for kind in Kind}
 
 
-def namespace(found: Namespace, projects: int) -> dict[str, Any]:
-    """Return the JSON of a namespace."""
+def namespace(found: Namespace, projects: int, faults: Sequence[Fault] | None = None) -> dict[str, Any]:
+    """Return the JSON of a namespace; with its state, if the faults are given."""
     return {
         "name": found.name,
         "description": found.description,
         "projects": projects,
         "createdAt": dump_timestamp(found.created_at),
+        **({"health": health(faults)} if faults is not None else {}),
     }
 
 
-def project(found: LiveProject, drafts: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON of a project and its published version."""
+def fault(found: Fault) -> dict[str, Any]:
+    """Return the JSON of a fault, a reason of readiness, for a caller who may read its names."""
+    named = {"namespace": found.namespace, "project": found.project, "detail": found.detail}
+    served = found.served and {"version": found.served.version, "publishNumber": found.served.number}
+    return {
+        "status": found.status.value,
+        "code": found.code,
+        "message": found.message,
+        "action": found.action,
+        **{name: text for name, text in named.items() if text},
+        **({"served": served} if served else {}),
+    }
+
+
+def health(faults: Sequence[Fault]) -> dict[str, Any]:
+    """Return the JSON of the state of a namespace or project, with its reasons."""
+    return {"status": worst(each.status for each in faults).value, "reasons": [fault(each) for each in faults]}
+
+
+def project(found: LiveProject, drafts: Sequence[str], faults: Sequence[Fault] | None = None) -> dict[str, Any]:
+    """Return the JSON of a project and its published version; with its state, if the faults are given."""
     settings = found.release.settings
     return {
         "namespace": found.namespace,
@@ -60,6 +81,7 @@ def project(found: LiveProject, drafts: Sequence[str]) -> dict[str, Any]:
         "redirects": found.release.listings[Kind.REDIRECTS].total,
         "pages": found.release.listings[Kind.PAGES].total,
         "draft": "main" in drafts,
+        **({"health": health(faults)} if faults is not None else {}),
     }
 
 

@@ -12,6 +12,7 @@ from api.http.request.parameters import read_text
 from api.http.response import json_views
 from api.http.response.paging import write_list
 from api.runtime.background import run_in_thread
+from api.runtime.content_faults import to_fault
 from gitstore.errors import Broken, StoreError
 from gitstore.history.live import LiveNamespace
 from gitstore.namespaces.namespaces import Namespace
@@ -54,8 +55,8 @@ class NamespaceResource:
 
     @grants("namespace", "read")
     async def on_get(self, _req: Request, resp: Response, namespace: str) -> None:
-        """Show the namespace."""
-        resp.media = await run_in_thread(_show, self._store, namespace)
+        """Show the namespace and its state; also one whose repository cannot be read."""
+        resp.media = await run_in_thread(_show_health, self._store, namespace)
 
     @grants("namespace", "write")
     async def on_patch(self, req: Request, resp: Response, namespace: str) -> None:
@@ -83,6 +84,16 @@ def _list(store: Store, name: str) -> dict[str, object]:
         return _show(store, name)
     except (Broken, OSError):
         return {"name": name, "description": "", "projects": None, "createdAt": None}
+
+
+def _show_health(store: Store, name: str) -> dict[str, object]:
+    state = store.releases.faults(name)
+    health = {"health": json_views.health([to_fault(name, fault) for fault in state.faults])}
+    try:
+        return {**_show(store, name), **health}
+    except (StoreError, OSError):
+        projects = state.served or None
+        return {"name": name, "description": "", "projects": projects, "createdAt": None, **health}
 
 
 def _show(store: Store, name: str) -> dict[str, object]:

@@ -125,13 +125,17 @@ def test_a_locked_database_stops_no_reader_and_no_500_comes_of_it(tmp_path: Path
                 slowest = max(slowest, time.monotonic() - begun)
             assert answers == {200}
             assert slowest < 1
-            assert client.get("/health/ready").status_code == 503
+            locked = client.get("/health/ready")
+            assert (locked.status_code, locked.json()["status"]) == (200, "degraded")
+            assert locked.json()["checks"][0]["reasons"][0]["code"] == "database_unavailable"
             answer = client.post("/auth/login", json=ROOT)
             assert (answer.status_code, answer.json()["error"]) == (503, "state_busy")
             assert answer.headers["retry-after"]
             lock.execute("ROLLBACK")
             lock.close()
-            wait_until(lambda: client.get("/health/ready").status_code == 200, 15, "the service to be ready again")
+            wait_until(
+                lambda: client.get("/health/ready").json()["status"] == "ready", 15, "the service to be ready again"
+            )
             assert client.post("/auth/login", json=ROOT).status_code == 200
 
 

@@ -22,6 +22,7 @@ def number(state: StateStore) -> int:
 
 def test_every_bump_is_a_stamp_of_its_own_however_fast_they_come(tmp_path: Path) -> None:
     file = GenerationFile(tmp_path / "generation")
+    file.create()
     stamps = [file.stamp()]
     for _ in range(500):
         file.bump()
@@ -32,6 +33,7 @@ def test_every_bump_is_a_stamp_of_its_own_however_fast_they_come(tmp_path: Path)
 
 def test_no_bump_of_many_at_once_is_lost(tmp_path: Path) -> None:
     file = GenerationFile(tmp_path / "generation")
+    file.create()
     with ThreadPoolExecutor(8) as pool:
         for _ in range(400):
             pool.submit(file.bump)

@@ -13,7 +13,7 @@ from api.db.state_store import open_state_store
 from api.db.timestamps import Clock
 from api.events.publish_event_relay import BATCH_SIZE, PublishEventRelay
 from gitstore.git.repository import Author
-from gitstore.store.store import Store
+from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.api.world import START, ManualClock
 
@@ -25,7 +25,7 @@ FAR = datetime(2100, 1, 1, tzinfo=UTC)
 def event_relay(folder: Path, clock: Clock | None = None) -> PublishEventRelay:
     """Return the relay of one worker, with its own store and connections."""
     database = open_state_store(folder).database
-    return PublishEventRelay(Store(folder), database, database, clock or ManualClock())
+    return PublishEventRelay(create_store(folder), database, database, clock or ManualClock())
 
 
 def made(found: PublishEventRelay, namespace: str = "acme", project: str = "shop", publishes: int = 1) -> None:

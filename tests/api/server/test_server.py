@@ -179,7 +179,7 @@ def test_a_websocket_is_refused_and_the_worker_goes_on(skeleton: Service) -> Non
 
 def test_readiness_goes_red_and_green_while_everything_else_goes_on(skeleton: Service) -> None:
     broken = skeleton.data / "broken"
-    broken.write_text("The repository sample is damaged.", encoding="utf-8")
+    broken.touch()
 
     def ready() -> int:
         return skeleton.client.get("/health/ready").status_code

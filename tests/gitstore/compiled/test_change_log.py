@@ -42,7 +42,7 @@ def _find(log: ChangeLog, identity: str, kind: Kind = Kind.REDIRECTS) -> list[Lo
 
 
 def _numbers(log: ChangeLog, identity: str, kind: Kind = Kind.REDIRECTS) -> list[int]:
-    return [noted.number for noted in _find(log, identity, kind)]
+    return [noted.publish for noted in _find(log, identity, kind)]
 
 
 def _write(path: Path, *numbers: int) -> None:
@@ -70,7 +70,7 @@ def test_a_redirect_and_a_page_of_one_name_are_distinguished(tmp_path: Path) -> 
     log = ChangeLog(path, _commits(2))
     assert _numbers(log, "/a") == [1]
     found = _find(log, "/a", Kind.PAGES)
-    assert [(each.number, each.change) for each in found] == [(2, ChangeType.REMOVED), (1, ChangeType.ADDED)]
+    assert [(each.publish, each.change) for each in found] == [(2, ChangeType.REMOVED), (1, ChangeType.ADDED)]
     assert (log.details(found[0]) or {})["path"] == "/a"
 
 

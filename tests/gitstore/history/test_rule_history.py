@@ -15,7 +15,7 @@ from gitstore.drafts.edits import Delete
 from gitstore.drafts.importing import ImportOptions
 from gitstore.errors import Busy, Conflicts, Invalid, LostRace, NotFound, NothingToPublish, StoreError
 from gitstore.git.transaction import Transaction
-from gitstore.history.numbering import read_index
+from gitstore.history.history import version_index
 from gitstore.layout import RELEASE_REF
 from tests.gitstore.fixtures import ADA, BOB, MAIN, SHOP, SPACE, Place, page, put, redirect, seeded_random, yaml
 
@@ -35,9 +35,7 @@ def _walked(place: Place, identity: str, kind: Kind = Kind.REDIRECTS) -> list[tu
     found: list[tuple[int, object, object]] = []
     with place.store.drafts._access.reading(SPACE) as compiler:
         chain = place.chain(SHOP)
-        index = read_index(
-            compiler, SHOP, len(chain), place.store.publishes.version(SPACE, SHOP, str(len(chain))).commit
-        )
+        index = version_index(compiler, SHOP)
         trees = [None, *(index.get(number).tree for number in range(1, len(chain) + 1))]
         for number in range(1, len(trees)):
             sides = (compiler.snapshot(SHOP, tree) if tree else None for tree in trees[number - 1 : number + 1])
