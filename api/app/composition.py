@@ -12,6 +12,7 @@ from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
+from api.readiness import ReadyCheck
 from api.runtime.content_faults import content_check
 from api.runtime.convergence import Convergence
 from api.runtime.data_monitor import DataMonitor
@@ -19,6 +20,7 @@ from api.runtime.long_poll import LongPolls
 from api.runtime.prewarmer import Prewarmer
 from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
+from api.runtime.write_check import WriteCheck
 from api.settings import Settings
 from gitstore.errors import StoreError
 from gitstore.store.store import store_at
@@ -35,7 +37,9 @@ def make_service(settings: Settings, data: ServedData) -> Application:
     long_polls = LongPolls(releases)
     services = open_services(settings, create=False)
     _require_database(services, data)
+    data.listen(services.directory.retry)
     watcher = Watcher(store, releases)
+    write_check = WriteCheck(store.directory, data)
     convergence = Convergence(services.fleet)
     notifications = open_notifications(settings, store, releases, services)
     dependencies = Dependencies(
@@ -45,6 +49,7 @@ def make_service(settings: Settings, data: ServedData) -> Application:
             data_check(data),
             services.ready_check(),
             content_check(store),
+            ReadyCheck("write", write_check.report.find),
         ),
         background_services=(
             DataMonitor(data, watcher.restart),
@@ -56,6 +61,7 @@ def make_service(settings: Settings, data: ServedData) -> Application:
             notifications.streams,
             notifications.webhook_dispatcher,
             Prewarmer(store),
+            write_check,
         ),
         data=data,
     )

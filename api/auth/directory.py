@@ -78,6 +78,11 @@ class IdentityCache:
             if not self.is_fresh():
                 self._refresh()
 
+    def retry(self) -> None:
+        """Let the next request read the database, however short ago a reload failed: its data is back."""
+        self._failed_at = None
+        self._checked_at = -MAX_STALENESS
+
     @property
     def is_stale(self) -> bool:
         """True if the snapshot may be out of date, since the database could not be read."""

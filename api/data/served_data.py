@@ -8,7 +8,7 @@ show whether it is still the same part; only a replaced part costs a read of its
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from api.data.identity import FOLDER_FILE, read_identity
@@ -36,13 +36,22 @@ class ServedData:
     def __init__(self, parts: DataParts, identity: str) -> None:
         self.parts = parts
         self._lock = threading.Lock()
+        self._listeners: tuple[Callable[[], object], ...] = ()
         self._watched = tuple(_watch(parts, identity))
 
     def check(self) -> str | None:
         """Look for each part on disk, remember the fault and return it; about 10 microseconds while nothing changed."""
         with self._lock:
-            self.fault = next((fault for part in self._watched if (fault := part.find_fault())), None)
-            return self.fault
+            fault = next((fault for part in self._watched if (fault := part.find_fault())), None)
+            if self.fault is not None and fault is None:
+                for listener in self._listeners:
+                    listener()
+            self.fault = fault
+            return fault
+
+    def listen(self, listener: Callable[[], object]) -> None:
+        """Add a listener for the return of lost parts; it is called in any thread, and returns at once."""
+        self._listeners = (*self._listeners, listener)
 
     def require(self) -> None:
         """Raise DataLost unless every part is there."""

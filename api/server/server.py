@@ -1,6 +1,7 @@
 """The server: gunicorn with ASGI workers on uvloop, configured in code from the service's settings alone."""
 
 import logging
+import os
 import resource
 import sys
 import time
@@ -121,6 +122,10 @@ def options(settings: Settings) -> dict[str, object]:
 
     return {
         "bind": [settings.bind],
+        # gunicorn's defaults are those at the import, when a command of root has not become the owner of the data yet:
+        # https://github.com/benoitc/gunicorn/blob/27.0.1/gunicorn/config.py
+        "user": os.geteuid(),
+        "group": os.getegid(),
         "workers": settings.workers,
         "worker_class": type("Worker", (Worker,), {"settings": settings}),
         "worker_connections": settings.connections,

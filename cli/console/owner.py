@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,15 @@ def become_owner(data: Path) -> None:
         raise InvalidUsage(
             f"The data directory {data} belongs to the user {name}, but this command runs as {user_name(user)}. Run it as "
             f"{name}: sudo -u {name} waypost …"
+        )
+
+
+def require_interpreter() -> None:
+    """Raise InvalidUsage if the present user cannot start the processes of a service, since Python is closed to it."""
+    if not os.access(sys.executable, os.X_OK):
+        raise InvalidUsage(
+            f"The data directory belongs to the user {user_name(os.geteuid())}, who cannot run {sys.executable}. Install "
+            "Waypost where that user can read it, such as in /opt/waypost."
         )
 
 

@@ -13,7 +13,7 @@ from api.data.parts import DataParts
 from api.data.served_data import ServedData
 from api.settings import Settings
 from cli.console.exits import CommandFailed, InvalidUsage
-from cli.console.owner import become_owner
+from cli.console.owner import become_owner, require_interpreter
 from cli.console.setup import read_settings, require_directory, setting_options
 
 T = TypeVar("T")
@@ -42,6 +42,7 @@ def open_existing_services(data: str | None, database: str | None) -> Iterator[S
 def prepare_data(settings: Settings, create: Callable[[Settings], object] | None = None) -> ServedData:
     """Return the data directory for a service, as its owner; `create` creates what was never there."""
     enter_data(settings)
+    require_interpreter()
     if create is not None:
         _translated(create, settings)
     return _translated(open_data, settings)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from api.app.data_directory import create_data
+from api.settings import Settings
 from gitstore.git.repository import Author
 from gitstore.store.store import Store
 from tests.cli.installation import build_wheel
@@ -27,9 +29,25 @@ def work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Create a data directory without content, not to be changed."""
+    data = tmp_path_factory.mktemp("created") / "data"
+    create_data(Settings(data=data))
+    return data
+
+
+@pytest.fixture
+def empty_data(created: Path, work_folder: Path) -> Path:
+    """Copy the data directory without content to where commands look for it by default."""
+    shutil.copytree(created, work_folder / "data")
+    return work_folder / "data"
+
+
+@pytest.fixture(scope="session")
+def adopted(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a data directory with the sample namespace, not to be changed."""
     data = tmp_path_factory.mktemp("adopted") / "data"
+    shutil.copytree(created, data)
     Store(data).namespaces.import_folder("sample", "A sample.", SAMPLE, Author("Robin Sample", "robin@sample.example"))
     return data
 

@@ -93,6 +93,11 @@ def statuses(callers: list[Caller], place: Place) -> dict[str, set[int]]:
     return found
 
 
+def wait_for(agent: Place, status: int) -> None:
+    """Wait until an agent's read has this status."""
+    wait_until(lambda: agent.root.send("GET", f"{agent.path}/redirects").status_code == status, PATIENCE, f"a {status}")
+
+
 @pytest.mark.parametrize("replaced", [False, True], ids=["missing", "replaced"])
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part or "everything")
 def test_everything_is_unavailable_until_it_is_back(fragile: World, part: str, replaced: bool) -> None:  # noqa: FBT001 - a parameter of the test
@@ -106,9 +111,7 @@ def test_everything_is_unavailable_until_it_is_back(fragile: World, part: str, r
             agent.get("/redirects")
         with without(fragile.service.data, part, replaced=replaced):
             for agent in agents:
-                wait_until(
-                    lambda: agent.root.send("GET", f"{place.path}/redirects").status_code == 503, PATIENCE, "503"
-                )  # noqa: B023 - called in this round
+                wait_for(agent, 503)
             callers = [
                 Caller(worker.http, who) for worker in pair for who in (token, fragile.root.token, "svc_unknown", "")
             ]
@@ -121,7 +124,7 @@ def test_everything_is_unavailable_until_it_is_back(fragile: World, part: str, r
                 assert fragile.nobody.send("GET", path).status_code in {200, 204}, path
         wait_until(lambda: readiness(fragile) == (200, []), PATIENCE, "readiness")
         for agent in agents:
-            wait_until(lambda: agent.root.send("GET", f"{place.path}/redirects").status_code == 200, PATIENCE, "200")  # noqa: B023 - called in this round
+            wait_for(agent, 200)
     place.published("/b")
     assert place.sources() == ["/a", "/b"]
 

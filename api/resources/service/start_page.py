@@ -29,7 +29,9 @@ _LINKS = (
     _Link("readiness", "/health/ready", "whether all parts of the service work, and the reasons if not"),
     _Link("liveness", "/health/ping", "204 as long as the service runs"),
     _Link("contract", "/openapi.json", "every call with its parameters, bodies and errors, as OpenAPI 3.1"),
-    _Link("login", "/auth/login", "POST a username and password, for the access token of all other calls", is_open=False),
+    _Link(
+        "login", "/auth/login", "POST a username and password, for the access token of all other calls", is_open=False
+    ),
     _Link("namespaces", "/api/namespaces", "the content, with an access token or an API token", is_open=False),
     _Link("metrics", "/metrics", "counters for Prometheus, with any API token", is_open=False),
 )
