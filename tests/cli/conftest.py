@@ -1,4 +1,4 @@
-"""Fixtures of the command line: an empty current folder, a data directory with the sample namespace, and the wheel."""
+"""Fixtures of the command line: a folder with an empty data directory, one with the sample namespace, and the wheel."""
 
 import os
 import shutil
@@ -16,10 +16,11 @@ from tests.service import ROOT
 
 
 @pytest.fixture(autouse=True)
-def work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to an empty folder, without settings in the environment, and with an author to identify commits by."""
+def work_folder(created: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a folder with nothing but an empty data directory, without settings in the environment, and with an author to identify commits by."""
     place = tmp_path / "work"
     place.mkdir()
+    shutil.copytree(created, place / "data")
     monkeypatch.chdir(place)
     for name in [name for name in os.environ if name.startswith("WAYPOST_")]:
         monkeypatch.delenv(name)
@@ -36,13 +37,6 @@ def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data
 
 
-@pytest.fixture
-def empty_data(created: Path, work_folder: Path) -> Path:
-    """Copy the data directory without content to where commands look for it by default."""
-    shutil.copytree(created, work_folder / "data")
-    return work_folder / "data"
-
-
 @pytest.fixture(scope="session")
 def adopted(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a data directory with the sample namespace, not to be changed."""
@@ -56,7 +50,7 @@ def adopted(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(adopted: Path, work_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Copy the data directory with the sample namespace for the test; commands find it by WAYPOST_DATA."""
     own = work_folder / "data"
-    shutil.copytree(adopted, own)
+    shutil.copytree(adopted, own, dirs_exist_ok=True)
     monkeypatch.setenv("WAYPOST_DATA", str(own))
     return own
 

@@ -213,17 +213,22 @@ def test_looking_makes_no_data_directory(work_folder: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_a_new_data_directory_is_reported_once(work_folder: Path, words: tuple[str, ...]) -> None:
-    made = invoke_ok(*words, "--data", "typo")
-    assert f"Created the data directory {work_folder / 'typo'}.\n" in made.err
-    assert "data directory" not in made.out
-    assert "new data directory" not in invoke_ok("user", "create", "kim", "--data", "typo").err
+def test_no_command_creates_a_data_directory(work_folder: Path, words: tuple[str, ...]) -> None:
+    """The name may be misspelled, or its file system not mounted."""
+    for name, state in (("typo", "does not exist"), ("empty", "is empty")):
+        (work_folder / "empty").mkdir(exist_ok=True)
+        outcome = invoke(*words, "--data", name)
+        assert outcome.code == 2
+        assert f"The data directory {work_folder / name} {state}." in outcome.err
+        assert "waypost serve --init" in outcome.err
+    assert not (work_folder / "typo").exists()
+    assert list((work_folder / "empty").iterdir()) == []
 
 
 def test_a_file_is_no_data_directory(work_folder: Path) -> None:
-    (work_folder / "data").touch()
+    (work_folder / "file").touch()
     for words in (("user", "create", "a"), ("namespace", "create", "a"), ("log", "a", "b"), ("serve",), ("demo",)):
-        outcome = invoke(*words)
+        outcome = invoke(*words, "--data", "file")
         assert (outcome.code, "is not a directory" in outcome.err) == (2, True), words
 
 
