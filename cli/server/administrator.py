@@ -12,6 +12,7 @@ from api import logs
 from api.app.services import Services
 from api.auth.accounts import NewUser
 from api.auth.principal import OPERATOR
+from api.data.identity import ROOT_FILE
 from api.settings import Settings
 from cli.console.exits import InvalidUsage
 from cli.console.output import print_lines
@@ -33,6 +34,12 @@ def new_administrator(firstname: str = "", lastname: str = "") -> NewUser:
     if problems:
         raise InvalidUsage(f"{PASSWORD_VARIABLE} is invalid: {problems[0].message}")
     return new
+
+
+def check_new_password(settings: Settings) -> None:
+    """Raise InvalidUsage for an invalid password in the environment, before a data directory is created with it."""
+    if not (settings.data / ROOT_FILE).exists():
+        new_administrator()
 
 
 def create_administrator(settings: Settings, services: Services) -> None:

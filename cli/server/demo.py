@@ -9,8 +9,8 @@ from api import logs
 from api.app.data_directory import create_data
 from cli.console.output import print_lines
 from cli.console.services import prepare_data
-from cli.console.setup import read_settings, setting_options
-from cli.server.administrator import ADMIN, PASSWORD_VARIABLE
+from cli.console.setup import read_settings, require_directory, setting_options
+from cli.server.administrator import ADMIN, PASSWORD_VARIABLE, check_new_password
 from cli.server.listener import Listener, answers, listen, run_server
 from cli.server.sample import NAMESPACE, Secrets, create_sample
 
@@ -29,6 +29,8 @@ def command(**options: str | None) -> None:
     """
     settings = read_settings({"access_lifetime": ACCESS_LIFETIME}, **options)
     logs.configure(settings.log_level)
+    require_directory(settings.data.absolute())
+    check_new_password(settings)
     listener = listen(settings)
     served = prepare_data(settings, create_data)
     url, data = settings.public_url or listener.url, settings.data.absolute()

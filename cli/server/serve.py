@@ -8,8 +8,8 @@ from api import logs
 from api.app.data_directory import create_data
 from api.settings import SETTING_FORMATS
 from cli.console.services import prepare_data
-from cli.console.setup import read_settings, setting_options
-from cli.server.administrator import create_administrator
+from cli.console.setup import read_settings, require_directory, setting_options
+from cli.server.administrator import check_new_password, create_administrator
 from cli.server.listener import listen, run_server
 
 
@@ -24,6 +24,9 @@ def command(**options: str | None) -> None:
     """
     settings = read_settings(**options)
     logs.configure(settings.log_level)
+    require_directory(settings.data.absolute())
+    if settings.init:
+        check_new_password(settings)
     listener = listen(settings)
     create = partial(create_data, prepare=partial(create_administrator, settings)) if settings.init else None
     run_server(listener, prepare_data(settings, create))

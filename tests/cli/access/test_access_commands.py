@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from api.app.services import open_services
+from api.settings import Settings
 from tests.cli.terminal import invoke, invoke_ok, run, table
 from tests.service import ROOT
 
@@ -191,6 +193,9 @@ def test_without_psycopg_its_own_package_is_to_be_installed(work_folder: Path) -
 
 def test_a_database_by_url_is_used(data: Path) -> None:
     url = f"sqlite:///{data}/other.db"
+    refused = invoke("user", "create", "ada", "--database", url)
+    assert (refused.code, "other.db is missing" in refused.err) == (2, True)
+    open_services(Settings(data=data, database=url)).close()
     invoke_ok("user", "create", "ada", "--database", url)
     assert invoke_ok("user", "list", "--json").json == []
     assert [user["username"] for user in invoke_ok("user", "list", "--json", "--database", url).json] == ["ada"]
@@ -198,9 +203,9 @@ def test_a_database_by_url_is_used(data: Path) -> None:
 
 def test_looking_makes_no_data_directory(work_folder: Path) -> None:
     for words in (("user", "list"), ("token", "list"), ("namespace", "list")):
-        outcome = invoke(*words)
-        assert (outcome.code, "There is no data directory" in outcome.err) == (2, True)
-    assert list(work_folder.iterdir()) == []
+        outcome = invoke(*words, "--data", "none")
+        assert (outcome.code, "does not exist" in outcome.err) == (2, True)
+    assert not (work_folder / "none").exists()
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_while_it_is_built_there_is_no_namespace(work_folder: Path) -> None:
     assert building.__enter__().repository.is_dir()
     assert directory.namespaces() == []
     assert building.__exit__(KeyError, KeyError(), None) is False
-    assert [path.name for path in directory.repositories.iterdir()] == [".new.lock"]
+    assert {path.name for path in directory.repositories.iterdir()} == {".identity", ".new.lock"}
 
 
 def test_remains_of_a_dead_process_are_removed_by_the_next(work_folder: Path) -> None:
@@ -134,7 +134,7 @@ def test_remains_of_a_dead_process_are_removed_by_the_next(work_folder: Path) ->
     write(directory.repositories, {".new-0123/acme.git/HEAD": "", ".new-0123/compiled/namespace": ""})
     assert directory.namespaces() == []
     create_namespace(directory, "acme", "", AUTHOR)
-    assert sorted(path.name for path in directory.repositories.iterdir()) == [".new.lock", "acme.git"]
+    assert sorted(path.name for path in directory.repositories.iterdir()) == [".identity", ".new.lock", "acme.git"]
 
 
 def test_names_that_differ_in_case_only_are_one_name(work_folder: Path) -> None:
