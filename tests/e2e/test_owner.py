@@ -120,7 +120,8 @@ def degraded(world: World) -> dict[str, Any] | None:
 
 def test_health_is_degraded_where_the_service_cannot_write(data: Path) -> None:
     """Each place that a command of root left behind, by an older version or a plain git."""
-    with running((*COMMAND, "serve", "--init"), data, PACKAGES) as service, open_world(service) as world:
+    settings = {**PACKAGES, "WAYPOST_WORKERS": "1"}  # each worker looks for itself
+    with running((*COMMAND, "serve", "--init"), data, settings) as service, open_world(service) as world:
         place = world.place()
         place.published("/a")
         objects = place.repository / "objects"
