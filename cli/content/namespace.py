@@ -15,7 +15,6 @@ from cli.console.setup import (
     confirm,
     data_option,
     json_option,
-    make_store,
     namespace_argument,
     open_store,
     operator,
@@ -54,7 +53,7 @@ def create(
     Prints the path of its repository, which Git can clone. If the name was used before, publish numbers continue, and
     grants on the earlier namespace are removed from tokens and roles.
     """
-    store = make_store(data)
+    store = open_store(data)
     with open_namespace_records(data, keep_grants=keep_grants) as records:
         if folder:
             with show_status(f"Reading {folder}") as watch:

@@ -19,7 +19,7 @@ from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
 from gitstore.compiled.validation_cache import is_validated, record_validated, was_validated
-from gitstore.directory import NamespacePaths
+from gitstore.directory import NamespacePaths, make_folder
 from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
@@ -306,6 +306,7 @@ def hold_compile_lock(paths: NamespacePaths) -> Iterator[None]:
     """
     with ExitStack() as stack:
         try:
+            make_folder(paths.compiled)
             is_held = stack.enter_context(hold_lock_file(paths.compiled / "compile.lock", _WAIT_SECONDS))
         except OSError as ex:
             if not is_disk_full(ex):

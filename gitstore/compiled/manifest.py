@@ -13,6 +13,7 @@ from zlib import crc32
 import orjson
 
 from gitstore.compiled.number_gaps import Gap, Gaps
+from gitstore.directory import make_folder
 from gitstore.git.atomic_io import replace_file
 from gitstore.layout import CommitId, TreeId
 
@@ -91,7 +92,7 @@ def load_manifest(folder: Path, commit: CommitId) -> Manifest | None:
 
 def store_manifest(folder: Path, manifest: Manifest) -> None:
     """Write a manifest to its file."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, levels=2)
     projects = dict(sorted(manifest.projects.items()))
     gaps = {"gaps": {name: [[*gap] for gap in gaps] for name, gaps in manifest.gaps.items()}} if manifest.gaps else {}
     data = orjson.dumps({"commit": manifest.commit, "projects": projects, **gaps})

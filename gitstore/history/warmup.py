@@ -17,6 +17,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segment_store import SEGMENT_SUFFIX
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.compiled.versions import VersionIndex
+from gitstore.directory import make_folder
 from gitstore.errors import Invalid
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.atomic_io import replace_file
@@ -43,6 +44,7 @@ def prepare(compiler: Compiler, seconds: float) -> bool:
     """
     deadline = time.monotonic() + seconds
     manifest = ensure_manifest(compiler, current_release(compiler))
+    make_folder(compiler.paths.compiled)
     with hold_lock_file(compiler.paths.compiled / "prepare.lock", 0) as has_lock:
         progress_by_name = _read(compiler.paths.prepared)
         for name, entry in manifest.projects.items() if has_lock else ():

@@ -7,6 +7,7 @@ from gitstore.compiled.manifest import UNREADABLE, Manifest
 from gitstore.compiled.release import Release
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.versions import Version
+from gitstore.directory import make_folder
 from gitstore.errors import NotFound, StoreError, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.repository import open_repository
@@ -58,6 +59,7 @@ class Releases(Component):
         paths = self._access.directory.namespace(namespace)
         self._access.live.require_namespace(namespace)
         try:
+            make_folder(paths.compiled)
             with hold_lock_file(paths.compiled / "unattended.lock", 0) as is_held:
                 if is_held:
                     self._access.live.refresh(namespace)

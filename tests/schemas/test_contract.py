@@ -79,6 +79,7 @@ ENDPOINTS = {
     "/auth/logout": "POST",
     "/auth/openid": "GET",
     "/auth/openid/callback": "GET",
+    "/": "GET",
     "/health/ping": "GET",
     "/health/ready": "GET",
     "/metrics": "GET",
