@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from api.data.served_data import ServedData
 from api.readiness import ReadyCheck
 from api.settings import Settings
 
@@ -91,3 +92,5 @@ class Dependencies:
     directory: Authenticator
     ready_checks: Sequence[ReadyCheck] = ()
     background_services: Sequence[BackgroundService] = ()
+    data: ServedData | None = None
+    """The data directory that requests need; None for an application without one."""

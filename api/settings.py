@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_network
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from content.records.pattern_limits import PatternLimits
@@ -115,6 +116,9 @@ GIB = 1024 * MIB
 MAX_DELAYS = 20
 
 _DATA = _format(directory, "a directory", "the directory of repositories, database and keys")
+_INIT = _format(
+    flag, "true or false", "create the data directory and an administrator, if it does not exist or is empty"
+)
 _BIND = _format(address, "host:port, [address]:port or unix:/path", "the address to listen on")
 _WORKERS = _format(integer(1, 256), "a number from 1 to 256", "the number of worker processes")
 _PUBLIC_URL = _format(
@@ -167,6 +171,7 @@ class Settings:
     """The settings of the service. Lifetimes and timeouts are in seconds, limits in bytes."""
 
     data: Path = field(default=Path("data"), metadata=_DATA)
+    init: bool = field(default=False, metadata=_INIT)
     bind: str = field(default="127.0.0.1:8080", metadata=_BIND)
     workers: int = field(default=2, metadata=_WORKERS)
     public_url: str = field(default="", metadata=_PUBLIC_URL)
@@ -229,7 +234,7 @@ class Settings:
         default=4_000_000, metadata=_cost("the largest programs of a project's regular expressions together")
     )
     regex_call_limit: int = field(
-        default=5_000_000,
+        default=4_000_000,
         metadata=_cost("the largest programs of the regular expressions that one call adds or changes"),
     )
     regex_call_seconds: int = field(
@@ -251,8 +256,16 @@ class Settings:
         )
 
     @classmethod
-    def read(cls, options: Mapping[str, object], env: Mapping[str, str], toml: Path | None = None) -> "Settings":
+    def read(
+        cls,
+        options: Mapping[str, object],
+        env: Mapping[str, str],
+        toml: Path | None = None,
+        defaults: Mapping[str, object] = MappingProxyType({}),
+    ) -> "Settings":
         """Return the settings from options, environment and file, in that order; an option of None counts as not given.
+
+        `defaults` are for a command with defaults of its own.
 
         Raises InvalidSetting for a value that is not allowed, an unknown option or key, or an unreadable file.
         """
@@ -260,7 +273,7 @@ class Settings:
         _check_known(options, "option")
         _check_known(file, f"key of {toml}")
         found = {name: _find(name, (options, env, file), toml) for name in SETTING_FORMATS}
-        return cls(**{name: value for name, value in found.items() if value is not None})
+        return cls(**{**defaults, **{name: value for name, value in found.items() if value is not None}})
 
 
 # By the names of the record's fields.

@@ -23,7 +23,7 @@ from gitstore.git.repository import Author
 from gitstore.merge.choices import Choice
 from gitstore.merge.resolving import ResolveRequest
 from gitstore.publish.publishing import PublishRequest
-from gitstore.store.store import Store
+from gitstore.store.store import Store, create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 
 ADA = Author("Ada", "ada@shop.example")
@@ -34,7 +34,7 @@ CHANGED = 10_000
 def main(rules: int) -> None:
     """Print a line for each operation."""
     with tempfile.TemporaryDirectory() as folder:
-        store = Store(Path(folder) / "data")
+        store = create_store(Path(folder) / "data")
         store.namespaces.create("acme", "", ADA)
         store.projects.create("acme", "shop", ProjectFile(), ADA)
         _print_time("put all", lambda: store.drafts.edit("acme", MAIN, [_put(n, "/new") for n in range(rules)], ADA))

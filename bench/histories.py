@@ -11,7 +11,7 @@ from bench.figure import Figure, at_most
 from bench.workbench import AUTHOR, NAMESPACE, Site, Workbench, make_token, scope
 from content.records.record import Redirect
 from content.records.vocabulary import RedirectStatus, RedirectType
-from gitstore.store.store import Store
+from gitstore.store.store import Store, create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 
 LONG = "long"
@@ -27,7 +27,7 @@ def measure(bench: Workbench) -> Iterator[Figure]:
     """Yield the figures."""
     data = bench.new_folder("history")
     data.mkdir()
-    store = Store(data)
+    store = create_store(data)
     store.namespaces.create(NAMESPACE, "", AUTHOR)
     store.projects.create(NAMESPACE, LONG, ProjectFile(), AUTHOR)
     _write_history(store)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import httpx
 
+from api.http.compat import BASE
 from bench.figure import Figure, at_least, at_most
 from bench.load import Load, run_load
 from bench.processes import processor_seconds
@@ -22,6 +23,7 @@ _VERSION = scope(BIG) + "/version"
 _LIST = scope(BIG) + "/redirects"
 _FIRST = f"{_LIST}?limit=500&offset=0"
 _LAST = f"{_LIST}?limit=500&offset=99500"
+_COMPAT = BASE + _FIRST
 _SAME = 0.02  # the maximum difference in size of two responses to the same request, caused by headers of the server
 
 
@@ -54,6 +56,11 @@ def measure(bench: Workbench) -> Iterator[Figure]:
             "GET P/redirects, 500 of 100,000 from 99,500", _compare_servers(bench, service, _LAST, token), 0.6
         )
         yield _against_first(bench, service, token)
+        yield _against_bare(
+            "GET /compat/flecto/P/redirects, 500 of 100,000 from 0",
+            _compare_servers(bench, service, _COMPAT, token),
+            0.6,
+        )
         yield _against_nginx(_compare_servers(bench, service, f"{_LIST}?limit={MANY}", token))
 
 

@@ -22,7 +22,7 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Put
 from gitstore.drafts.importing import ImportOptions
 from gitstore.publish.publishing import PublishRequest
-from gitstore.store.store import Store
+from gitstore.store.store import Store, create_store
 from tests.service import Service, child_pids, wait_until
 
 _TURNS = 5
@@ -68,7 +68,7 @@ def measure(bench: Workbench) -> Iterator[Figure]:
     """Yield a figure for each step: with filled caches, then each as the first call after a start."""
     data = bench.new_folder("back")
     data.mkdir()
-    store = Store(data)
+    store = create_store(data)
     store.namespaces.create(NAMESPACE, "", AUTHOR)
     _publish_all(store, bench.plain.rules[:MANY])
     admin = make_token(data, "admin")

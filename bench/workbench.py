@@ -20,7 +20,7 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.importing import ImportOptions
 from gitstore.git.repository import Author
 from gitstore.publish.publishing import PublishRequest
-from gitstore.store.store import Store
+from gitstore.store.store import Store, create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.service import WAYPOST, Service, running
 
@@ -93,7 +93,7 @@ class Workbench:
     def _make(self, name: str, projects: dict[str, list[Redirect]]) -> Site:
         data = self.new_folder(name)
         data.mkdir()
-        store = Store(data)
+        store = create_store(data)
         store.namespaces.create(NAMESPACE, "", AUTHOR)
         for project, held in projects.items():
             publish_rules(store, project, held)

@@ -9,6 +9,21 @@ from gitstore.errors import NotFound
 _MARKER = "namespace"
 
 
+def make_folder(folder: Path, levels: int = 1) -> None:
+    """Create a folder, and up to `levels` - 1 missing parents; FileNotFoundError where more are missing.
+
+    A folder that only a person or the first start creates, such as `compiled`, is so never created by a write into a
+    data directory that was lost meanwhile.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileNotFoundError:
+        if levels == 1:
+            raise
+        make_folder(folder.parent, levels - 1)
+        folder.mkdir(exist_ok=True)
+
+
 @dataclass(frozen=True, slots=True)
 class NamespacePaths:
     """The two folders of one namespace: the bare repository (truth) and the compiled files (cache)."""
@@ -48,14 +63,24 @@ class NamespacePaths:
         return self.compiled / "manifests"
 
     @property
+    def lints(self) -> Path:
+        """The lints of recently checked states."""
+        return self.compiled / "lint"
+
+    @property
     def marker(self) -> Path:
         """A file that marks the namespace as existing, even if its repository is missing on disk."""
         return self.compiled / _MARKER
 
+    @property
+    def served(self) -> Path:
+        """The record of the release commit that was served last."""
+        return self.compiled / "served"
+
     def write_marker(self) -> None:
         """Write the marker. Call it only under the repository's lock, so that no deletion runs at the same time."""
         if not self.marker.exists():
-            self.compiled.mkdir(parents=True, exist_ok=True)
+            make_folder(self.compiled)
             self.marker.touch()
 
     @property
@@ -81,18 +106,29 @@ class DataDirectory:
         return self.root / "repos"
 
     @property
+    def compiled(self) -> Path:
+        """The folder of compiled files, a folder for each namespace."""
+        return self.root / "compiled"
+
+    @property
     def trash(self) -> Path:
         """The folder of deleted namespaces; nothing in it is read again."""
         return self.root / "trash"
+
+    def create(self) -> None:
+        """Create the folders that do not exist; without them no namespace can be created."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        for folder in (self.repositories, self.compiled):
+            folder.mkdir(exist_ok=True)
 
     def namespace(self, name: str) -> NamespacePaths:
         """Return the paths of a namespace by its exact name. Raises NotFound if the text is not a valid name."""
         if not is_name(name):
             raise NotFound(f"There is no namespace {name[:60]!r}.")
-        return NamespacePaths(name, self.repositories / f"{name}.git", self.root / "compiled" / name)
+        return NamespacePaths(name, self.repositories / f"{name}.git", self.compiled / name)
 
     def namespaces(self) -> list[str]:
         """List all namespaces, sorted. One whose repository is missing, without a deletion, counts."""
         found = {path.name.removesuffix(".git") for path in self.repositories.glob("*.git")}
-        markers = {path.parent.name for path in (self.root / "compiled").glob(f"*/{_MARKER}")}
+        markers = {path.parent.name for path in self.compiled.glob(f"*/{_MARKER}")}
         return sorted(name for name in found | markers if is_name(name))

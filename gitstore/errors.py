@@ -136,6 +136,18 @@ class Broken(StoreError):
     code = "store_broken"
 
 
+class Rewound(StoreError):
+    """Release does not continue from the state that was served last; nothing is published until that is resolved."""
+
+    code = "release_rewound"
+
+
+class NotCompiled(StoreError):
+    """A state cannot be served before it is compiled, and no earlier one is known."""
+
+    code = "store_busy"
+
+
 class Busy(StoreError):
     """Another living writer has held a lock for longer than a request should wait."""
 

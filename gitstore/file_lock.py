@@ -13,11 +13,10 @@ _POLL_SECONDS = 0.002
 
 @contextmanager
 def hold_lock_file(path: Path, wait: float = inf, mode: int = 0o600) -> Iterator[bool]:
-    """Hold the lock of a file, created if missing; yield False if another process holds it for `wait` seconds.
+    """Hold the lock of a file, created if missing in an existing folder; yield False if another process holds it for `wait` seconds.
 
     Not re-entrant. Raises OSError if the file cannot be created.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
     try:
         yield acquire(handle, wait)

@@ -49,15 +49,20 @@ def pytest_testnodedown(node: Any) -> None:
     node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
 
 
+def _left_out(config: pytest.Config) -> dict[str, int]:
+    none: dict[str, int] = {}
+    return config.stash.get(LEFT_OUT, none)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Let the run fail in CI if tests were left out."""
-    if IS_CI and report(session.config.stash.get(LEFT_OUT, {})):
+    if IS_CI and report(_left_out(session.config)):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Report the tests that were left out, and why."""
-    for line in report(terminalreporter.config.stash.get(LEFT_OUT, {})):
+    for line in report(_left_out(terminalreporter.config)):
         terminalreporter.write_line(line, yellow=not IS_CI, red=IS_CI)
 
 

@@ -6,7 +6,7 @@ invalid rows. The text is invented; equal names give equal bytes.
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count, pairwise
@@ -191,7 +191,7 @@ class _Generator:
 
     def _decorate(self, rows: list[_Row], marks: Iterator[int]) -> None:
         shape = self._shape
-        wanted = [
+        wanted: list[Callable[[], str]] = [
             *[lambda: self._rng.choice(_FOREIGN)] * shape.non_ascii[0],
             *[lambda: self._rng.choice(("%C3%A9", "%2F", "%20", "%e4%bd%a0", "%41"))] * shape.encoded[0],
             *[lambda: f"?id={self._rng.randrange(999)}"] * shape.queries[0],
@@ -254,7 +254,7 @@ class _Generator:
         for at in capturing:
             rows[at] = replace(rows[at], target=f"{self._target(rows[at])}/$1")
         others = [at for at in free if rows[at].is_free]
-        additions = [
+        additions: list[Callable[[], str]] = [
             *[lambda: f"/{self._rng.choice(_FOREIGN)}"] * shape.non_ascii[1],
             *[lambda: "/caf%C3%A9"] * shape.encoded[1],
             *[lambda: f"?view={self._rng.randrange(999)}"] * shape.queries[1],

@@ -18,6 +18,9 @@ from typing import Any, TypeVar
 
 import httpx
 
+from api.app.data_directory import create_data
+from api.settings import Settings
+
 T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,9 +66,12 @@ class Service:
 def running(command: Sequence[str], data: Path, env: Mapping[str, str] | None = None) -> Iterator[Service]:
     """Start a service (two workers unless `env` sets another number), wait until it serves, and stop it at the end.
 
-    The command takes its settings from WAYPOST_… variables. Fails with the log if the service does not start.
+    The command takes its settings from WAYPOST_… variables. Fails with the log if the service does not start. For
+    `waypost serve` the data directory is created first, without a user.
     """
     data.mkdir(parents=True, exist_ok=True)
+    if command[-1] == WAYPOST[-1]:
+        create_data(Settings.read({}, _environment(data, env or {})))
     log = data.parent / f"{data.name}.log"
     with log.open("wb") as sink:
         process = subprocess.Popen(command, cwd=ROOT, env=_environment(data, env or {}), stdout=sink, stderr=sink)

@@ -10,6 +10,7 @@ import orjson
 from falcon.media import Handlers, JSONHandler
 
 from api.app.routes import routes
+from api.http.data_check import DataCheck
 from api.http.error_handlers import add_handlers
 from api.http.fast_path import FastPath
 from api.http.guard.guard import Guard
@@ -75,6 +76,7 @@ def create_app(
     collector = MetricsCollector(MetricsStore(settings.data / DIRECTORY))
     middleware: list[Any] = [
         RequestContext(settings.json_limit, collector.counters),
+        *([DataCheck(dependencies.data)] if dependencies.data else []),
         Guard(router.declared, dependencies.directory, RateLimits(settings, rate_counters or RateCounters())),
         Lifespan([collector, *dependencies.background_services]),
     ]

@@ -2,53 +2,73 @@
 
 from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
-from api.app.content_faults import content_check
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
 from api.app.identity_routes import identity_routes
 from api.app.notifications import open_notifications
-from api.app.services import open_services
+from api.app.services import Services, open_services
+from api.data.served_data import ServedData, data_check
 from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
+from api.readiness import ReadyCheck
 from api.runtime.background import JobLimits, configure_jobs
+from api.runtime.content_faults import content_check
 from api.runtime.convergence import Convergence
+from api.runtime.data_monitor import DataMonitor
+from api.runtime.disk_check import disk_check
 from api.runtime.long_poll import LongPolls
 from api.runtime.prewarmer import Prewarmer
 from api.runtime.rate_counters import RateCounters
 from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
+from api.runtime.write_check import WriteCheck
 from api.settings import Settings
+from gitstore.errors import StoreError
 from gitstore.store.store import store_at
 
 
-def make_service(settings: Settings, rate_counters: RateCounters | None = None) -> Application:
-    """Create the application of one worker; call it after the fork, with rate counters made before it."""
+def make_service(settings: Settings, data: ServedData, rate_counters: RateCounters | None = None) -> Application:
+    """Create the application of one worker; call it after the fork, with rate counters made before it.
+
+    While the data directory is lost, the application answers 503, and it creates nothing. If only the database cannot be
+    read, this raises its error: the other workers still have users and tokens in memory.
+    """
     configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
     store = store_at(settings.data.absolute(), settings.pattern_limits)
     releases = ReleaseLoader(store)
     long_polls = LongPolls(releases)
-    services = open_services(settings)
+    services = open_services(settings, create=False)
+    _require_database(services, data)
+    data.listen(services.directory.retry)
+    watcher = Watcher(store, releases)
+    write_check = WriteCheck(store.directory, data)
     convergence = Convergence(services.fleet, store.publishes)
     notifications = open_notifications(settings, store, releases, services)
     dependencies = Dependencies(
         settings,
         services.directory,
         ready_checks=(
+            data_check(data),
             services.ready_check(),
             content_check(store),
+            disk_check(settings.data),
+            ReadyCheck("write", write_check.report.find),
         ),
         background_services=(
+            DataMonitor(data, watcher.restart),
             services.upkeep(),
-            Watcher(store, releases),
+            watcher,
             long_polls,
             convergence,
             notifications.event_scheduler,
             notifications.streams,
             notifications.webhook_dispatcher,
             Prewarmer(store),
+            write_check,
         ),
+        data=data,
     )
     compressed = CompressionCache()
     app = create_app(
@@ -71,7 +91,7 @@ def make_service(settings: Settings, rate_counters: RateCounters | None = None) 
         rate_counters,
     )
     if not settings.reads_per_minute:  # the fast path counts nothing
-        app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters)
+        app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters, data)
     app.shutdown_hooks = (
         long_polls.release,
         convergence.release,
@@ -84,3 +104,12 @@ def make_service(settings: Settings, rate_counters: RateCounters | None = None) 
     app.collector.show(DELIVERING, lambda: notifications.webhook_dispatcher.under_way)
     notifications.webhook_dispatcher.count = app.collector.counters.add_webhook_attempt
     return app
+
+
+def _require_database(services: Services, data: ServedData) -> None:
+    """Raise the error of a database that cannot be read, unless the data directory is lost with it."""
+    try:
+        services.check()
+    except StoreError:
+        if data.check() is None:
+            raise

@@ -9,6 +9,7 @@ from api.db.namespace_records import StoredRecords
 from api.events.addresses import AddressPolicy
 from api.events.event_scheduler import EventScheduler
 from api.events.publish_event_relay import PublishEventRelay
+from api.events.release_events import ReleaseEvents
 from api.events.streams import Streams
 from api.events.webhook_client import WebhookClient
 from api.events.webhook_dispatcher import Outbox, WebhookDispatcher
@@ -44,7 +45,14 @@ def open_notifications(settings: Settings, store: Store, served: ReleaseLoader, 
     outbox = Outbox(database, reader, clock, settings.webhook_retries, lease)
     return Notifications(
         event_relay,
-        EventScheduler(event_relay, served, services.fleet, settings.agent_silent, settings.event_lifetime),
+        EventScheduler(
+            event_relay,
+            ReleaseEvents(store, database, reader, clock),
+            served,
+            services.fleet,
+            settings.agent_silent,
+            settings.event_lifetime,
+        ),
         Streams(reader, database.notifier, services.directory),
         WebhookDispatcher(
             outbox, WebhookClient(address_policy, settings.webhook_timeout), WebhookOwners(services.directory).decide

@@ -6,14 +6,18 @@ from api.metrics.collector import MetricsCollector
 from api.resources.service.contract import Contract, Schemas
 from api.resources.service.health import Ping, Ready
 from api.resources.service.metrics import Metrics
+from api.resources.service.start_page import StartPage
+from api.runtime.readiness_checks import ReadinessChecks
 
 
 def routes(dependencies: Dependencies, collector: MetricsCollector) -> list[Route]:
     """Return the routes of the service itself."""
+    readiness = ReadinessChecks(dependencies.ready_checks)
     return [
+        Route("/", StartPage()),
         Route("/health/ping", Ping()),
-        Route("/health/ready", Ready(dependencies.ready_checks, dependencies.directory)),
-        Route("/metrics", Metrics(collector)),
+        Route("/health/ready", Ready(readiness, dependencies.directory)),
+        Route("/metrics", Metrics(collector, readiness)),
         Route("/openapi.json", Contract()),
         Route("/schemas/{name}", Schemas()),
     ]

@@ -1,20 +1,25 @@
 """The composition of the database services, for the HTTP service and the command line."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from api.auth.accounts import Accounts
 from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
-from api.auth.keyring import InvalidKey, Keyring
+from api.auth.keyring import Keyring, create_keys
 from api.auth.login import Logins
+from api.auth.principal import Principal
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
 from api.auth.tokens import Tokens
+from api.data.parts import KEYS
+from api.db import audit
 from api.db.agent_limit import AgentLimit
-from api.db.audit import Actor
+from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Database, default_url
 from api.db.fleet import Fleet
+from api.db.generation import read_generation
 from api.db.heartbeats import Heartbeats
 from api.db.namespace_records import StoredRecords
 from api.db.state_store import StateStore, open_state_store
@@ -24,6 +29,7 @@ from api.resources.accounts.audit import AuditLog
 from api.reviews.reviewing import Reviews
 from api.runtime.upkeep import Maintenance
 from api.settings import Settings
+from gitstore.directory import DataDirectory
 from gitstore.errors import StoreError
 from gitstore.namespaces.records import NamespaceRecords
 
@@ -78,6 +84,18 @@ class Services:
         """Return the records of namespaces, to be changed on behalf of an actor."""
         return StoredRecords(self.state, self.clock, actor, keep_grants)
 
+    def record(self, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]) -> None:
+        """Add an entry on a namespace to the audit trail."""
+        entry = AuditEntry(self.clock(), event, actor.actor(), namespace, detail, namespace)
+        with self.state.database.writing() as connection:
+            audit.record(connection, entry)
+
+    def check(self) -> None:
+        """Raise the error of a database that cannot be read, or of missing keys."""
+        self.keyring.reload()
+        with self.state.database.reading() as connection:
+            read_generation(connection)
+
     def close(self) -> None:
         """Close the connections of this process."""
         self.state.close()
@@ -86,20 +104,24 @@ class Services:
     def _find_identity_faults(self) -> list[Fault]:
         try:
             self.directory.reload()
-        except (StoreError, InvalidKey, OSError):  # no table of users and tokens was ever read
+        except (StoreError, OSError):  # no table of users and tokens was ever read
             return [_NO_IDENTITIES]
         return [_OLD_IDENTITIES] if self.directory.is_stale else []
 
 
-def open_services(settings: Settings, clock: Clock = utc_now) -> Services:
-    """Open the services of the data directory; creates missing tables and keys."""
-    state = open_state_store(settings.data, settings.database)
+def open_services(settings: Settings, clock: Clock = utc_now, *, create: bool = True) -> Services:
+    """Open the services of the data directory; with `create`, create missing folders, tables and keys."""
+    if create:
+        DataDirectory(settings.data).create()
+    state = open_state_store(settings.data, settings.database, create=create)
+    if create:
+        create_keys(settings.data / KEYS, clock)
     lifetimes = Lifetimes(
         timedelta(seconds=settings.access_lifetime),
         timedelta(seconds=settings.refresh_idle_lifetime),
         timedelta(seconds=settings.refresh_lifetime),
     )
-    keyring = Keyring(settings.data / "keys", max(lifetimes.session, lifetimes.access), clock)
+    keyring = Keyring(settings.data / KEYS, max(lifetimes.session, lifetimes.access), clock)
     throttle = Throttle(state, clock, settings.login_attempts, settings.login_attempts_total)
     reader = Database(settings.database or default_url(settings.data), IDENTITY_LOCK_TIMEOUT)
     return Services(

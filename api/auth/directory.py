@@ -83,6 +83,11 @@ class IdentityCache:
             if not self.is_fresh():
                 self._refresh()
 
+    def retry(self) -> None:
+        """Let the next request read the database, however short ago a reload failed: its data is back."""
+        self._failed_at = None
+        self._checked_at = -MAX_STALENESS
+
     @property
     def edition(self) -> int:
         """The generation number of the snapshot; -1 before the first."""
@@ -179,9 +184,9 @@ class IdentityCache:
         try:
             self._keyring.reload()
             self._replace(self._read())
-        except (StoreError, InvalidKey, OSError) as ex:
+        except (StoreError, OSError) as ex:
             if self._snapshot is None:
-                raise
+                raise _without_path(ex) from ex
             if self._failed_at is None:
                 _log.warning("directory_not_reloaded", exc_info=ex)
             self._failed_at = self._timer()
@@ -198,6 +203,15 @@ class IdentityCache:
             if self._snapshot is not None and self._snapshot.number == read_generation(connection):
                 return self._snapshot
             return read_snapshot(connection, self._clock())
+
+
+def _without_path(ex: Exception) -> Exception:
+    """Return the error for a response: the message of an invalid key names its file, which only the log may do."""
+    return (
+        StateBroken("The signing keys cannot be read; see the log for the reason.")
+        if isinstance(ex, InvalidKey)
+        else ex
+    )
 
 
 def _is_expired(entry: TokenEntry, now: datetime) -> bool:

@@ -9,10 +9,12 @@ import json
 import os
 import secrets
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from api.db.errors import StateBroken
 from api.db.timestamps import Clock, utc_now
 from gitstore.file_lock import hold_lock_file
 
@@ -20,8 +22,15 @@ SECRET_BYTES = 32
 SIGNING_PERIOD = timedelta(days=90)
 
 
-class InvalidKey(Exception):
+class InvalidKey(StateBroken):
     """An invalid key file; the message says how to fix it."""
+
+
+class KeysLost(InvalidKey):
+    """There is no key. A new one would end all sessions, and would hide that a file system is not mounted."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(f"There are no signing keys in {directory.name}/ of the data directory. Restore them.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +72,15 @@ class Keyring:
         self._overlap = overlap
         self._clock = clock
         self.ring = Ring(())
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.reload()
+        with suppress(KeysLost):  # every request that needs them tries again
+            self.reload()
 
     def reload(self) -> None:
         """Read the keys again, and create the next one if it is missing; InvalidKey leaves the ring unchanged."""
         ring = _read_ring(self._directory)
-        if not ring.keys or ring.keys[-1].not_before <= self._clock().timestamp():
+        if not ring.keys:
+            raise KeysLost(self._directory)
+        if ring.keys[-1].not_before <= self._clock().timestamp():
             ring = self._extend()
         self.ring = ring.without_retired(self._clock(), self._overlap)
 
@@ -77,9 +88,7 @@ class Keyring:
         with hold_lock_file(self._directory / ".lock"):
             ring = _read_ring(self._directory)
             now = self._clock()
-            if not ring.keys:
-                ring = Ring((_write_key(self._directory, now),))
-            if ring.keys[-1].not_before <= now.timestamp():
+            if ring.keys and ring.keys[-1].not_before <= now.timestamp():
                 _write_key(self._directory, now + SIGNING_PERIOD)
             self._remove_retired(now)
             return _read_ring(self._directory)
@@ -90,6 +99,14 @@ class Keyring:
         for key in ring.keys:
             if key not in kept:
                 (self._directory / f"{key.kid}.json").unlink(missing_ok=True)
+
+
+def create_keys(directory: Path, clock: Clock = utc_now) -> None:
+    """Create the folder and its first key, if there is none."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with hold_lock_file(directory / ".lock"):
+        if not _read_ring(directory).keys:
+            _write_key(directory, clock())
 
 
 def _read_ring(directory: Path) -> Ring:

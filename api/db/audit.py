@@ -40,6 +40,7 @@ class AuditEvent(StrEnum):
     NAMESPACE_CREATED = "namespace_created"
     NAMESPACE_ARCHIVED = "namespace_archived"
     NAMESPACE_RESTORED = "namespace_restored"
+    REWIND_ACCEPTED = "release_rewind_accepted"
     WEBHOOK_CREATED = "webhook_created"
     WEBHOOK_CHANGED = "webhook_changed"
     WEBHOOK_DELETED = "webhook_deleted"

@@ -40,7 +40,7 @@ class Notifier:
             listener()
 
 
-__all__ = ["LOCK_TIMEOUT", "Connection", "Database", "default_url", "journal_mode"]
+__all__ = ["LOCK_TIMEOUT", "Connection", "Database", "create_database", "database_file", "default_url", "journal_mode"]
 
 LOCK_TIMEOUT = 5.0  # seconds that a transaction waits for another one
 
@@ -67,6 +67,22 @@ DATABASE_FILE = "waypost.db"
 def default_url(data: Path) -> URL:
     """Return the URL of the embedded database in a data directory; its path may contain any characters."""
     return URL.create("sqlite", database=str(data / DATABASE_FILE))
+
+
+def database_file(url: str | URL) -> Path | None:
+    """Return the file of an embedded database; None for a server."""
+    return _file_of(_read_url(url))
+
+
+def create_database(url: str | URL) -> None:
+    """Create the file of an embedded database if it is missing; no other call does.
+
+    For its owner only, since it holds password hashes; SQLite gives its journal the same mode.
+    """
+    file = database_file(url)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(file, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
 def journal_mode(version: tuple[int, ...]) -> str:
@@ -123,16 +139,21 @@ class Database:
         self._engine.dispose(close=self._process == os.getpid())
 
     def _drop_stale_connections(self) -> None:
-        """Drop the connections of the parent process, and those to a file that was replaced."""
+        """Drop the connections of the parent process, and those to a file that was replaced or removed.
+
+        A connection to a moved file would still read it, and would create its journal at the old path.
+        """
         if self._process != os.getpid():
             # A closed copy would end the parent's connection to a server:
             # https://docs.sqlalchemy.org/en/21/core/pooling.html#using-connection-pools-with-multiprocessing-or-os-fork
             self._engine.dispose(close=False)
             self._process = os.getpid()
         found = _identity(self._file)
-        if found != self._opened and found is not None:
+        if found != self._opened:
             self._engine.dispose()
             self._opened = found
+        if found is None and self._file is not None:
+            raise StateBroken("The file of the database is missing. Restore it, or mount its file system again.")
 
     @contextmanager
     def _discard_broken(self) -> Iterator[None]:
@@ -160,8 +181,6 @@ def _open_engine(text: str | URL, lock_timeout: float) -> Engine:
     url = _read_url(text)
     if url.get_backend_name() != "sqlite":
         return _open_server(url, lock_timeout)
-    if url.database:
-        _create_private(Path(url.database))
     engine = create_engine(url, pool_timeout=lock_timeout, pool_size=8, creator=partial(_connect, url, lock_timeout))
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
@@ -213,12 +232,6 @@ def _without_nul(_connection: Connection, _cursor: object, statement: str, param
         ]
         return statement, clean if isinstance(parameters, list | tuple) else clean[0]
     return statement, parameters
-
-
-def _create_private(path: Path) -> None:
-    """Create the file for its owner only, since it holds password hashes; SQLite gives its journal the same mode."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
 
 
 def _connect(url: URL, lock_timeout: float) -> sqlite3.Connection:

@@ -31,6 +31,7 @@ class EventType(StrEnum):
     PUBLISHED = "published"
     ROLLED_BACK = "rolled_back"
     NAMESPACE_RESTORED = "namespace.restored"
+    RELEASE_INVALID = "release.invalid"
     AGENT_FAILING = "agent.failing"
     AGENT_SILENT = "agent.silent"
     AGENT_RECOVERED = "agent.recovered"

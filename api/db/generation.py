@@ -36,17 +36,20 @@ class GenerationFile:
         self._path = str(path)
 
     def stamp(self) -> Stamp:
-        """Return the current stamp; NO_STAMP before the first change."""
+        """Return the current stamp; NO_STAMP if the file is missing."""
         try:
             found = os.stat(self._path)  # noqa: PTH116 - called for every request; pathlib takes twice as long
         except FileNotFoundError:
             return NO_STAMP
         return Stamp(found.st_ino, found.st_size)
 
+    def create(self) -> None:
+        """Create the file if it is missing; `bump` does not, so that nothing is left in place of a lost directory."""
+        os.close(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
     def bump(self) -> None:
         """Change the stamp."""
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        file = os.open(self._path, flags, 0o600)
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         try:
             os.write(file, b".")
         finally:

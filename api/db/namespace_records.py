@@ -14,6 +14,7 @@ from api import logs
 from api.db import (
     agents,
     audit,
+    content_faults,
     earlier_namespaces,
     event_cursors,
     events,
@@ -50,7 +51,7 @@ class StoredRecords(NamespaceRecords):
     keep_grants: bool = False
 
     def highest_numbers(self, name: str) -> Mapping[str, int]:
-        """Return the highest publish number of each project, as noted or as told in events, ignoring case."""
+        """Return the highest publish number of each project, as noted or by the event cursors, ignoring case."""
         with self.state.database.reading() as connection:
             noted = earlier_namespaces.list_highest_numbers(connection, name)
             return merge_numbers(noted, event_cursors.list_numbers(connection, name))
@@ -118,6 +119,7 @@ def _put_away(connection: Connection, name: str, archive: str | None, now: datet
     event_cursors.remove_cursors(connection, name)
     events.remove_events_of(connection, name)
     agents.remove_agents_of(connection, name)
+    content_faults.end(connection, name)
     if archive is None:
         webhooks.remove_webhooks_of(connection, name)
         reviews.remove_remarks_of(connection, name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from api import logs
-from api.db.database import Connection, Database, default_url
+from api.db.database import Connection, Database, create_database, default_url
 from api.db.generation import GenerationFile, advance_generation
 from api.db.schema import migrate
 
@@ -36,9 +36,17 @@ class StateStore:
         self.database.close()
 
 
-def open_state_store(data: Path, url: str = "") -> StateStore:
-    """Open the state in a data directory, and migrate its tables; `url` names another database than SQLite there."""
-    data.mkdir(parents=True, exist_ok=True)
+def open_state_store(data: Path, url: str = "", *, create: bool = True) -> StateStore:
+    """Open the state in a data directory; `url` names another database than SQLite there.
+
+    With `create`, create what is missing and migrate the tables; without, change nothing on disk.
+    """
+    if create:
+        data.mkdir(parents=True, exist_ok=True)
+        create_database(url or default_url(data))
     database = Database(url or default_url(data))
-    migrate(database, data / "migrate.lock")
-    return StateStore(database, GenerationFile(data / "generation"))
+    generation = GenerationFile(data / "generation")
+    if create:
+        migrate(database, data / "migrate.lock")
+        generation.create()
+    return StateStore(database, generation)

@@ -253,6 +253,15 @@ highest_numbers = Table(
     Column("number", BigInteger, nullable=False),
 )
 
+content_faults = Table(
+    "content_faults",
+    metadata,
+    Column("namespace", String(50), primary_key=True),
+    Column("project", String(50), primary_key=True),
+    Column("fingerprint", String(200), nullable=False),
+    Column("at", Moment, nullable=False),
+)
+
 webhooks = Table(
     "webhooks",
     metadata,

@@ -10,6 +10,7 @@ from api.db.deliveries import has_delivery_before, remove_deliveries_before
 from api.db.events import has_event_before, remove_events_before
 from api.db.fleet import Fleet
 from api.events.publish_event_relay import PublishEventRelay
+from api.events.release_events import ReleaseEvents
 from api.runtime.background import run_in_thread
 from api.runtime.background_task import BackgroundTask
 from api.runtime.release_loader import ReleaseLoader
@@ -26,15 +27,23 @@ class EventScheduler:
     """A background service that records events; failures are retried in the next round."""
 
     def __init__(
-        self, event_relay: PublishEventRelay, served: ReleaseLoader, fleet: Fleet, inactive_after: int, lifetime: int
+        self,
+        event_relay: PublishEventRelay,
+        release_events: ReleaseEvents,
+        served: ReleaseLoader,
+        fleet: Fleet,
+        inactive_after: int,
+        lifetime: int,
     ) -> None:
         self._event_relay = event_relay
+        self._release_events = release_events
         self._releases = served
         self._fleet = fleet
         self._inactive_after = timedelta(seconds=inactive_after)
         self._lifetime = timedelta(seconds=lifetime)
         self._relayed: dict[str, object] = {}
         self._moved: set[str] = set()
+        self._stirred: set[str] = set()
         self._wake = asyncio.Event()
         self._relay_started = False
         self._started_at = time.monotonic()
@@ -86,7 +95,7 @@ class EventScheduler:
         await run_in_thread(self._event_relay.forget_deleted, names)
         self._relayed = {name: relayed for name, relayed in self._relayed.items() if name in names}
         self._moved.update(names)
-        await self._check_moved()
+        await self._check_moved()  # records the faults of all of them
         if time.monotonic() - self._started_at >= self._inactive_after.total_seconds():
             await run_in_thread(self._fleet.record_inactive_agents, self._inactive_after)
         await run_in_thread(self._clean)
@@ -100,10 +109,13 @@ class EventScheduler:
     async def _check_moved(self) -> None:
         while self._moved and self._relay_started:
             name = self._moved.pop()
+            self._stirred.add(name)
             live = await self._find(name)
             if live is not None and self._relayed.get(name) != live.manifest.commit:
-                await run_in_thread(self._event_relay.relay, name)
-                self._relayed[name] = live.manifest.commit
+                self._relayed[name] = await run_in_thread(self._event_relay.relay, name)
+        stirred, self._stirred = self._stirred, set()
+        if stirred:
+            await run_in_thread(self._release_events.record, stirred)
 
     async def _find(self, name: str) -> LiveNamespace | None:
         try:

@@ -51,8 +51,8 @@ class PublishEventRelay:
             for namespace, manifest in manifests.items():
                 self._mark_relayed(connection, namespace, manifest.projects)
 
-    def relay(self, namespace: str) -> None:
-        """Record an event for each publish without one.
+    def relay(self, namespace: str) -> str:
+        """Record an event for each publish without one; return the commit up to which it has.
 
         The cursors are read before the history, so the history is never behind them, unless it was restored.
         """
@@ -60,7 +60,7 @@ class PublishEventRelay:
             begun = event_cursors.relay_started_at(connection)
             known = event_cursors.list_cursors(connection, namespace)
         if begun is None:
-            return
+            return ""
         manifest = self.store.releases.manifest(namespace)
         if NAMESPACE not in known:
             known = self._create_cursors(namespace, manifest, begun)
@@ -68,6 +68,7 @@ class PublishEventRelay:
             relayed = known.get(project, _NO_PUBLISH)
             if entry.newest and relayed.commit != entry.newest_commit:
                 self._catch_up(_Relayed(namespace, known[NAMESPACE], project), relayed, entry)
+        return manifest.commit
 
     def forget_deleted(self, present: Iterable[str]) -> None:
         """Put away the records of namespaces that were archived by a process that died before it did so."""

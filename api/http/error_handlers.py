@@ -23,6 +23,7 @@ _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.NothingToPublish: 409,
     store.NothingToChange: 409,
     store.DraftExists: 409,
+    store.Rewound: 409,
     store.Conflicts: 409,
     store.Invalid: 422,
     store.ApprovalRequired: 403,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from api import logs
 from api.auth.directory import AdmittedToken, IdentityCache
+from api.data.served_data import ServedData
 from api.http.compat import BASE, without_etag
 from api.http.request.host import is_host
 from api.http.request.parameters import DEFAULT_LIMIT, Window
@@ -72,18 +73,14 @@ class _Head(NamedTuple):
 
 
 class _RouteMatch(NamedTuple):
-    """The target of a path, for a caller with a sufficient grant."""
+    """The target of a path, for a caller with a sufficient grant; `route` is the template, for the counters."""
 
     caller: AdmittedToken
     namespace: str
     project: str
     endpoint: str
     is_compat: bool
-
-    @property
-    def route(self) -> str:
-        """The template of the path, for the counters."""
-        return (BASE if self.is_compat else "") + _ROUTES[self.endpoint]
+    route: str
 
 
 class CachedReply(NamedTuple):
@@ -108,8 +105,16 @@ class PreparedResponse(NamedTuple):
 class FastPath:
     """The plain reads of one worker; `answer` returns None for requests that the framework has to answer."""
 
-    def __init__(self, directory: IdentityCache, live: Live, compressed: CompressionCache, counters: Counters) -> None:
+    def __init__(
+        self,
+        directory: IdentityCache,
+        live: Live,
+        compressed: CompressionCache,
+        counters: Counters,
+        data: ServedData | None = None,
+    ) -> None:
         self._directory = directory
+        self._data = data
         self._live = live
         self._compressed = compressed
         self._counters = counters
@@ -132,6 +137,8 @@ class FastPath:
             return None
         if b"%" in raw_path or logs.is_debug_enabled():
             return None  # an encoded character may be a slash; no name needs one
+        if self._data is not None and self._data.fault is not None:
+            return None
         head = _read_head(headers)
         match = self._match(path, head.authorization) if head else None
         if head is None or match is None:
@@ -170,7 +177,8 @@ class FastPath:
         can = caller.entry.principal.can
         if not any(can(resource, action, namespace, project) for resource, action in _REQUIRED_GRANTS[endpoint]):
             return None
-        return _RouteMatch(caller, namespace, project, endpoint, is_compat)
+        route = (BASE if is_compat else "") + _ROUTES[endpoint]
+        return _RouteMatch(caller, namespace, project, endpoint, is_compat, route)
 
     def _find_reply(
         self, served: LiveNamespace, match: _RouteMatch, plain: "_Plain", head: _Head, walks: Walks | None

@@ -1,7 +1,7 @@
 """The metrics of all workers in the text format of Prometheus."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
@@ -21,6 +21,7 @@ from api.metrics.counters import (
     Key,
 )
 from api.metrics.metrics_store import Totals
+from api.readiness import Fault, Status, worst
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 WAITING = "waypost_waiting_polls"
@@ -28,6 +29,8 @@ HEARTBEATS = "waypost_heartbeats_pending"
 STREAMS = "waypost_event_streams"
 DELIVERING = "waypost_webhook_attempts"
 _WORKERS = "waypost_workers"
+_FAULTS = "waypost_faults"
+_STATUS = "waypost_degraded"
 
 
 class _Family(NamedTuple):
@@ -56,11 +59,29 @@ _SECONDS = _Family(
 )
 
 
-def render(totals: Totals) -> bytes:
-    """Return the text of all metrics."""
+def render(totals: Totals, faults: Mapping[str, Sequence[Fault]]) -> bytes:
+    """Return the text of all metrics; `faults` are those of readiness, by name of check."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_TotalsCollector(totals))
+    registry.register(_FaultsCollector(faults))
     return generate_latest(registry)
+
+
+class _FaultsCollector(Collector):
+    def __init__(self, faults: Mapping[str, Sequence[Fault]]) -> None:
+        self._faults = faults
+
+    def collect(self) -> Iterator[Metric]:
+        about = "Present faults of readiness, by check and code; of content, one for each namespace or project."
+        family = GaugeMetricFamily(_FAULTS, about, labels=("check", "code"))
+        found = Counter((check, fault.code) for check, faults in self._faults.items() for fault in faults)
+        for labels, count in sorted(found.items()):
+            family.add_metric(labels, count)
+        yield family
+        status = worst(fault.status for faults in self._faults.values() for fault in faults)
+        yield GaugeMetricFamily(
+            _STATUS, "0 if the node is ready, 1 if degraded, 2 if unavailable.", list(Status).index(status)
+        )
 
 
 class _TotalsCollector(Collector):

@@ -48,7 +48,7 @@ class _Pools:
 
     threads: ThreadPoolExecutor | None = None
     idle: list[JobProcess] = field(default_factory=list)
-    busy: list[JobProcess] = field(default_factory=list)
+    busy: dict[JobProcess, str] = field(default_factory=dict)  # with the key of its job
     queue: FairQueue = field(default_factory=lambda: FairQueue(PROCESSES, _namespace_of))
     limits: JobLimits = field(default_factory=JobLimits)
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
@@ -131,11 +131,11 @@ def _forget(task: asyncio.Task[Any]) -> None:
 async def _run_in_turn(key: str, work: Callable[[], T]) -> T:
     async with _pools.queue.turn(key):
         process = _take_process()
-        _pools.busy.append(process)
+        _pools.busy[process] = key
         try:
             return await process.run(work, _pools.limits)
         finally:
-            _pools.busy.remove(process)
+            _pools.busy.pop(process, None)
             if process.is_usable:
                 _pools.idle.append(process)
 
@@ -155,11 +155,13 @@ def configure_jobs(limits: JobLimits) -> None:
 
 
 def close_pools() -> None:
-    """Shut threads and processes down and wait for running work; later calls start new ones."""
+    """Shut threads and processes down and wait for running work, except upkeep; later calls start new ones."""
     threads, processes = _pools.threads, [*_pools.busy, *_pools.idle]
     _pools.threads = None
     _pools.idle = []
     for process in processes:
+        if _pools.busy.get(process) == _UPKEEP_QUEUE:
+            process.kill()
         process.close(wait=True)
     if threads is not None:
         threads.shutdown(wait=True, cancel_futures=True)

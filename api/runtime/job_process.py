@@ -44,13 +44,13 @@ class ProcessLost(Unavailable):
 class JobTimeout(Unavailable):
     """503: the job took too long and was stopped."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, code: str = "job_timeout") -> None:
         message = (
             f"This took more than {seconds:g} seconds and was stopped. It may be done nevertheless: read the state again "
             "first. Then change less at once, or simplify the costliest regular expressions; the operator can raise "
             "job_timeout."
         )
-        super().__init__(message, "job_timeout", _TIMEOUT_RETRY_SECONDS)
+        super().__init__(message, code, _TIMEOUT_RETRY_SECONDS)
 
 
 class JobProcess:
@@ -78,7 +78,7 @@ class JobProcess:
             self.close(wait=False)
             raise
         except TimeoutError as ex:
-            os.kill(self._pid.value, signal.SIGKILL)
+            self.kill()
             self.close(wait=False)
             raise JobTimeout(limits.seconds) from ex
         if done.memory > limits.memory:
@@ -92,6 +92,11 @@ class JobProcess:
         except BrokenProcessPool:
             self.close(wait=False)
         return self.is_usable
+
+    def kill(self) -> None:
+        """Kill the process in the middle of its job, which is safe at any time."""
+        if self._pid.value:
+            os.kill(self._pid.value, signal.SIGKILL)
 
     def close(self, *, wait: bool) -> None:
         """End the process after its job."""

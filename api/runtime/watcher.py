@@ -30,16 +30,21 @@ class Watcher:
     def __init__(self, store: Store, releases: ReleaseLoader) -> None:
         self._store = store
         self._releases = releases
+        self._again = asyncio.Event()
         self._background_task = BackgroundTask(self._run)
 
     async def start(self) -> None:
         """Start watching."""
-        self._store.directory.repositories.mkdir(parents=True, exist_ok=True)
         self._background_task.begin()
+
+    def restart(self) -> None:
+        """Watch the folders of these paths again: those watched until now may be others that were moved away."""
+        self._again.set()
 
     async def stop(self) -> None:
         """Stop watching."""
         await self._background_task.end()
+        await self._releases.stop()
 
     async def _run(self) -> None:
         while True:
@@ -49,10 +54,13 @@ class Watcher:
                 # For example, the user has too many inotify instances. Requests check the refs themselves, so only time
                 # is lost: https://man7.org/linux/man-pages/man7/inotify.7.html
                 _log.warning("watcher_failed", error=str(ex))
-                await asyncio.sleep(_RETRY_SECONDS)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_RETRY_SECONDS):
+                        await self._again.wait()
 
     async def _watch(self) -> None:
         """Load all namespaces, then watch until a repository is added or removed, which changes the watched folders."""
+        self._again.clear()
         names = self._store.directory.namespaces()
         await self._warm(names)
         root = self._store.directory.repositories
@@ -60,7 +68,14 @@ class Watcher:
             folder for name in names for folder in (root / f"{name}.git", (root / f"{name}.git" / RELEASE_REF).parent)
         ]
         existing = [folder for folder in folders if folder.is_dir()]
-        async for changes in awatch(root, *existing, recursive=False, step=_STEP_MILLISECONDS, watch_filter=_matters):
+        async for changes in awatch(
+            root,
+            *existing,
+            recursive=False,
+            step=_STEP_MILLISECONDS,
+            watch_filter=_matters,
+            stop_event=self._again,
+        ):
             moved = {_namespace(root, Path(path)) for _, path in changes}
             if not moved <= set(names) or any(Path(path).parent == root for _, path in changes):
                 return

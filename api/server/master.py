@@ -3,6 +3,7 @@
 import signal
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 from gunicorn.arbiter import Arbiter
@@ -28,11 +29,18 @@ class Master(Arbiter):
     between: https://github.com/benoitc/gunicorn/issues/1757
     """
 
+    def __init__(self, app: Any, ready: Callable[[], bool]) -> None:
+        super().__init__(app)
+        self._ready: Callable[[], bool] | None = ready
+
     def manage_workers(self) -> None:
         """Start or stop workers, up to the set number; before any is stopped, wait until the newest serve."""
         if len(self.WORKERS) > self.num_workers:
             self._await_newest()
         super().manage_workers()
+        # gunicorn calls this once a second, and has no hook for the moment at which the first workers serve.
+        if self._ready is not None and self.WORKERS and not any(map(_is_starting, self.WORKERS.values())):
+            self._ready = None if self._ready() else self._ready
 
     def _await_newest(self) -> None:
         """Wait until the newest workers serve; replace one that dies at its start."""

@@ -1,6 +1,7 @@
 """The server: gunicorn with ASGI workers on uvloop, configured in code from the service's settings alone."""
 
 import logging
+import os
 import resource
 import sys
 import time
@@ -57,8 +58,9 @@ class Server(BaseApplication):
     https://gunicorn.org/custom/
     """
 
-    def __init__(self, settings: Settings, make: Callable[[], Application]) -> None:
+    def __init__(self, settings: Settings, make: Callable[[], Application], ready: Callable[[], bool]) -> None:
         self._settings = settings
+        self._ready = ready
         self._make = make
         super().__init__()
 
@@ -82,11 +84,13 @@ class Server(BaseApplication):
 
     def run(self) -> None:
         """Serve, with the service's master."""
-        Master(self).run()
+        Master(self, self._ready).run()
 
 
-def serve(settings: Settings, make: Callable[[], Application]) -> None:
+def serve(settings: Settings, make: Callable[[], Application], ready: Callable[[], bool] = lambda: True) -> None:
     """Serve until stopped; return or exit as gunicorn does. `make` fails only if no retry can help.
+
+    When all workers serve, the master calls `ready`, about once a second until it returns True.
 
     A worker that cannot build or start its application stops the whole service, the healthy workers too. If the
     installed gunicorn cannot run the service, raise UnsupportedGunicorn before anything starts.
@@ -94,7 +98,7 @@ def serve(settings: Settings, make: Callable[[], Application]) -> None:
     check_gunicorn((Connection, Worker, Master, Server, ServerLog))
     raise_file_limit(settings.connections)
     open_metrics_store(settings).clear()
-    Server(settings, make).run()
+    Server(settings, make, ready).run()
 
 
 def raise_file_limit(connections: int) -> None:
@@ -118,6 +122,10 @@ def options(settings: Settings) -> dict[str, object]:
 
     return {
         "bind": [settings.bind],
+        # gunicorn's defaults are those at the import, when a command of root has not become the owner of the data yet:
+        # https://github.com/benoitc/gunicorn/blob/27.0.1/gunicorn/config.py
+        "user": os.geteuid(),
+        "group": os.getegid(),
         "workers": settings.workers,
         "worker_class": type("Worker", (Worker,), {"settings": settings}),
         "worker_connections": settings.connections,

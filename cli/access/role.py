@@ -11,7 +11,7 @@ from api.auth.principal import OPERATOR
 from cli.access.grant_options import read_grants
 from cli.console.next_command import with_data_options
 from cli.console.output import print_json, print_notes, print_rows
-from cli.console.services import open_existing_services, open_or_create_services, state_options
+from cli.console.services import open_existing_services, state_options
 from cli.console.setup import json_option
 
 
@@ -63,7 +63,7 @@ def create(  # noqa: PLR0913 - one parameter an option
     For editors of one namespace: waypost role create shop-editor --role editor --namespace sample
     """
     wanted = read_grants(role, grants, namespace, project)
-    with open_or_create_services(data, database) as services:
+    with open_existing_services(data, database) as services:
         created = services.roles.create(OPERATOR, name, description, wanted)
     if as_json:
         print_json(created.wire())

@@ -12,7 +12,7 @@ from api.db.tokens import ApiToken
 from api.resources.accounts.tokens import show_token
 from cli.access.grant_options import read_grants
 from cli.console.output import print_json, print_lines, print_notes, print_rows
-from cli.console.services import open_existing_services, open_or_create_services, state_options
+from cli.console.services import open_existing_services, state_options
 from cli.console.setup import json_option, open_store
 
 _ALL = 1_000_000
@@ -61,7 +61,7 @@ def create(  # noqa: PLR0913 - one parameter an option
     """
     wanted = read_grants(role, grants, namespace, project)
     until = expires.replace(tzinfo=UTC) if expires else None
-    with open_or_create_services(data, database) as services:
+    with open_existing_services(data, database) as services:
         issued = services.tokens.create(OPERATOR, name, wanted, until)
     if as_json:
         print_json({**show_token(issued.token), "token": issued.value})

@@ -12,7 +12,7 @@ from api.errors import not_found
 from api.resources.accounts.users import show_user
 from cli.access.password import read_password
 from cli.console.output import print_json, print_notes, print_rows
-from cli.console.services import open_existing_services, open_or_create_services, state_options
+from cli.console.services import open_existing_services, state_options
 from cli.console.setup import json_option
 from gitstore.errors import AlreadyExists
 
@@ -54,7 +54,7 @@ def create(
     The password is read from the variable WAYPOST_PASSWORD, else from a prompt.
     """
     new = NewUser(username, read_password(), roles, firstname, lastname)
-    with open_or_create_services(data, database) as services:
+    with open_existing_services(data, database) as services:
         try:
             created = services.accounts.create(OPERATOR, new)
         except AlreadyExists as ex:

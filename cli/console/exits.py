@@ -1,5 +1,6 @@
 """Exit codes, and the translation of exceptions into them. A stack trace is never printed."""
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from typing import NoReturn
 
 import click
 
+from api.data.parts import MissingData
 from api.errors import ApiError
 from api.settings import InvalidSetting
 from cli.console.conflict_lines import conflict_lines
@@ -22,6 +24,7 @@ USAGE_ERROR = 2
 FAILURE = 3
 _SERVER_ERROR = 500
 _FRAMES = 3
+_STARTED_AS = os.geteuid()
 
 
 class ProblemsFound(Exception):
@@ -42,7 +45,7 @@ _PROBLEMS = (
 )
 _USAGE_ERRORS = (
     *(InvalidUsage, errors.NotFound, errors.AlreadyExists, errors.BadRequest, errors.NotAllowed),
-    *(InvalidSetting, click.UsageError),
+    *(InvalidSetting, MissingData, click.UsageError),
 )
 
 
@@ -100,7 +103,7 @@ def _message(ex: Exception) -> str:
         return _os_error_message(ex)
     if isinstance(ex, errors.StoreError):
         return _store_message(ex)
-    if isinstance(ex, (ApiError, InvalidSetting, OutputFailed, InvalidUsage, CommandFailed)):
+    if isinstance(ex, (ApiError, InvalidSetting, MissingData, OutputFailed, InvalidUsage, CommandFailed)):
         return str(ex)
     return _internal_error_message(ex)
 
@@ -127,8 +130,15 @@ def _os_error_message(ex: OSError) -> str:
     store_error = translate_os_error(ex)
     if store_error is not ex:
         return str(store_error)
-    reason = ex.strerror or str(ex)
-    return f"{ex.filename}: {reason}." if ex.filename else f"{reason}."
+    reason = f"{ex.strerror or ex}{_acting_user(ex)}."
+    return f"{ex.filename}: {reason}" if ex.filename else reason
+
+
+def _acting_user(ex: OSError) -> str:
+    """Return a hint if root is not allowed to do something, since it continues as the owner of the data directory."""
+    if not isinstance(ex, PermissionError) or os.geteuid() == _STARTED_AS:
+        return ""
+    return " (this command runs as the owner of the data directory)"
 
 
 def _internal_error_message(ex: Exception) -> str:

@@ -3,16 +3,18 @@
 import getpass
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 import click
 
+from api.data.parts import DataParts
 from api.settings import SETTING_FORMATS, Settings, environment_name
 from cli.console.exits import InvalidUsage
-from cli.console.output import print_notes
+from cli.console.owner import become_owner
 from cli.console.suggestion import remember_lookup
 from gitstore.git.repository import Author
 
@@ -28,8 +30,9 @@ def setting_options(*names: str) -> Callable[[F], F]:
 
     def decorate(command: F) -> F:
         for name in reversed(names):
-            word = _word(name)
-            command = click.option(option_name(name), name, help=_help(name), metavar=word)(command)
+            # A flag may be given without its value: --init is --init=true.
+            value: dict[str, Any] = {"is_flag": False, "flag_value": "true"} if _is_flag(name) else {}
+            command = click.option(option_name(name), name, help=_help(name), metavar=_word(name), **value)(command)
         return command
 
     return decorate
@@ -40,9 +43,9 @@ def option_name(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def read_settings(**options: object) -> Settings:
-    """Read the settings from options, environment and `waypost.toml`, in this order of precedence."""
-    settings = Settings.read(options, os.environ, SETTINGS_FILE)
+def read_settings(defaults: Mapping[str, object] = MappingProxyType({}), /, **options: object) -> Settings:
+    """Read the settings from options, environment and `waypost.toml`, in this order of precedence, then from `defaults`."""
+    settings = Settings.read(options, os.environ, SETTINGS_FILE, defaults)
     if options.get("database") and urlsplit(settings.database).password:
         raise InvalidUsage(
             "A password on the command line can be read by every user of this machine. "
@@ -52,48 +55,22 @@ def read_settings(**options: object) -> Settings:
 
 
 def open_store(data: str | None) -> "Store":
-    """Open the content store of the data directory, which must exist."""
+    """Open the content store of the data directory, which must exist, as its owner."""
     settings = read_settings(data=data)
-    store = _store(require_data(settings), settings)
+    path = settings.data.absolute()
+    become_owner(path)
+    require_directory(path)
+    DataParts(path, None).require_content()
+    path.joinpath("compiled").mkdir(exist_ok=True)  # missing after a restore, until the first start
+    store = _store(path, settings)
     remember_lookup(store)
     return store
 
 
-def make_store(data: str | None) -> "Store":
-    """Open the content store of the data directory; creates the directory if it is missing."""
-    settings = read_settings(data=data)
-    return _store(ensure_data_with_note(settings), settings)
-
-
-def require_data(settings: Settings) -> Path:
-    """Return the data directory; InvalidUsage if it is missing, since the name is probably misspelled."""
-    path = settings.data.absolute()
-    if not path.exists():
-        raise InvalidUsage(f"There is no data directory {path}. Name it with --data or {environment_name('data')}.")
-    return _directory(path)
-
-
-def ensure_data(settings: Settings) -> Path:
-    """Return the data directory; creates it if it is missing."""
-    path = settings.data.absolute()
-    if not path.exists():
-        path.mkdir(parents=True)
-    return _directory(path)
-
-
-def ensure_data_with_note(settings: Settings) -> Path:
-    """Return the data directory; creates it if it is missing, and says so, since its name may be misspelled."""
-    is_new = not settings.data.absolute().exists()
-    path = ensure_data(settings)
-    if is_new:
-        print_notes(f"Created the data directory {path}.")
-    return path
-
-
-def _directory(path: Path) -> Path:
-    if not path.is_dir():
+def require_directory(path: Path) -> None:
+    """Raise InvalidUsage if another file has the name of the data directory."""
+    if path.exists() and not path.is_dir():
         raise InvalidUsage(f"The data directory {path} is not a directory. Name another with --data.")
-    return path
 
 
 def _store(path: Path, settings: Settings) -> "Store":
@@ -126,9 +103,13 @@ def _login() -> str:
         return "operator"
 
 
+def _is_flag(name: str) -> bool:
+    return isinstance(getattr(Settings(), name), bool)
+
+
 def _word(name: str) -> str:
     """Return the placeholder of a setting's value in a help text."""
-    return "true|false" if isinstance(getattr(Settings(), name), bool) else name.rpartition("_")[2].upper()
+    return "[true|false]" if _is_flag(name) else name.rpartition("_")[2].upper()
 
 
 def _help(name: str) -> str:

@@ -12,6 +12,7 @@ from cli.console.authoring import author_options
 from cli.console.conflict_lines import conflict_lines, resolution_hint
 from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.named_draft import draft_not_found, require_draft
+from cli.console.never_answer import never_answer_notes
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.setup import (
@@ -25,11 +26,12 @@ from cli.console.setup import (
     yes_option,
 )
 from cli.content.difference import file_lines, text_lines
-from cli.content.edit_options import STATUS, TYPE, print_edit_result
+from cli.content.edit_options import STATUS, TYPE, find_new_problems, print_edit_result
 from cli.content.edit_replace import replace
 from cli.content.edit_resolve import resolve
 from cli.content.rule_edits import build_put, read_puts
 from content.changes.diff import count
+from content.records.problem_codes import count_never_answering
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
@@ -97,7 +99,8 @@ def put(
     with show_status(f"Editing {project}"):
         result = store.drafts.edit(namespace, name, edits, author)
     counts = {kind: count(change for change in result.changes if change.kind is kind) for kind in Kind}
-    print_edit_result(result.head, counts, as_json=as_json)
+    problems = find_new_problems(store, namespace, name, result.head, counts)
+    print_edit_result(result.head, counts, problems, as_json=as_json)
 
 
 @command.command()
@@ -129,7 +132,9 @@ def delete(  # noqa: PLR0913 - one parameter an option
     _require_rules(store, namespace, name, kind, rules)
     edits = [Delete(kind, _to_id(rule)) for rule in dict.fromkeys(rules)]
     result = store.drafts.edit(namespace, name, edits, author)
-    print_edit_result(result.head, {kind: count(result.changes)}, as_json=as_json)
+    counts = {kind: count(result.changes)}
+    problems = find_new_problems(store, namespace, name, result.head, counts)
+    print_edit_result(result.head, counts, problems, as_json=as_json)
 
 
 @command.command()
@@ -163,7 +168,8 @@ def revert(  # noqa: PLR0913 - one parameter an option
     except NotFound as ex:
         raise _unchanged_rule_error(store, namespace, name, rules) or ex from ex
     counts = {kind: count(change for change in result.changes if change.kind is kind) for kind in Kind}
-    print_edit_result(result.head, counts, as_json=as_json)
+    problems = find_new_problems(store, namespace, name, result.head, counts)
+    print_edit_result(result.head, counts, problems, as_json=as_json)
 
 
 @command.command()
@@ -206,6 +212,8 @@ def show(namespace: str, project: str, *, draft: str, as_json: bool, data: str |
     )
     at = f"at {report.state.head}" if report.state.head else "not created yet"
     print_notes(f"The draft {draft} is {at}: {change_text(report.counts, report.files)}.{conflicts}")
+    number = count_never_answering(report.problems)
+    print_notes(*never_answer_notes(store, namespace, project, number, draft if report.state.head else ""))
     if report.conflicts or any(problem.severity == "error" for problem in report.problems):
         raise ProblemsFound
 

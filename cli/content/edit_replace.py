@@ -17,7 +17,7 @@ from cli.console.setup import (
     open_store,
     project_argument,
 )
-from cli.content.edit_options import STATUS, TYPE, print_edit_result
+from cli.content.edit_options import STATUS, TYPE, find_new_problems, print_edit_result
 from content.changes.diff import item_kind
 from content.changes.replacement import FIELDS, Replacement
 from content.records.vocabulary import STATUS_BY_WORD, Kind
@@ -86,7 +86,8 @@ def replace(  # noqa: PLR0913 - one parameter an option
         print_lines(*filter(None, [result.head]))
         print_notes(f"No match in the draft {draft} of {project}; nothing changed.")
         return
-    print_edit_result(result.head, result.counts, as_json=as_json)
+    problems = find_new_problems(store, namespace, request.name, result.head, result.counts)
+    print_edit_result(result.head, result.counts, problems, as_json=as_json)
 
 
 def _replace_request(name: DraftName, replacement: Replacement, options: Mapping[str, Any]) -> ReplaceRequest:

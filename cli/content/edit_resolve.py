@@ -1,6 +1,6 @@
 """`waypost edit resolve`: resolve the conflicts of a draft, all or those of one rule."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -12,6 +12,8 @@ from cli.console.named_draft import require_draft
 from cli.console.next_command import next_command
 from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.setup import data_option, draft_option, json_option, namespace_argument, open_store, project_argument
+from cli.content.edit_options import find_new_problems, problem_lines
+from content.records.problem import Problem
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound
 from gitstore.git.repository import Author
@@ -61,19 +63,24 @@ def resolve(  # noqa: PLR0913 - one parameter an option
         lists = next_command("edit show", namespace, name)
         raise NotFound(f"The draft {draft} of {project} has no such conflict; {lists} lists them.")
     request = ResolveRequest(name, [_choice(each, take) for each in chosen], author, head or report.state.head or "")
-    _print(store.drafts.resolve(namespace, request), as_json=as_json, place=(namespace, name))
+    result = store.drafts.resolve(namespace, request)
+    problems = find_new_problems(store, namespace, name, None if result.conflicts else result.head)
+    _print(result, problems, as_json=as_json, place=(namespace, name))
 
 
 def _choice(conflict: Mapping[str, Any], take: str) -> Choice:
     return Choice(conflict["kind"], conflict.get("id") or conflict["file"], conflict["field"], take)
 
 
-def _print(result: ResolveResult, place: tuple[str, DraftName], *, as_json: bool) -> None:
+def _print(result: ResolveResult, problems: Sequence[Problem], place: tuple[str, DraftName], *, as_json: bool) -> None:
     if as_json:
-        print_json({"head": result.head, "settled": result.settled, "conflicts": list(result.conflicts)})
+        shown = [problem.wire() for problem in problems]
+        print_json(
+            {"head": result.head, "settled": result.settled, "conflicts": list(result.conflicts), "problems": shown}
+        )
     else:
         print_lines(result.head or "")
     print_notes(*(line for each in result.conflicts for line in conflict_lines(each)))
     left = f" {resolution_hint(len(result.conflicts), *place)}" if result.conflicts else ""
     ended = "" if result.head else " No changes are left; the draft was removed."
-    print_notes(f"{count_noun(result.settled, 'conflict')} resolved.{left}{ended}")
+    print_notes(f"{count_noun(result.settled, 'conflict')} resolved.{left}{ended}", *problem_lines(problems))

@@ -1,6 +1,6 @@
 """`waypost import`: import a TSV of redirects into a draft, and optionally publish it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -8,6 +8,7 @@ import click
 from api.http.response import json_views
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import CommandFailed, ProblemsFound
+from cli.console.never_answer import never_answer_notes
 from cli.console.next_command import next_command
 from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.progress import show_status
@@ -19,9 +20,11 @@ from cli.console.setup import (
     open_store,
     project_argument,
 )
+from cli.content.edit_options import find_new_problems, problem_lines
 from cli.release.publishing import publish_draft, publisher_of
-from content.formats.import_plan import ImportPlan
 from content.formats.tsv import Row, read_rows
+from content.records.problem import Problem
+from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.importing import ImportOptions, ImportResult
 from gitstore.namespaces.checkout import ProgressCallback
@@ -78,9 +81,14 @@ def command(  # noqa: PLR0913 - one parameter an option
             with open_existing_services(data, database) as services:
                 request = PublishRequest(name, author, found.head)
                 published = publish_draft(services, store, namespace, request, publisher)
-    _print(found.plan, file, published, as_json=as_json)
+    changes = {Kind.REDIRECTS: found.plan.counts}
+    problems = () if published else find_new_problems(store, namespace, name, found.head, changes)
+    _print(found, file, published, problems, as_json=as_json)
     next_step = f"To make it live: {next_command('publish', namespace, name)}."
-    print_notes(_summary(found, published, next_step, dry_run=dry_run, has_failed=has_failed))
+    print_notes(_summary(found, published, next_step, dry_run=dry_run, has_failed=has_failed), *problem_lines(problems))
+    state = "" if published else draft
+    if found.head or dry_run:
+        print_notes(*never_answer_notes(store, namespace, project, found.never_answer, state))
     if has_failed:
         raise ProblemsFound
 
@@ -102,10 +110,13 @@ def _count_rows(rows: Iterator[Row], watch: ProgressCallback) -> Iterator[Row]:
     watch("Checking and writing")
 
 
-def _print(plan: ImportPlan, file: Path, published: PublishResult | None, *, as_json: bool) -> None:
-    report = plan.report()
+def _print(
+    found: ImportResult, file: Path, published: PublishResult | None, problems: Sequence[Problem], *, as_json: bool
+) -> None:
+    plan, report = found.plan, {**found.plan.report(), "neverAnswer": found.never_answer}
     if as_json:
-        print_json({**report, "published": json_views.published(published) if published else None})
+        shown = {"draftProblems": [problem.wire() for problem in problems]}
+        print_json({**report, **shown, "published": json_views.published(published) if published else None})
         return
     print_lines(*(problem.at(str(file), problem.line, problem.column).text() for problem in plan.errors))
     if plan.unreported_errors:

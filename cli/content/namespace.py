@@ -4,22 +4,24 @@ from pathlib import Path
 
 import click
 
+from api.auth.principal import OPERATOR
+from api.db.audit import AuditEvent
 from api.http.response import json_views
 from cli.console.exits import CommandFailed
 from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.progress import show_status
-from cli.console.services import open_namespace_records
+from cli.console.services import open_existing_services, open_namespace_records, state_options
 from cli.console.setup import (
     confirm,
     data_option,
     json_option,
-    make_store,
     namespace_argument,
     open_store,
     operator,
     yes_option,
 )
 from gitstore.errors import StoreError
+from gitstore.history.live import REWOUND
 from gitstore.store.store import Store
 
 
@@ -51,7 +53,7 @@ def create(
     Prints the path of its repository, which Git can clone. If the name was used before, publish numbers continue, and
     grants on the earlier namespace are removed from tokens and roles.
     """
-    store = make_store(data)
+    store = open_store(data)
     with open_namespace_records(data, keep_grants=keep_grants) as records:
         if folder:
             with show_status(f"Reading {folder}") as watch:
@@ -144,6 +146,28 @@ def restore(namespace: str, archive: str | None, *, as_json: bool, data: str | N
     else:
         print_lines(repository)
     print_notes(f"Restored the namespace {namespace} from the archive {restored.id}.")
+
+
+@command.command("accept-rewind")
+@namespace_argument
+@yes_option
+@state_options
+def accept_rewind(namespace: str, *, yes: bool, data: str | None, database: str | None) -> None:
+    """Accept a release branch that was moved back.
+
+    Until then the last good state is served, and nothing can be published. Adds a commit that continues from the state
+    that was served last, so that publish numbers are not used again, and prints it. The audit trail records it.
+    """
+    store = open_store(data)
+    for fault in store.releases.faults(namespace).faults:
+        if fault.code == REWOUND:
+            print_notes(fault.reason)
+    confirm(f"Serve the release of {namespace} as it is on disk now?", yes=yes)
+    with open_existing_services(data, database) as services:
+        commit = store.namespaces.accept_rewind(namespace, operator())
+        services.record(AuditEvent.REWIND_ACCEPTED, OPERATOR, namespace, {"commit": commit})
+    print_lines(commit)
+    print_notes(f"The release of {namespace} is served as it is on disk.")
 
 
 def _to_json(store: Store, name: str) -> dict[str, object]:

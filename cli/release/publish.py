@@ -8,6 +8,7 @@ import click
 from api.http.response import json_views
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import InvalidUsage
+from cli.console.never_answer import never_answer_notes
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.services import open_existing_services, state_options
@@ -82,7 +83,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         except UnknownChange as ex:
             message = f"The draft {draft} of {project} has no change of {chosen[ex.id]!r}; nothing was published."
             raise NotFound(message) from ex
-    print_published(project, found, as_json=as_json)
+    print_published(project, found, never_answer_notes(store, namespace, project, found.never_answer), as_json=as_json)
 
 
 def _chosen(ids: Sequence[str], identities: Sequence[str]) -> dict[str, str]:
@@ -95,11 +96,11 @@ def _chosen(ids: Sequence[str], identities: Sequence[str]) -> dict[str, str]:
     return {**{word: word for word in ids}, **{identity_id(word): word for word in identities}}
 
 
-def print_published(project: str, found: PublishResult, *, as_json: bool) -> None:
-    """Print the result of a publish."""
+def print_published(project: str, found: PublishResult, notes: Sequence[str] = (), *, as_json: bool) -> None:
+    """Print the result of a publish, and notes after it."""
     if as_json:
         print_json(json_views.published(found))
     else:
         print_lines(found.version)
     beside = "" if any(map(any, found.counts.values())) else "; comments, settings or other files did"
-    print_notes(f"Publish {found.number} of {project}: {count_text(found.counts)}{beside}.")
+    print_notes(f"Publish {found.number} of {project}: {count_text(found.counts)}{beside}.", *notes)

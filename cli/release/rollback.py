@@ -6,6 +6,7 @@ import click
 
 from api.http.response import json_views
 from cli.console.authoring import as_option, author_of
+from cli.console.never_answer import never_answer_notes
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.services import open_existing_services, state_options
@@ -62,7 +63,7 @@ def command(  # noqa: PLR0913 - one parameter an option
             publisher_of(services, username, namespace, project)
     with show_status(f"Publishing {project}"):
         found = store.publishes.roll_back(namespace, project, version, author, message)
-    print_published(project, found, as_json=as_json)
+    print_published(project, found, never_answer_notes(store, namespace, project, found.never_answer), as_json=as_json)
 
 
 def _print_draft(draft: str, head: CommitId, counts: Mapping[Kind, Counts], *, as_json: bool) -> None:

@@ -5,11 +5,17 @@ from pathlib import Path
 
 import click
 
+from api import logs
+from api.app.data_directory import create_data
 from cli.console.output import print_lines
-from cli.console.setup import ensure_data, read_settings, setting_options
-from cli.server.listener import Listener, listen, run_server
-from cli.server.sample import ADMIN, NAMESPACE, PASSWORD_VARIABLE, Secrets, create_sample
+from cli.console.services import prepare_data
+from cli.console.setup import read_settings, require_directory, setting_options
+from cli.server.administrator import ADMIN, PASSWORD_VARIABLE, check_new_password
+from cli.server.listener import Listener, answers, listen, run_server
+from cli.server.sample import NAMESPACE, Secrets, create_sample
 
+ACCESS_LIFETIME = 8 * 60 * 60
+"""Seconds for which a login of the demo is valid, unless a setting says otherwise: longer than any tutorial takes."""
 _PROJECT = f"/api/namespace/{NAMESPACE}/project/shop"
 
 
@@ -21,16 +27,27 @@ def command(**options: str | None) -> None:
     Prints once: the password of the user admin (from WAYPOST_ADMIN_PASSWORD, else a random one), an agent's token, and
     three commands to try. To start over, remove the data directory.
     """
-    settings = read_settings(**options)
-    ensure_data(settings)
+    settings = read_settings({"access_lifetime": ACCESS_LIFETIME}, **options)
+    logs.configure(settings.log_level)
+    require_directory(settings.data.absolute())
+    check_new_password(settings)
     listener = listen(settings)
+    served = prepare_data(settings, create_data)
     url, data = settings.public_url or listener.url, settings.data.absolute()
     with create_sample(settings) as found:
         if found:
             print_lines(*_welcome(found, url, str(data), listener).splitlines())
         else:
             print_lines(f"Waypost serves on {url}, with its existing data in {data}.", _password_hint())
-    run_server(listener)
+    run_server(listener, served, lambda: _print_ready(listener, url))
+
+
+def _print_ready(listener: Listener, url: str) -> bool:
+    """Print the last line as soon as the service answers; return whether it does."""
+    if not answers(listener):
+        return False
+    print_lines("", f"Ready: {url}. Press Ctrl-C to stop.")
+    return True
 
 
 def _password_hint() -> str:

@@ -7,11 +7,13 @@ import errno
 import os
 import shlex
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from api.app.composition import make_service
+from api.data.served_data import ServedData
 from api.runtime.rate_counters import RateCounters
 from api.server.gunicorn_names import UnsupportedGunicorn
 from api.server.server import serve
@@ -19,6 +21,8 @@ from api.settings import Settings
 from cli.console.exits import CommandFailed
 
 _BACKLOG = 2048
+_ANSWER_SECONDS = 5.0
+_BEGIN_SIZE = 64
 _UNIX_PREFIX = "unix:"
 _LOOPBACK_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - a table of configured hosts; none is bound here
 _REASONS = {
@@ -53,11 +57,14 @@ def listen(settings: Settings) -> Listener:
     return Listener(replace(settings, bind=f"fd://{server_socket.detach()}"), f"http://{_client_host(host)}:{bound}")
 
 
-def run_server(listener: Listener) -> None:
-    """Serve until stopped; raises CommandFailed after a fatal error of the server."""
+def run_server(listener: Listener, data: ServedData, ready: Callable[[], bool] = lambda: True) -> None:
+    """Serve until stopped; raises CommandFailed after a fatal error of the server.
+
+    `ready` is called in the master when all workers serve, and again until it returns True.
+    """
     settings, master = listener.settings, os.getpid()
     try:
-        serve(settings, partial(make_service, settings, RateCounters()))
+        serve(settings, partial(make_service, settings, data, RateCounters()), ready)
     except UnsupportedGunicorn as ex:
         raise CommandFailed(str(ex)) from ex
     except SystemExit as ex:
@@ -65,6 +72,28 @@ def run_server(listener: Listener) -> None:
         if ex.code and os.getpid() == master:
             raise CommandFailed("The service stopped after a fatal error; see the log above.") from ex
         raise
+
+
+def answers(listener: Listener) -> bool:
+    """Ask the service for a sign of life, as a client on this machine; tell whether it answers."""
+    bind = listener.settings.bind
+    try:
+        with _connect(bind, listener.url) as client:
+            client.settimeout(_ANSWER_SECONDS)
+            client.sendall(b"GET /health/ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return client.recv(_BEGIN_SIZE).startswith(b"HTTP/1.1 204")
+    except OSError:
+        return False
+
+
+def _connect(bind: str, url: str) -> socket.socket:
+    if bind.startswith(_UNIX_PREFIX):
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(_ANSWER_SECONDS)
+        client.connect(bind.removeprefix(_UNIX_PREFIX))
+        return client
+    host, port = _split(url.removeprefix("http://"))
+    return socket.create_connection((host, port), timeout=_ANSWER_SECONDS)
 
 
 def _split(bind: str) -> tuple[str, int]:

@@ -5,29 +5,25 @@ Until then every start creates the missing parts and prints new secrets.
 """
 
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from api.app.data_directory import create_data
 from api.app.services import Services
-from api.auth.accounts import NewUser
 from api.auth.grants import BUILT_IN_ROLES
 from api.auth.principal import OPERATOR
 from api.settings import Settings
-from cli.console.exits import InvalidUsage
 from cli.console.progress import show_status
 from cli.console.services import start_services
-from cli.console.setup import ensure_data
+from cli.server.administrator import PASSWORD_VARIABLE, new_administrator, set_administrator
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.repository import Author
 from gitstore.store.store import Store, store_at
 
 NAMESPACE = "sample"
-ADMIN = "admin"
 AGENT = "demo agent"
-PASSWORD_VARIABLE = "WAYPOST_ADMIN_PASSWORD"  # noqa: S105 - the name of a variable
 _DESCRIPTION = "A shop, its manuals and its company, to try things on."
 _AUTHOR = Author("Robin Sample", "robin@sample.example")
 _PACKAGED = Path(__file__).parents[1] / "sample_repo"
@@ -48,8 +44,8 @@ def create_sample(settings: Settings) -> Iterator[Secrets | None]:
 
     They count as shown when the block ends without an exception.
     """
-    data = ensure_data(settings)
-    services = start_services(settings)
+    create_data(settings)
+    data, services = settings.data.absolute(), start_services(settings)
     try:
         with hold_lock_file(data / "demo.lock"):
             yield from _create_once(data / "demo.unfinished", store_at(data), services)
@@ -61,19 +57,12 @@ def _create_once(marker: Path, store: Store, services: Services) -> Iterator[Sec
     if not marker.exists() and services.accounts.window(1, 0)[1]:
         yield None
         return
-    new = NewUser(ADMIN, os.environ.get(PASSWORD_VARIABLE) or secrets.token_urlsafe(12), ("admin",), "Ada", "Admin")
-    _check(new)
+    new = new_administrator("Ada", "Admin")
     marker.touch()
     _create_content(store)
-    _create_admin(services, new)
+    set_administrator(services, new)
     yield Secrets("" if os.environ.get(PASSWORD_VARIABLE) else new.password, _create_token(services))
     marker.unlink()
-
-
-def _check(new: NewUser) -> None:
-    problems = new.problems()
-    if problems:
-        raise InvalidUsage(f"{PASSWORD_VARIABLE} is invalid: {problems[0].message}")
 
 
 def _create_content(store: Store) -> None:
@@ -81,14 +70,6 @@ def _create_content(store: Store) -> None:
         folder = _PACKAGED if _PACKAGED.is_dir() else _IN_TREE
         with show_status("Publishing the sample content"):
             store.namespaces.import_folder(NAMESPACE, _DESCRIPTION, folder, _AUTHOR)
-
-
-def _create_admin(services: Services, new: NewUser) -> None:
-    found = [user for user in services.accounts.window(_ALL, 0)[0] if user.username == ADMIN]
-    if found:
-        services.accounts.change(OPERATOR, found[0].id, {"password": new.password})
-    else:
-        services.accounts.create(OPERATOR, new)
 
 
 def _create_token(services: Services) -> str:

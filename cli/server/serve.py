@@ -1,10 +1,15 @@
 """`waypost serve`: the HTTP service."""
 
+from functools import partial
+
 import click
 
+from api import logs
+from api.app.data_directory import create_data
 from api.settings import SETTING_FORMATS
-from cli.console.services import start_services
-from cli.console.setup import ensure_data, read_settings, setting_options
+from cli.console.services import prepare_data
+from cli.console.setup import read_settings, require_directory, setting_options
+from cli.server.administrator import check_new_password, create_administrator
 from cli.server.listener import listen, run_server
 
 
@@ -13,11 +18,15 @@ from cli.server.listener import listen, run_server
 def command(**options: str | None) -> None:
     """Serve the data directory over HTTP until stopped.
 
-    Logs are lines of JSON on standard error. Ctrl-C and SIGTERM stop the service after its running requests.
+    The directory must exist; --init creates it, and an administrator. As root, the service continues as the owner of the
+    directory. Logs are lines of JSON on standard error. Ctrl-C and SIGTERM stop the service after its running requests.
     /health/ready shows whether all parts work.
     """
     settings = read_settings(**options)
-    ensure_data(settings)
+    logs.configure(settings.log_level)
+    require_directory(settings.data.absolute())
+    if settings.init:
+        check_new_password(settings)
     listener = listen(settings)
-    start_services(settings).close()  # creates tables and keys once, before the workers start
-    run_server(listener)
+    create = partial(create_data, prepare=partial(create_administrator, settings)) if settings.init else None
+    run_server(listener, prepare_data(settings, create))

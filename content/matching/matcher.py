@@ -97,7 +97,7 @@ class Matcher:
 
     @property
     def is_costly(self) -> bool:
-        """Whether its first use may take long, since many or large patterns have to be compiled."""
+        """True if its first use may take long, since many or large patterns have to be compiled."""
         return self._patterns.is_costly
 
     def may_match(self, host: str | None, path: str, *, include_hostless: bool) -> bool:

@@ -26,7 +26,7 @@ class Patterns:
 
     @cached_property
     def is_costly(self) -> bool:
-        """Whether compiling them may take longer than a tenth of a second, by their texts."""
+        """True if compiling them may take longer than a tenth of a second, by their texts."""
         return sum(len(source) + least_cost(source) for _, _, source in self._rows) > _COSTLY
 
     @cached_property

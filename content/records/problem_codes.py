@@ -1,5 +1,8 @@
 """The codes of the checks of content, each with its severity and meaning."""
 
+from collections import Counter
+from collections.abc import Iterable
+
 from content.records.problem import Problem, Severity
 
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
@@ -49,3 +52,16 @@ CODES: dict[str, tuple[Severity, str]] = {
 def problem(code: str, message: str, pointer: str = "") -> Problem:
     """Return a problem with the severity of its code."""
     return Problem(code, message, pointer=pointer, severity=CODES[code][0])
+
+
+# The problems of rules that can never answer a request.
+NEVER_ANSWER = frozenset({"shadowed", "regex_unreachable", "page_unreachable", "fragment_in_source"})
+
+
+def count_never_answering(problems: Iterable[Problem]) -> int:
+    """Count the rules that can never answer; one with two such problems counts once."""
+    by_place: dict[tuple[str, int], Counter[str]] = {}
+    for each in problems:
+        if each.code in NEVER_ANSWER:
+            by_place.setdefault((each.file, each.line), Counter())[each.code] += 1
+    return sum(max(counts.values()) for counts in by_place.values())

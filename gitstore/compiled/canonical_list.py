@@ -14,6 +14,7 @@ class WrittenList(Protocol):
 
     total: int
     items: memoryview
+    offsets: "memoryview[int]"
 
     def begin(self, position: int) -> int:
         """Return the offset of an item; for the number of all items, the end of the last one."""
@@ -50,10 +51,10 @@ class CanonicalList:
         self.total = written.total
         self._written = written
         self._items = sections[f"{kind}.canonical.items"]
-        self._positions: Sequence[int] = sections[f"{kind}.canonical.positions"].cast("I")
+        self._positions = sections[f"{kind}.canonical.positions"].cast("I")
         # In both tables, file `i` begins `i` entries later than in `_positions`: each file has an entry for its end.
-        self._offsets: Sequence[int] = sections[f"{kind}.canonical.offsets"].cast("Q")
-        self._replaced: Sequence[int] = sections[f"{kind}.canonical.replaced"].cast("Q")
+        self._offsets = sections[f"{kind}.canonical.offsets"].cast("Q")
+        self._replaced = sections[f"{kind}.canonical.replaced"].cast("Q")
         self._files = list(self._read_files(files))
         self._firsts = [file.first for file in self._files]
 
@@ -88,31 +89,41 @@ class CanonicalList:
         at = bisect_left(self._positions, position - file.first, file.begin, file.end)
         return _Mark(at, file.growth + self._offsets[at + index] - self._replaced[at + index])
 
-    def parts(self, start: int, end: int) -> Iterator[memoryview]:
-        """Yield the items of a range, each with a comma after it, in the longest parts that are stored together."""
-        items, begin, at = self._written.items, self._written.begin, start
-        for first, following, canonical in self._runs(start, end):
-            if at < first:
-                yield items[begin(at) : begin(first)]
-            yield canonical
-            at = following
-        if at < end:
-            yield items[begin(at) : begin(end)]
-
-    def _runs(self, start: int, end: int) -> Iterator[tuple[int, int, memoryview]]:
-        """Yield the runs of differing records in a range: the first position, the one after the last, and the items."""
-        positions, offsets = self._positions, self._offsets
+    def parts(self, start: int, end: int) -> list[memoryview]:
+        """Return the items of a range, each with a comma after it, in the longest parts that are stored together."""
+        found: list[memoryview] = []
+        at = self._written.begin(start)
         for index in range(max(bisect_right(self._firsts, start) - 1, 0), bisect_left(self._firsts, end)):
-            first, lowest, highest, base, _ = self._files[index]
-            at = bisect_left(positions, start - first, lowest, highest)
-            last = bisect_left(positions, end - first, at, highest)
-            while at < last:
-                following = at + 1
-                while following < last and positions[following] == positions[following - 1] + 1:
-                    following += 1
-                data = self._items[base + offsets[at + index] : base + offsets[following + index]]
-                yield first + positions[at], first + positions[following - 1] + 1, data
-                at = following
+            at = self._add_parts(found, index, start, end, at)
+        found.append(self._written.items[at : self._written.begin(end)])
+        return found
+
+    def _add_parts(self, found: list[memoryview], index: int, start: int, end: int, at: int) -> int:
+        """Add the parts of one file from the written offset `at` to its last differing record; return the offset there.
+
+        A loop over lists takes a fifth of the time of one over the tables.
+        """
+        first, begin, last, base, _ = self._files[index]
+        begin = bisect_left(self._positions, start - first, begin, last)
+        last = bisect_left(self._positions, end - first, begin, last)
+        positions = self._positions[begin:last].tolist()
+        ends = self._offsets[begin + index + 1 : last + index + 1].tolist()
+        replaced = self._replaced[begin + index : last + index + 1].tolist()
+        items, canonical, offsets = self._written.items, self._items, self._written.offsets
+        written = self._written.begin(first)
+        run = run_end = base + self._offsets[begin + index]
+        for position, canonical_end, before, after in zip(positions, ends, replaced, replaced[1:], strict=False):
+            place = written + offsets[first + position]
+            if place != at:
+                if run != run_end:
+                    found.append(canonical[run:run_end])
+                found.append(items[at:place])
+                run = run_end
+            run_end = base + canonical_end
+            at = place + after - before
+        if run != run_end:
+            found.append(canonical[run:run_end])
+        return at
 
 
 class Splice:

@@ -25,6 +25,7 @@ from content.changes.diff import Change, ChangeType
 from content.records.record import id_bytes
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import ChangesByKind
+from gitstore.directory import make_folder
 from gitstore.git.atomic_io import translate_os_error
 from gitstore.layout import CommitId
 
@@ -98,7 +99,7 @@ def dump_block(publish: int, commit: CommitId, entries: BlockEntries) -> bytes:
 
 def append_blocks(path: Path, blocks: Sequence[bytes]) -> None:
     """Append blocks, after any bytes that a crash left; only under the compile lock."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent, levels=2)
     try:
         with path.open("ab") as file:
             file.write(b"".join(blocks))

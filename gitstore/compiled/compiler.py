@@ -7,16 +7,19 @@ from itertools import chain
 from content.changes.diff import Change
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, Severity
+from content.records.problem_codes import count_never_answering
 from content.records.vocabulary import Kind
+from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
+from gitstore.compiled.lint_cache import LintCache
 from gitstore.compiled.release import Release, map_release, release_path
 from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
 from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
 from gitstore.compiled.validation_cache import is_validated, record_validated, was_validated
-from gitstore.directory import NamespacePaths
+from gitstore.directory import NamespacePaths, make_folder
 from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
@@ -30,6 +33,8 @@ _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
 _RULES_PER_CHANGE = 20
+# The first lint of so many rules takes about a second.
+_MAX_UNLINTED_RULES = 50_000
 
 
 class Compiler:
@@ -65,6 +70,23 @@ class Compiler:
 
     def _read(self, project: str, tree: TreeId) -> Snapshot:
         return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
+
+    def lint(self, project: str, tree: TreeId) -> Sequence[Problem]:
+        """Return every error and warning of a project's tree, cached on disk."""
+        return LintCache(self.paths.lints).lint(project, tree, lambda: self.snapshot(project, tree))
+
+    def count_never_answering(self, project: str, tree: TreeId) -> int | None:
+        """Count the rules of a tree that can never answer; None where that would take long.
+
+        That is with many rules and no lint before, or with regular expressions over the budget.
+        """
+        snapshot = self.snapshot(project, tree)
+        is_known = LintCache(self.paths.lints).has(project)
+        if not is_known and sum(map(snapshot.count, Kind)) > _MAX_UNLINTED_RULES:
+            return None
+        if find_budget_problems(None, snapshot, self.limits):
+            return None
+        return count_never_answering(self.lint(project, tree))
 
     def list_files(self, tree: TreeId) -> list[File]:
         """List the files of a project's tree, in path order."""
@@ -136,6 +158,26 @@ class Compiler:
         """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
         return self._is_validated(tree, without_warnings=False)
 
+    def find_blocking_problems(self, before: Snapshot | None, snapshot: Snapshot) -> Sequence[Problem]:
+        """Return the problems that block a publish of a state; checks only the change if `before` is validated."""
+        try:
+            if self.is_validated(snapshot.tree):
+                require_publishable(snapshot, snapshot.problems)
+            elif before is None or not self.is_validated(before.tree):
+                self._check_all(snapshot)
+            else:
+                self._check_change(before, snapshot)
+        except Invalid as ex:
+            return ex.problems
+        return ()
+
+    def _check_change(self, before: Snapshot, snapshot: Snapshot) -> None:
+        changes = list(chain.from_iterable(changes_between(before, snapshot).values()))
+        if self._needs_full_check(snapshot, changes):
+            self._check_all(snapshot)
+        else:
+            self._dump_checked(before, snapshot, changes)
+
     def is_prepared(self, tree: TreeId) -> bool:
         """Tell whether a release of the tree could be assembled without reading YAML or checking rules."""
         if not self._is_validated(tree, without_warnings=False):
@@ -150,11 +192,10 @@ class Compiler:
         """
         snapshot = self.snapshot(project, tree)
         if not self._is_validated(tree, without_warnings=False):
-            changes = list(chain.from_iterable(changes_between(near, snapshot).values())) if near else None
-            if near is None or changes is None or self._needs_full_check(snapshot, changes):
+            if near is None:
                 self._check_all(snapshot)
             else:
-                self._dump_checked(near, snapshot, changes)
+                self._check_change(near, snapshot)
         self._archive_segments(snapshot)
         return snapshot
 
@@ -223,10 +264,7 @@ class Compiler:
         return None
 
     def _open(self, project: str, tree: TreeId) -> Release | None:
-        try:
-            return Release.open(project, release_path(self.paths.releases, tree))
-        except (FileNotFoundError, Damaged, ValueError):  # ValueError: mmap refuses an empty file
-            return None
+        return open_release(self.paths, project, tree)
 
     def _archive_segments(self, snapshot: Snapshot) -> None:
         self._segments.archive_all(
@@ -240,6 +278,14 @@ class Compiler:
         self._archive_segments(snapshot)
         release = self._releases[project, tree] = Release(project, memoryview(data), trusted=True)
         return release
+
+
+def open_release(paths: NamespacePaths, project: str, tree: TreeId) -> Release | None:
+    """Return the release of a tree from its file; None if it is missing or damaged."""
+    try:
+        return Release.open(project, release_path(paths.releases, tree))
+    except (FileNotFoundError, Damaged, ValueError):  # ValueError: mmap refuses an empty file
+        return None
 
 
 def require_publishable(snapshot: Snapshot, problems: Sequence[Problem], *, strict: bool = False) -> None:
@@ -260,6 +306,7 @@ def hold_compile_lock(paths: NamespacePaths) -> Iterator[None]:
     """
     with ExitStack() as stack:
         try:
+            make_folder(paths.compiled)
             is_held = stack.enter_context(hold_lock_file(paths.compiled / "compile.lock", _WAIT_SECONDS))
         except OSError as ex:
             if not is_disk_full(ex):

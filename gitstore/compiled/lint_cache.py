@@ -1,7 +1,7 @@
 """The lints of states on disk, for every process of the machine: pages of one lint, and the start of the next one."""
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from gitstore.compiled.sections import Damaged, dump_sections, load_sections
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
+from gitstore.layout import TreeId
 
 # Part of every file name: raise it when a check changes, or the content of the file.
 _FORMAT = "1"
@@ -29,16 +30,21 @@ class LintCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def lint(self, snapshot: Snapshot) -> Sequence[Problem]:
+    def lint(self, project: str, tree: TreeId, read: Callable[[], Snapshot]) -> Sequence[Problem]:
         """Return every error and warning of a state: as cached, else by its difference to the newest cached state."""
-        known = self._load(self._path(snapshot)) if snapshot.tree else None
+        path = self._path(project, tree)
+        known = self._load(path) if tree else None
         if known is None:
-            known = lint_snapshot(snapshot, self._newest(snapshot.project))
-            self._store(self._path(snapshot), known)
+            known = lint_snapshot(read(), self._newest(project))
+            self._store(path, known)
         return [finding.problem for finding in known.findings]
 
-    def _path(self, snapshot: Snapshot) -> Path:
-        return self._folder / f"{snapshot.tree}.{snapshot.project}.{_FORMAT}"
+    def has(self, project: str) -> bool:
+        """Tell whether any state of a project is cached, so that a lint of the next one is quick."""
+        return any(self._folder.glob(f"*.{project}.{_FORMAT}"))
+
+    def _path(self, project: str, tree: TreeId) -> Path:
+        return self._folder / f"{tree}.{project}.{_FORMAT}"
 
     def _newest(self, project: str) -> Lint | None:
         newest = max(self._folder.glob(f"*.{project}.{_FORMAT}"), key=_written, default=None)
@@ -80,10 +86,7 @@ def dump_lint(lint: Lint) -> bytes:
 def load_lint(data: bytes) -> Lint:
     """Read the output of `dump_lint`. Raises Damaged for anything else."""
     sections = load_sections(memoryview(data))
-    findings = [
-        Finding(Problem(*row[2:-1], Severity(row[-1])), _KINDS[row[0]], row[1])
-        for row in orjson.loads(sections["findings"])
-    ]
+    findings = [Finding(_problem(row[2:]), _KINDS[row[0]], row[1]) for row in orjson.loads(sections["findings"])]
     is_complete = all(f"{kind}.{name}" in sections for kind in Kind for name in _ARRAYS)
     lists = {kind: _load_list(sections, kind) for kind in Kind} if is_complete else {}
     return Lint(findings, frozenset(orjson.loads(sections["hosts"])), lists)
@@ -91,6 +94,11 @@ def load_lint(data: bytes) -> Lint:
 
 def _load_list(sections: dict[str, memoryview], kind: Kind) -> CheckedList:
     return CheckedList(*(array("Q", sections[f"{kind}.{name}"].tobytes()) for name in _ARRAYS))
+
+
+def _problem(row: list[Any]) -> Problem:
+    code, message, file, line, column, pointer, severity = row
+    return Problem(code, message, file, line, column, pointer, Severity(severity))
 
 
 def _problem_row(problem: Problem) -> list[Any]:

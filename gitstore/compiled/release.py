@@ -52,7 +52,7 @@ class ReleaseList:
     def __init__(self, project: str, kind: Kind, meta: dict[str, Any], sections: dict[str, memoryview]) -> None:
         self.total: int = meta["total"]
         self.items = sections[f"{kind}.items"]
-        self._offsets: Sequence[int] = sections[f"{kind}.offsets"].cast("Q")
+        self.offsets = sections[f"{kind}.offsets"].cast("Q")
         self.keys = sections[f"{kind}.keys"].cast("Q")
         self._lines = sections[f"{kind}.lines"].cast("I")
         self._identity = _IDENTITY[kind]
@@ -81,7 +81,7 @@ class ReleaseList:
         if position == self.total:
             return self._bases[-1]
         base: int = self._bases[bisect_right(self._starts, position) - 1]
-        return base + self._offsets[position]
+        return base + self.offsets[position]
 
     def item(self, position: int) -> dict[str, Any]:
         """Return the fields of one item."""
@@ -91,8 +91,8 @@ class ReleaseList:
     def _item(self, position: int) -> memoryview:
         file = bisect_right(self._starts, position) - 1
         base, following = self._bases[file], position + 1
-        end = self._bases[file + 1] if following == self._starts[file + 1] else base + self._offsets[following]
-        return self.items[base + self._offsets[position] : end - 1]
+        end = self._bases[file + 1] if following == self._starts[file + 1] else base + self.offsets[following]
+        return self.items[base + self.offsets[position] : end - 1]
 
     def positions(self, key: str) -> Sequence[int]:
         """Return the positions of the exact records that have this key, in file order."""

@@ -17,6 +17,7 @@ from gitstore.compiled.encoded_file import encode_file
 from gitstore.compiled.key_table import KeyEntries, dump_table, join_entries, patch_table
 from gitstore.compiled.sections import Chunk, Damaged, dump_sections, load_section, raw_numbers
 from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.directory import make_folder
 from gitstore.git.atomic_io import replace_file, sync_directory
 
 # Workers map the file. A truncation in place would kill them all with SIGBUS, so this prevents one by accident:
@@ -62,7 +63,7 @@ def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> b
 
 def store_release(path: Path, data: bytes) -> None:
     """Write a compiled release to its path, durably."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent, levels=2)
     replace_file(path, data, mode=_READ_ONLY)
     sync_directory(path.parent)
 

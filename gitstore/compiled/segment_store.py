@@ -14,6 +14,7 @@ from pathlib import Path
 from gitstore.cache import LruCache
 from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment import Segment, compile_segment, dump_segment, load_segment, segment_of
+from gitstore.directory import make_folder
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import replace_file
 from gitstore.layout import BlobId
@@ -115,5 +116,5 @@ def _path(folder: Path, blob: BlobId) -> Path:
 
 def _store(path: Path, data: bytes) -> None:
     with suppress(OutOfSpace, OSError):  # a cache: a full or read-only disk must not stop a read
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent, levels=3)
         replace_file(path, data, sync=False)

@@ -11,6 +11,7 @@ from pathlib import Path
 from zlib import crc32
 
 from gitstore.compiled.checks import EDITION
+from gitstore.directory import make_folder
 from gitstore.layout import TreeId
 
 _RECORD = struct.Struct("<20sHB")
@@ -33,7 +34,7 @@ def record_validated(log: Path, tree: TreeId, *, without_warnings: bool) -> None
     """Record that a tree is valid, and whether it has no warnings. Raises OSError if the disk refuses it."""
     if is_validated(log, tree, without_warnings=without_warnings):
         return
-    log.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(log.parent)
     record = _RECORD.pack(bytes.fromhex(tree), EDITION, _WARNING_FREE if without_warnings else _VALID)
     with log.open("ab", buffering=0) as file:
         # O_APPEND sets the offset and writes in one step: https://man7.org/linux/man-pages/man2/open.2.html

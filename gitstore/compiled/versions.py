@@ -15,6 +15,7 @@ from zlib import crc32
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
 from gitstore.compiled.number_gaps import Gaps, is_skipped, number_at, place_of
+from gitstore.directory import make_folder
 from gitstore.errors import BadRequest, Broken, NotFound
 from gitstore.layout import CommitId, TreeId
 
@@ -168,7 +169,7 @@ def is_version_word(word: str) -> bool:
 
 def write_versions(path: Path, versions: list[Version], gaps: Gaps = ()) -> None:
     """Write entries at their places. Earlier ones stay; later ones, of another history, are removed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent, levels=2)
     with path.open("r+b" if path.exists() else "w+b") as file:
         file.seek((place_of(versions[0].number, gaps) - 1) * _SIZE)
         file.write(b"".join(map(_dump, versions)))

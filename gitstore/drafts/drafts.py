@@ -19,7 +19,8 @@ from gitstore.git.file_paths import require_depth, require_free_paths
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.messages import edit_message
-from gitstore.layout import CommitId, TreeId, draft_ref
+from gitstore.history.numbering import describe_misplaced
+from gitstore.layout import CommitId, TreeId, draft_ref, is_root_file
 from gitstore.yamlfiles.dump import EMPTY_FILES
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
@@ -68,10 +69,18 @@ def read_draft(repository: Repository, name: DraftName) -> DraftState:
 
 def _release(repository: Repository, project: str) -> tuple[CommitId, TreeId]:
     release = repository.release()
+    return release, require_project_tree(repository, release, project)
+
+
+def require_project_tree(repository: Repository, release: CommitId, project: str) -> TreeId:
+    """Return the folder of a project in release; raises NotFound, or Broken if something else is in its place."""
     tree = project_tree(repository, release, project)
     if tree is None:
+        entries = repository.entries(repository.commit(release).tree)
+        if any(entry.name == project and not is_root_file(entry.name) for entry in entries):
+            raise Broken(describe_misplaced(repository, release, project))
         raise NotFound(f"There is no project {project[:60]!r} in this namespace.")
-    return release, tree
+    return tree
 
 
 def _read_branch(repository: Repository, name: DraftName, release: CommitId, release_tree: TreeId) -> DraftState:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from content.checks.record_rules import record_problems
 from content.checks.set_rules import set_problems
 from content.formats.import_plan import ImportPlan, plan_import
 from content.formats.tsv import Row
@@ -11,6 +12,7 @@ from content.matching.matcher import Matcher
 from content.matching.request import parse_key
 from content.matching.rule_book import RuleBook
 from content.records.problem import Problem
+from content.records.problem_codes import count_never_answering
 from content.records.record import Page, Placed, Redirect
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
@@ -22,6 +24,7 @@ from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.history.messages import count_text
 from gitstore.layout import CommitId
+from gitstore.yamlfiles.rewrite import RewrittenFile
 
 # Without an invalid row only chains through it break, so in practice the second round finds nothing new.
 _ROUNDS = 5
@@ -38,10 +41,15 @@ class ImportOptions:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result of an import or a dry run; `head` is None where nothing was written."""
+    """The result of an import or a dry run; `head` is None where nothing was written.
+
+    `never_answer` counts the rules that can never answer in the draft with the import, None where it is unknown.
+    """
 
     plan: ImportPlan
     head: CommitId | None
+    files: Sequence[RewrittenFile] = ()
+    never_answer: int | None = None
 
 
 def import_rows(
@@ -55,13 +63,25 @@ def import_rows(
     """Import rows into a draft. Invalid rows stop it unless they are to be skipped; the plan lists all of them."""
     snapshot = snapshot_of(compiler, state)
     plan = _plan(snapshot, rows, overwrite=options.overwrite)
-    if options.dry_run or plan.is_unreadable or (plan.wrong and not options.skip_errors) or not plan.wanted:
+    if plan.is_unreadable or (plan.wrong and not options.skip_errors) or not (plan.wanted or options.dry_run):
         return ImportResult(plan, None)
+    if options.dry_run:
+        return ImportResult(plan, None, never_answer=_count_never_answering(snapshot, plan))
     workspace = Workspace(snapshot, transaction.blob, "flow", compiler.limits)
     workspace.apply(Put(Kind.REDIRECTS, placed.record) for placed in plan.wanted)
     workspace.require_affordable()
     text = f"Import: {count_text({Kind.REDIRECTS: plan.counts})}"
-    return ImportResult(plan, commit_workspace(transaction, state, workspace, author, text).head)
+    head = commit_workspace(transaction, state, workspace, author, text).head
+    return ImportResult(plan, head, workspace.rewritten)
+
+
+def _count_never_answering(snapshot: Snapshot, plan: ImportPlan) -> int:
+    """Count the rules that could never answer after the import."""
+    wanted = {placed.record.source: placed for placed in plan.wanted}
+    kept = [placed for placed in snapshot.redirects() if placed.record.source not in wanted]
+    redirects, pages = [*kept, *wanted.values()], snapshot.pages()
+    alone = [problem.at(each.file, each.line) for each in redirects for problem in record_problems(each.record)]
+    return count_never_answering([*alone, *set_problems(Matcher(RuleBook(redirects, pages)), redirects, pages)])
 
 
 def _plan(snapshot: Snapshot, rows: Iterable[Row], *, overwrite: bool) -> ImportPlan:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from content.changes.diff import Change, Counts, count
 from content.changes.impact import Impact, RuleSet, find_impact
 from content.matching.matcher import Matcher, RuleBook
+from content.records.problem_codes import NEVER_ANSWER
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import build_matcher
@@ -47,6 +48,8 @@ def view_draft(compiler: Compiler, name: DraftName, kinds: Collection[Kind], off
         "appears": len(impact.added_effects),
         "goes": len(impact.removed_effects),
         "answers": len(impact.changed_responses),
+        "never_answer_appears": sum(effect.problem.code in NEVER_ANSWER for effect in impact.added_effects),
+        "never_answer_goes": sum(effect.problem.code in NEVER_ANSWER for effect in impact.removed_effects),
     }
     files = file_changes(compiler, name.project, state.base_tree, state.tree)
     return ReviewView(state, counts, changes[offset : offset + limit], _cut(impact), totals, files)

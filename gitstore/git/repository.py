@@ -52,6 +52,7 @@ _DAMAGE_ERRORS = (
 )
 FILE_MODE = 0o100644
 SUBMODULE_MODE = 0o160000
+LINK_MODE = 0o120000
 NAME_ERRORS = "surrogateescape"
 _CLOCK_ERROR = 86_400  # seconds by which the clocks of committers may differ
 # The end of the year 9999. A commit may claim any time, or none; it is for display only.

@@ -19,7 +19,7 @@ _CONFIG = """\
 
 def init_repository(path: Path) -> None:
     """Create an empty bare repository whose HEAD is the release branch."""
-    path.mkdir(parents=True)
+    path.mkdir()
     Repo.init_bare(str(path), default_branch=RELEASE_REF.removeprefix("refs/heads/").encode()).close()
     config = path / "config"
     config.write_text(config.read_text() + _CONFIG)

@@ -10,9 +10,10 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from gitstore.compiled.manifest import Manifest, list_manifests
+from gitstore.compiled.manifest import Manifest, list_manifests, manifest_path
 from gitstore.compiled.release import release_path
 from gitstore.compiled.segment_store import SEGMENT_SUFFIX
+from gitstore.compiled.served_record import load_served_manifest
 from gitstore.directory import NamespacePaths
 from gitstore.git.atomic_io import TEMPORARY_PREFIX
 
@@ -27,11 +28,17 @@ _DAILY_MARK = "cleaned"
 
 
 def clean_releases(paths: NamespacePaths, manifest: Manifest) -> None:
-    """Remove all but the releases in the manifest and a few of the newest others."""
-    served = {release_path(paths.releases, entry.tree) for entry in manifest.projects.values() if entry.tree}
+    """Remove all but the releases in the manifest, those served last, and a few of the newest others."""
+    recorded = load_served_manifest(paths)
+    used = [manifest, *([recorded] if recorded else [])]
+    served = {
+        release_path(paths.releases, entry.tree) for each in used for entry in each.projects.values() if entry.tree
+    }
     releases = (file for file in paths.releases.glob("*") if not file.name.startswith(TEMPORARY_PREFIX))
     _keep_newest(releases, KEPT_RELEASES, served)
-    _keep_newest(list_manifests(paths.manifests), KEPT_MANIFESTS, ())
+    _keep_newest(
+        list_manifests(paths.manifests), KEPT_MANIFESTS, {manifest_path(paths.manifests, each.commit) for each in used}
+    )
 
 
 def clean_daily(paths: NamespacePaths) -> None:

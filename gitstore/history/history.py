@@ -25,6 +25,7 @@ from gitstore.history.messages import (
     signature,
 )
 from gitstore.history.numbering import ensure_manifest, read_index
+from gitstore.history.rewinds import current_release
 from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import CommitId, TreeId
 
@@ -73,7 +74,7 @@ _file_counts: LruCache[tuple[Path, TreeId | None, TreeId | None], Counts] = LruC
 
 def version_index(compiler: Compiler, project: str) -> VersionIndex:
     """Return all versions of a project, including the current one; also those of a deleted project."""
-    return read_index(compiler, ensure_manifest(compiler, compiler.repository.release()), project)
+    return read_index(compiler, ensure_manifest(compiler, current_release(compiler)), project)
 
 
 def list_publishes(compiler: Compiler, project: str, offset: int, limit: int) -> tuple[list[PublishRecord], int]:

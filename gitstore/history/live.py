@@ -6,23 +6,27 @@
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
-from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.manifest import Manifest, ProjectEntry, load_manifest
-from gitstore.compiled.release import Release, release_path
+from gitstore.compiled.compiler import Compiler, open_release
+from gitstore.compiled.manifest import PENDING, UNREADABLE, Manifest, ProjectEntry, load_manifest
+from gitstore.compiled.release import Release
 from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.served_record import load_served_manifest, read_served
 from gitstore.directory import DataDirectory, NamespacePaths
-from gitstore.errors import Broken, NotFound, StoreError
+from gitstore.errors import Broken, NotCompiled, NotFound, Rewound, StoreError
 from gitstore.git import refs
 from gitstore.git.lock import hold
 from gitstore.git.refs import Signature
 from gitstore.git.repository import open_repository
-from gitstore.history.numbering import ensure_manifest
+from gitstore.history.numbering import complete_manifest
+from gitstore.history.rewinds import note_served_here, record_served, require_continuous
 from gitstore.layout import RELEASE_REF, TreeId
 
 _RETRY_SECONDS = 1.0  # seconds between a failure and the next read of the repository
+_REPAIR_SECONDS = 5.0  # seconds between two attempts to compile a project whose objects are missing
+REWOUND = "release_rewound"
 # Nanoseconds within which two moves of a ref can have the same time: file times advance with the kernel's tick, every 1
 # to 10 ms. See https://docs.kernel.org/filesystems/multigrain-ts.html
 _CLOCK_STEP = 20_000_000
@@ -54,8 +58,26 @@ class LiveProject:
 
 
 @dataclass(frozen=True, slots=True)
+class ContentFault:
+    """A reason why a namespace or one of its projects is not served as it is on disk; `served` is served meanwhile.
+
+    `newest` is the number of the publish that is not served; 0 if it is not known.
+    """
+
+    code: str
+    reason: str
+    project: str = ""
+    served: LiveProject | None = None
+    newest: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class LiveNamespace:
-    """A namespace as served; `failure` is the reason if it is not the state on disk."""
+    """A namespace as served; `failure` is the reason if it is not the state on disk, and `fault` its kind.
+
+    `unserved` has the reasons of projects that can only be served after a repair. With `is_unfinished`, the state on
+    disk is newer, and is being compiled, or may be readable again later.
+    """
 
     folder: str
     signature: Signature
@@ -63,6 +85,9 @@ class LiveNamespace:
     projects: Mapping[str, LiveProject]
     failure: str = ""
     until: float = field(default=float("inf"))
+    fault: str = ""
+    unserved: Mapping[str, str] = field(default_factory=dict)
+    is_unfinished: bool = False
 
     def project(self, name: str) -> LiveProject:
         """Return a project by name. Raises NotFound if it does not exist, Broken if it cannot be served."""
@@ -71,22 +96,44 @@ class LiveNamespace:
             return found
         entry = self.manifest.projects.get(name)
         if entry is None or entry.deleted:
-            if self.failure:  # the last state read may be older than the project
-                raise Broken(self.failure)
+            if self.failure or self.is_unfinished:  # the last state read may be older than the project
+                raise Broken(
+                    self.failure or "A newer state of this namespace is being compiled. Try again in a moment."
+                )
             raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
-        raise Broken(f"The project {name} has no version that can be served: {entry.failed}")
+        reason = self.unserved.get(name) or entry.failed
+        raise Broken(f"The project {name} has no version that can be served: {reason}")
+
+    @property
+    def faults(self) -> list[ContentFault]:
+        """All present faults: first that of the whole namespace."""
+        own = [ContentFault(self.fault or UNREADABLE, self.failure)] if self.failure else []
+        return own + [fault for name in self.manifest.projects if (fault := self.fault_of(name))]
+
+    def fault_of(self, name: str) -> ContentFault | None:
+        """Return the present fault of a project itself; None if it has none, or does not exist."""
+        entry = self.manifest.projects.get(name)
+        if name in self.unserved:
+            return ContentFault(UNREADABLE, self.unserved[name], name, None, entry.newest if entry else 0)
+        if entry is None or not entry.failed or entry.fault == PENDING:
+            return None
+        return ContentFault(entry.fault_code, entry.failed, name, self.projects.get(name), entry.newest)
 
     @property
     def failures(self) -> list[str]:
         """All present failures, as sentences."""
-        own = [self.failure] if self.failure else []
-        return own + [entry.failed for entry in self.manifest.projects.values() if entry.failed]
+        return [fault.reason for fault in self.faults]
 
 
 class Live:
-    """The served state of all namespaces in this process. Safe to use from several threads."""
+    """The served state of all namespaces in this process. Safe to use from several threads.
+
+    With `defers`, nothing is compiled here as long as a last good state can be served: `is_unfinished` tells that
+    another process has to compile the newest one.
+    """
 
     def __init__(self, directory: DataDirectory, limits: PatternLimits = DEFAULT_LIMITS) -> None:
+        self.defers = False
         self._directory = directory
         self._limits = limits
         self._namespaces: dict[str, LiveNamespace] = {}
@@ -102,36 +149,23 @@ class Live:
         """Return the state that was served last, even if release has moved since."""
         return self._namespaces.get(namespace)
 
-    def refresh_compiled(self, namespace: str) -> LiveNamespace | None:
-        """Refresh like `refresh`, or return None if something has to be compiled first, which takes longer."""
-        with suppress(StoreError, OSError):  # the refresh meets the same error, and reports it
-            if not self._is_compiled(namespace):
-                return None
-        return self.refresh(namespace)
+    def refresh(self, namespace: str, *, compiles: bool = False) -> LiveNamespace:
+        """Read the current state of release. On a failure the last good state is still served, with the reason.
 
-    def _is_compiled(self, namespace: str) -> bool:
-        """Tell whether a refresh would only read, since another process has compiled everything."""
-        paths = self._directory.namespace(namespace)
-        commit = refs.read_ref(paths.repository, RELEASE_REF)
-        manifest = load_manifest(paths.manifests, commit) if commit else None
-        trees = (entry.tree for entry in manifest.projects.values() if entry.tree) if manifest else ()
-        return manifest is not None and all(release_path(paths.releases, tree).exists() for tree in trees)
-
-    def refresh(self, namespace: str) -> LiveNamespace:
-        """Read the current state of release. On a failure the last good state is still served, with the reason."""
+        Raises NotCompiled, in a process that defers, if there is no last good state; with `compiles` it is compiled.
+        """
         paths = self._directory.namespace(namespace)
         now = refs.signature(paths.repository, RELEASE_REF)
-        until = _trusted_until(now)
         try:
-            found = self._read(paths, now, until)
+            found = self._read(paths, now, compiles=compiles or not self.defers)
         except NotFound:
             self._namespaces.pop(namespace, None)
             raise
         except (StoreError, OSError) as ex:
-            found = self._last_good(namespace, now, ex)
+            found = self._last_good(paths, now, ex)
         except Exception as ex:  # noqa: BLE001 - no pushed content may stop the served state
             reason = f"The repository {paths.repository.name} cannot be read ({type(ex).__name__})."
-            found = self._last_good(namespace, now, Broken(reason))
+            found = self._last_good(paths, now, Broken(reason))
         self._namespaces[namespace] = found
         return found
 
@@ -146,36 +180,104 @@ class Live:
             )
         raise NotFound(f"There is no namespace {namespace!r}.")
 
-    def _read(self, paths: NamespacePaths, signature: Signature, until: float) -> LiveNamespace:
+    def _read(self, paths: NamespacePaths, signature: Signature, *, compiles: bool) -> LiveNamespace:
+        until = _trusted_until(signature)
         self.require_namespace(paths.name)
         if not paths.marker.exists():
             with suppress(StoreError, OSError), hold(paths.repository, wait=0):
                 paths.write_marker()
+        served = read_served(paths)  # before release, which is never behind it then
         with open_repository(paths.repository) as repository:
             segments = SegmentStore(paths.segments, paths.archive)
             compiler = Compiler(paths, repository, segments, read_only=True, limits=self._limits)
-            manifest = ensure_manifest(compiler, repository.release())
-            projects = {
-                name: self._project(compiler, name, entry, entry.tree)
-                for name, entry in manifest.projects.items()
-                if entry.tree
-            }
-        return LiveNamespace(str(paths.repository), signature, manifest, projects, until=until)
+            commit = repository.release()
+            require_continuous(repository, commit, served)
+            manifest = complete_manifest(compiler, commit) if compiles else load_manifest(paths.manifests, commit)
+            if manifest is None:
+                raise NotCompiled("This namespace is being compiled. Try again in a moment.")
+            projects, unserved = self._open_projects(compiler, manifest, compiles=compiles)
+            note_served_here(repository, commit)
+            record_served(compiler, commit)
+        retry = [*unserved, *manifest.unfinished]
+        if retry:
+            is_pending = any(manifest.projects[name].fault == PENDING for name in retry)
+            until = min(until, time.monotonic() + (_RETRY_SECONDS if is_pending else _REPAIR_SECONDS))
+        return LiveNamespace(
+            str(paths.repository),
+            signature,
+            manifest,
+            projects,
+            "",
+            until,
+            unserved=unserved,
+            is_unfinished=bool(retry),
+        )
 
-    def _project(self, compiler: Compiler, name: str, entry: ProjectEntry, tree: TreeId) -> LiveProject:
+    def _open_projects(
+        self, compiler: Compiler, manifest: Manifest, *, compiles: bool
+    ) -> tuple[dict[str, LiveProject], dict[str, str]]:
+        """Return the served projects, and the reasons of those that cannot be served, not even by a last good version."""
+        projects, unserved = dict[str, LiveProject](), dict[str, str]()
+        known = self._namespaces.get(compiler.paths.name)
+        for name, entry in manifest.projects.items():
+            if entry.tree is None:
+                continue
+            try:
+                projects[name] = self._project(compiler, name, entry, entry.tree, compiles=compiles)
+            except Broken as ex:
+                unserved[name] = str(ex)
+            except NotCompiled:
+                if known is None or name not in known.unserved:
+                    raise
+                unserved[name] = known.unserved[name]
+        return projects, unserved
+
+    def _project(
+        self, compiler: Compiler, name: str, entry: ProjectEntry, tree: TreeId, *, compiles: bool
+    ) -> LiveProject:
         """Return the project, with the release that is already mapped if its tree is still the same."""
         known = self._namespaces.get(compiler.paths.name)
         before = known.projects.get(name) if known else None
-        same = before is not None and before.entry.tree == tree
-        release = before.release if before is not None and same else compiler.release(name, tree)
+        if before is not None and before.entry.tree == tree:
+            return LiveProject(compiler.paths.name, name, entry, before.release)
+        release = compiler.release(name, tree) if compiles else compiler.find_compiled(name, tree)
+        if release is None:
+            raise NotCompiled(f"The project {name} is being compiled. Try again in a moment.")
         return LiveProject(compiler.paths.name, name, entry, release)
 
-    def _last_good(self, namespace: str, signature: Signature, ex: Exception) -> LiveNamespace:
-        before = self._namespaces.get(namespace)
+    def _last_good(self, paths: NamespacePaths, signature: Signature, ex: Exception) -> LiveNamespace:
+        """Return the state that was served last: that of the record on disk, which all processes share, or of memory."""
+        before = self._namespaces.get(paths.name)
+        manifest = _served_manifest(paths)
+        if manifest and (before is None or before.manifest.commit != manifest.commit):
+            before = _open_served(paths, signature, manifest)
         if before is None:
             raise ex
         until = time.monotonic() + _RETRY_SECONDS
-        return LiveNamespace(before.folder, signature, before.manifest, before.projects, str(ex), until)
+        if isinstance(ex, NotCompiled):
+            return replace(before, signature=signature, failure="", fault="", until=until, is_unfinished=True)
+        code = REWOUND if isinstance(ex, Rewound) else UNREADABLE
+        return replace(before, signature=signature, failure=str(ex), fault=code, until=until, is_unfinished=False)
+
+
+def _served_manifest(paths: NamespacePaths) -> Manifest | None:
+    try:
+        return load_served_manifest(paths)
+    except (OSError, ValueError, TypeError, LookupError):  # damaged: as good as none
+        return None
+
+
+def _open_served(paths: NamespacePaths, signature: Signature, manifest: Manifest) -> LiveNamespace:
+    """Return the state in a manifest from compiled files alone."""
+    projects, unserved = dict[str, LiveProject](), dict[str, str]()
+    for name, entry in manifest.projects.items():
+        if entry.tree:
+            release = open_release(paths, name, entry.tree)
+            if release:
+                projects[name] = LiveProject(paths.name, name, entry, release)
+            else:
+                unserved[name] = f"the compiled release of publish {entry.number} is missing, and cannot be built now."
+    return LiveNamespace(str(paths.repository), signature, manifest, projects, unserved=unserved)
 
 
 def _trusted_until(signature: Signature) -> float:

@@ -4,7 +4,7 @@ Every first-parent commit that changed a project's folder is a version of that p
 that creates or restores a namespace can name the highest numbers that its name reached before: the next ones are above.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,11 +17,22 @@ from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.change_log import BlockEntries, append_blocks, build_entries, dump_block
 from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
-from gitstore.compiled.manifest import Manifest, ProjectEntry, load_manifest, store_manifest
+from gitstore.compiled.manifest import (
+    COLLISION,
+    INVALID,
+    NOT_A_FOLDER,
+    PENDING,
+    UNREADABLE,
+    Manifest,
+    ProjectEntry,
+    load_manifest,
+    store_manifest,
+)
 from gitstore.compiled.number_gaps import Gap, Gaps, add_gap, place_of
+from gitstore.compiled.served_record import load_served_manifest
 from gitstore.compiled.versions import Version, VersionIndex, amend_versions, has_commit, write_versions
-from gitstore.errors import Invalid, OutOfSpace
-from gitstore.git.repository import CommitInfo, Repository
+from gitstore.errors import Broken, Busy, Invalid, OutOfSpace, is_disk_full
+from gitstore.git.repository import LINK_MODE, SUBMODULE_MODE, CommitInfo, Repository
 from gitstore.history.messages import PUBLISHED_BY, load_highest_numbers, load_message
 from gitstore.history.name_collisions import collision_message, find_collisions, find_name_holder
 from gitstore.history.refusals import note_refusals, read_refusals
@@ -33,6 +44,7 @@ LogBlocks = dict[str, list[bytes]]
 # Commits whose changes are counted while a manifest is built; a longer history is counted on request.
 _MAX_COUNTED_COMMITS = 20
 _EMPTY_MANIFEST = Manifest(CommitId(""))
+_NO_FOLDER = TreeId("")  # a project that was replaced by something else than a folder: wrong, not a removal
 
 
 class PublishDelta(NamedTuple):
@@ -62,21 +74,25 @@ def build_publish_delta(
     )
 
 
-def ensure_manifest(compiler: Compiler, commit: CommitId, delta: PublishDelta | None = None) -> Manifest:
+def ensure_manifest(
+    compiler: Compiler, commit: CommitId, delta: PublishDelta | None = None, *, waits: bool = True
+) -> Manifest:
     """Return the manifest of a release commit; build it if it is missing, and compile all releases in it.
 
-    `delta` has the changes of the commit, if its writer knows them.
+    `delta` has the changes of the commit, if its writer knows them. A writer that does not wait leaves the other
+    projects of a push that are not compiled yet as they were served before, for `complete_manifest` to finish.
     """
     found = load_manifest(compiler.paths.manifests, commit)
     if found:
         return found
     with hold_compile_lock(compiler.paths):
-        base, rows = _number(compiler, commit, delta)
+        base, rows = _number(compiler, commit, delta, waits=waits)
     newest = {name: versions[-1] for name, versions in rows.items()}
     for name in find_collisions(base.projects, rows):  # in a name collision, each project depends on the other
         newest[name] = _newest(compiler, name, base)
     entries = {
-        name: _entry_without_collision(compiler, commit, name, base, version) for name, version in newest.items()
+        name: _build_entry(compiler, commit, name, base, version, waits=waits or bool(delta and delta.project == name))
+        for name, version in newest.items()
     }
     manifest = base.with_projects(commit, entries)
     with compiler.tolerate_full_disk():
@@ -84,10 +100,39 @@ def ensure_manifest(compiler: Compiler, commit: CommitId, delta: PublishDelta | 
     return manifest
 
 
+def complete_manifest(compiler: Compiler, commit: CommitId) -> Manifest:
+    """Return the manifest of a release commit, like `ensure_manifest`, after another attempt at unfinished projects."""
+    manifest = ensure_manifest(compiler, commit)
+    base = replace(manifest, projects={name: entry for name, entry in manifest.projects.items() if entry.tree})
+    entries = {
+        name: _build_entry(compiler, commit, name, base, _newest(compiler, name, manifest))
+        for name in manifest.unfinished
+    }
+    if all(manifest.projects[name] == entry for name, entry in entries.items()):
+        return manifest
+    completed = manifest.with_projects(commit, entries)
+    with compiler.tolerate_full_disk():
+        store_manifest(compiler.paths.manifests, completed)
+    return completed
+
+
 def project_trees(repository: Repository, root: TreeId) -> dict[str, TreeId]:
     """Return the projects of a namespace's tree: every folder whose name is valid for a project."""
     entries = repository.entries(root)
     return {entry.name: TreeId(entry.id) for entry in entries if entry.is_folder and is_name(entry.name)}
+
+
+def _project_states(repository: Repository, root: TreeId, before: Collection[str]) -> dict[str, TreeId]:
+    """Return the projects of a tree; one of `before` that is not a folder any more is `_NO_FOLDER`.
+
+    A file whose name never was a project is none.
+    """
+    entries = [entry for entry in repository.entries(root) if is_name(entry.name)]
+    return {
+        entry.name: TreeId(entry.id) if entry.is_folder else _NO_FOLDER
+        for entry in entries
+        if entry.is_folder or entry.name in before
+    }
 
 
 def read_index(compiler: Compiler, manifest: Manifest, name: str) -> VersionIndex:
@@ -127,25 +172,25 @@ def _write(compiler: Compiler, name: str, versions: list[Version], gaps: Gaps) -
     """Write versions to a project's index, and mark those that were found invalid before."""
     invalid_versions = read_refusals(compiler.repository.path, name)
     marked = (
-        [replace(version, refused=version.commit in invalid_versions) for version in versions]
+        [replace(version, refused=version.refused or version.commit in invalid_versions) for version in versions]
         if invalid_versions
         else versions
     )
     write_versions(compiler.paths.versions / name, marked, gaps)
 
 
-def _number(compiler: Compiler, commit: CommitId, delta: PublishDelta | None) -> tuple[Manifest, Rows]:
+def _number(compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *, waits: bool) -> tuple[Manifest, Rows]:
     """Assign numbers to the commits since the newest manifest in the history, and write them to the indexes.
 
     Return that manifest, with the gaps in the numbers as of the newest commit, and the new versions.
     """
     base, commits = _find_unnumbered(compiler, commit)
     numbers, log_blocks = _Numbers(base), LogBlocks()
-    rows = _number_commits(compiler, base, commits, numbers, log_blocks, delta)
+    rows = _number_commits(compiler, base, commits, numbers, log_blocks, delta, counts_others=waits)
     if not all(_continues(compiler, base, name) for name in rows):
         base, commits, log_blocks = _EMPTY_MANIFEST, list(compiler.repository.first_parents(commit))[::-1], {}
         numbers = _Numbers(base)
-        rows = _number_commits(compiler, base, commits, numbers, log_blocks)
+        rows = _number_commits(compiler, base, commits, numbers, log_blocks, counts_others=waits)
     for name, versions in rows.items():
         with compiler.tolerate_full_disk():
             _write(compiler, name, versions, numbers.gaps.get(name, ()))
@@ -210,17 +255,21 @@ def _number_commits(
     numbers: _Numbers,
     log_blocks: LogBlocks,
     delta: PublishDelta | None = None,
+    *,
+    counts_others: bool = True,
 ) -> Rows:
     """Return the versions of the commits; if they are few, their changes are counted and added to `log_blocks`."""
     rows: Rows = {}
     for numbered in _number_projects(compiler.repository, base, commits, numbers):
         name, number, info, (old, new) = numbered
-        known = _find_delta(compiler, name, (old, new), delta) if len(commits) <= _MAX_COUNTED_COMMITS else None
+        is_counted = len(commits) <= _MAX_COUNTED_COMMITS and (counts_others or bool(delta and delta.project == name))
+        known = _find_delta(compiler, name, (old or None, new or None), delta) if is_counted else None
         if known:
             place = place_of(number, numbers.gaps.get(name, ()))
             log_blocks.setdefault(name, []).append(dump_block(place, info.id, known.entries))
         counts = known.counts if known else None
-        rows.setdefault(name, []).append(Version(number, info.id, new, info.time, counts))
+        refused = new == _NO_FOLDER
+        rows.setdefault(name, []).append(Version(number, info.id, new or None, info.time, counts, refused))
     return rows
 
 
@@ -228,10 +277,11 @@ def _number_projects(
     repository: Repository, base: Manifest, commits: Sequence[CommitInfo], numbers: _Numbers
 ) -> Iterator[_NumberedChange]:
     """Yield each change of a project's folder in the commits after `base`, with its number."""
-    before = project_trees(repository, repository.commit(base.commit).tree) if base.commit else {}
+    known = {name for name, entry in base.projects.items() if not entry.deleted}
+    before = _project_states(repository, repository.commit(base.commit).tree, known) if base.commit else {}
     for info in commits:
         numbers.skip(info.message)
-        after = project_trees(repository, info.tree)
+        after = _project_states(repository, info.tree, before)
         for name in sorted(before.keys() | after.keys()):
             if before.get(name) != after.get(name):
                 yield _NumberedChange(name, numbers.take(name), info, (before.get(name), after.get(name)))
@@ -240,46 +290,50 @@ def _number_projects(
 
 def _find_delta(
     compiler: Compiler, name: str, trees: tuple[TreeId | None, TreeId | None], delta: PublishDelta | None
-) -> PublishDelta:
-    """Return the changes of a commit in a project: from its writer, or from its trees."""
+) -> PublishDelta | None:
+    """Return the changes of a commit in a project: from its writer, or from its trees; None if one is damaged."""
     if delta and delta.project == name and delta.trees == trees:
         return delta
-    return build_publish_delta(name, trees, read_tree_changes(compiler, name, *trees))
+    with suppress(Broken, PermissionError):
+        return build_publish_delta(name, trees, read_tree_changes(compiler, name, *trees))
+    return None
 
 
 def _newest(compiler: Compiler, name: str, base: Manifest) -> Version:
     return read_index(compiler, base, name).get(base.projects[name].newest)
 
 
-def _entry_without_collision(
-    compiler: Compiler, commit: CommitId, name: str, base: Manifest, newest: Version
+def _build_entry(
+    compiler: Compiler, commit: CommitId, name: str, base: Manifest, newest: Version, *, waits: bool = True
 ) -> ProjectEntry:
     """Return the entry after the newest publish; a project with a name collision and an older rival is not served."""
     name_holder = find_name_holder(compiler.repository, commit, name) if newest.tree else ""
     if name_holder:
-        return _entry(
-            newest,
-            newest,
-            servable=False,
-            failed=f"publish {newest.number} of {name}: {collision_message(name_holder)}",
-        )
+        return _entry(newest, None, Failure(COLLISION, collision_message(name_holder)), name)
+    if newest.tree is None and newest.refused:
+        failure = Failure(NOT_A_FOLDER, describe_misplaced(compiler.repository, commit, name))
+        return _entry(newest, _last_served(compiler, name, base), failure, name)
+    if newest.tree is None:
+        return _entry(newest, None, None, name)
+    if not waits and compiler.find_compiled(name, newest.tree) is None:
+        return _entry(newest, _last_served(compiler, name, base), Failure(PENDING, "it is being compiled."), name)
     return _serve(compiler, name, base, newest)
 
 
 def _serve(compiler: Compiler, name: str, base: Manifest, newest: Version) -> ProjectEntry:
     """Return the entry after the newest publish; if that one is invalid, the last valid one is still served."""
-    if newest.tree is None:
-        return _entry(newest, newest, deleted=True)
-    failed = _budget_failure(compiler, name, base.projects.get(name), newest) or _failure(compiler, name, newest)
-    if not failed:
-        return _entry(newest, newest)
+    failure = _find_failure(compiler, name, newest, base)
+    if failure is None:
+        return _entry(newest, newest, None, name)
+    if failure.code == UNREADABLE:
+        return _entry(newest, _last_served(compiler, name, base), failure, name)
     invalid_versions = [newest]
     served = _find_last_valid(compiler, name, base, newest, invalid_versions)
     note_refusals(compiler.repository.path, name, [version.commit for version in invalid_versions])
     with hold_compile_lock(compiler.paths):
         refused = [replace(version, refused=True) for version in invalid_versions]
         amend_versions(compiler.paths.versions / name, refused, base.gaps.get(name, ()))
-    return _entry(served or newest, newest, servable=served is not None, failed=failed)
+    return _entry(newest, served, failure, name)
 
 
 def _budget_failure(compiler: Compiler, name: str, before: ProjectEntry | None, newest: Version) -> str:
@@ -295,7 +349,7 @@ def _budget_failure(compiler: Compiler, name: str, before: ProjectEntry | None, 
         problems = find_budget_problems(served, compiler.snapshot(name, tree), compiler.limits)
     except Invalid as ex:
         problems = list(ex.problems)
-    return f"publish {newest.number} of {name}: {problems[0].text()}" if problems else ""
+    return problems[0].text() if problems else ""
 
 
 def _is_published_here(compiler: Compiler, version: Version) -> bool:
@@ -305,32 +359,89 @@ def _is_published_here(compiler: Compiler, version: Version) -> bool:
 def _find_last_valid(
     compiler: Compiler, name: str, base: Manifest, newest: Version, invalid_versions: list[Version]
 ) -> Version | None:
-    """Return the newest valid version, not older than the served one of `base`; add others to `invalid_versions`."""
+    """Return the newest valid version, not older than the served one of `base`; add others to `invalid_versions`.
+
+    Behind a version that cannot be read, only the one that was served last is right: older rules were replaced.
+    """
     index = _read_index(compiler, name, newest.number, newest.commit, base.gaps.get(name, ()))
     oldest = index.place_of(base.projects[name].number) if name in base.projects else 1
     for place in range(index.count - 1, oldest - 1, -1):
         version = index.at(place)
-        if version.tree is None:
+        if version.tree is None and not version.refused:
             break
-        if not _failure(compiler, name, version):
+        failure = _find_failure(compiler, name, version) if version.tree else Failure(NOT_A_FOLDER, "")
+        if failure is None:
             return version
-        invalid_versions.append(version)
+        if failure.code == UNREADABLE:
+            return _last_served(compiler, name, base)
+        if version.tree:
+            invalid_versions.append(version)
     return None
 
 
-def _failure(compiler: Compiler, name: str, version: Version) -> str:
-    """Return the reason why a version cannot be served; empty if it can."""
+def _last_served(compiler: Compiler, name: str, base: Manifest) -> Version | None:
+    """Return the version that was served before, as in `base`, or else in the record of the last served state."""
+    entry = base.projects.get(name)
+    if entry is None:
+        recorded = load_served_manifest(compiler.paths)
+        entry = recorded.projects.get(name) if recorded else None
+    return Version(entry.number, entry.version, entry.tree, entry.time) if entry and entry.tree else None
+
+
+class Failure(NamedTuple):
+    """The reason why a version cannot be served."""
+
+    code: str
+    reason: str
+
+
+def _find_failure(compiler: Compiler, name: str, version: Version, base: Manifest | None = None) -> Failure | None:
+    """Return the reason why a version cannot be served; None if it can. A full disk is not of the version.
+
+    With `base`, the version that was served before, its cost is checked too.
+    """
     try:
+        costs = _budget_failure(compiler, name, base.projects.get(name), version) if base else ""
+        if costs:
+            return Failure(INVALID, costs)
         compiler.release(name, version.tree or TreeId(""))
     except Invalid as ex:
-        return f"publish {version.number} of {name}: {ex.problems[0].text()}"
-    return ""
+        return Failure(INVALID, ex.problems[0].text())
+    except (OutOfSpace, Busy):
+        raise
+    except OSError as ex:
+        if is_disk_full(ex):
+            raise
+        return Failure(UNREADABLE, f"a file cannot be read ({ex.strerror}).")
+    except Broken as ex:
+        return Failure(UNREADABLE, str(ex))
+    except Exception as ex:  # noqa: BLE001 - content of one project cannot stop the others
+        return Failure(UNREADABLE, f"its content cannot be read ({type(ex).__name__}).")
+    return None
 
 
-def _entry(
-    served: Version, newest: Version, *, deleted: bool = False, servable: bool = True, failed: str = ""
-) -> ProjectEntry:
-    tree = served.tree if servable else None
+def describe_misplaced(repository: Repository, commit: CommitId, name: str) -> str:
+    """Describe the entry that is in the place of a project's folder, and the fix."""
+    entries = repository.entries(repository.commit(commit).tree)
+    mode = next((entry.mode for entry in entries if entry.name == name), 0)
+    kinds = {SUBMODULE_MODE: "a submodule", LINK_MODE: "a symbolic link"}
+    return (
+        f"{name} is {kinds.get(mode, 'a file')}, not a folder. Put the folder back, or remove the entry to remove the "
+        "project."
+    )
+
+
+def _entry(newest: Version, served: Version | None, failure: Failure | None, name: str) -> ProjectEntry:
+    """Return the entry of a project that serves a version, or (None) nothing: it was removed, or has no valid one."""
+    shown = served or newest
     return ProjectEntry(
-        served.number, served.commit, tree, served.time, newest.number, newest.commit, deleted=deleted, failed=failed
+        shown.number,
+        shown.commit,
+        served.tree if served else None,
+        shown.time,
+        newest.number,
+        newest.commit,
+        deleted=served is None and failure is None,
+        failed=f"publish {newest.number} of {name}: {failure.reason}" if failure else "",
+        fault=failure.code if failure else "",
     )

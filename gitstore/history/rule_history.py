@@ -13,7 +13,7 @@ from gitstore.cache import LruCache
 from gitstore.compiled.change_log import ChangeLog, LoggedChange, append_blocks, build_entries, dump_block
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
 from gitstore.compiled.versions import VersionIndex
-from gitstore.directory import NamespacePaths
+from gitstore.directory import NamespacePaths, make_folder
 from gitstore.errors import Busy, OutOfSpace, StoreError
 from gitstore.file_lock import hold_lock_file
 from gitstore.history.counts import with_counts
@@ -90,6 +90,7 @@ def _signature(path: Path) -> tuple[int, int, int] | None:
 @contextmanager
 def _hold_changes_lock(paths: NamespacePaths, timeout: float) -> Iterator[None]:
     """Let one process read the changes of a namespace; it has its own lock, so that publishes continue meanwhile."""
+    make_folder(paths.compiled)
     with hold_lock_file(paths.compiled / "changes.lock", timeout) as is_held:
         if not is_held:
             raise Busy("The changes of this namespace's history are still being read. Try again in a moment.")

@@ -17,10 +17,12 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segment_store import SEGMENT_SUFFIX
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.compiled.versions import VersionIndex
+from gitstore.directory import make_folder
 from gitstore.errors import Invalid
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.atomic_io import replace_file
 from gitstore.history.numbering import ensure_manifest, read_index
+from gitstore.history.rewinds import current_release
 
 MAX_PUBLISHES = 1000  # of a project, the newest ones
 _CACHE_FORMAT = f"{EDITION}{SEGMENT_SUFFIX}"
@@ -41,7 +43,8 @@ def prepare(compiler: Compiler, seconds: float) -> bool:
     If another process is preparing them, this one has nothing to do.
     """
     deadline = time.monotonic() + seconds
-    manifest = ensure_manifest(compiler, compiler.repository.release())
+    manifest = ensure_manifest(compiler, current_release(compiler))
+    make_folder(compiler.paths.compiled)
     with hold_lock_file(compiler.paths.compiled / "prepare.lock", 0) as has_lock:
         progress_by_name = _read(compiler.paths.prepared)
         for name, entry in manifest.projects.items() if has_lock else ():

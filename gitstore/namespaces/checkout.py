@@ -13,6 +13,7 @@ from content.records.problem import Problem
 from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.checks import check_snapshot, find_blocking_problems
 from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.lint_cache import LintCache
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
 from gitstore.directory import NamespacePaths
@@ -43,11 +44,11 @@ class Checkout:
         """True for a folder of projects, false for the folder of one project."""
         return all(snapshot.project for snapshot in self.snapshots)
 
-    def check(self, limits: PatternLimits = DEFAULT_LIMITS) -> Iterator[Problem]:
-        """Yield every problem, project by project."""
+    def check(self, limits: PatternLimits = DEFAULT_LIMITS, lints: LintCache | None = None) -> Iterator[Problem]:
+        """Yield every problem, project by project; `lints` has earlier results, only for speed."""
         yield from self.problems
         for snapshot in self.snapshots:
-            yield from _check(snapshot, limits)
+            yield from _check(snapshot, limits, lints)
 
     def find_blocking_problems(self, limits: PatternLimits = DEFAULT_LIMITS) -> list[Problem]:
         """Return the problems that would stop a publish: all errors, and warnings of projects with strict lint."""
@@ -55,10 +56,12 @@ class Checkout:
         return [*self.problems, *(problem for problems in found for problem in problems)]
 
 
-def _check(snapshot: Snapshot, limits: PatternLimits) -> list[Problem]:
+def _check(snapshot: Snapshot, limits: PatternLimits, lints: LintCache | None = None) -> Sequence[Problem]:
     """Check a project; if its regular expressions cost too much, its rules are not checked together."""
     over_budget = find_budget_problems(None, snapshot, limits)
-    return [*over_budget, *snapshot.problems] if over_budget else check_snapshot(snapshot)
+    if over_budget:
+        return [*over_budget, *snapshot.problems]
+    return lints.lint(snapshot.project, snapshot.tree, lambda: snapshot) if lints else check_snapshot(snapshot)
 
 
 def read_checkout(path: Path, segments: SegmentStore | None = None, watch: ProgressCallback = str) -> Checkout:

@@ -86,6 +86,7 @@ def build_namespace(
         staged = directory.repositories / f"{_STAGING_PREFIX}{secrets.token_hex(8)}"
         paths = NamespacePaths(creation.name, staged / f"{creation.name}.git", staged / "compiled")
         try:
+            staged.mkdir()
             _init(paths.repository, creation.description)
             paths.write_marker()
             yield StagedNamespace(paths, numbers)
@@ -144,7 +145,6 @@ def _install(staged: NamespacePaths, paths: NamespacePaths) -> None:
         raise AlreadyExists(f"The namespace {paths.name} already exists.") from ex
     sync_after_commit(paths.repository.parent)
     with suppress(OSError):  # a service that saw the new namespace first has already compiled it
-        paths.compiled.parent.mkdir(exist_ok=True)
         staged.compiled.rename(paths.compiled)
 
 

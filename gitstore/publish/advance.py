@@ -14,6 +14,7 @@ from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import ChangesByKind, changes_between
 from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler, require_publishable
+from gitstore.compiled.served_record import read_served
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import NothingToPublish
@@ -25,6 +26,7 @@ from gitstore.history.gc import clean_daily, clean_releases
 from gitstore.history.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta, build_publish_delta, ensure_manifest
+from gitstore.history.rewinds import record_served, require_continuous
 from gitstore.history.table_changes import build_delta_from_tables
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.publish.approval import require_same_policy
@@ -54,15 +56,20 @@ class ReleaseUpdate:
 
 @dataclass(frozen=True, slots=True)
 class PublishResult:
-    """A successful publish: the project's new version and number, and the counts of changed records."""
+    """A successful publish: the project's new version and number, and the counts of changed records.
+
+    `never_answer` counts the rules of the version that can never answer, None where it is unknown.
+    """
 
     version: CommitId
     number: int
     counts: Mapping[Kind, Counts]
+    never_answer: int | None = None
 
 
 def commit_release(compiler: Compiler, transaction: Transaction, release_update: ReleaseUpdate) -> PublishResult:
     """Commit an update; Invalid, NotAllowed, NothingToPublish, LostRace or errors of the approval change nothing."""
+    require_continuous(transaction, release_update.release, read_served(compiler.paths))
     before = project_tree(transaction, release_update.release, release_update.project)
     if release_update.tree == before:
         raise NothingToPublish(f"{release_update.project} is already published in this state; nothing to publish.")
@@ -72,8 +79,10 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
         compiler, release_update, before
     )
     commit = _commit(transaction, release_update, _text(compiler, release_update, before, delta.counts))
-    manifest = ensure_manifest(compiler, commit, delta)
+    manifest = ensure_manifest(compiler, commit, delta, waits=False)
     transaction.move(RELEASE_REF, release_update.release, commit)
+    with after_commit("recording the served commit"):  # the next process that reads release records it
+        record_served(compiler, commit)
     with after_commit("removing old compiled files"):  # the next publish removes the rest
         clean_releases(compiler.paths, manifest)
         clean_daily(compiler.paths)
@@ -119,7 +128,7 @@ def _compile(
     compiler: Compiler, release_update: ReleaseUpdate, states: tuple[Snapshot | None, Snapshot], changes: ChangesByKind
 ) -> None:
     """Compile the new state: all of it where the old one was never valid, else the changes."""
-    known = ensure_manifest(compiler, release_update.release).projects.get(release_update.project)
+    known = ensure_manifest(compiler, release_update.release, waits=False).projects.get(release_update.project)
     old, new = states
     if old is None or known is None or known.tree is None or known.failed:
         compiler.validated_release(release_update.project, new.tree)

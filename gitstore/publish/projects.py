@@ -6,13 +6,12 @@ from content.records.names import is_name
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.snapshot import Snapshot
-from gitstore.drafts.drafts import project_tree
-from gitstore.errors import AlreadyExists, BadRequest, NotFound
+from gitstore.drafts.drafts import require_project_tree
+from gitstore.errors import AlreadyExists, BadRequest
 from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import list_drafts
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
-from gitstore.history.numbering import project_trees
 from gitstore.layout import PROJECT_FILE, BlobId, TreeId, draft_ref, first_file
 from gitstore.publish.advance import PublishResult, ReleaseUpdate, commit_release
 from gitstore.yamlfiles.dump import new_file
@@ -27,8 +26,8 @@ def create_project(
     if not is_name(name):
         raise BadRequest("A project's name is 1 to 50 letters, digits, hyphens and underscores.")
     release = transaction.release()
-    taken = project_trees(transaction, transaction.commit(release).tree)
-    if name.lower() in map(str.lower, taken):
+    taken = {entry.name.lower() for entry in transaction.entries(transaction.commit(release).tree)}
+    if name.lower() in taken:  # also by a file: in the place of a project's folder, it is no removal
         raise AlreadyExists(f"The project {name} already exists (names ignore case).")
     files = {PROJECT_FILE: dump_project(settings), **{first_file(kind): new_file(kind, (), "block") for kind in Kind}}
     tree = transaction.write_files(None, {path: transaction.write_blob(data) for path, data in files.items()})
@@ -45,9 +44,7 @@ def change_project(
     An unreadable project.yaml requires a review; the new one does too.
     """
     release = transaction.release()
-    tree = project_tree(transaction, release, name)
-    if tree is None:
-        raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
+    tree = require_project_tree(transaction, release, name)
     settings = replace(_settings(compiler.snapshot(name, tree)), **changes)
     data = rewrite_project(_settings_file(transaction, tree), settings)
     written = transaction.write_files(tree, {PROJECT_FILE: transaction.write_blob(data)})
@@ -72,8 +69,7 @@ def delete_project(
     Raises NotAllowed where release requires a review or strict lint, without `may_change_policy`.
     """
     release = transaction.release()
-    if project_tree(transaction, release, name) is None:
-        raise NotFound(f"There is no project {name[:60]!r} in this namespace.")
+    require_project_tree(transaction, release, name)
     release_update = ReleaseUpdate(
         name, release, None, author, f"Remove the project {name}", requires_same_policy=not may_change_policy
     )

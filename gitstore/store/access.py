@@ -14,7 +14,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.versions import Version
 from gitstore.directory import DataDirectory
-from gitstore.errors import LostRace
+from gitstore.errors import LostRace, NotCompiled
 from gitstore.git.objects import blob_id
 from gitstore.git.repository import open_repository
 from gitstore.git.transaction import Transaction, update
@@ -38,7 +38,13 @@ class StoreAccess:
 
     def namespace(self, namespace: str) -> LiveNamespace:
         """Return what a namespace serves now; NotFound where there is no such namespace."""
-        return self.live.peek(namespace) or self.live.refresh(namespace)
+        found = self.live.peek(namespace)
+        if found:
+            return found
+        try:
+            return self.live.refresh(namespace)
+        except NotCompiled:  # nothing was ever served: only then a caller waits
+            return self.live.refresh(namespace, compiles=True)
 
     def project(self, namespace: str, project: str) -> LiveProject:
         """Return what a project serves now; NotFound where there is no such project."""

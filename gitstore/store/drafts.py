@@ -1,7 +1,8 @@
 """`store.drafts`: the working branches of projects: reports, lists, edits, imports and conflicts."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from content.changes.diff import Counts, count
 from content.checks.pattern_budget import CallBudget
@@ -11,7 +12,6 @@ from content.records.vocabulary import Kind
 from gitstore.cache import LruCache
 from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
-from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.draft_changes import DraftChanges, draft_changes
@@ -21,6 +21,7 @@ from gitstore.drafts.drafts import (
     EditResult,
     discard_draft,
     edit_draft,
+    project_tree,
     read_draft,
     write_record,
 )
@@ -94,7 +95,9 @@ class Drafts(Component):
         except Invalid as ex:
             return DraftReport(state, counts, ex.problems, (), under_review, files)
         over_budget = find_budget_problems(before, working, compiler.limits)
-        problems = [*over_budget, *(working.problems if conflicts or over_budget else check_snapshot(working))]
+        in_files_only = bool(conflicts or over_budget)
+        found = working.problems if in_files_only else compiler.lint(state.name.project, working.tree)
+        problems = [*over_budget, *found]
         return DraftReport(state, counts, problems, conflicts, under_review, files)
 
     def review_subject(self, namespace: str, name: DraftName) -> ReviewSubject:
@@ -158,6 +161,17 @@ class Drafts(Component):
             namespace, lambda compiler, opened: edit_draft(compiler, opened, name, edits, author, head)
         )
 
+    def new_problems(self, namespace: str, name: DraftName, head: CommitId) -> list[Problem]:
+        """Return the problems that block a publish of a draft at this head, and that its last commit brought."""
+        with self._access.reading(namespace) as compiler:
+            commits = [head, *compiler.repository.commit(head).parents[:1]]
+            trees = [project_tree(compiler.repository, commit, name.project) for commit in commits]
+            after, before = ([compiler.snapshot(name.project, tree) if tree else None for tree in trees] + [None])[:2]
+            found = compiler.find_blocking_problems(before, after) if after else ()
+            known = compiler.find_blocking_problems(None, before) if found and before else ()
+        old = {(problem.code, problem.message, problem.file) for problem in known}
+        return [problem for problem in found if (problem.code, problem.message, problem.file) not in old]
+
     def write(self, namespace: str, name: DraftName, edit: Put | Patch, author: Author) -> DraftRecord:
         """Write one record of a draft as one commit; return it as it is then."""
         written, files = self._access.write(
@@ -172,10 +186,19 @@ class Drafts(Component):
     ) -> ImportResult:
         """Import rows into a draft as one commit, or report the problems of the rows."""
         known = list(rows)  # read before the lock is taken
-        return self._access.write(
+        done = self._access.write(
             namespace,
             lambda compiler, opened: import_rows(compiler, opened, read_draft(opened, name), known, options, author),
         )
+        self._access.add_segments(namespace, done.files)  # so that the count below has no file to parse
+        return done if done.head is None else replace(done, never_answer=self._count_never_answering(namespace, name))
+
+    def _count_never_answering(self, namespace: str, name: DraftName) -> int | None:
+        """Count the rules of a draft that can never answer; the import is done whatever happens here."""
+        with suppress(Exception), self._access.reading(namespace) as compiler:
+            tree = read_draft(compiler.repository, name).tree
+            return compiler.count_never_answering(name.project, tree) if tree else None
+        return None
 
     def revert(self, namespace: str, request: RevertRequest) -> RevertResult:
         """Discard some changes of a draft, all or none, as one commit."""

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gitstore.git.repository import Author
+from gitstore.layout import CommitId
 from gitstore.namespaces import archive, folder_import, namespaces
 from gitstore.namespaces.checkout import ProgressCallback
 from gitstore.namespaces.creation import NamespaceCreation
 from gitstore.namespaces.namespaces import Namespace
 from gitstore.namespaces.records import NO_RECORDS, Archived, NamespaceRecords
+from gitstore.publish.acceptance import accept_rewind
 from gitstore.publish.advance import PublishResult
 from gitstore.store.access import Component
 
@@ -48,6 +50,11 @@ class Namespaces(Component):
         """Change a namespace's description."""
         self._access.namespace(name)
         return namespaces.describe_namespace(self._access.directory.namespace(name), description)
+
+    def accept_rewind(self, name: str, author: Author) -> CommitId:
+        """Accept the present history of a release that was moved back; returns the commit that goes on from it."""
+        with self._access.writing(name) as (compiler, transaction):
+            return accept_rewind(compiler, transaction, author)
 
     def delete(self, name: str, records: NamespaceRecords = NO_RECORDS) -> Path:
         """Archive a namespace; return the folder that it is in now."""

@@ -1,10 +1,13 @@
 """`store.publishes`: publishing, rolling back, and the history of both."""
 
 from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.versions import Version
+from gitstore.drafts.drafts import project_tree
 from gitstore.errors import BadRequest, NotFound
 from gitstore.git.repository import Author
 from gitstore.history import history
@@ -24,17 +27,27 @@ class Publishes(Component):
 
     def publish(self, namespace: str, request: PublishRequest, verdicts: VerdictSource = no_verdicts) -> PublishResult:
         """Publish a draft; `verdicts` returns the reviewers' verdicts and is called under the lock."""
-        return self._access.write(
+        published = self._access.write(
             namespace, lambda compiler, opened: publishing.publish(compiler, opened, request, verdicts)
         )
+        return self._with_never_answering(namespace, request.name.project, published)
 
     def roll_back(self, namespace: str, project: str, word: str, publisher: Author, message: str = "") -> PublishResult:
         """Publish the rules and pages of an earlier version again."""
         version = self._access.version(namespace, project, word)
-        return self._access.write(
+        published = self._access.write(
             namespace,
             lambda compiler, opened: publishing.roll_back(compiler, opened, project, version, publisher, message),
         )
+        return self._with_never_answering(namespace, project, published)
+
+    def _with_never_answering(self, namespace: str, project: str, published: PublishResult) -> PublishResult:
+        """Add the number of rules that can never answer, without the lock; the publish is valid whatever happens here."""
+        with suppress(Exception), self._access.reading(namespace) as compiler:
+            tree = project_tree(compiler.repository, published.version, project)
+            if tree:
+                return replace(published, never_answer=compiler.count_never_answering(project, tree))
+        return published
 
     def history(self, namespace: str, project: str, offset: int, limit: int) -> tuple[list[PublishRecord], int]:
         """Return a window of a project's publishes, newest first, and their total."""

@@ -1,16 +1,29 @@
 """`store.releases`: served releases: manifests, compiled lists, and preparation for quick rollbacks."""
 
+from typing import NamedTuple
+
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.manifest import Manifest
+from gitstore.compiled.manifest import UNREADABLE, Manifest
 from gitstore.compiled.release import Release
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.versions import Version
-from gitstore.errors import NotFound, StoreError
+from gitstore.directory import make_folder
+from gitstore.errors import NotFound, StoreError, is_disk_full
+from gitstore.file_lock import hold_lock_file
 from gitstore.git.repository import open_repository
-from gitstore.history.live import LiveNamespace, LiveProject
+from gitstore.history.live import ContentFault, LiveNamespace, LiveProject
 from gitstore.history.numbering import ensure_manifest
+from gitstore.history.rewinds import current_release
 from gitstore.history.warmup import prepare
 from gitstore.store.access import Component
+
+
+class NamespaceFaults(NamedTuple):
+    """The faults of a namespace, and the numbers of its projects that are served, and that should be."""
+
+    faults: list[ContentFault]
+    served: int
+    expected: int
 
 
 class Releases(Component):
@@ -35,11 +48,30 @@ class Releases(Component):
     def manifest(self, namespace: str) -> Manifest:
         """Read the manifest of the release branch from disk: never older than any manifest that was read before."""
         with self._access.reading(namespace) as compiler:
-            return ensure_manifest(compiler, compiler.repository.release())
+            return ensure_manifest(compiler, current_release(compiler))
 
     def compile(self, namespace: str) -> None:
         """Compile the releases that are missing to serve a namespace, for every process of the machine."""
-        self._access.namespace(namespace)
+        self._access.live.refresh(namespace)
+
+    def compile_unattended(self, namespace: str) -> bool:
+        """Compile like `compile`, unless another process already does: then return False."""
+        paths = self._access.directory.namespace(namespace)
+        self._access.live.require_namespace(namespace)
+        try:
+            make_folder(paths.compiled)
+            with hold_lock_file(paths.compiled / "unattended.lock", 0) as is_held:
+                if is_held:
+                    self._access.live.refresh(namespace)
+                return is_held
+        except OSError as ex:
+            if not is_disk_full(ex):
+                raise
+        return True  # the results could not be stored: each worker has to keep its own in memory
+
+    def refresh(self, namespace: str, *, compiles: bool = False) -> LiveNamespace:
+        """Read what a namespace serves now, like `Live.refresh`."""
+        return self._access.live.refresh(namespace, compiles=compiles)
 
     def warm_up(self, namespace: str, seconds: float) -> bool:
         """Prepare rollbacks to earlier publishes for up to `seconds`; False where some may be left."""
@@ -50,16 +82,35 @@ class Releases(Component):
             segments = SegmentStore(paths.segments, paths.archive)
             return prepare(Compiler(paths, repository, segments, read_only=True), seconds)
 
-    def failures(self) -> list[str]:
-        """Return the reasons why namespaces are not served as they are on disk; empty when all is well."""
-        return [
-            f"{name}: {failure}" for name in self._access.directory.namespaces() for failure in self._failures(name)
-        ]
-
-    def _failures(self, name: str) -> list[str]:
+    def faults(self, namespace: str) -> NamespaceFaults:
+        """Return the reasons why a namespace is not served as it is on disk; with its number of served projects."""
         try:
-            with self._access.reading(name) as compiler:
-                compiler.repository.entries(compiler.repository.commit(compiler.repository.release()).tree)
-            return self._access.namespace(name).failures
+            found = self._access.namespace(namespace)
+        except NotFound:
+            raise
         except (StoreError, OSError) as ex:
-            return [str(ex)]
+            return NamespaceFaults([ContentFault(UNREADABLE, str(ex))], 0, 0)
+        expected = sum(1 for entry in found.manifest.projects.values() if entry.tree)
+        faults = found.faults
+        if not found.failure:
+            faults = [*self._find_unreadable(namespace), *faults]
+        return NamespaceFaults(faults, len(found.projects), expected)
+
+    def _find_unreadable(self, namespace: str) -> list[ContentFault]:
+        """Return the fault of a repository that broke after it was last read; one `stat` of the ref cannot show it."""
+        try:
+            with self._access.reading(namespace) as compiler:
+                compiler.repository.entries(compiler.repository.commit(compiler.repository.release()).tree)
+        except NotFound:
+            return []
+        except (StoreError, OSError) as ex:
+            return [ContentFault(UNREADABLE, str(ex))]
+        return []
+
+    def failures(self) -> list[str]:
+        """Return the reasons why namespaces are not served as they are on disk, as sentences; empty when all is well."""
+        return [
+            f"{name}: {fault.reason}"
+            for name in self._access.directory.namespaces()
+            for fault in self.faults(name).faults
+        ]

@@ -7,7 +7,7 @@ from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import ChangesByKind, changes_between
-from gitstore.compiled.checks import build_matcher, check_snapshot
+from gitstore.compiled.checks import build_matcher
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.revisions import BASE, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
@@ -30,9 +30,10 @@ class Revisions(Component):
 
     def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
         """Return every error and warning of a state of the project."""
-        found = self.snapshot(namespace, project, at, draft)
-        over_budget = find_budget_problems(None, found, self._access.limits)
-        return [*(problem.as_warning() for problem in over_budget), *check_snapshot(found)]
+        with self._access.reading(namespace) as compiler:
+            tree = self._state(compiler, project, at, draft).tree
+            over_budget = find_budget_problems(None, compiler.snapshot(project, tree), self._access.limits)
+            return [*(problem.as_warning() for problem in over_budget), *compiler.lint(project, tree)]
 
     def records(
         self, namespace: str, project: str, kind: Kind, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
+from gitstore.directory import DataDirectory
 from gitstore.store.access import StoreAccess
 from gitstore.store.drafts import Drafts
 from gitstore.store.namespaces import Namespaces
@@ -35,6 +36,12 @@ class Store:
 
     def __reduce__(self) -> "tuple[Callable[[Path, PatternLimits], Store], tuple[Path, PatternLimits]]":
         return store_at, (self.directory.root, self.limits)
+
+
+def create_store(root: Path) -> Store:
+    """Create the folders of a data directory that are missing, and return its store; no other call creates them."""
+    DataDirectory(root).create()
+    return Store(root)
 
 
 @lru_cache(maxsize=8)

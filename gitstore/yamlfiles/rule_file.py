@@ -138,7 +138,7 @@ def is_null(node: ScalarNode) -> bool:
 def empty_value_problem(document: Document, name: str, message: str) -> Problem:
     """Return the problem of a field of the document without a value, at its name; `message` has a place for the name."""
     mark = document.mark(key_at(document.root, f"/{name}").start)
-    return Problem(EMPTY_VALUE, message.format(name=name), document.file, mark.line, mark.column, f"/{name}")
+    return Problem("empty_value", message.format(name=name), document.file, mark.line, mark.column, f"/{name}")
 
 
 def _check_entries(entries: _Entries, kind: Kind | None, file: str) -> RuleFile:

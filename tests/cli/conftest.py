@@ -1,4 +1,4 @@
-"""Fixtures of the command line: an empty current folder, a data directory with the sample namespace, and the wheel."""
+"""Fixtures of the command line: a folder with an empty data directory, one with the sample namespace, and the wheel."""
 
 import os
 import shutil
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from api.app.data_directory import create_data
+from api.settings import Settings
 from gitstore.git.repository import Author
 from gitstore.store.store import Store
 from tests.cli.installation import build_wheel
@@ -14,10 +16,11 @@ from tests.service import ROOT
 
 
 @pytest.fixture(autouse=True)
-def work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to an empty folder, without settings in the environment, and with an author to identify commits by."""
+def work_folder(created: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a folder with nothing but an empty data directory, without settings in the environment, and with an author to identify commits by."""
     place = tmp_path / "work"
     place.mkdir()
+    shutil.copytree(created, place / "data")
     monkeypatch.chdir(place)
     for name in [name for name in os.environ if name.startswith("WAYPOST_")]:
         monkeypatch.delenv(name)
@@ -27,9 +30,18 @@ def work_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture(scope="session")
-def adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def created(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Create a data directory without content, not to be changed."""
+    data = tmp_path_factory.mktemp("created") / "data"
+    create_data(Settings(data=data))
+    return data
+
+
+@pytest.fixture(scope="session")
+def adopted(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a data directory with the sample namespace, not to be changed."""
     data = tmp_path_factory.mktemp("adopted") / "data"
+    shutil.copytree(created, data)
     Store(data).namespaces.import_folder("sample", "A sample.", SAMPLE, Author("Robin Sample", "robin@sample.example"))
     return data
 
@@ -38,7 +50,7 @@ def adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(adopted: Path, work_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Copy the data directory with the sample namespace for the test; commands find it by WAYPOST_DATA."""
     own = work_folder / "data"
-    shutil.copytree(adopted, own)
+    shutil.copytree(adopted, own, dirs_exist_ok=True)
     monkeypatch.setenv("WAYPOST_DATA", str(own))
     return own
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from api.app.services import open_services
 from api.auth.login import Logins
 from api.settings import Settings
-from cli.server.sample import ADMIN, Secrets, create_sample
+from cli.server.administrator import ADMIN
+from cli.server.sample import Secrets, create_sample
 from gitstore.store.store import Store
 
 _FILE_EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "sqlite3.connect"}
@@ -34,8 +35,8 @@ _NEVER = KillPoint(-1)
 LANDMARKS = (
     KillPoint(1, "os.rename", "sample.git"),  # the namespace is built, but not in place
     KillPoint(1, "os.rename", "compiled"),  # it is in place, its compiled files are not
-    KillPoint(1, "open", "generation"),  # the admin is created
-    KillPoint(2, "open", "generation"),  # the token is created
+    KillPoint(3, "open", "generation"),  # the admin is created
+    KillPoint(4, "open", "generation"),  # the token is created
     KillPoint(1, "os.remove", "demo.unfinished"),  # all is created and shown
 )
 

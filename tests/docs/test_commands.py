@@ -44,6 +44,6 @@ def test_every_command_is_described_with_its_arguments_and_options(name: str, co
 
 def test_no_command_or_option_is_invented() -> None:
     text = page("command-line.md")
-    assert set(re.findall(r"^### (waypost(?: [a-z]+)+)", text, re.MULTILINE)) == {name for name, _ in commands()}
+    assert set(re.findall(r"^### (waypost(?: [a-z-]+)+)", text, re.MULTILINE)) == {name for name, _ in commands()}
     known = {option for _, command in commands() for each in command.params for option in each.opts}
     assert set(re.findall(r"`(--[a-z-]+)", text)) - known <= {"--help"}

@@ -87,6 +87,12 @@ def outcome(place: Place, method: str, tail: str, **request: Any) -> int:
     return place.root.send(method, place.path + tail, **request).status_code
 
 
+def read(place: Place, tail: str) -> Any:
+    """Return the response to a read, without the state of the project, which may tell of the damage."""
+    body = place.ask("GET", tail, 200).json()
+    return {**body, "health": None} if tail == "" else body
+
+
 def check_never_absent(place: Place) -> None:
     """Check that every response is right or 503, and that none reports the content as absent."""
     for tail in GIT:
@@ -106,13 +112,13 @@ def test_under_a_running_service(fragile: World, pair: tuple[PinnedClient, Pinne
     place, other = fragile.place(), fragile.place()
     place.published("/a", "/b")
     seen = [place.as_(Caller(worker.http, fragile.root.token)) for worker in pair]
-    before = [{tail: each.ask("GET", tail, 200).content for tail in READS} for each in seen]
+    before = [{tail: read(each, tail) for tail in READS} for each in seen]
     assert before[0] == before[1]
     break_disk(place.repository, how)
     try:
         for each in seen:
             for tail in READS:
-                assert each.ask("GET", tail, 200).content == before[0][tail], (how, tail)
+                assert read(each, tail) == before[0][tail], (how, tail)
             assert each.ask("POST", "/test", 200, json={"urls": ["/a"]}).json()["results"][0]["location"] == "/new"
         check_never_absent(place)
         complaint = wait_until(lambda: complaint_of(fragile, place), 10, "readiness to go red")

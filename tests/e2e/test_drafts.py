@@ -379,3 +379,38 @@ def test_every_invalid_record_of_a_list_is_named_by_its_place(place: Place) -> N
     found = place.refused("POST", "/draft/changes", 422, "invalid_content", json=changes)
     assert [problem["pointer"] for problem in found["problems"]] == ["/1/item/target", "/2/item/target"]
     assert place.get("/draft")["head"] is None
+
+
+def test_null_clears_an_optional_field(place: Place) -> None:
+    """A PATCH is a merge patch, RFC 7396: null removes a field; one that a record must have refuses it."""
+    made = place.add("/a", note="why", tags=["x", "y"])
+    tail = f"/draft/redirects/{made['id']}"
+    changed = place.ask("PATCH", tail, 200, json={"note": None}).json()
+    assert (changed["note"], changed["tags"]) == ("", ["x", "y"])
+    changed = place.ask("PATCH", tail, 200, json={"tags": None, "target": "/b"}).json()
+    assert (changed["tags"], changed["target"]) == ([], "/b")
+    for field in ("type", "source", "target", "status", "file"):
+        problem = place.refused("PATCH", tail, 422, "invalid_body", json={field: None})["problems"][0]
+        assert problem["pointer"] == f"/{field}"
+        assert problem["message"].endswith("not null")
+    of_page = f"/draft/pages/{place.add_page('/p', note='why', tags=['x'])['id']}"
+    changed = place.ask("PATCH", of_page, 200, json={"note": None, "tags": None}).json()
+    assert (changed["note"], changed["tags"]) == ("", [])
+    place.refused("PATCH", of_page, 422, "invalid_body", json={"content": None})
+
+
+def test_null_clears_optional_fields_elsewhere(place: Place) -> None:
+    """Settings of projects take their default, and descriptions and names are empty."""
+    place.ask("PATCH", "", 200, json={"title": "T", "description": "D", "review": "required", "lint": "strict"})
+    cleared = place.ask("PATCH", "", 200, json=dict.fromkeys(("title", "description", "review", "lint"))).json()
+    fields = ("title", "description", "review", "lint")
+    assert tuple(cleared[name] for name in fields) == (place.project, "", "optional", "normal")
+    space = place.root.ask("PATCH", place.space, 200, json={"description": None}).json()
+    assert space["description"] == ""
+    person = place.world.person("admin")
+    number = person.get("/api/me")["id"]
+    for path in ("/api/me", f"/api/user/{number}"):
+        person.ask("PATCH", path, 200, json={"firstname": "A", "lastname": "B"})
+        found = person.ask("PATCH", path, 200, json={"firstname": None}).json()
+        assert (found["firstname"], found["lastname"]) == ("", "B")
+    person.refused("PATCH", f"/api/user/{number}", 422, "invalid_body", json={"active": None})

@@ -14,7 +14,7 @@ import pytest
 
 from api.auth.principal import OPERATOR
 from gitstore.git.repository import Author
-from gitstore.store.store import store_at
+from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.e2e.git import Clone, rules
 from tests.e2e.stream import Follower, following
@@ -238,7 +238,7 @@ def test_a_locked_database_stops_no_publish_and_the_event_comes_afterwards(world
 
 def test_a_first_start_with_content_is_no_news_but_what_follows_is(tmp_path: Path) -> None:
     """The same holds after a restart: a push to the stopped service is relayed at the next start."""
-    store = store_at(tmp_path / "data")
+    store = create_store(tmp_path / "data")
     author = Author("Ada Lovelace", "ada@example.com")
     store.namespaces.create("acme", "", author)
     store.projects.create("acme", "shop", ProjectFile(title="shop"), author)

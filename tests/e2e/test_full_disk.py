@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from gitstore.git.atomic_io import TEMPORARY_PREFIX
 from tests.e2e.caller import Caller
 from tests.e2e.git import check_repository
 from tests.e2e.world import PASSWORD, Place, World, open_world, redirect
-from tests.service import WAYPOST, running
+from tests.service import WAYPOST, running, wait_until
 
 SIZE = "48m"
+SECONDS = 60.0
 PAGE = 4096
 FULL = {503, 507}
 READS = ("/version", "/redirects", "/pages", "", "/draft", "/draft/redirects", "/history", "/diff", "/lint", "/export")
@@ -217,6 +218,34 @@ def test_logins_tokens_and_agents_report_it_too(cramped: World, shop: Place) -> 
     cramped.session(name)
     shop.ask("POST", "/agents", 200, json={**AGENT, "name": "another"})
     shop.ask("PATCH", "/agents/edge/hit", 200)
+
+
+def _disk_codes(world: World) -> list[str]:
+    """Return the codes that readiness has for the disk, as anyone sees them."""
+    checks = world.nobody.ask("GET", "/health/ready", 200).json()["checks"]
+    (disk,) = (check for check in checks if check["name"] == "disk")
+    return [reason["code"] for reason in disk.get("reasons", ())]
+
+
+def test_readiness_is_degraded_while_no_space_or_no_inode_is_left(cramped: World) -> None:
+    data = cramped.service.data
+    wait_until(lambda: _disk_codes(cramped) == [], SECONDS, "room on the disk")
+    with filled(data):
+        wait_until(lambda: _disk_codes(cramped) == ["disk_full"], SECONDS, "the full disk to be reported")
+    wait_until(lambda: _disk_codes(cramped) == [], SECONDS, "the freed disk to be noticed")
+    used = sum(1 for _ in data.rglob("*")) + 8
+    subprocess.run(("mount", "-o", f"remount,nr_inodes={used}", data), check=True)
+    folder = data / "small"
+    folder.mkdir()
+    try:
+        with suppress(OSError):
+            for number in range(used):
+                (folder / f"{number}").touch()
+        wait_until(lambda: _disk_codes(cramped) == ["disk_full"], SECONDS, "the lack of inodes to be reported")
+    finally:
+        subprocess.run(("mount", "-o", "remount,nr_inodes=1000000", data), check=True)
+        shutil.rmtree(folder)
+    wait_until(lambda: _disk_codes(cramped) == [], SECONDS, "free inodes to be noticed")
 
 
 def test_a_publish_that_finds_room_for_a_part_only_leaves_no_part_of_it(cramped: World, shop: Place) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.git import Clone
 from tests.e2e.world import Place, World, page, redirect
 
 RULES = [
@@ -28,6 +29,11 @@ def rules(world: World) -> Place:
     )
     place.publish()
     return place
+
+
+def put(item: dict[str, Any]) -> dict[str, Any]:
+    """Return the change that adds a redirect."""
+    return {"op": "put", "kind": "redirect", "item": item}
 
 
 def ask(place: Place, url: str, **more: Any) -> Any:
@@ -171,12 +177,98 @@ def test_lint_lists_errors_and_warnings_with_their_places(place: Place) -> None:
     place.add("no-anchor", "/x", type="REGEX")
     place.publish()
     place.add("/loop", "/loop")
-    published, draft = (place.get("/lint", at=at)["problems"] for at in ("published", "draft"))
+    published, draft = (place.get("/lint", at=at)["items"] for at in ("published", "draft"))
     assert {each["code"] for each in published} == {"chain", "regex_unanchored"}
     assert {each["severity"] for each in published} == {"warning"}
     assert all(each["file"] == "shop/redirects.yaml" and each["line"] for each in published)
     assert {each["code"] for each in draft} - {each["code"] for each in published} == {"redirect_loop"}
-    assert place.get("/lint", at="1")["problems"] == []
+    assert place.get("/lint", at="1")["items"] == []
     place.refused("GET", "/lint?at=99", 404, "not_found")
     place.refused("GET", "/lint?at=nonsense", 404, "not_found")
     place.refused("GET", "/lint?at=a..b", 400, "bad_request")
+
+
+@pytest.fixture(scope="module")
+def linted(world: World, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Publish a project with 40 chains, 7 patterns that never answer, and a chain in a second file."""
+    place = world.place()
+    items = [redirect(f"/chain/{number}", "/next") for number in range(40)]
+    items += [redirect(f"^/chain/{number}$", "/x", type="REGEX") for number in range(7)]
+    place.ask("POST", "/draft/changes", 200, json=[put(item) for item in [*items, redirect("/next", "/end")]])
+    place.publish()
+    more = "redirects:\n  - {type: BASIC, source: /more, target: /next, status: FOUND}\n"
+    Clone.of(place.repository, tmp_path_factory.mktemp("clone") / "clone").publish("shop/redirects/more.yaml", more)
+    return place
+
+
+COUNTS = [
+    {"code": "chain", "severity": "warning", "count": 41},
+    {"code": "regex_unreachable", "severity": "warning", "count": 7},
+]
+
+
+def test_lint_is_paged_with_counts_of_all_problems(linted: Place) -> None:
+    whole = linted.get("/lint")
+    assert (whole["total"], whole["limit"], whole["offset"], len(whole["items"])) == (48, 500, 0, 48)
+    assert (whole["errors"], whole["warnings"], whole["neverAnswer"], whole["counts"]) == (0, 48, 7, COUNTS)
+    pages = [linted.get("/lint", limit=20, offset=offset) for offset in (0, 20, 40, 60)]
+    assert [len(page["items"]) for page in pages] == [20, 20, 8, 0]
+    assert [item for page in pages for item in page["items"]] == whole["items"]
+    assert [page["counts"] for page in pages] == [COUNTS] * 4
+    assert whole["items"] == sorted(whole["items"], key=lambda item: (item["file"], item["line"]))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "total"),
+    [
+        ({"code": "chain"}, 41),
+        ({"code": "regex_unreachable,shadowed"}, 7),
+        ({"code": "nonsense"}, 0),
+        ({"severity": "warning"}, 48),
+        ({"severity": "error"}, 0),
+        ({"file": "shop/redirects/more.yaml"}, 1),
+        ({"file": "shop/redirects"}, 1),
+        ({"file": "shop"}, 48),
+        ({"file": "sho"}, 0),
+        ({"file": "shop/redirects.yaml", "code": "chain"}, 40),
+    ],
+)
+def test_lint_can_be_filtered_and_counts_all_the_same(linted: Place, wanted: dict[str, str], total: int) -> None:
+    found = linted.get("/lint", **wanted)
+    assert (found["total"], len(found["items"]), found["counts"]) == (total, total, COUNTS)
+
+
+def test_an_invalid_filter_of_lint_is_refused(linted: Place) -> None:
+    linted.refused("GET", "/lint?severity=loud", 400, "bad_parameter")
+    linted.refused("GET", "/lint?limit=-1", 400, "bad_parameter")
+    linted.refused("GET", "/lint?codes=chain", 400, "bad_parameter")
+
+
+def test_import_review_and_publish_count_the_rules_that_can_never_answer(place: Place) -> None:
+    rows = "type\tsource\ttarget\tstatus\n" + "".join(
+        f"BASIC\t/a/{number}\t/b\t301\nREGEX\t^/a/{number}$\t/c\t301\n" for number in range(5)
+    )
+    headers = {"Content-Type": "text/tab-separated-values"}
+    planned = place.ask("POST", "/import?dryRun=true", 200, content=rows, headers=headers).json()
+    done = place.ask("POST", "/import", 200, content=rows, headers=headers).json()
+    assert (planned["neverAnswer"], done["neverAnswer"]) == (5, 5)
+    draft, view = place.get("/draft"), place.get("/draft/diff")
+    assert (draft["neverAnswer"], draft["problemsTotal"], len(draft["problems"])) == (5, 5, 5)
+    assert view["impact"]["neverAnswer"] == {"appears": 5, "goes": 0}
+    assert place.publish()["neverAnswer"] == 5
+    first = place.get("/draft/redirects", q="^/a/0$")["items"][0]
+    place.ask("DELETE", f"/draft/redirects/{first['id']}", 204)
+    assert place.get("/draft/diff")["impact"]["neverAnswer"] == {"appears": 0, "goes": 1}
+    assert place.publish()["neverAnswer"] == 4
+    assert place.ask("POST", "/rollback", 200, json={"version": "2"}).json()["neverAnswer"] == 5
+    assert place.get("/lint", code="regex_unreachable")["total"] == 5
+
+
+def test_a_draft_with_many_problems_shows_the_errors_and_the_first_others(place: Place) -> None:
+    items = [redirect(f"/c/{number:04}", "/next") for number in range(1010)]
+    items += [redirect("/next", "/end"), redirect("/z/loop", "/z/loop")]
+    place.ask("POST", "/draft/changes", 200, json=[put(item) for item in items])
+    found = place.get("/draft")
+    assert (found["problemsTotal"], len(found["problems"])) == (1011, 1000)
+    assert [each["code"] for each in found["problems"][:2]] == ["redirect_loop", "chain"]
+    assert place.get("/lint", at="draft", limit=1)["total"] == 1011

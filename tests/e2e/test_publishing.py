@@ -339,8 +339,9 @@ def test_pages_with_content_in_a_file_are_served_and_edited(place: Place, tmp_pa
         "shop/pages.yaml",
         "pages:\n  - type: BASIC\n    path: /robots.txt\n    contentType: TEXT_PLAIN\n    file: pages/robots.txt\n",
     )
-    clone.commit()
+    commit = clone.commit()
     clone.push()
+    place.wait_for(commit)
     assert place.get("/pages")["items"] == [page("/robots.txt", "User-agent: *\n")]
     known = place.get("/draft/pages")["items"][0]
     place.ask("PATCH", f"/draft/pages/{known['id']}", 200, json={"content": "User-agent: x\n"})

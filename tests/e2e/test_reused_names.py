@@ -119,7 +119,7 @@ def test_agents_of_a_deleted_namespace_do_not_come_back_and_are_never_current(pl
 
 
 def test_a_restored_namespace_is_as_it_was(place: Place) -> None:
-    """Published rules, history, drafts and their reviews are; events of its publishes are not told again."""
+    """Published rules, history, drafts and their reviews are; its publishes get no second event."""
     place.published("/a")
     place.add("/draft")
     head = place.get("/draft")["head"]
@@ -284,7 +284,7 @@ def test_no_number_names_two_versions_while_names_are_freed_and_taken_at_once(pl
 def test_what_a_killed_deletion_left_is_put_away_by_the_next_creation(
     place: Place, tmp_path: Path, *, emptied: bool
 ) -> None:
-    """The repository was archived, and the database not told; perhaps the archive is gone too."""
+    """The repository was archived, and the database not changed; perhaps the archive is gone too."""
     place.published("/a")
     place.ask("POST", "/agents", 200, json=AGENT)
     wait_until(lambda: len(events(place, 2)) == 2, PATIENCE, "the events")

@@ -13,7 +13,7 @@ from content.matching.pattern import facts_of
 from tests.e2e.world import Place, World, open_world, redirect
 from tests.service import WAYPOST, running
 
-BUDGET = 1_500_000
+BUDGET = 600_000
 _GENEROUS = 30.0  # seconds that a busy machine may add to a short publish
 
 
@@ -82,20 +82,3 @@ def _keep_busy(place: Place, done: list[int], number: int) -> None:
     with httpx.Client(base_url=place.world.service.url, timeout=280, headers=headers) as http:
         answer = http.post(f"{place.path}/publish") if number == 0 else http.get(f"{place.path}/lint")
         done.append(answer.status_code)
-
-
-_NO_BUDGET = {f"WAYPOST_REGEX_{name}": "1000000000" for name in ("RULE_LIMIT", "PROJECT_LIMIT", "CALL_LIMIT")}
-
-
-def test_a_job_beyond_its_time_is_503_and_the_service_goes_on(tmp_path: Path) -> None:
-    """Without budgets, these rules take more than a minute."""
-    settings = {**_NO_BUDGET, "WAYPOST_REGEX_CALL_SECONDS": "3600", "WAYPOST_JOB_TIMEOUT": "10"}
-    with running(WAYPOST, tmp_path / "data", settings) as service, open_world(service, killed=True) as world:
-        place = world.place()
-        place.published("/a")
-        items = [_regex(number, 900) for number in range(30_000)]
-        found = place.refused("POST", "/draft/changes", 503, "job_timeout", json=_changes(*items))
-        assert "took more than 10 seconds" in found["message"]
-        assert place.sources() == ["/a"]
-        place.published("/b")
-        assert place.sources() == ["/a", "/b"]

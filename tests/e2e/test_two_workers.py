@@ -176,7 +176,12 @@ def test_an_agent_is_seen_by_both(world: World, place: Place, pair: tuple[Pinned
     assert call(other, world.root.token).get(f"{place.path}/agents/edge")["version"] == 1
 
 
-def test_a_plain_push_is_served_by_both_at_once(
+def wait_until_served(reader: Caller, path: str, commit: str) -> None:
+    """Wait until one worker serves a pushed commit, which is compiled while the last good version is served."""
+    wait_until(lambda: reader.get(path) == commit, 60, "the push to be served")
+
+
+def test_a_plain_push_is_served_by_both_whole(
     place: Place, tmp_path: Path, pair: tuple[PinnedClient, PinnedClient]
 ) -> None:
     clone, agent = Clone.of(place.repository, tmp_path / "clone"), place.holder(*READ).root.token
@@ -185,6 +190,8 @@ def test_a_plain_push_is_served_by_both_at_once(
         sources.append(f"/{number}")
         commit = clone.publish("shop/redirects.yaml", rules(*sources))
         for worker in pair:
+            reader = call(worker, agent)
+            wait_until_served(reader, f"{place.path}/version", commit)
             answer = call(worker, agent).ask("GET", f"{place.path}/redirects", 200)
             assert answer.headers["X-Project-Version"] == commit
             assert answer.headers["X-Publish-Number"] == str(number + 2)
@@ -229,7 +236,7 @@ def test_after_an_invalid_push_the_last_valid_version_is_served(
     reasons = wait_until(lambda: unready(world), 10, "readiness to go red")
     assert place.namespace in reasons
     assert "shop" in reasons
-    clone.publish("shop/redirects.yaml", rules("/mended"))
+    place.wait_for(clone.publish("shop/redirects.yaml", rules("/mended")))
     assert place.sources() == ["/mended"]
     wait_until(lambda: place.namespace not in (unready(world) or ""), 10, "readiness to go green")
 

@@ -4,6 +4,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,8 @@ def test_publishes_beside_pushes_of_plain_git_never_lose_the_race(place: Place, 
     """Another project of the namespace is pushed all the time, which takes no lock of the service."""
     other = Place(place.world, place.namespace, "other", place.root)
     place.root.ask("POST", f"{place.space}/projects", 201, json={"name": "other"})
-    clone, stop, pushed = Clone.of(place.repository, tmp_path / "clone"), threading.Event(), []
+    clone, stop = Clone.of(place.repository, tmp_path / "clone"), threading.Event()
+    pushed: list[str] = []
 
     def push_repeatedly() -> None:
         while not stop.is_set():
@@ -94,7 +96,7 @@ def test_publishes_beside_pushes_of_plain_git_never_lose_the_race(place: Place, 
             done = subprocess.run(
                 ("git", "push", "--quiet", "origin", "HEAD:release"), cwd=clone.folder, capture_output=True, check=False
             )
-            pushed.extend([1] * (done.returncode == 0))
+            pushed.extend(["pushed"] * (done.returncode == 0))
 
     pusher = threading.Thread(target=push_repeatedly)
     pusher.start()
@@ -102,14 +104,17 @@ def test_publishes_beside_pushes_of_plain_git_never_lose_the_race(place: Place, 
         for number in range(PUBLISHES):
             place.add(f"/{number}")
             place.ask("POST", "/publish", 200, json={})
-            before = len(pushed)
-            wait_until(lambda before=before: len(pushed) > before, 60, "a push")
+            wait_until(partial(_has_grown, pushed, len(pushed)), 60, "a push")
     finally:
         stop.set()
         pusher.join()
     assert place.sources() == [f"/{number}" for number in range(PUBLISHES)]
     assert len(pushed) >= PUBLISHES
     wait_until(lambda: other.sources() != [], 30, "the pushed project")
+
+
+def _has_grown(items: list[str], before: int) -> bool:
+    return len(items) > before
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from api.auth.grants import Grant
 from api.auth.principal import OPERATOR
 from api.settings import Settings
 from tests.e2e.caller import Caller
-from tests.service import Service
+from tests.service import Service, wait_until
 
 PASSWORD = "correct horse battery"
 
@@ -146,6 +146,11 @@ class Place:
     def sources(self) -> list[str]:
         """Return the sources that agents see, in order."""
         return [item["source"] for item in self.get("/redirects", limit=1_000_000)["items"]]
+
+    def wait_for(self, commit: str) -> None:
+        """Wait until a pushed commit is served: it is compiled while the last good version is served."""
+        # Each request may be answered by either worker.
+        wait_until(lambda: all(self.get("/version") == commit for _ in range(8)), 60, f"{commit} to be served")
 
     def as_(self, caller: Caller) -> "Place":
         """Return the same project for another caller."""

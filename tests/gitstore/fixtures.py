@@ -22,7 +22,7 @@ from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import Verdict
 from gitstore.publish.publishing import PublishRequest
-from gitstore.store.store import Store
+from gitstore.store.store import Store, create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.seeds import RANDOM_SEEDS
 
@@ -189,7 +189,7 @@ class Place:
 
 def create_place(root: Path) -> Place:
     """Create a data directory with the namespace `acme`, without projects."""
-    store = Store(root)
+    store = create_store(root)
     store.namespaces.create(SPACE, "Acme", ADA)
     return Place(root, store)
 

@@ -31,6 +31,12 @@ async def read_json(req: Request, schema: str, limit: int | None = None) -> dict
     return value
 
 
+def clear_fields(body: dict[str, Any], **defaults: Any) -> dict[str, Any]:
+    """Return the body of a PATCH with the default of each field that it clears by null, as in RFC 7396."""
+    # https://www.rfc-editor.org/rfc/rfc7396; the schemas refuse null for every other field.
+    return {name: defaults[name] if value is None else value for name, value in body.items()}
+
+
 def decode_json(data: bytes) -> Any:
     """Decode strict JSON; else 400 with line and column (from 1, in characters)."""
     try:

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from api.readiness import Fault, worst
 from content.changes.diff import Counts
 from content.matching.match import Candidate, Chain, Hop, Match, MatchResult
 from content.matching.request import Request
+from content.records.problem_codes import count_never_answering
 from content.records.record import Page
 from content.records.vocabulary import Kind
 from gitstore.compiled.changes import ChangesByKind
@@ -37,18 +39,38 @@ def counts(found: Mapping[Kind, Counts]) -> dict[str, Any]:
     return {kind.value: found.get(kind, Counts(0, 0, 0)).wire() for kind in Kind}
 
 
-def namespace(found: Namespace, projects: int) -> dict[str, Any]:
-    """Return the JSON of a namespace."""
+def namespace(found: Namespace, projects: int, faults: Sequence[Fault] | None = None) -> dict[str, Any]:
+    """Return the JSON of a namespace; with its state, if the faults are given."""
     return {
         "name": found.name,
         "description": found.description,
         "projects": projects,
         "createdAt": dump_timestamp(found.created_at),
+        **({"health": health(faults)} if faults is not None else {}),
     }
 
 
-def project(found: LiveProject, drafts: Sequence[str]) -> dict[str, Any]:
-    """Return the JSON of a project and its published version."""
+def fault(found: Fault) -> dict[str, Any]:
+    """Return the JSON of a fault, a reason of readiness, for a caller who may read its names."""
+    named = {"namespace": found.namespace, "project": found.project, "detail": found.detail}
+    served = found.served and {"version": found.served.version, "publishNumber": found.served.number}
+    return {
+        "status": found.status.value,
+        "code": found.code,
+        "message": found.message,
+        "action": found.action,
+        **{name: text for name, text in named.items() if text},
+        **({"served": served} if served else {}),
+    }
+
+
+def health(faults: Sequence[Fault]) -> dict[str, Any]:
+    """Return the JSON of the state of a namespace or project, with its reasons."""
+    return {"status": worst(each.status for each in faults).value, "reasons": [fault(each) for each in faults]}
+
+
+def project(found: LiveProject, drafts: Sequence[str], faults: Sequence[Fault] | None = None) -> dict[str, Any]:
+    """Return the JSON of a project and its published version; with its state, if the faults are given."""
     settings = found.release.settings
     return {
         "namespace": found.namespace,
@@ -63,6 +85,7 @@ def project(found: LiveProject, drafts: Sequence[str]) -> dict[str, Any]:
         "redirects": found.release.listings[Kind.REDIRECTS].total,
         "pages": found.release.listings[Kind.PAGES].total,
         "draft": "main" in drafts,
+        **({"health": health(faults)} if faults is not None else {}),
     }
 
 
@@ -113,6 +136,8 @@ def draft(name: str, report: DraftReport) -> dict[str, Any]:
         "changes": counts(report.counts),
         "files": files(report.files),
         "problems": [problem.wire() for problem in report.problems],
+        "problemsTotal": len(report.problems),
+        "neverAnswer": count_never_answering(report.problems),
         "conflicts": list(report.conflicts),
     }
 
@@ -130,6 +155,7 @@ def review_view(found: ReviewView) -> dict[str, Any]:
         "impact": {
             "appears": _capped([effect.wire() for effect in impact.added_effects], found.totals["appears"]),
             "goes": _capped([effect.wire() for effect in impact.removed_effects], found.totals["goes"]),
+            "neverAnswer": {"appears": found.totals["never_answer_appears"], "goes": found.totals["never_answer_goes"]},
             "answers": _capped([answer.wire() for answer in impact.changed_responses], found.totals["answers"]),
         },
     }
@@ -141,7 +167,12 @@ def _capped(items: list[dict[str, object]], total: int) -> dict[str, object]:
 
 def published(found: PublishResult) -> dict[str, Any]:
     """Return the JSON of a publish's result."""
-    return {"version": found.version, "publishNumber": found.number, "changes": counts(found.counts)}
+    return {
+        "version": found.version,
+        "publishNumber": found.number,
+        "changes": counts(found.counts),
+        "neverAnswer": found.never_answer,
+    }
 
 
 def publish_record(found: PublishRecord) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from api.auth.principal import Principal, PrincipalKind, as_principal
 from api.db.timestamps import dump_time
 from api.db.users import User
 from api.http.guard.access import any_principal, grants, principal_of
-from api.http.request.json_body import read_json
+from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_id, read_window
 from api.http.response.paging import write_window
 from api.runtime.background import run_in_thread
@@ -53,7 +53,7 @@ class UserResource:
     async def on_patch(self, req: Request, resp: Response, id: str) -> None:
         """Change names, roles, password or `active`; a new password ends the sessions of the account."""
         number = read_id(id, "user")
-        body = await read_json(req, "user-update")
+        body = clear_fields(await read_json(req, "user-update"), firstname="", lastname="")
         resp.media = show_user(
             await run_in_thread(self._accounts.change, as_principal(principal_of(req)), number, body)
         )
@@ -85,7 +85,7 @@ class Me:
         429 after too many wrong passwords, as for logins.
         """
         principal = as_principal(principal_of(req))
-        body = await read_json(req, "me-update")
+        body = clear_fields(await read_json(req, "me-update"), firstname="", lastname="")
         user = await run_in_thread(self._accounts.change_own, principal, body, req.remote_addr)
         resp.media = _show_caller(principal, user)
 

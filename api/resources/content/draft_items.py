@@ -9,7 +9,7 @@ from falcon.asgi import Request, Response
 
 from api.errors import ApiError, bad_request
 from api.http.guard.access import author_of, grants_item, reads_drafts, require_drafts
-from api.http.request.json_body import read_json
+from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_draft_name, read_text, read_window
 from api.http.response import json_views
 from api.http.response.paging import write_window
@@ -91,8 +91,8 @@ class DraftItem:
 
     @grants_item("write")
     async def on_patch(self, req: Request, resp: Response, namespace: str, project: str, id: str) -> None:
-        """Change the fields that the body names; the others stay as they are at that moment."""
-        body = await read_json(req, f"{self.resource_name}-patch", self._limit)
+        """Change the fields that the body names, or clear them by null; the others stay as they are at that moment."""
+        body = clear_fields(await read_json(req, f"{self.resource_name}-patch", self._limit), note="", tags=[])
         name = DraftName(project, read_draft_name(req))
         edit = Patch(self._kind, id, body, _if_match(req), body.get("file", ""))
         await self._apply(req, resp, namespace, name, edit)

@@ -18,7 +18,7 @@ from api.runtime.background import run_in_process, run_in_thread
 from content.changes.diff import Counts, count
 from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import record_problems
-from content.records.problem import Problem, errors
+from content.records.problem import Problem, Severity, errors
 from content.records.record import identity_id, record_of
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
@@ -29,6 +29,7 @@ from gitstore.layout import CommitId
 from gitstore.store.store import Store
 
 _MAX_PROBLEMS = 50
+_MAX_DRAFT_PROBLEMS = 1000
 _MAX_SHOWN = 200
 _KINDS = {"redirect": Kind.REDIRECTS, "page": Kind.PAGES}
 
@@ -49,7 +50,7 @@ class DraftResource:
         readable = readable_kinds(req, namespace, project)
         resp.media = {
             **json_views.draft(name.draft, report),
-            "problems": [problem.wire() for problem in redact_problems(report.problems, readable)],
+            "problems": [problem.wire() for problem in redact_problems(_first_problems(report.problems), readable)],
             "conflicts": redact_conflicts(report.conflicts, readable),
             "review": review_json.review(review) if review else None,
         }
@@ -71,6 +72,13 @@ class DraftResource:
         require(req, "page", "write", namespace, project)
         await run_in_thread(self._store.drafts.discard, namespace, DraftName(project, read_draft_name(req)))
         resp.status = 204
+
+
+def _first_problems(problems: Sequence[Problem]) -> Sequence[Problem]:
+    """Return the first problems of a draft, errors before warnings if there are more; P/lint has all of them."""
+    if len(problems) <= _MAX_DRAFT_PROBLEMS:
+        return problems
+    return sorted(problems, key=lambda problem: problem.severity is not Severity.ERROR)[:_MAX_DRAFT_PROBLEMS]
 
 
 class DraftEdits:

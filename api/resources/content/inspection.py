@@ -1,18 +1,25 @@
 """Inspection of a project's revisions: test, lint and diff."""
 
+from collections.abc import Collection
+
+import orjson
 from falcon import MEDIA_JSON
 from falcon.asgi import Request, Response
 
+from api.errors import bad_request
 from api.http.guard.access import grants, heavy, readable_kinds
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.json_body import read_json
-from api.http.request.parameters import read_draft_name, read_text
+from api.http.request.parameters import Window, read_draft_name, read_text, read_window
 from api.http.response import json_views
 from api.http.response.redaction import redact_problems
 from api.resources.content.url_tests import BODY_LIMIT, MOST_IN_THREAD, resolve_urls, resolve_urls_at
 from api.runtime.background import run_in_process, run_in_thread
 from api.runtime.release_loader import ReleaseLoader
 from content.changes.diff import count
+from content.records.problem import Severity
+from content.records.problem_report import ProblemFilter, summarize
+from content.records.vocabulary import Kind
 from gitstore.drafts.revisions import DRAFT, PUBLISHED
 from gitstore.store.store import Store
 
@@ -50,11 +57,31 @@ class Lint:
     @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Show every error and warning of a revision: `?at=` published, draft, or a version."""
-        at = read_text(req, "at") or PUBLISHED
-        problems = await run_in_process(self._store.revisions.lint, namespace, project, at, read_draft_name(req))
-        shown = redact_problems(problems, readable_kinds(req, namespace, project))
-        resp.media = {"problems": [problem.wire() for problem in shown]}
+        """Show a window of the errors and warnings of a revision (`?at=` published, draft, or a version), with counts."""
+        place = (namespace, project, read_text(req, "at") or PUBLISHED, read_draft_name(req))
+        readable, window = readable_kinds(req, namespace, project), read_window(req)
+        resp.data = await run_in_process(_lint, self._store, place, _read_filter(req), window, readable)
+        resp.content_type = MEDIA_JSON
+
+
+def _read_filter(req: Request) -> ProblemFilter:
+    """Read `code` (several with commas between), `severity` and `file`; 400 for a severity that does not exist."""
+    severity = read_text(req, "severity") or ""
+    if severity and severity not in set(Severity):
+        raise bad_request(f"'severity' must be {' or '.join(Severity)}.", "bad_parameter")
+    codes = frozenset(filter(None, (read_text(req, "code") or "").split(",")))
+    return ProblemFilter(codes, severity, read_text(req, "file") or "")
+
+
+def _lint(
+    store: Store, place: tuple[str, str, str, str], wanted: ProblemFilter, window: Window, readable: Collection[Kind]
+) -> bytes:
+    """Return a window of a lint as JSON; built in the pool process, so that only the window is sent back."""
+    problems = store.revisions.lint(*place)
+    found = wanted.select(problems)
+    shown = redact_problems(found[window.offset : window.offset + window.limit], readable)
+    envelope = {"total": len(found), "limit": window.limit, "offset": window.offset}
+    return orjson.dumps({"items": [problem.wire() for problem in shown], **envelope, **summarize(problems)})
 
 
 class Diff:

@@ -8,12 +8,13 @@ from api.auth.principal import as_principal
 from api.db.audit import Actor
 from api.errors import bad_request
 from api.http.guard.access import EVERYWHERE, any_principal, author_of, grants, missing_grant, principal_of
-from api.http.request.json_body import read_json
+from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_text
 from api.http.response import json_views
 from api.http.response.paging import write_list
 from api.runtime.background import run_in_thread
-from gitstore.errors import Broken
+from api.runtime.content_faults import to_fault
+from gitstore.errors import Broken, StoreError
 from gitstore.history.live import LiveNamespace
 from gitstore.namespaces.namespaces import Namespace
 from gitstore.namespaces.records import NamespaceRecords
@@ -63,13 +64,13 @@ class NamespaceResource:
 
     @grants("namespace", "read")
     async def on_get(self, _req: Request, resp: Response, namespace: str) -> None:
-        """Show the namespace."""
-        resp.media = await run_in_thread(_show, self._store, namespace)
+        """Show the namespace and its state; also one whose repository cannot be read."""
+        resp.media = await run_in_thread(_show_health, self._store, namespace)
 
     @grants("namespace", "write")
     async def on_patch(self, req: Request, resp: Response, namespace: str) -> None:
         """Change the description."""
-        body = await read_json(req, "namespace-update")
+        body = clear_fields(await read_json(req, "namespace-update"), description="")
         served: LiveNamespace = await run_in_thread(self._store.releases.namespace, namespace)
         changed = await run_in_thread(self._store.namespaces.describe, namespace, body["description"])
         resp.media = json_views.namespace(changed, len(served.projects))
@@ -127,6 +128,16 @@ def _list(store: Store, name: str) -> dict[str, object]:
         return _show(store, name)
     except (Broken, OSError):
         return {"name": name, "description": "", "projects": None, "createdAt": None}
+
+
+def _show_health(store: Store, name: str) -> dict[str, object]:
+    state = store.releases.faults(name)
+    health = {"health": json_views.health([to_fault(name, fault) for fault in state.faults])}
+    try:
+        return {**_show(store, name), **health}
+    except (StoreError, OSError):
+        projects = state.served or None
+        return {"name": name, "description": "", "projects": projects, "createdAt": None, **health}
 
 
 def _show(store: Store, name: str) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """Projects: create, change and remove, each as one publish."""
 
+from dataclasses import replace
 from typing import Any
 
 from falcon.asgi import Request, Response
@@ -7,11 +8,12 @@ from falcon.asgi import Request, Response
 from api import logs
 from api.errors import Forbidden, bad_request
 from api.http.guard.access import any_principal, author_of, grants, principal_of, reads_project, require
-from api.http.request.json_body import read_json
+from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_text
 from api.http.response import json_views
 from api.http.response.paging import write_list
 from api.runtime.background import run_in_process, run_in_thread
+from api.runtime.content_faults import to_fault
 from api.runtime.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
 from gitstore.store.store import Store
@@ -56,15 +58,17 @@ class ProjectResource:
         self._store = store
 
     @reads_project
-    async def on_get(self, _req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Show the project and its published version."""
-        resp.media = await run_in_thread(_show, self._store, namespace, project)
+    async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show the project, its published version and its state; the cause of a fault needs project:read."""
+        shows_cause = principal_of(req).can("project", "read", namespace, project)
+        resp.media = await run_in_thread(_show_health, self._store, namespace, project, shows_cause=shows_cause)
 
     @grants("project", "write")
     async def on_patch(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Publish new settings; needs project:publish too, and project:override to change `review` or `lint`."""
         require(req, "project", "publish", namespace, project)
-        body = await read_json(req, "project-update")
+        defaults = {"title": project, "description": "", "review": "optional", "lint": "normal"}
+        body = clear_fields(await read_json(req, "project-update"), **defaults)
         if "review" in body or "lint" in body:
             require(req, "project", "override", namespace, project)
         before, settings = await run_in_thread(_show, self._store, namespace, project), _settings(body)
@@ -89,6 +93,13 @@ class ProjectResource:
 
 def _settings(body: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {**more, **{name: body[name] for name in ("title", "description", "review", "lint") if name in body}}
+
+
+def _show_health(store: Store, namespace: str, project: str, *, shows_cause: bool) -> dict[str, Any]:
+    served = store.releases.namespace(namespace)
+    found = [to_fault(namespace, fault) for fault in served.faults if fault.project in {"", project}]
+    faults = found if shows_cause else [replace(fault, detail="") for fault in found]
+    return json_views.project(served.project(project), store.drafts.names(namespace, project), faults)
 
 
 def _show(store: Store, namespace: str, project: str) -> dict[str, Any]:

@@ -82,9 +82,10 @@ def import_bytes(
     The plan, which holds every row, is not returned: receiving 100,000 rows would block the service for a second.
     """
     rows = read_rows(data, budget=store.drafts.call_budget(namespace, name))
-    plan = store.drafts.import_rows(namespace, name, rows, options, author).plan
+    done = store.drafts.import_rows(namespace, name, rows, options, author)
+    plan, report = done.plan, {**done.plan.report(), "neverAnswer": done.never_answer}
     stops = plan.is_unreadable or not options.skip_errors
-    return plan.report(), bool(plan.wrong) and stops and not options.dry_run
+    return report, bool(plan.wrong) and stops and not options.dry_run
 
 
 def export_bytes(store: Store, namespace: str, project: str, wanted: str, at: str, draft: str) -> bytes:

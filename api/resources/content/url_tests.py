@@ -34,7 +34,7 @@ def _results(matcher: Matcher, urls: Iterable[str], clock: Callable[[], float]) 
     for url in urls:
         is_within_limits = size < MAX_BYTES and clock() < end
         result = orjson.dumps(
-            _result(matcher, url) if is_within_limits else _problem(url, "not_tested", _LIMIT_REACHED)
+            _result(matcher, url) if is_within_limits else _problem("not_tested", _LIMIT_REACHED, url)
         )
         size += len(result)
         yield result
@@ -47,9 +47,9 @@ def _result(matcher: Matcher, url: str) -> dict[str, Any]:
     try:
         request = parse_request(url)
     except ValueError as ex:
-        return _problem(url, "bad_url", str(ex))
+        return _problem("bad_url", str(ex), url)
     return json_views.answer(url, matcher.answer(request), matcher.follow(request))
 
 
-def _problem(url: str, code: str, message: str) -> dict[str, Any]:
+def _problem(code: str, message: str, url: str) -> dict[str, Any]:
     return {"url": url, "problem": {"code": code, "message": message}}

@@ -1,31 +1,21 @@
 """Liveness and readiness."""
 
-import asyncio
-import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from falcon.asgi import Request, Response
 
-from api import logs
 from api.errors import Unauthenticated
 from api.http.guard.access import EVERYWHERE, public
 from api.http.guard.guard import read_bearer
+from api.http.response import json_views
 from api.interfaces import Authenticator, Principal
-from api.readiness import Fault, ReadyCheck, Status, worst
+from api.readiness import Fault, Status, worst
 from api.runtime.background import run_in_thread
+from api.runtime.readiness_checks import ReadinessChecks
 from gitstore.errors import StoreError
-
-VALID_SECONDS = 0.5  # results are shared for so long, since the path is public and the checks cost work
-_BROKEN_CHECK = Fault(
-    Status.DEGRADED,
-    "check_failed",
-    "The check itself failed, so its part may not work.",
-    "Read the log of the service.",
-)
-
-_log = logs.logger("health")
 
 
 class Ping:
@@ -40,12 +30,9 @@ class Ping:
 class Ready:
     """Readiness of this node, with the reasons if it is degraded or unavailable."""
 
-    def __init__(self, checks: Sequence[ReadyCheck], authenticator: Authenticator) -> None:
-        self._checks = checks
+    def __init__(self, readiness: ReadinessChecks, authenticator: Authenticator) -> None:
+        self._readiness = readiness
         self._authenticator = authenticator
-        self._found: Mapping[str, Sequence[Fault]] = {}
-        self._until = 0.0
-        self._lock = asyncio.Lock()
 
     @public
     async def on_get(self, req: Request, resp: Response) -> None:
@@ -53,20 +40,14 @@ class Ready:
 
         A caller without a token gets the faults of content without names, as one reason for each kind of fault.
         """
-        async with self._lock:
-            await self._refresh()
+        found = await self._readiness.run()
         principal = await self._identify(req)
-        status = worst(fault.status for faults in self._found.values() for fault in faults)
+        status = worst(fault.status for faults in found.values() for fault in faults)
         resp.status = 503 if status is Status.UNAVAILABLE else 200
         resp.media = {
             "status": status.value,
-            "checks": [_show(name, faults, principal) for name, faults in self._found.items()],
+            "checks": [_show(name, faults, principal) for name, faults in found.items()],
         }
-
-    async def _refresh(self) -> None:
-        if time.monotonic() >= self._until:
-            self._found = await run_in_thread(run_checks, self._checks)
-            self._until = time.monotonic() + VALID_SECONDS
 
     async def _identify(self, req: Request) -> Principal | None:
         """Return the caller, or None: readiness has a response for everyone, also while no token can be checked."""
@@ -78,24 +59,11 @@ class Ready:
         return None
 
 
-def run_checks(checks: Sequence[ReadyCheck]) -> dict[str, Sequence[Fault]]:
-    """Run the checks; returns the faults by name of check."""
-    return {check.name: _find(check) for check in checks}
-
-
-def _find(check: ReadyCheck) -> Sequence[Fault]:
-    try:
-        return check.find()
-    except Exception:  # noqa: BLE001 - readiness is unknown after any exception of a check
-        _log.exception("ready_check_failed", check=check.name)
-        return [_BROKEN_CHECK]
-
-
 def _show(name: str, faults: Sequence[Fault], principal: Principal | None) -> dict[str, object]:
     status = worst(fault.status for fault in faults)
-    reasons = [_show_detail(fault) for fault in faults if _may_read(principal, fault)]
+    reasons = [json_views.fault(fault) for fault in faults if _may_read(principal, fault)]
     hidden = Counter(_summary(fault) for fault in faults if not _may_read(principal, fault))
-    reasons += [{**dict(summary), "count": count} for summary, count in hidden.items()]
+    reasons += [dict([*summary, ("count", count)]) for summary, count in hidden.items()]
     return {"name": name, "status": status.value, **({"reasons": reasons} if reasons else {})}
 
 
@@ -109,21 +77,6 @@ def _may_read(principal: Principal | None, fault: Fault) -> bool:
     )
 
 
-def _summary(fault: Fault) -> tuple[tuple[str, str], ...]:
+def _summary(fault: Fault) -> tuple[tuple[str, object], ...]:
     """Return the public fields of a fault."""
-    return (
-        ("status", fault.status.value),
-        ("code", fault.code),
-        ("message", fault.message),
-        ("action", fault.action),
-    )
-
-
-def _show_detail(fault: Fault) -> dict[str, object]:
-    named = {"namespace": fault.namespace, "project": fault.project, "detail": fault.detail}
-    served = fault.served and {"version": fault.served.version, "publishNumber": fault.served.number}
-    return {
-        **dict(_summary(fault)),
-        **{name: text for name, text in named.items() if text},
-        **({"served": served} if served else {}),
-    }
+    return tuple(json_views.fault(replace(fault, namespace="", project="", detail="", served=None)).items())

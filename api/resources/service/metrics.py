@@ -6,13 +6,15 @@ from api.errors import Unavailable
 from api.http.guard.access import any_principal
 from api.metrics.collector import MetricsCollector
 from api.metrics.exposition import CONTENT_TYPE, render
+from api.runtime.readiness_checks import ReadinessChecks
 
 
 class Metrics:
     """The metrics of the service since its start."""
 
-    def __init__(self, collector: MetricsCollector) -> None:
+    def __init__(self, collector: MetricsCollector, readiness: ReadinessChecks) -> None:
         self._meter = collector
+        self._readiness = readiness
 
     @any_principal
     async def on_get(self, _req: Request, resp: Response) -> None:
@@ -22,7 +24,7 @@ class Metrics:
         Prometheus sends a token that it reads from a file (`authorization: {credentials_file: ...}`).
         """
         try:
-            resp.data = render(await self._meter.read())
+            resp.data = render(await self._meter.read(), await self._readiness.run())
         except OSError as ex:
             raise Unavailable("The metrics cannot be read from disk. Try again.", "metrics_unavailable") from ex
         resp.content_type = CONTENT_TYPE

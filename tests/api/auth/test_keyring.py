@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from api.auth.jwt_token import Claims, TokenUse, mint, verify
-from api.auth.keyring import SIGNING_PERIOD, InvalidKey, Keyring, Ring
+from api.auth.keyring import SIGNING_PERIOD, InvalidKey, Keyring, Ring, create_keys
 from api.errors import Unauthenticated
 from gitstore.file_lock import hold_lock_file
 from tests.api.world import START, ManualClock
@@ -27,12 +27,18 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def keyring(tmp_path: Path, clock: ManualClock) -> Keyring:
-    return Keyring(tmp_path / "keys", OVERLAP, clock)
+    return opened(tmp_path / "keys", clock)
+
+
+def opened(folder: Path, clock: ManualClock) -> Keyring:
+    """Return the ring of a process, which creates the first key if it is the first."""
+    create_keys(folder, clock)
+    return Keyring(folder, OVERLAP, clock)
 
 
 def kids(folder: Path) -> list[str]:
     """Return the key ids of the ring that a process opens."""
-    return [key.kid for key in Keyring(folder, OVERLAP, ManualClock()).ring.keys]
+    return [key.kid for key in opened(folder, ManualClock()).ring.keys]
 
 
 def signed(keyring: Keyring, clock: ManualClock) -> str:
@@ -60,6 +66,7 @@ def test_processes_that_start_at_once_have_the_same_ring(tmp_path: Path) -> None
 
 
 def test_only_one_process_at_a_time_creates_a_key(tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir()
     with hold_lock_file(tmp_path / "keys" / ".lock"):
         starting = Thread(target=kids, args=(tmp_path / "keys",), daemon=True)
         starting.start()
@@ -109,7 +116,7 @@ def test_keys_follow_each_other_by_themselves_and_retire(keyring: Keyring, clock
 def test_a_token_with_an_unknown_key_is_refused_without_a_look_at_the_disk(
     keyring: Keyring, clock: ManualClock, tmp_path: Path
 ) -> None:
-    stranger = signed(Keyring(tmp_path / "other", OVERLAP, clock), clock)
+    stranger = signed(opened(tmp_path / "other", clock), clock)
     shutil.rmtree(tmp_path / "keys")
     with pytest.raises(Unauthenticated):
         verify(stranger, TokenUse.ACCESS, keyring.ring, clock())

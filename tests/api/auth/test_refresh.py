@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 from sqlalchemy import delete, update
 
-from api.auth.keyring import SIGNING_PERIOD, Keyring, Ring
+from api.auth.keyring import SIGNING_PERIOD, Keyring, Ring, create_keys
 from api.auth.login import Logins
 from api.auth.principal import OPERATOR
 from api.auth.refresh import GRACE
@@ -205,6 +205,7 @@ def test_what_has_expired_is_forgotten_and_nothing_else(here: World) -> None:
 def refresh_all(folder: Path, tokens: list[str]) -> list[SessionTokens]:
     """Return the outcomes of one process for tokens that other processes send at the same time."""
     state = open_state_store(folder)
+    create_keys(folder / "keys", ManualClock())
     keyring = Keyring(folder / "keys", SESSION, ManualClock())
     logins = Logins(state, keyring, Throttle(state, ManualClock()), Lifetimes(), ManualClock())
     found = [logins.refresh(token) for token in tokens]

@@ -13,12 +13,13 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import IntegrityError
 
-from api.db.database import LOCK_TIMEOUT, Database, default_url, journal_mode
+from api.db.database import LOCK_TIMEOUT, Database, create_database, default_url, journal_mode
 from api.db.errors import StateBroken, StateBusy, StateFull
 
 
 @pytest.fixture
 def database(tmp_path: Path) -> Database:
+    create_database(default_url(tmp_path))
     found = Database(default_url(tmp_path))
     with found.writing() as connection:
         connection.execute(text("CREATE TABLE counter (number INTEGER NOT NULL CHECK (number >= 0))"))

@@ -22,6 +22,7 @@ def number(state: StateStore) -> int:
 
 def test_every_bump_is_a_stamp_of_its_own_however_fast_they_come(tmp_path: Path) -> None:
     file = GenerationFile(tmp_path / "generation")
+    file.create()
     stamps = [file.stamp()]
     for _ in range(500):
         file.bump()
@@ -32,6 +33,7 @@ def test_every_bump_is_a_stamp_of_its_own_however_fast_they_come(tmp_path: Path)
 
 def test_no_bump_of_many_at_once_is_lost(tmp_path: Path) -> None:
     file = GenerationFile(tmp_path / "generation")
+    file.create()
     with ThreadPoolExecutor(8) as pool:
         for _ in range(400):
             pool.submit(file.bump)
@@ -55,6 +57,7 @@ def test_a_change_that_fails_moves_neither(state: StateStore) -> None:
 
 def test_a_change_is_committed_even_if_the_file_cannot_be_moved(state: StateStore, tmp_path: Path) -> None:
     """Workers then get the change from the database, within a second."""
+    (tmp_path / "generation").unlink()
     os.mkdir(tmp_path / "generation")  # noqa: PTH102 - a folder is in the place of the file
     with state.changing():
         pass
@@ -63,6 +66,7 @@ def test_a_change_is_committed_even_if_the_file_cannot_be_moved(state: StateStor
 
 def test_a_file_that_was_removed_starts_again_with_another_stamp(tmp_path: Path) -> None:
     file = GenerationFile(tmp_path / "generation")
+    file.create()
     file.bump()
     before = file.stamp()
     (tmp_path / "generation").unlink()

@@ -13,7 +13,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, text
 
 from api.db.agents import list_agents
-from api.db.database import Database, default_url
+from api.db.database import Database, create_database, default_url
 from api.db.errors import StateBroken
 from api.db.schema import _config, migrate
 from api.db.state_store import open_state_store
@@ -60,6 +60,7 @@ def test_opening_again_keeps_what_is_there(tmp_path: Path) -> None:
 
 def test_a_start_waits_for_the_migration_of_another_process_however_long_it_takes(tmp_path: Path) -> None:
     """The wait is longer than that of a transaction, for a large table takes its time."""
+    create_database(default_url(tmp_path))
     database = Database(default_url(tmp_path), lock_timeout=0.05)
     starting = Thread(target=migrate, args=(database, tmp_path / "lock"), daemon=True)
     with hold_lock_file(tmp_path / "lock"), Database(default_url(tmp_path)).writing():
@@ -71,6 +72,7 @@ def test_a_start_waits_for_the_migration_of_another_process_however_long_it_take
 
 
 def test_a_migration_that_fails_leaves_nothing_and_works_once_the_reason_is_gone(tmp_path: Path) -> None:
+    create_database(default_url(tmp_path))
     database = Database(default_url(tmp_path))
     with database.writing() as connection:
         connection.execute(text("CREATE TABLE audit (in_the_way INTEGER)"))
@@ -100,6 +102,7 @@ def test_the_path_of_the_data_may_hold_any_sign(tmp_path: Path) -> None:
 
 def migrated_to(folder: Path, revision: str) -> Database:
     """Return a database in the state that an older program left."""
+    create_database(default_url(folder))
     database, config = Database(default_url(folder)), _config()
     with database.writing() as connection:
         config.attributes["connection"] = connection

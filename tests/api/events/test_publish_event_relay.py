@@ -14,7 +14,7 @@ from api.db.state_store import open_state_store
 from api.db.timestamps import Clock
 from api.events.publish_event_relay import BATCH_SIZE, PublishEventRelay
 from gitstore.git.repository import Author
-from gitstore.store.store import Store
+from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.api.world import START, ManualClock
 
@@ -26,7 +26,7 @@ FAR = datetime(2100, 1, 1, tzinfo=UTC)
 def event_relay(folder: Path, clock: Clock | None = None) -> PublishEventRelay:
     """Return the relay of one worker, with its own store and connections."""
     state, clock = open_state_store(folder), clock or ManualClock()
-    return PublishEventRelay(Store(folder), state.database, state.database, clock, StoredRecords(state, clock))
+    return PublishEventRelay(create_store(folder), state.database, state.database, clock, StoredRecords(state, clock))
 
 
 def made(found: PublishEventRelay, namespace: str = "acme", project: str = "shop", publishes: int = 1) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import schemas
 from api.app.composition import make_service
+from api.app.data_directory import create_data, open_data
 from api.http.guard.access import Access
 from api.http.routing import AccessRouter
 from api.settings import Settings
@@ -21,7 +22,9 @@ CONTRACT = {(operation.method, operation.path): operation for operation in schem
 def served() -> Mapping[tuple[str, str], Access]:
     """Return the declarations of every responder of the service, by method and path; HEAD goes with GET."""
     with TemporaryDirectory() as data:
-        router = cast("AccessRouter", make_service(Settings(data=Path(data)))._router)
+        settings = Settings(data=Path(data))
+        create_data(settings)
+        router = cast("AccessRouter", make_service(settings, open_data(settings))._router)
     return {
         (method, path): access
         for path, methods in router.declared.items()

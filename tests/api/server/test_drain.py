@@ -14,7 +14,7 @@ from api.auth.grants import BUILT_IN_ROLES
 from api.auth.principal import OPERATOR
 from api.settings import Settings
 from gitstore.git.repository import Author
-from gitstore.store.store import Store
+from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.service import Service, running
 
@@ -36,7 +36,7 @@ def command(module: str, *arguments: str) -> tuple[str, ...]:
 @pytest.fixture
 def agent(tmp_path: Path) -> str:
     """Return the token of an agent of a project."""
-    store = Store(tmp_path / "data")
+    store = create_store(tmp_path / "data")
     store.namespaces.create("acme", "", _ADA)
     store.projects.create("acme", "shop", ProjectFile("Shop"), _ADA)
     services = open_services(Settings(data=tmp_path / "data"))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from api.app.services import open_services
+from api.settings import Settings
 from tests.cli.terminal import invoke, invoke_ok, run, table
 from tests.service import ROOT
 
@@ -191,6 +193,9 @@ def test_without_psycopg_its_own_package_is_to_be_installed(work_folder: Path) -
 
 def test_a_database_by_url_is_used(data: Path) -> None:
     url = f"sqlite:///{data}/other.db"
+    refused = invoke("user", "create", "ada", "--database", url)
+    assert (refused.code, "other.db is missing" in refused.err) == (2, True)
+    open_services(Settings(data=data, database=url)).close()
     invoke_ok("user", "create", "ada", "--database", url)
     assert invoke_ok("user", "list", "--json").json == []
     assert [user["username"] for user in invoke_ok("user", "list", "--json", "--database", url).json] == ["ada"]
@@ -198,9 +203,9 @@ def test_a_database_by_url_is_used(data: Path) -> None:
 
 def test_looking_makes_no_data_directory(work_folder: Path) -> None:
     for words in (("user", "list"), ("token", "list"), ("namespace", "list")):
-        outcome = invoke(*words)
-        assert (outcome.code, "There is no data directory" in outcome.err) == (2, True)
-    assert list(work_folder.iterdir()) == []
+        outcome = invoke(*words, "--data", "none")
+        assert (outcome.code, "does not exist" in outcome.err) == (2, True)
+    assert not (work_folder / "none").exists()
 
 
 @pytest.mark.parametrize(
@@ -213,17 +218,22 @@ def test_looking_makes_no_data_directory(work_folder: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_a_new_data_directory_is_reported_once(work_folder: Path, words: tuple[str, ...]) -> None:
-    made = invoke_ok(*words, "--data", "typo")
-    assert f"Created the data directory {work_folder / 'typo'}.\n" in made.err
-    assert "data directory" not in made.out
-    assert "new data directory" not in invoke_ok("user", "create", "kim", "--data", "typo").err
+def test_no_command_creates_a_data_directory(work_folder: Path, words: tuple[str, ...]) -> None:
+    """The name may be misspelled, or its file system not mounted."""
+    for name, state in (("typo", "does not exist"), ("empty", "is empty")):
+        (work_folder / "empty").mkdir(exist_ok=True)
+        outcome = invoke(*words, "--data", name)
+        assert outcome.code == 2
+        assert f"The data directory {work_folder / name} {state}." in outcome.err
+        assert "waypost serve --init" in outcome.err
+    assert not (work_folder / "typo").exists()
+    assert list((work_folder / "empty").iterdir()) == []
 
 
 def test_a_file_is_no_data_directory(work_folder: Path) -> None:
-    (work_folder / "data").touch()
+    (work_folder / "file").touch()
     for words in (("user", "create", "a"), ("namespace", "create", "a"), ("log", "a", "b"), ("serve",), ("demo",)):
-        outcome = invoke(*words)
+        outcome = invoke(*words, "--data", "file")
         assert (outcome.code, "is not a directory" in outcome.err) == (2, True), words
 
 

@@ -1,5 +1,6 @@
 """Every setting: the option first, then the variable, then the file in the current folder."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,14 @@ def test_the_option_wins_over_the_variable_and_that_over_the_file(
     work_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(work_folder, {"waypost.toml": 'data = "by-file"\n'})
+    for name in ("by-file", "by-variable", "by-option"):
+        shutil.copytree(work_folder / "data", work_folder / name)
     invoke_ok("namespace", "create", "a")
     monkeypatch.setenv("WAYPOST_DATA", "by-variable")
     invoke_ok("namespace", "create", "a")
     invoke_ok("namespace", "create", "a", "--data", "by-option")
-    made = sorted(path.name for path in work_folder.iterdir() if path.is_dir())
-    assert made == ["by-file", "by-option", "by-variable"]
+    made = [len(list((work_folder / name / "repos").glob("*.git"))) for name in ("by-file", "by-variable", "by-option")]
+    assert made == [1, 1, 1]
 
 
 @pytest.mark.parametrize("name", SETTING_FORMATS)
@@ -44,6 +47,7 @@ def other_value(name: str) -> str:
         "public_url": "https://w.example",
         "database": "sqlite:///x.db",
         "hide_unknown_users": "true",
+        "init": "true",
         "trusted_proxies": "192.0.2.1",
         "log_level": "debug",
         "webhook_networks": "192.0.2.1",

@@ -2,6 +2,7 @@
 
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,6 +42,7 @@ def seen(ours: int) -> bytes:
 
 
 def test_a_reader_that_goes_away_changes_neither_the_exit_code_nor_says_anything(work_folder: Path) -> None:
+    shutil.rmtree(work_folder / "data")
     project(work_folder / "shop", {"redirects.yaml": flow(*(f"x{number}" for number in range(2000)))})
     process = start("validate", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout
@@ -93,6 +95,7 @@ def test_an_interruption_stops_the_command_and_leaves_nothing_half_done(data: Pa
 
 
 def test_a_terminal_sees_what_long_work_is_at_and_a_pipe_does_not(work_folder: Path) -> None:
+    shutil.rmtree(work_folder / "data")
     project(work_folder / "shop")
     with terminal() as (ours, theirs):
         process = start("validate", env={"TERM": "xterm"}, stdout=subprocess.DEVNULL, stderr=theirs)
@@ -121,6 +124,7 @@ def test_a_password_is_asked_for_twice_and_never_shown() -> None:
 
 
 def test_the_output_is_readable_text_whatever_the_locale_is(work_folder: Path) -> None:
+    shutil.rmtree(work_folder / "data")
     project(work_folder / "shop", {"redirects.yaml": flow("häuser")})
     (work_folder / "shop" / os.fsdecode(b"\xff.txt")).touch()
     outcome = run(

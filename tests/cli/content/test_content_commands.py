@@ -210,6 +210,20 @@ def test_a_deleted_namespace_is_gone_and_archived() -> None:
     invoke_ok("namespace", "create", "sample")
 
 
+@pytest.mark.usefixtures("data")
+def test_an_archived_namespace_is_listed_and_restored() -> None:
+    folder = Path(invoke_ok("namespace", "delete", "sample", "--yes").out.strip())
+    listed = invoke_ok("namespace", "archived", "--json").json
+    assert [(each["name"], each["id"], each["projects"]) for each in listed] == [("sample", folder.name, 3)]
+    assert folder.name in invoke_ok("namespace", "archived", "sample").out
+    assert folder.name not in invoke_ok("namespace", "archived", "other").out
+    restored = invoke_ok("namespace", "restore", "sample", "--archive", folder.name, "--json").json
+    assert (restored["name"], restored["projects"]) == ("sample", 3)
+    assert Path(restored["repository"]).is_dir()
+    assert invoke_ok("namespace", "archived", "--json").json == []
+    assert invoke("namespace", "restore", "sample").code != 0
+
+
 @pytest.mark.parametrize("words", [("namespace", "delete", "sample"), ("project", "delete", "sample", "shop")])
 @pytest.mark.usefixtures("data")
 def test_without_a_terminal_nothing_is_deleted_without_yes(words: tuple[str, ...]) -> None:

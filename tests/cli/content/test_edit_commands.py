@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminal import invoke, invoke_ok
+from tests.e2e.git import git
 
 AT = ("acme", "shop")
 
@@ -252,3 +253,42 @@ def test_files_without_rules_are_shown_with_their_settings(shop: Path, tmp_path:
 
 def _git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=folder, check=True)
+
+
+def test_edit_that_makes_the_draft_unpublishable_prints_the_new_problems() -> None:
+    """The edit is made, so the exit code stays 0; a later edit does not print them again."""
+    done = invoke_ok("edit", "put", *AT, "--source", "/b", "--target", "/a")
+    first, header, *lines = done.err.splitlines()
+    assert (first, header) == ("1 redirect added.", "The draft cannot be published now:")
+    assert lines
+    assert all(": error: " in line for line in lines)
+    assert any("loop" in line for line in lines)
+    assert invoke("publish", *AT).code == 1
+    assert invoke_ok("edit", "put", *AT, "--source", "/other", "--target", "/x").err == "1 redirect added.\n"
+    found = invoke_ok("edit", "put", *AT, "--source", "/x", "--target", "/other", "--json").json["problems"]
+    assert {problem["code"] for problem in found} == {"redirect_loop"}
+    assert invoke_ok("edit", "delete", *AT, "/b").err == "1 redirect removed.\n"
+    assert invoke_ok("edit", "put", *AT, "--source", "/a", "--target", "/b", "--json").json["problems"] == []
+
+
+def test_replace_and_revert_print_new_problems_too() -> None:
+    invoke_ok("edit", "put", *AT, "--source", "/b", "--target", "/elsewhere")
+    assert "cannot be published" in invoke_ok("edit", "replace", *AT, "/elsewhere", "/a").err
+    assert "cannot be published" not in invoke_ok("edit", "revert", *AT, "/b").err
+
+
+def test_import_prints_new_problems(shop: Path) -> None:
+    """The rows are valid, and fail a test of the project, which a push by plain git brought."""
+    clone = shop / "clone"
+    git(shop, "clone", "--quiet", "--branch", "release", str(shop / "data/repos/acme.git"), str(clone))
+    (clone / "shop/tests.yaml").write_text("tests:\n  - {url: /free, status: 404}\n")
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "Test")
+    git(clone, "push", "--quiet", "origin", "HEAD:release")
+    table = shop / "rows.tsv"
+    table.write_text("type\tsource\ttarget\tstatus\nBASIC\t/free\t/x2\t301\n")
+    lines = invoke_ok("import", *AT, str(table)).err.splitlines()
+    assert "The draft cannot be published now:" in lines
+    assert "/free" in lines[-1]
+    table.write_text("type\tsource\ttarget\tstatus\nBASIC\t/other\t/x2\t301\n")
+    assert invoke_ok("import", *AT, str(table), "--json").json["draftProblems"] == []

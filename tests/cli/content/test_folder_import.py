@@ -13,7 +13,7 @@ from gitstore.git.repository import Author
 from gitstore.namespaces.creation import NamespaceCreation, build_namespace
 from gitstore.namespaces.folder_import import adopt_folder
 from gitstore.namespaces.namespaces import create_namespace
-from gitstore.store.store import Store
+from gitstore.store.store import create_store
 from tests.cli.rule_folders import flow, project, write
 from tests.cli.terminal import SAMPLE
 
@@ -95,7 +95,7 @@ def test_messages_fit_a_terminal_and_name_who_did_it(repository: Path) -> None:
 def test_a_project_of_many_files_does_not_flood_the_history(work_folder: Path) -> None:
     files = {f"redirects/{number:03d}.yaml": flow(f"/{number}") for number in range(30)}
     project(work_folder / "content" / "shop", files)
-    Store(work_folder / "data").namespaces.import_folder("acme", "", work_folder / "content", AUTHOR)
+    create_store(work_folder / "data").namespaces.import_folder("acme", "", work_folder / "content", AUTHOR)
     subjects = git(work_folder / "data/repos/acme.git", "log", "--format=%s", "release").splitlines()
     assert subjects == [
         "Publish shop: 31 redirects and no pages",
@@ -108,30 +108,38 @@ def test_a_project_of_many_files_does_not_flood_the_history(work_folder: Path) -
 def test_a_folder_without_a_readme_gets_one(work_folder: Path) -> None:
     project(work_folder / "content" / "shop", {"tests.yaml": "tests: []\n"})
     write(work_folder / "content", {"LICENSE": "Take it.\n"})
-    Store(work_folder / "data").namespaces.import_folder("acme", "", work_folder / "content", AUTHOR)
+    create_store(work_folder / "data").namespaces.import_folder("acme", "", work_folder / "content", AUTHOR)
     names = git(work_folder / "data/repos/acme.git", "ls-tree", "-r", "--name-only", "release").splitlines()
     assert names == ["LICENSE", "README.md", "shop/project.yaml", "shop/redirects.yaml", "shop/tests.yaml"]
 
 
+def created(root: Path) -> DataDirectory:
+    """Return a data directory with its folders."""
+    directory = DataDirectory(root)
+    directory.create()
+    return directory
+
+
 def test_while_it_is_built_there_is_no_namespace(work_folder: Path) -> None:
-    directory = DataDirectory(work_folder / "data")
+    directory = created(work_folder / "data")
     building = build_namespace(directory, NamespaceCreation("acme", "", AUTHOR))
-    assert building.__enter__().repository.is_dir()
+    assert building.__enter__().paths.repository.is_dir()
     assert directory.namespaces() == []
     assert building.__exit__(KeyError, KeyError(), None) is False
-    assert [path.name for path in directory.repositories.iterdir()] == [".new.lock"]
+    assert {path.name for path in directory.repositories.iterdir()} == {".identity", ".new.lock"}
 
 
 def test_remains_of_a_dead_process_are_removed_by_the_next(work_folder: Path) -> None:
-    directory = DataDirectory(work_folder / "data")
+    directory = created(work_folder / "data")
     write(directory.repositories, {".new-0123/acme.git/HEAD": "", ".new-0123/compiled/namespace": ""})
     assert directory.namespaces() == []
     create_namespace(directory, "acme", "", AUTHOR)
-    assert sorted(path.name for path in directory.repositories.iterdir()) == [".new.lock", "acme.git"]
+    names = sorted(path.name for path in directory.repositories.iterdir())
+    assert names == [".identity", ".names.lock", ".new.lock", "acme.git"]
 
 
 def test_names_that_differ_in_case_only_are_one_name(work_folder: Path) -> None:
-    directory = DataDirectory(work_folder / "data")
+    directory = created(work_folder / "data")
     create_namespace(directory, "acme", "", AUTHOR)
     with pytest.raises(AlreadyExists):
         adopt_folder(directory, NamespaceCreation("ACME", "", AUTHOR), SAMPLE)

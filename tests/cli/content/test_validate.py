@@ -263,3 +263,54 @@ def test_what_may_not_be_read_is_named_and_not_passed_over(closed: str) -> None:
     assert outcome.code == 3
     assert f"{root / closed}" in outcome.err
     assert "Permission denied" in outcome.err
+
+
+CHAINS = (
+    "redirects:\n"
+    + "".join(
+        f"  - {{type: BASIC, source: /a/{n}, target: /next, status: FOUND}}\n"
+        f"  - {{type: REGEX, source: ^/a/{n}$, target: /x, status: FOUND}}\n"
+        for n in range(3)
+    )
+    + "  - {type: BASIC, source: /next, target: /end, status: FOUND}\n"
+)
+
+
+def codes(out: str) -> list[str]:
+    """Return the code of each printed problem."""
+    return [line.rpartition("[")[2].removesuffix("]") for line in out.splitlines()]
+
+
+def test_problems_are_filtered_paged_and_counted(tmp_path: Path) -> None:
+    folder = str(project(tmp_path / "shop", {"redirects.yaml": CHAINS}))
+    both = ["chain", "regex_unreachable"]
+    whole = invoke_ok("validate", folder)
+    assert codes(whole.out) == both * 3
+    assert "3 rules can never answer; to list them, add --never-answer." in whole.err
+    assert codes(invoke_ok("validate", folder, "--never-answer").out) == ["regex_unreachable"] * 3
+    assert codes(invoke_ok("validate", folder, "--code", "chain,other").out) == ["chain"] * 3
+    assert codes(invoke_ok("validate", folder, "--severity", "error").out) == []
+    assert codes(invoke_ok("validate", folder, "--file", "redirects.yaml").out) == both * 3
+    page = invoke_ok("validate", folder, "--limit", "2", "--offset", "1")
+    assert codes(page.out) == ["regex_unreachable", "chain"]
+    assert "Shown: 2 of 6 problems; to see the next ones, add --offset 3." in page.err
+    counts = [line.split() for line in invoke_ok("validate", folder, "--counts").out.splitlines()]
+    assert counts == [["COUNT", "SEVERITY", "CODE"], ["3", "warning", "chain"], ["3", "warning", "regex_unreachable"]]
+    found = invoke_ok("validate", folder, "--format", "json", "--code", "chain", "--limit", "1").json
+    assert (found["warnings"], found["total"], found["neverAnswer"], len(found["problems"])) == (6, 3, 3, 1)
+
+
+def test_an_error_that_is_not_shown_still_fails(tmp_path: Path) -> None:
+    folder = str(project(tmp_path / "shop", {"redirects.yaml": RULES.replace("/new", "/old")}))
+    found = invoke("validate", folder, "--severity", "warning")
+    assert (found.code, found.out) == (1, "")
+
+
+def test_a_cache_changes_no_result(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop", {"redirects.yaml": CHAINS})
+    cache = ("--cache", str(tmp_path / "cache"))
+    for text in (CHAINS, CHAINS, CHAINS.replace("/end", "/a/0"), CHAINS):
+        (folder / "redirects.yaml").write_text(text)
+        with_cache, without = (invoke("validate", str(folder), *more) for more in (cache, ()))
+        assert (with_cache.code, with_cache.out, with_cache.err) == (without.code, without.out, without.err)
+    assert any((tmp_path / "cache").rglob("*"))

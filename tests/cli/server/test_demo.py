@@ -161,23 +161,23 @@ def test_an_invalid_password_is_refused_before_anything_is_created(
     work_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WAYPOST_ADMIN_PASSWORD", "short")
-    outcome = invoke("demo", "--bind", "127.0.0.1:0")
+    outcome = invoke("demo", "--data", "new", "--bind", "127.0.0.1:0")
     assert outcome.code == 2
     assert outcome.err.startswith("waypost: WAYPOST_ADMIN_PASSWORD is invalid: ")
-    assert not (work_folder / "data/repos").exists()
+    assert not (work_folder / "new").exists()
 
 
 @pytest.mark.parametrize("command", ["serve", "demo"])
 def test_an_address_in_use_is_reported_at_once_and_nothing_is_created(work_folder: Path, command: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        outcome = invoke(command, "--bind", f"127.0.0.1:{port}")
+        outcome = invoke(command, "--data", "new", "--bind", f"127.0.0.1:{port}")
     assert (outcome.code, outcome.out) == (3, "")
     assert outcome.err == (
         f"waypost: Cannot serve on 127.0.0.1:{port}: the address is in use; stop the other server, or choose another address "
         "with --bind or WAYPOST_BIND.\n"
     )
-    assert list((work_folder / "data").iterdir()) == []
+    assert not (work_folder / "new").exists()
 
 
 @pytest.mark.parametrize(

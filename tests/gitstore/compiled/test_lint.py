@@ -1,5 +1,6 @@
 """Lints: after any change they find exactly what a check of the whole state finds, and check only what it touches."""
 
+from collections.abc import Sequence
 from hashlib import sha1
 from pathlib import Path
 
@@ -8,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from content.checks.set_rules import SetCheck
-from content.records.record import Page, Record, Redirect
+from content.records.problem import Problem
+from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
 from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.lint import lint_snapshot
@@ -116,33 +118,41 @@ def test_only_the_rules_that_a_change_touches_are_checked(
     after = [*rules, new] if at is None else [*rules[:at], new, *rules[at + 1 :]]
     seen: list[str] = []
     check = SetCheck.redirect_problems
-    monkeypatch.setattr(
-        SetCheck, "redirect_problems", lambda self, placed: seen.append(placed.record.source) or check(self, placed)
-    )
+
+    def noted(self: SetCheck, placed: Placed[Redirect]) -> list[Problem]:
+        seen.append(placed.record.source)
+        return check(self, placed)
+
+    monkeypatch.setattr(SetCheck, "redirect_problems", noted)
     found = lint_snapshot(state(after, []), before)
     assert set(seen) == checked
     assert [finding.problem for finding in found.findings] == check_snapshot(state(after, []))
 
 
+def lint(folder: Path, state: Snapshot) -> Sequence[Problem]:
+    """Return the problems of a state from a new cache in a folder."""
+    return LintCache(folder).lint(state.project, state.tree, lambda: state)
+
+
 def test_a_lint_is_cached_for_every_process_and_a_damaged_file_only_costs_time(tmp_path: Path) -> None:
     here = snapshot("t" * 40, redirects=b"redirects:\n  - {type: BASIC, source: /a, target: /a, status: FOUND}\n")
-    found = LintCache(tmp_path).lint(here)
+    found = lint(tmp_path, here)
     assert [problem.code for problem in found] == ["redirect_loop"]
     (file,) = tmp_path.iterdir()
     stamp = file.stat().st_mtime_ns
-    assert LintCache(tmp_path).lint(here) == found
+    assert lint(tmp_path, here) == found
     assert file.stat().st_mtime_ns == stamp
     file.write_bytes(file.read_bytes()[:-9] + b"xxxxxxxxx")
-    assert LintCache(tmp_path).lint(here) == found
+    assert lint(tmp_path, here) == found
     assert file.stat().st_mtime_ns != stamp
 
 
 def test_the_cache_keeps_the_newest_lints_and_needs_no_disk(tmp_path: Path) -> None:
     for number in range(40):
-        LintCache(tmp_path).lint(snapshot(f"{number:040}", redirects=b"redirects: []\n"))
+        lint(tmp_path, snapshot(f"{number:040}", redirects=b"redirects: []\n"))
     kept = {path.name.partition(".")[0] for path in tmp_path.iterdir()}
     assert len(kept) == 32
     assert f"{39:040}" in kept
     blocked = tmp_path / "file"
     blocked.write_bytes(b"")
-    assert LintCache(blocked / "lint").lint(snapshot("t" * 40, redirects=b"redirects: []\n")) == []
+    assert lint(blocked / "lint", snapshot("t" * 40, redirects=b"redirects: []\n")) == []

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from gitstore.compiled.release import release_path
-from gitstore.errors import Broken, NotFound
+from gitstore.compiled.manifest import load_manifest
+from gitstore.errors import Broken, NotCompiled, NotFound
 from gitstore.history.live import Live
-from gitstore.layout import RELEASE_REF
-from tests.gitstore.fixtures import SPACE, Place, put, redirect
+from gitstore.layout import RELEASE_REF, CommitId
+from tests.gitstore.fixtures import SPACE, Place, put, redirect, yaml
 
 _MILLISECOND = 1_000_000
 
@@ -82,6 +82,7 @@ def test_failure_is_remembered_for_a_second_and_the_last_good_state_served(
 
 
 def test_failure_without_a_good_state_is_raised(place: Place, live: Live) -> None:
+    place.paths.served.unlink(missing_ok=True)
     (place.repo / RELEASE_REF).write_text("garbage\n")
     with pytest.raises(Broken):
         live.refresh(SPACE)
@@ -108,17 +109,41 @@ def test_namespace_that_was_deleted_is_forgotten_and_one_that_was_lost_is_broken
     assert live.last(SPACE) is None
 
 
-def test_refresh_compiled_leaves_compiling_to_others(place: Place) -> None:
-    """Guard: a request reads a namespace itself only where its manifest and all its releases are there."""
+def test_state_that_is_not_compiled_is_left_to_others_while_the_last_good_one_is_served(place: Place) -> None:
+    """Guard: a request never waits for a compile if there is a last good state."""
+    good = place.publish(put(redirect("/a")))
+    live = Live(place.store.directory)
+    live.defers = True
+    assert live.refresh(SPACE).project("shop").version == good.version
+    commit = place.push({"shop/redirects.yaml": yaml([("/pushed", "/x")])})
+    held = live.refresh(SPACE)
+    assert (held.project("shop").version, held.is_unfinished, held.faults) == (good.version, True, [])
+    assert load_manifest(place.paths.manifests, CommitId(commit)) is None
+    Live(place.store.directory).refresh(SPACE)
+    found = live.refresh(SPACE)
+    assert (found.project("shop").version, found.is_unfinished) == (commit, False)
+
+
+def test_state_that_was_never_served_is_compiled_only_if_the_caller_waits(place: Place) -> None:
+    for file in (*place.paths.manifests.iterdir(), place.paths.served):
+        file.unlink()
+    live = Live(place.store.directory)
+    live.defers = True
+    with pytest.raises(NotCompiled):
+        live.refresh(SPACE)
+    assert live.refresh(SPACE, compiles=True).project("shop").number == 1
+
+
+def test_publish_does_not_wait_for_other_projects_of_a_push(place: Place) -> None:
+    """They are served as before until they are compiled; then they have the number of the push."""
+    place.begin("docs")
+    before = place.state("docs")
+    place.push({"docs/redirects.yaml": yaml([("/d", "/e")])})
     place.publish(put(redirect("/a")))
     live = Live(place.store.directory)
-    tree = live.refresh(SPACE).project("shop").entry.tree
-    assert tree
-    assert live.refresh_compiled(SPACE) is not None
-    release_path(place.paths.releases, tree).unlink()
-    assert live.refresh_compiled(SPACE) is None
-    Live(place.store.directory).refresh(SPACE)
-    assert live.refresh_compiled(SPACE) is not None
-    for manifest in place.paths.manifests.iterdir():
-        manifest.unlink()
-    assert live.refresh_compiled(SPACE) is None
+    live.defers = True
+    found = live.refresh(SPACE)
+    assert (found.project("shop").number, found.is_unfinished, found.faults) == (2, True, [])
+    assert (found.project("docs").version, found.project("docs").number) == before
+    assert place.fresh().state("docs")[1] == 2
+    assert live.refresh(SPACE).project("docs").number == 2

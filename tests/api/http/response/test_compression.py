@@ -14,7 +14,7 @@ from api.http.response.compression import CompressionCache
 from content.records.vocabulary import Kind
 from gitstore.compiled.release import Release
 from gitstore.git.repository import Author
-from gitstore.store.store import Store
+from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 
 _BODY = os.urandom(1000)
@@ -24,7 +24,7 @@ _BODY = os.urandom(1000)
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Release, Release]:
     """Two releases."""
-    store, ada = Store(tmp_path_factory.mktemp("data")), Author("Ada", "ada@shop.example")
+    store, ada = create_store(tmp_path_factory.mktemp("data")), Author("Ada", "ada@shop.example")
     store.namespaces.create("acme", "", ada)
     for project in ("shop", "docs"):
         store.projects.create("acme", project, ProjectFile(project), ada)
@@ -72,7 +72,7 @@ def test_bytes_are_bounded_and_the_least_recently_used_go_first(
 
 def test_window_stays_with_its_list(tmp_path: Path) -> None:
     """Guard: a window is found by the id of its list, which another one could get once the first is gone."""
-    store, ada = Store(tmp_path), Author("Ada", "ada@shop.example")
+    store, ada = create_store(tmp_path), Author("Ada", "ada@shop.example")
     store.namespaces.create("acme", "", ada)
     store.projects.create("acme", "shop", ProjectFile("Shop"), ada)
     found, listing = CompressionCache(), store.releases.project("acme", "shop").release.listings[Kind.PAGES]

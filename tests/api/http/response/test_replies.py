@@ -30,7 +30,7 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Put
 from gitstore.git.repository import Author
 from gitstore.publish.publishing import PublishRequest
-from gitstore.store.store import Store
+from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 
 ADA = Author("Ada", "ada@shop.example")
@@ -41,7 +41,7 @@ RULES = [Redirect(RedirectType.BASIC, f"/{number}", f"/new/{number}", RedirectSt
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> ServedVersion:
     """Return the second publish of a project, of thirty redirects and no page."""
-    store = Store(tmp_path_factory.mktemp("replies") / "data")
+    store = create_store(tmp_path_factory.mktemp("replies") / "data")
     store.namespaces.create("acme", "", ADA)
     store.projects.create("acme", "shop", ProjectFile("Shop"), ADA)
     draft = DraftName("shop", "main")

@@ -153,7 +153,7 @@ def test_the_histogram_is_cumulative_and_ends_with_all() -> None:
     counters = Counters()
     for seconds in (0.0001, 0.0005, 0.0006, 0.3, 100.0):
         counters.add_request("/a", "GET", 200, seconds)
-    text = render(Totals(counters.counts(), {}, 1)).decode()
+    text = render(Totals(counters.counts(), {}, 1), {}).decode()
     places = [float(each) for each in re.findall(rf'{SECONDS}_bucket{{le="[^"]+",route="/a"}} (\S+)', text)]
     assert (places[0], places[1], places[-2], places[-1]) == (2, 3, 4, 5)
     assert places == sorted(places)
@@ -163,7 +163,7 @@ def test_the_histogram_is_cumulative_and_ends_with_all() -> None:
 
 
 def test_everything_that_is_promised_is_there_before_anything_happened() -> None:
-    text = render(Totals({}, {}, 0)).decode()
+    text = render(Totals({}, {}, 0), {}).decode()
     for name in ("waypost_waiting_polls", "waypost_heartbeats_pending", "waypost_jobs", "waypost_workers"):
         assert f"\n{name} 0.0\n" in text
     assert CONTENT_TYPE.startswith("text/plain")

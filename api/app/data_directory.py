@@ -1,0 +1,61 @@
+"""The data directory at the start of a service: complete, or created only where that was asked for."""
+
+from collections.abc import Callable
+
+from api.app.services import Services, open_services
+from api.data.identity import FOLDER_FILE, create_identity, write_identity
+from api.data.parts import DataParts
+from api.data.served_data import ServedData
+from api.db.database import database_file, default_url
+from api.settings import Settings
+from gitstore.directory import DataDirectory
+from gitstore.file_lock import hold_lock_file
+
+_LOCK = "init.lock"
+
+
+def data_parts(settings: Settings) -> DataParts:
+    """Return the parts of the data directory of these settings."""
+    root = settings.data.absolute()
+    return DataParts(root, database_file(settings.database or default_url(root)))
+
+
+def open_data(settings: Settings) -> ServedData:
+    """Return the data directory to serve, for the master; it migrates the tables, and raises MissingData."""
+    parts = data_parts(settings)
+    parts.require_all()
+    open_services(settings).close()
+    served = ServedData(parts, adopt(parts))
+    served.require()
+    return served
+
+
+def create_data(settings: Settings, prepare: Callable[[Services], object] = lambda _: None) -> None:
+    """Create the missing parts of a data directory that was never complete; `prepare` adds the first user.
+
+    The identity is written last, so a start that was killed is repeated. A directory with an identity was complete once:
+    its lost parts are not created again.
+    """
+    parts = data_parts(settings)
+    if parts.identity.exists():
+        return
+    parts.require_own()
+    DataDirectory(parts.root).create()
+    with hold_lock_file(parts.root / _LOCK):
+        if parts.identity.exists():
+            return
+        services = open_services(settings)
+        try:
+            prepare(services)
+        finally:
+            services.close()
+        adopt(parts)
+
+
+def adopt(parts: DataParts) -> str:
+    """Write the identity where it is missing, also into folders that were restored while no service ran; return it."""
+    identity = parts.known_identity() or create_identity()
+    for folder in parts.folders:
+        write_identity(folder / FOLDER_FILE, identity)
+    write_identity(parts.identity, identity)
+    return identity
