@@ -1,10 +1,11 @@
 """Requirements of some tests that a machine may lack: those tests are left out, and the last lines of a run report it."""
 
 import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests import postgres
+from tests import other_user, postgres
 from tests.service import DATASETS
 
 
@@ -27,6 +28,16 @@ REQUIREMENTS = (
         "postgres_programs",
         lambda: bool(postgres.find_program("initdb")),
         "on PostgreSQL, since it is not installed (as root: apt install postgresql)",
+    ),
+    Requirement(
+        "strace",
+        lambda: shutil.which("strace") is not None,
+        "with failing system calls, since strace is not installed (as root: apt install strace)",
+    ),
+    Requirement(
+        "another_user",
+        other_user.is_possible,
+        "with another user's data, since they need root, and sources and Python that every user may read",
     ),
 )
 IS_CI = os.environ.get("CI") == "true"

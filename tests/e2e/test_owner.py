@@ -1,10 +1,7 @@
 """The operating-system user: commands as root continue as the owner of the data, others are refused, health reports files."""
 
 import os
-import shutil
 import subprocess
-import sys
-import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,27 +14,14 @@ from api.app.data_directory import create_data
 from api.settings import Settings
 from tests.cli.terminal import environment
 from tests.e2e.world import World, open_world
-from tests.service import ROOT, running, wait_until
+from tests.other_user import COMMAND, OTHER, OWNER, PACKAGES
+from tests.service import running, wait_until
 
 PATIENCE = 60
-OWNER, OTHER = 65534, 65533
-
-
-def public_python() -> str:
-    """Return an interpreter that every user may run, of the version that the packages are installed for."""
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    folders = [Path(folder) for folder in os.defpath.split(os.pathsep)]
-    found = [folder / version for folder in (*folders, Path(sys.executable).resolve().parent) if folder != Path()]
-    usable = [path for path in found if path.exists() and "root" not in path.resolve().parts]
-    return str(usable[0]) if usable else str(shutil.which(version))
-
-
-COMMAND = (public_python(), "-m", "cli.main")
-PACKAGES = {"PYTHONPATH": f"{ROOT}{os.pathsep}{sysconfig.get_path('purelib')}"}
 
 
 @pytest.fixture
-def data() -> Iterator[Path]:
+def data(another_user: None) -> Iterator[Path]:
     """Return a data directory of another user, below a folder that everyone may enter."""
     with TemporaryDirectory(prefix="waypost-owner-") as name:
         folder = Path(name)
