@@ -145,7 +145,7 @@ class Rewound(StoreError):
 class NotCompiled(StoreError):
     """A state cannot be served before it is compiled, and no earlier one is known."""
 
-    code = "store_busy"
+    code = "not_compiled"
 
 
 class Busy(StoreError):

@@ -23,8 +23,10 @@ _HANDLE = os.O_PATH | os.O_CLOEXEC
 class DataLost(Unavailable):
     """503: the data directory, or a part of it, is missing or was replaced."""
 
+    code = "data_unavailable"
+
     def __init__(self, fault: str) -> None:
-        super().__init__(f"The data of this service is not available: {fault}.", "data_unavailable", RETRY_SECONDS)
+        super().__init__(f"The data of this service is not available: {fault}.", self.code, RETRY_SECONDS)
 
 
 class ServedData:
@@ -138,7 +140,7 @@ def data_check(served: ServedData) -> ReadyCheck:
 def _as_fault(text: str) -> Fault:
     return Fault(
         Status.UNAVAILABLE,
-        "data_unavailable",
+        DataLost.code,
         f"The data of this service is not available: {text}.",
         "Mount or restore it. The service continues by itself when the same data is back; to accept other data, restart it.",
     )

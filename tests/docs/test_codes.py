@@ -63,7 +63,8 @@ _TABLES = {"_HTTP_CODES", "_ERRORS", "_DEFAULT_ERROR"}
 
 
 def _default_code(function: ast.FunctionDef) -> Iterator[str]:
-    arguments = function.args.args[len(function.args.args) - len(function.args.defaults) :]
+    named = [*function.args.posonlyargs, *function.args.args]
+    arguments = named[len(named) - len(function.args.defaults) :]
     for argument, default in zip(arguments, function.args.defaults, strict=True):
         if argument.arg == "code":
             yield from texts([default])

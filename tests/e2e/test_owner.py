@@ -18,10 +18,11 @@ from tests.other_user import COMMAND, OTHER, OWNER, PACKAGES
 from tests.service import running, wait_until
 
 PATIENCE = 60
+pytestmark = pytest.mark.usefixtures("another_user")
 
 
 @pytest.fixture
-def data(another_user: None) -> Iterator[Path]:
+def data() -> Iterator[Path]:
     """Return a data directory of another user, below a folder that everyone may enter."""
     with TemporaryDirectory(prefix="waypost-owner-") as name:
         folder = Path(name)
