@@ -1,7 +1,6 @@
 """`store.drafts`: the working branches of projects: reports, lists, edits, imports and conflicts."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from content.changes.diff import Counts, count
@@ -195,7 +194,7 @@ class Drafts(Component):
 
     def _count_never_answering(self, namespace: str, name: DraftName) -> int | None:
         """Count the rules of a draft that can never answer; the import is done whatever happens here."""
-        with suppress(Exception), self._access.reading(namespace) as compiler:
+        with after_commit("the count of rules that never answer"), self._access.reading(namespace) as compiler:
             tree = read_draft(compiler.repository, name).tree
             return compiler.count_never_answering(name.project, tree) if tree else None
         return None
