@@ -18,7 +18,7 @@ from content.records.names import is_name
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.manifest import Manifest, load_manifest
 from gitstore.compiled.segment_store import SegmentStore
-from gitstore.directory import DataDirectory, NamespacePaths
+from gitstore.directory import DataDirectory, NamespacePaths, make_folder
 from gitstore.errors import AlreadyExists, NotFound, StoreError
 from gitstore.git.after_commit import after_commit, sync_after_commit
 from gitstore.git.atomic_io import sync_directory, translate_os_error
@@ -52,7 +52,7 @@ def archive_namespace(directory: DataDirectory, paths: NamespacePaths, records: 
     with hold(paths.repository), hold_names(directory):
         records.note_numbers(paths.name, _read_numbers(paths))
         folder = directory.trash / f"{paths.name}-{time.strftime(_TIME, time.gmtime())}-{secrets.token_hex(4)}"
-        folder.mkdir(parents=True)
+        make_folder(folder, levels=2)
         sync_directory(directory.trash)
         paths.marker.unlink(missing_ok=True)
         paths.repository.rename(folder / paths.repository.name)
@@ -151,7 +151,6 @@ def _move_back(directory: DataDirectory, repository: Path, paths: NamespacePaths
     if (folder / _COMPILED).is_dir():  # a cache, already moved if an earlier restore was killed
         shutil.rmtree(paths.compiled, ignore_errors=True)
         with suppress(OSError):
-            paths.compiled.parent.mkdir(exist_ok=True)
             (folder / _COMPILED).rename(paths.compiled)
     repository.rename(paths.repository)
     sync_after_commit(directory.repositories, folder)
