@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ import httpx
 import pytest
 
 from tests.e2e.caller import Caller
+from tests.e2e.stream import following
 from tests.e2e.wire import pinned_pair
 from tests.e2e.world import PASSWORD, Place, World, open_world, redirect
 from tests.service import WAYPOST, running, wait_until
@@ -137,7 +139,7 @@ def test_a_worker_that_starts_meanwhile_creates_nothing(fragile: World, part: st
     service = fragile.service
     with without(service.data, part, replaced=part != ""):
         killed = {min(service.workers())}
-        os.kill(*killed, signal.SIGKILL)
+        os.kill(min(killed), signal.SIGKILL)
         wait_until(lambda: renewed(service.workers(), killed), PATIENCE, "a new worker")
         wait_until(lambda: unavailable(fragile, place), PATIENCE, "the workers to answer")
         crashed = service.workers()
@@ -188,6 +190,28 @@ def test_a_waiting_agent_is_not_told_that_its_project_is_gone(fragile: World) ->
         )
         assert answer.status_code == 503
         assert answer.json()["error"] == "data_unavailable"
+
+
+def test_an_outage_makes_no_agent_silent(tmp_path: Path) -> None:
+    """An agent that could not report during the outage is silent only if it sends nothing after it either."""
+    data, silent_after = tmp_path / "data", 3
+    with running(WAYPOST, data, {"WAYPOST_AGENT_SILENT": str(silent_after)}) as service, open_world(service) as world:
+        place = world.place()
+        with following(place) as follower:
+            place.ask("PATCH", "/agents/edge/hit", 200)
+            wait_until(lambda: place.get("/agents")["total"] == 1, PATIENCE, "the agent")
+            with without(data, ""):
+                wait_for(place, 503)
+                begun = time.monotonic()
+                wait_until(lambda: time.monotonic() > begun + 4 * silent_after, PATIENCE, "the end of a long outage")
+            wait_for(place, 200)
+            place.ask("PATCH", "/agents/edge/hit", 200)
+            place.published("/a")
+            wait_until(lambda: "published" in [kind for _, kind, _ in follower.seen], PATIENCE, "the publish")
+            wait_until(lambda: "agent.silent" in [kind for _, kind, _ in follower.seen], PATIENCE, "the silent agent")
+        kinds = [kind for _, kind, _ in follower.seen]
+    assert kinds.index("published") < kinds.index("agent.silent")
+    assert kinds.count("agent.silent") == 1
 
 
 def start_of(data: Path, *options: str, check: Callable[[int, str], object], **env: str) -> None:
