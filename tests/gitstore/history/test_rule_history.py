@@ -149,16 +149,18 @@ def test_two_commits_pushed_while_a_publish_loses_are_both_numbered_correctly(
 
 
 def test_a_history_that_was_turned_back_has_no_removed_publishes(place: Place) -> None:
-    """The histories are back when the branch is moved forward again."""
+    """The histories are back when the branch is moved forward again; each time the record of the served commit is lost."""
     place.publish(put(redirect("/a")))
     before = place.tip
     place.publish(put(redirect("/b")))
     place.publish(put(redirect("/c")))
     dropped = place.tip
     place.git("update-ref", RELEASE_REF, before)
+    place.paths.served.unlink()
     place.publish(put(redirect("/d")))
     assert [[each[0] for each in _life(place, name)] for name in _NAMES[:4]] == [[2], [], [], [3]]
     place.git("update-ref", RELEASE_REF, dropped)
+    place.paths.served.unlink()
     assert [[each[0] for each in _life(place, name)] for name in _NAMES[:4]] == [[2], [3], [4], []]
     publishes, _ = place.store.publishes.history(SPACE, SHOP, 0, 10)
     assert [publish.version for publish in reversed(publishes)] == place.chain(SHOP)
