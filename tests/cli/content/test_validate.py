@@ -74,6 +74,15 @@ WRONG = [
 ]
 
 
+@pytest.fixture
+def work_folder(work_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to an empty folder, because a data directory is no content."""
+    place = work_folder / "content-only"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    return place
+
+
 def test_a_valid_folder_is_success_with_a_message_on_standard_error() -> None:
     outcome = invoke_ok("validate", SAMPLE)
     assert outcome.out == ""
