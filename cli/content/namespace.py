@@ -74,14 +74,17 @@ def create(
 def list_(*, as_json: bool, data: str | None) -> None:
     """List the namespaces.
 
-    One that is broken on disk is reported, and makes the exit code 3.
+    One that is broken on disk is reported, and makes the exit code 3. It is listed if its last good state is served.
     """
     store, found, failures = open_store(data), [], []
     for name in store.namespaces.names():
         try:
             found.append(_to_json(store, name))
+            failure = store.releases.namespace(name).failure
         except StoreError as ex:
-            failures.append(f"{name}: {ex}")
+            failure = str(ex)
+        if failure:
+            failures.append(f"{name}: {failure}")
     if as_json:
         print_json(found)
     else:

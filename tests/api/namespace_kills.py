@@ -19,6 +19,7 @@ from api.db.audit import Actor
 from api.db.namespace_records import StoredRecords
 from api.db.state_store import open_state_store
 from api.db.timestamps import utc_now
+from gitstore.directory import DataDirectory
 from gitstore.errors import StoreError
 from gitstore.git.repository import Author
 from gitstore.store.store import Store
@@ -64,6 +65,7 @@ def restore(data: Path) -> None:
 
 def prepare(data: Path, *, archived: bool) -> None:
     """Make a namespace with two publishes and an agent, archived or not."""
+    DataDirectory(data).create()
     create(data)
     store, now = Store(data), utc_now()
     store.projects.create(NAME, "shop", ProjectFile(title="Shop"), ADA)

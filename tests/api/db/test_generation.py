@@ -22,13 +22,31 @@ def number(state: StateStore) -> int:
 
 def test_every_bump_is_a_stamp_of_its_own_however_fast_they_come(tmp_path: Path) -> None:
     file = GenerationFile(tmp_path / "generation")
-    file.create()
     stamps = [file.stamp()]
+    assert stamps == [NO_STAMP]
+    file.create()
+    stamps.append(file.stamp())
     for _ in range(500):
         file.bump()
         stamps.append(file.stamp())
-    assert stamps[0] == NO_STAMP
-    assert len(set(stamps)) == 501
+    assert len(set(stamps)) == 502
+
+
+def test_a_bump_creates_no_file(tmp_path: Path) -> None:
+    """Otherwise a change would leave a file in place of a lost data directory."""
+    file = GenerationFile(tmp_path / "generation")
+    with pytest.raises(FileNotFoundError):
+        file.bump()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_exists_is_not_created_again(tmp_path: Path) -> None:
+    file = GenerationFile(tmp_path / "generation")
+    file.create()
+    file.bump()
+    before = file.stamp()
+    file.create()
+    assert file.stamp() == before
 
 
 def test_no_bump_of_many_at_once_is_lost(tmp_path: Path) -> None:

@@ -198,6 +198,16 @@ def test_a_broken_namespace_does_not_hide_the_others(data: Path) -> None:
     shutil.rmtree(data / "compiled/sample/manifests")  # else its last good state is listed
     outcome = invoke("namespace", "list", "--json")
     assert outcome.code == 3
+    assert [(each["name"], each["projects"]) for each in outcome.json] == [("other", 0), ("sample", 3)]
+    assert outcome.err == "waypost: sample: The repository sample.git has no release branch.\n"
+
+
+def test_a_broken_namespace_without_a_last_good_state_is_reported(data: Path) -> None:
+    invoke_ok("namespace", "create", "other")
+    (data / "repos/sample.git/refs/heads/release").unlink()
+    shutil.rmtree(data / "compiled/sample")
+    outcome = invoke("namespace", "list", "--json")
+    assert outcome.code == 3
     assert [each["name"] for each in outcome.json] == ["other"]
     assert outcome.err == "waypost: sample: The repository sample.git has no release branch.\n"
 
