@@ -4,12 +4,13 @@ A state that is not compiled yet is compiled by another process, while the last 
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from api import logs
 from api.runtime.background import RELEASE_QUEUE, ProcessLost, run_in_queue, run_in_thread
-from gitstore.errors import NotCompiled, StoreError
+from gitstore.errors import NotCompiled, NotFound, StoreError
 from gitstore.history.live import LiveNamespace, LiveProject
 from gitstore.store.store import Store
 
@@ -25,6 +26,7 @@ class ReleaseLoader:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._locks: dict[str, asyncio.Lock] = {}
+        self._shared: dict[str, tuple[float, LiveNamespace]] = {}  # with the time at which the refresh began
         self._compiling: dict[str, asyncio.Task[None]] = {}
         self._listeners: tuple[Callable[[str, LiveNamespace | None, LiveNamespace], None], ...] = ()
         store.live.defers = True
@@ -50,22 +52,35 @@ class ReleaseLoader:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _refreshed(self, namespace: str) -> LiveNamespace:
-        lock = self._locks.setdefault(namespace, asyncio.Lock())
-        try:
-            async with lock:
-                return self._store.live.peek(namespace) or await self._refresh(namespace)
-        finally:
-            if not lock.locked():
-                self._locks.pop(namespace, None)
+        """Refresh a namespace, once for all requests that arrived before the refresh began."""
+        arrived = time.monotonic()
+        async with self._locks.setdefault(namespace, asyncio.Lock()):
+            found = self._store.live.peek(namespace)
+            begun, shared = self._shared.get(namespace, (0.0, None))
+            if found is None and shared is not None and begun >= arrived:
+                return shared  # a ref that has just moved is not trusted by `peek`: the next move could look the same
+            if found is None:
+                begun = time.monotonic()
+                found = await self._refresh(namespace)
+                self._shared[namespace] = begun, found
+            return found
 
     async def _refresh(self, namespace: str) -> LiveNamespace:
         """Refresh a namespace; only if it was never served, wait until it is compiled in a separate process."""
         try:
             return await self._reload(namespace, compiles=False)
+        except NotFound:
+            self._forget(namespace)
+            raise
         except NotCompiled:
             with suppress(StoreError, OSError):  # the refresh meets the same error, and reports it
                 await run_in_queue(f"{RELEASE_QUEUE}{namespace}", self._store.releases.compile, namespace)
             return await self._reload(namespace, compiles=True)
+
+    def _forget(self, namespace: str) -> None:
+        """Drop what is kept of a namespace that does not exist: names in requests are without end."""
+        self._shared.pop(namespace, None)
+        self._locks.pop(namespace, None)
 
     async def _reload(self, namespace: str, *, compiles: bool) -> LiveNamespace:
         """Read the state on disk, and tell the listeners."""
