@@ -96,9 +96,9 @@ def list_(*, as_json: bool, data: str | None) -> None:
 @yes_option
 @data_option
 def delete(namespace: str, *, yes: bool, data: str | None) -> None:
-    """Archive a namespace, with its webhooks and reviews; `waypost namespace restore` restores it.
+    """Archive a namespace, with its webhooks and reviews.
 
-    Prints the folder that it was moved to.
+    Prints the folder that it was moved to. `waypost namespace restore` restores it.
     """
     store = open_store(data)
     count = len(store.releases.namespace(namespace).projects)

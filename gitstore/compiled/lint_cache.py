@@ -13,6 +13,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.lint import CheckedList, Finding, Lint, lint_snapshot
 from gitstore.compiled.sections import Damaged, dump_sections, load_sections
 from gitstore.compiled.snapshot import Snapshot
+from gitstore.directory import make_folder
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
 from gitstore.layout import TreeId
@@ -59,7 +60,7 @@ class LintCache:
 
     def _store(self, path: Path, lint: Lint) -> None:
         with suppress(OutOfSpace, OSError):  # a full or read-only disk must not stop a lint
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent, levels=2)
             replace_file(path, dump_lint(lint), sync=False)
             files = [each for each in self._folder.iterdir() if not each.name.startswith(TEMPORARY_PREFIX)]
             for old in sorted(files, key=_written, reverse=True)[_MOST_FILES:]:

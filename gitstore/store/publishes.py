@@ -1,7 +1,6 @@
 """`store.publishes`: publishing, rolling back, and the history of both."""
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import replace
 
 from content.records.vocabulary import Kind
@@ -9,6 +8,7 @@ from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.versions import Version
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import BadRequest, NotFound
+from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.history import history
 from gitstore.history.file_changes import FileChange
@@ -43,7 +43,7 @@ class Publishes(Component):
 
     def _with_never_answering(self, namespace: str, project: str, published: PublishResult) -> PublishResult:
         """Add the number of rules that can never answer, without the lock; the publish is valid whatever happens here."""
-        with suppress(Exception), self._access.reading(namespace) as compiler:
+        with after_commit("the count of rules that never answer"), self._access.reading(namespace) as compiler:
             tree = project_tree(compiler.repository, published.version, project)
             if tree:
                 return replace(published, never_answer=compiler.count_never_answering(project, tree))

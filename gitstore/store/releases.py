@@ -1,6 +1,7 @@
 """`store.releases`: served releases: manifests, compiled lists, and preparation for quick rollbacks."""
 
 from collections.abc import Iterable
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,14 @@ class NamespaceFaults(NamedTuple):
     faults: list[ContentFault]
     served: int
     expected: int
+
+
+class CompileOutcome(Enum):
+    """The outcome of compiling a namespace; without room, each process has to keep the result in its own memory."""
+
+    STORED = "stored"
+    ELSEWHERE = "elsewhere"
+    NO_ROOM = "no room"
 
 
 class Releases(Component):
@@ -56,8 +65,8 @@ class Releases(Component):
         """Compile the releases that are missing to serve a namespace, for every process of the machine."""
         self._access.live.refresh(namespace)
 
-    def compile_unattended(self, namespace: str) -> bool:
-        """Compile like `compile`, unless another process already does: then return False."""
+    def compile_unattended(self, namespace: str) -> CompileOutcome:
+        """Compile like `compile`, unless another process already does."""
         paths = self._access.directory.namespace(namespace)
         self._access.live.require_namespace(namespace)
         try:
@@ -65,11 +74,11 @@ class Releases(Component):
             with hold_lock_file(paths.compiled / "unattended.lock", 0) as is_held:
                 if is_held:
                     self._access.live.refresh(namespace)
-                return is_held
+                return CompileOutcome.STORED if is_held else CompileOutcome.ELSEWHERE
         except OSError as ex:
             if not is_disk_full(ex):
                 raise
-        return True  # the results could not be stored: each worker has to keep its own in memory
+        return CompileOutcome.NO_ROOM
 
     def refresh(self, namespace: str, *, compiles: bool = False) -> LiveNamespace:
         """Read what a namespace serves now, like `Live.refresh`."""

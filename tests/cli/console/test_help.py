@@ -31,7 +31,10 @@ each_command = pytest.mark.parametrize("path", ALL, ids=" ".join)
 
 def test_the_commands_are_those_of_the_contract() -> None:
     assert {*ASKED_FOR, "log", "match"} <= {*COMMANDS}
-    assert {path[1:] for path in ALL if path[0] == "namespace"} == {(), ("create",), ("list",), ("delete",)}
+    assert {path[1:] for path in ALL if path[0] == "namespace"} == {
+        (),
+        *((name,) for name in ("create", "list", "delete", "archived", "restore", "accept-rewind")),
+    }
 
 
 @each_command

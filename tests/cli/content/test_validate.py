@@ -74,6 +74,15 @@ WRONG = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def work_folder(work_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Change to a folder without a data directory, which `validate` does not need."""
+    content = work_folder / "rules"
+    content.mkdir()
+    monkeypatch.chdir(content)
+    return content
+
+
 def test_a_valid_folder_is_success_with_a_message_on_standard_error() -> None:
     outcome = invoke_ok("validate", SAMPLE)
     assert outcome.out == ""

@@ -9,6 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from api.app.data_directory import create_data
+from api.settings import Settings
 from cli.version import __version__
 from tests.cli.installation import build_wheel, create_environment, install, run, site_of, uninstall
 from tests.cli.server.test_demo import Demo, demo_of
@@ -172,6 +174,7 @@ def test_an_uninstall_leaves_nothing(wheel: Path, tmp_path: Path) -> None:
     programs = create_environment(tmp_path / "env")
     before = {*tmp_path.rglob("*")}
     install(programs, str(wheel))
+    create_data(Settings(data=tmp_path / "env/data"))
     for words in (["validate", str(ROOT / "sample-repo")], ["token", "create", "edge", "--role", "agent"]):
         run(str(programs / "waypost"), *words, cwd=tmp_path, env={"WAYPOST_DATA": str(tmp_path / "env/data")})
     uninstall(programs, "waypost")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gitstore.errors import AlreadyExists, BadRequest, Broken, NotFound
+from gitstore.errors import AlreadyExists, BadRequest, NotFound
 from gitstore.namespaces import namespaces
 from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, git, put, redirect
@@ -116,14 +116,16 @@ def test_deletion_that_is_cut_off_leaves_the_namespace_or_none(
 
 
 def test_repository_that_was_put_in_place_by_hand_is_a_namespace(empty: Place) -> None:
-    """The repository is a restored backup or a clone; if it is lost again, it is damaged, not missing."""
+    """The repository is a restored backup or a clone; if it is lost again, its last good state is served, with a fault."""
     by_hand = empty.repo.with_name("restored.git")
     git(empty.root, "clone", "--quiet", "--bare", str(empty.repo), str(by_hand))
     assert empty.store.namespaces.names() == ["acme", "restored"]
     assert empty.store.releases.namespace("restored").projects == {}
     by_hand.rename(empty.root / "lost")
-    with pytest.raises(Broken):
-        Store(empty.root).releases.namespace("restored")
+    later = Store(empty.root).releases
+    assert later.namespace("restored").projects == {}
+    (fault,) = later.faults("restored").faults
+    assert "restored is missing on disk" in fault.reason
     assert empty.store.namespaces.names() == ["acme", "restored"]
 
 
