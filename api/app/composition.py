@@ -42,17 +42,17 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     services = open_services(settings, create=False)
     _require_database(services, data)
     data.listen(services.directory.retry)
-    watcher = Watcher(store, releases)
+    watcher = Watcher(store, releases, data)
     write_check = WriteCheck(store.directory, data)
     convergence = Convergence(services.fleet, store.publishes)
-    notifications = open_notifications(settings, store, releases, services)
+    notifications = open_notifications(settings, store, releases, services, data)
     dependencies = Dependencies(
         settings,
         services.directory,
         ready_checks=(
             data_check(data),
             services.ready_check(),
-            content_check(store),
+            content_check(store, data),
             disk_check(settings.data),
             ReadyCheck("write", write_check.report.find),
         ),
@@ -65,7 +65,7 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
             notifications.event_scheduler,
             notifications.streams,
             notifications.webhook_dispatcher,
-            Prewarmer(store, data.check),
+            Prewarmer(store, data),
             write_check,
         ),
         data=data,

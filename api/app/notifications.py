@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from api.app.services import Services
+from api.data.served_data import ServedData
 from api.db.database import Database, default_url
 from api.db.namespace_records import StoredRecords
 from api.events.addresses import AddressPolicy
@@ -34,7 +35,9 @@ class Notifications:
     webhooks: Webhooks
 
 
-def open_notifications(settings: Settings, store: Store, served: ReleaseLoader, services: Services) -> Notifications:
+def open_notifications(
+    settings: Settings, store: Store, served: ReleaseLoader, services: Services, data: ServedData | None = None
+) -> Notifications:
     """Create the components of one worker."""
     database, clock = services.state.database, services.clock
     address_policy = AddressPolicy(settings.webhook_networks)
@@ -52,6 +55,7 @@ def open_notifications(settings: Settings, store: Store, served: ReleaseLoader, 
             services.fleet,
             settings.agent_silent,
             settings.event_lifetime,
+            data,
         ),
         Streams(reader, database.notifier, services.directory),
         WebhookDispatcher(

@@ -43,7 +43,7 @@ class ServedData:
         self._watched = tuple(_watch(parts, identity))
 
     def check(self) -> str | None:
-        """Look for each part on disk, remember the fault and return it; about 10 microseconds while nothing changed."""
+        """Look for each part on disk, remember the fault and return it; about 20 microseconds while nothing changed."""
         with self._lock:
             fault = next((fault for part in self._watched if (fault := part.find_fault())), None)
             if self.fault is not None and fault is None:

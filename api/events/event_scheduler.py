@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from api import logs
+from api.data.served_data import DataLost, ServedData
 from api.db.deliveries import has_delivery_before, remove_deliveries_before
 from api.db.events import has_event_before, remove_events_before
 from api.db.fleet import Fleet
@@ -34,6 +35,7 @@ class EventScheduler:
         fleet: Fleet,
         inactive_after: int,
         lifetime: int,
+        data: ServedData | None = None,
     ) -> None:
         self._event_relay = event_relay
         self._release_events = release_events
@@ -46,14 +48,17 @@ class EventScheduler:
         self._changed: set[str] = set()
         self._wake = asyncio.Event()
         self._relay_started = False
-        self._started_at = time.monotonic()
+        self._data = data
+        self._reachable_since = time.monotonic()
         self._cleaned_at = 0.0
         self._background_task = BackgroundTask(self._run)
         served.listen(self._note)
+        if data is not None:
+            data.listen(self._note_return)
 
     async def start(self) -> None:
         """Start the task."""
-        self._started_at = time.monotonic()
+        self._note_return()
         self._background_task.begin()
 
     async def stop(self) -> None:
@@ -64,9 +69,14 @@ class EventScheduler:
         self._moved.add(namespace)
         self._wake.set()
 
+    def _note_return(self) -> None:
+        """Begin to wait for heartbeats: agents could send none before, so none of them is silent."""
+        self._reachable_since = time.monotonic()
+
     async def _run(self) -> None:
         while True:
-            await self._try(self._check_all)
+            if not await self._try(self._check_all):
+                self._note_return()
             until = time.monotonic() + POLL_INTERVAL
             while (left := until - time.monotonic()) > 0:
                 await self._wait(left)
@@ -80,15 +90,20 @@ class EventScheduler:
             return
         self._wake.clear()
 
-    async def _try(self, work: Callable[[], Awaitable[object]]) -> None:
+    async def _try(self, work: Callable[[], Awaitable[object]]) -> bool:
         try:
             await work()
-        except (StoreError, OSError) as ex:
+        except (StoreError, OSError, DataLost) as ex:
             _log.warning("events_not_recorded", error=str(ex))
         except Exception:  # noqa: BLE001 - otherwise the task ends, and no event is recorded any more
             _log.exception("events_not_recorded")
+        else:
+            return True
+        return False
 
     async def _check_all(self) -> None:
+        if self._data is not None:
+            await run_in_thread(self._data.require)  # without it, namespaces would seem to be gone
         names = await run_in_thread(self._event_relay.store.namespaces.names)
         # Asked afterwards: an empty folder in place of the repositories is not a list without namespaces.
         if await run_in_thread(self._releases.find_loss):
@@ -100,7 +115,7 @@ class EventScheduler:
         self._relayed = {name: relayed for name, relayed in self._relayed.items() if name in names}
         self._moved.update(names)
         await self._check_moved()  # records the faults of all of them
-        if time.monotonic() - self._started_at >= self._inactive_after.total_seconds():
+        if time.monotonic() - self._reachable_since >= self._inactive_after.total_seconds():
             await run_in_thread(self._fleet.record_inactive_agents, self._inactive_after)
         await run_in_thread(self._clean)
 

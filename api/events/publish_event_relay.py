@@ -119,7 +119,9 @@ class PublishEventRelay:
             return True
         if relayed.number > entry.newest:
             return False
-        return self.store.publishes.after(namespace, project, relayed.number - 1, 1)[0][0].version == relayed.commit
+        found, _ = self.store.publishes.after(namespace, project, relayed.number - 1, 1)[0]
+        # A number that the history skips was reached before a rewind was accepted: later numbers are new publishes.
+        return found.number > relayed.number or found.version == relayed.commit
 
     def _record(
         self, of: "_Relayed", relayed: EventCursor, after: EventCursor, found: list[tuple[PublishRecord, Version]]

@@ -49,7 +49,7 @@ class MetricsStore:
     def clear(self) -> None:
         """Remove the pages of an earlier run."""
         shutil.rmtree(self._directory, ignore_errors=True)
-        self._directory.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(exist_ok=True)
 
     def write(self, name: str, page: WorkerMetrics) -> None:
         """Replace a worker's page; `name` is from `create_file_name`. Raises OSError."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from api.data.served_data import ServedData
 from api.readiness import Fault, ReadyCheck, ServedVersion, Status
 from gitstore.compiled.manifest import COLLISION, INVALID, NOT_A_FOLDER, UNREADABLE
 from gitstore.errors import NotFound
@@ -47,9 +48,9 @@ _ALL_LOST = Fault(
 )
 
 
-def content_check(store: Store) -> ReadyCheck:
-    """Create the check that all content is served as it is on disk."""
-    return ReadyCheck("content", lambda: find_content_faults(store))
+def content_check(store: Store, data: ServedData | None = None) -> ReadyCheck:
+    """Create the check that all content is served as it is on disk; it does not look while the data directory is lost."""
+    return ReadyCheck("content", lambda: [] if data is not None and data.check() else find_content_faults(store))
 
 
 def find_content_faults(store: Store) -> Sequence[Fault]:

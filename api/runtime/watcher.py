@@ -11,6 +11,7 @@ from pathlib import Path
 from watchfiles import Change, awatch
 
 from api import logs
+from api.data.served_data import ServedData
 from api.runtime.background_task import BackgroundTask
 from api.runtime.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
@@ -27,9 +28,10 @@ _log = logs.logger("watcher")
 class Watcher:
     """A background service that loads release whenever it moves, also by plain git."""
 
-    def __init__(self, store: Store, releases: ReleaseLoader) -> None:
+    def __init__(self, store: Store, releases: ReleaseLoader, data: ServedData | None = None) -> None:
         self._store = store
         self._releases = releases
+        self._data = data
         self._again = asyncio.Event()
         self._background_task = BackgroundTask(self._run)
 
@@ -83,6 +85,8 @@ class Watcher:
 
     async def _warm(self, names: Iterable[str]) -> None:
         for name in names:
+            if self._data is not None and self._data.check():  # loading would write compiled files in its place
+                return
             with suppress(StoreError, OSError):  # requests get the error, and /health/ready reports it
                 await self._releases.namespace(name)
 

@@ -15,6 +15,7 @@ from dulwich.file import FileLocked, GitFile, _GitFile
 from dulwich.objects import ZERO_SHA, ObjectID
 from dulwich.refs import DiskRefsContainer, Ref, check_ref_format
 
+from gitstore.directory import make_folder
 from gitstore.errors import AlreadyExists, Broken, Busy, LostRace, OutOfSpace
 from gitstore.git.after_commit import report_tolerated, sync_after_commit
 from gitstore.git.atomic_io import translate_os_error
@@ -154,7 +155,7 @@ def _remove(repository: Path, ref: str, old: CommitId | None) -> bool:
     # Not by dulwich's `remove_if_equals` (1.2.21): it removes the ref's own file first, and may then fail.
     # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/refs.py
     path = repository / ref
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent, levels=len(path.parent.relative_to(repository).parts))
     lock = GitFile(path, "wb")
     try:
         if old is not None and read_ref(repository, ref) != old:

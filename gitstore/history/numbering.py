@@ -190,7 +190,7 @@ def _number(compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *,
     if not all(_continues(compiler, base, name) for name in rows):
         base, commits, log_blocks = _EMPTY_MANIFEST, list(compiler.repository.first_parents(commit))[::-1], {}
         numbers = _Numbers(base)
-        rows = _number_commits(compiler, base, commits, numbers, log_blocks, counts_others=waits)
+        rows = _number_commits(compiler, base, commits, numbers, log_blocks, delta, counts_others=waits)
     for name, versions in rows.items():
         with compiler.tolerate_full_disk():
             _write(compiler, name, versions, numbers.gaps.get(name, ()))

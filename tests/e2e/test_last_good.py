@@ -17,6 +17,7 @@ from tests.e2e.git import Clone, git, rules
 from tests.e2e.stream import following
 from tests.e2e.wire import pinned_pair
 from tests.e2e.world import Place, World, open_world
+from tests.metrics_text import read_metrics, total
 from tests.service import ROOT, WAYPOST, Service, running, wait_until
 
 SECONDS = 60.0
@@ -73,6 +74,17 @@ def reasons(caller: Caller) -> list[dict[str, Any]]:
     """Return all reasons of readiness, which is never 503 here."""
     found = caller.ask("GET", "/health/ready", 200).json()
     return [reason for check in found["checks"] for reason in check.get("reasons", ())]
+
+
+def fault_metrics(world: World) -> tuple[float, dict[tuple[str, str], float]]:
+    """Return the metrics of the state of the node, and of its faults by check and code."""
+    found = read_metrics(world.http, world.root.token)
+    faults = {
+        (dict(labels)["check"], dict(labels)["code"]): value
+        for (name, labels), value in found.items()
+        if name == "waypost_faults"
+    }
+    return total(found, "waypost_degraded"), faults
 
 
 def seen_by_all(place: Place) -> list[dict[str, bytes]]:
@@ -138,7 +150,8 @@ def test_damage_of_every_kind_through_new_workers_and_a_restart(tmp_path: Path) 
         assert not any(place.namespace in anonymous.text for place in again.values())
         sound = Place(world, sound.namespace, sound.project, world.root)
         assert sound.sources() == ["/sound", "/more"]
-        assert 'waypost_faults{check="content",code="unreadable"}' in world.root.ask("GET", "/metrics", 200).text
+        counts = {("content", "unreadable"): len(DAMAGE) - 1, ("content", "release_rewound"): 1}
+        assert fault_metrics(world) == (1, counts)
 
 
 @pytest.fixture
@@ -254,6 +267,7 @@ def test_invalid_push_is_an_event_once_and_no_503(world: World, tmp_path: Path) 
         clone.publish("shop/redirects.yaml", "redirects: [\n")
         wait_until(lambda: "release.invalid" in [kind for _, kind, _ in follower.seen], SECONDS, "the event")
         (reason,) = wait_until(lambda: reasons(world.root), SECONDS, "readiness to be degraded")
+        assert fault_metrics(world) == (1, {("content", "invalid_content"): 1})
         assert reason["code"] == "invalid_content"
         assert "shop/redirects.yaml" in reason["detail"]
         event = next(body for _, kind, body in follower.seen if kind == "release.invalid")["data"]
@@ -262,5 +276,6 @@ def test_invalid_push_is_an_event_once_and_no_503(world: World, tmp_path: Path) 
         clone.publish("shop/redirects.yaml", rules("/fixed"))
         wait_until(lambda: place.sources() == ["/fixed"], SECONDS, "the fix")
         wait_until(lambda: not reasons(world.root), SECONDS, "readiness")
+        wait_until(lambda: fault_metrics(world) == (0, {}), SECONDS, "the metrics")
         kinds = [kind for _, kind, _ in follower.seen]
         assert kinds.count("release.invalid") == 1

@@ -71,6 +71,29 @@ def test_a_rollback_and_a_push_by_plain_git_are_delivered_too(shop: Place, recei
     assert sorted(m.body["data"]["publishNumber"] for m in receiver.messages) == [3, 4]
 
 
+def test_a_push_that_is_not_served_is_delivered_once(shop: Place, receiver: Receiver, tmp_path: Path) -> None:
+    """Whoever holds the namespace is told by a message of its own type, with the cause and what is served meanwhile."""
+    good = shop.published("/good")
+    made = create_webhook(shop, receiver.url, events=["release.invalid"])
+    clone = Clone.of(shop.repository, tmp_path / "clone")
+    clone.publish(f"{shop.project}/redirects.yaml", "redirects: [\n")
+    (message,) = receiver.wait(1, "release.invalid")
+    assert is_signed(message, made["secret"])
+    data = message.body["data"]
+    assert (data["namespace"], data["project"], data["code"]) == (shop.namespace, shop.project, "invalid_content")
+    assert (data["publishNumber"], data["served"]["publishNumber"]) == (
+        good["publishNumber"] + 1,
+        good["publishNumber"],
+    )
+    assert data["served"]["version"] == good["version"]
+    assert f"{shop.project}/redirects.yaml" in data["detail"]
+    wait_for_deliveries(shop, made, "delivered")
+    clone.publish(f"{shop.project}/redirects.yaml", rules("/fixed"))
+    clone.publish(f"{shop.project}/redirects.yaml", "redirects: ]\n")
+    receiver.wait(2, "release.invalid")
+    assert [each.body["data"]["publishNumber"] for each in receiver.messages] == [3, 5]
+
+
 def test_two_workers_deliver_each_message_once(webhook_world: World, receiver: Receiver) -> None:
     """Publishes come in a burst, and the receiver is slow enough for the workers to overlap."""
     place = wait_until_relayed(webhook_world.place())

@@ -25,7 +25,7 @@ from gitstore.drafts.replacement_plan import ReplaceRequest
 from gitstore.drafts.reverting import RevertRequest
 from gitstore.errors import StoreError
 from gitstore.publish.publishing import PublishRequest
-from gitstore.store.store import Store
+from gitstore.store.store import Store, create_store
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, put, redirect
 
@@ -36,7 +36,7 @@ _EMPTY = DraftName(SHOP, "new")
 
 def _prepare(root: Path) -> None:
     """Create a data directory with a published project, a draft with two changes, and all folders of objects."""
-    store = Store(root)
+    store = create_store(root)
     store.namespaces.create(SPACE, "Acme", ADA)
     for number in range(256):
         (root / f"repos/{SPACE}.git/objects/{number:02x}").mkdir(exist_ok=True)

@@ -74,13 +74,13 @@ WRONG = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def work_folder(work_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Change to an empty folder, because a data directory is no content."""
-    place = work_folder / "content-only"
-    place.mkdir()
-    monkeypatch.chdir(place)
-    return place
+    """Change to a folder without a data directory, which `validate` does not need."""
+    content = work_folder / "rules"
+    content.mkdir()
+    monkeypatch.chdir(content)
+    return content
 
 
 def test_a_valid_folder_is_success_with_a_message_on_standard_error() -> None:

@@ -1,5 +1,6 @@
 """`waypost demo`: started, restarted, and killed half-way, as by a new user; its three lines to try work."""
 
+import base64
 import json
 import os
 import signal
@@ -74,7 +75,7 @@ def demo_of(waypost: Sequence[str], data: Path, env: Mapping[str, str]) -> Itera
 def has_said_all(process: subprocess.Popen[bytes], out: Path, log: Path) -> bool:
     """Return whether the last line is there; fail with the log if the demo ended."""
     assert process.poll() is None, log.read_text(encoding="utf-8")
-    return out.read_text(encoding="utf-8").endswith("Press Ctrl-C to stop.\n")
+    return out.read_text(encoding="utf-8").rstrip("\n").endswith("Press Ctrl-C to stop.")
 
 
 def ask(line: str) -> str:
@@ -91,6 +92,12 @@ def sign_in(shown: Demo, password: str) -> int:
     return httpx.post(f"{shown.url}/auth/login", json=body, timeout=20).status_code
 
 
+def lifetime_of(token: str) -> int:
+    """Return the seconds for which an access token is valid, by its claims."""
+    claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+    return int(claims["exp"]) - int(claims["iat"])
+
+
 def test_the_demo_shows_secrets_once_and_keeps_the_data(work_folder: Path) -> None:
     data = work_folder / "data"
     with demo(data) as first:
@@ -99,6 +106,8 @@ def test_the_demo_shows_secrets_once_and_keeps_the_data(work_folder: Path) -> No
         assert (redirects["total"], len(redirects["items"])) == (67, 2)
         assert answer["results"][0]["location"] == "/products/1001-trail-running-shoe"
         assert sign_in(first, first.field("password")) == 200
+        assert first.printed.splitlines()[-1] == f"Ready: {first.url}. Press Ctrl-C to stop."
+        assert first.printed.count("Ready") == 1
     with demo(data) as second:
         assert first.field("token") not in second.printed
         assert "password  " not in second.printed
@@ -106,6 +115,18 @@ def test_the_demo_shows_secrets_once_and_keeps_the_data(work_folder: Path) -> No
         moved = first.lines[0].replace(first.url, second.url)
         assert json.loads(ask(moved)) == version
         assert sign_in(second, first.field("password")) == 200
+
+
+def test_ready_is_printed_when_it_answers_and_a_login_outlasts_the_tutorial(work_folder: Path) -> None:
+    """The first request comes right after the line; there is no second attempt."""
+    with demo(work_folder / "data", {"WAYPOST_ADMIN_PASSWORD": "correct horse battery"}) as shown:
+        body = {"username": "admin", "password": "correct horse battery"}
+        answer = httpx.post(f"{shown.url}/auth/login", json=body, timeout=20)
+        assert answer.status_code == 200, answer.text
+        tokens = answer.json()["tokens"]
+        token = {"Authorization": f"Bearer {tokens['accessToken']}"}
+        assert lifetime_of(tokens["accessToken"]) >= 4 * 60 * 60
+        assert httpx.get(f"{shown.url}/api/me", headers=token, timeout=20).status_code == 200
 
 
 def test_a_demo_that_was_killed_before_it_showed_its_secrets_shows_them_the_next_time(work_folder: Path) -> None:

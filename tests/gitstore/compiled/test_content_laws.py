@@ -2,7 +2,7 @@
 
 import os
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -143,7 +143,7 @@ class Model:
         if chosen := self.some(self.changed):
             with suppress(Conflicts):
                 self.place.publish(draft=self.main, ids=_ids(chosen))
-                self._merge_release_in(_with(self.released, self.draft, chosen))
+                self._merge_release_in(_with(self.released, self.draft, chosen), chosen)
 
     def publish(self) -> None:
         """Publish everything."""
@@ -181,12 +181,14 @@ class Model:
         if not self.place.store.drafts.report(SPACE, self.main).state.head:
             self.base = self.draft = self.released
 
-    def _merge_release_in(self, released: Contents) -> None:
-        """Rebase the expected draft on the published state, unless the two conflict."""
+    def _merge_release_in(self, released: Contents, published: Sequence[str] = ()) -> None:
+        """Rebase the expected draft on the published state; if the two conflict, on its base with the published changes."""
         self.released = released
         state = self.place.store.drafts.report(SPACE, self.main).state
         if state.base == state.release:
             self.draft, self.base = _with(self.released, self.draft, self.changed), self.released
+        else:
+            self.base = _with(self.base, self.draft, list(published))
 
 
 def _ids(paths: list[str]) -> frozenset[str]:
