@@ -109,17 +109,9 @@ def test_the_installed_command_says_its_version(installed: Path, tmp_path: Path)
 
 def test_the_installed_command_validates_a_folder(installed: Path, tmp_path: Path) -> None:
     out = run(str(installed / "waypost"), "validate", str(ROOT / "sample-repo"), "--format", "json", cwd=tmp_path)
-    assert json.loads(out) == {
-        "projects": ["company", "docs", "shop"],
-        "errors": 0,
-        "warnings": 0,
-        "neverAnswer": 0,
-        "counts": [],
-        "total": 0,
-        "offset": 0,
-        "limit": None,
-        "problems": [],
-    }
+    found = json.loads(out)
+    assert (found["projects"], found["problems"]) == (["company", "docs", "shop"], [])
+    assert {found[name] for name in ("errors", "warnings", "neverAnswer", "total")} == {0}
 
 
 def test_the_installed_demo_serves_the_packaged_sample(installed: Path, tmp_path: Path) -> None:
