@@ -6,6 +6,7 @@ Children are forked, so that the libraries are loaded once.
 
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -29,6 +30,8 @@ _SPREAD = 8
 NAME = "acme"
 ADA = Author("Ada", "ada@acme.example")
 _FILE_EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "shutil.rmtree"}
+# The database, and the folders of loose objects: their number depends on the ids of commits, and so on the time.
+_NOT_COUNTED = re.compile(r"\.db|/objects/[0-9a-f]{2}$")
 
 
 class KillSwitch:
@@ -41,7 +44,8 @@ class KillSwitch:
 
     def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
         """Count an event, and kill the process at the point."""
-        if event in _FILE_EVENTS and str(arguments[0]).startswith(self._root) and ".db" not in str(arguments[0]):
+        path = str(arguments[0]) if event in _FILE_EVENTS else ""
+        if path.startswith(self._root) and not _NOT_COUNTED.search(path):
             self.steps += 1
             if self.steps == self._point:
                 os.kill(os.getpid(), signal.SIGKILL)
