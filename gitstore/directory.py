@@ -112,7 +112,7 @@ class DataDirectory:
 
     @property
     def trash(self) -> Path:
-        """The folder of deleted namespaces; nothing in it is read again."""
+        """The folder of deleted namespaces, each complete, until it is restored."""
         return self.root / "trash"
 
     def create(self) -> None:

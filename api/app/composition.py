@@ -37,7 +37,7 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     """
     configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
     store = store_at(settings.data.absolute(), settings.pattern_limits)
-    releases = ReleaseLoader(store)
+    releases = ReleaseLoader(store, data.check)
     long_polls = LongPolls(releases)
     services = open_services(settings, create=False)
     _require_database(services, data)
@@ -65,7 +65,7 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
             notifications.event_scheduler,
             notifications.streams,
             notifications.webhook_dispatcher,
-            Prewarmer(store, data),
+            Prewarmer(store, data.check),
             write_check,
         ),
         data=data,

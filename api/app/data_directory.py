@@ -9,6 +9,7 @@ from api.data.served_data import ServedData
 from api.db.database import database_file, default_url
 from api.settings import Settings
 from gitstore.directory import DataDirectory
+from gitstore.errors import OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 
 _LOCK = "init.lock"
@@ -26,6 +27,7 @@ def open_data(settings: Settings) -> ServedData:
     parts.require_all()
     open_services(settings).close()
     served = ServedData(parts, adopt(parts))
+    served.recognize_unmarked()
     served.require()
     return served
 
@@ -53,9 +55,16 @@ def create_data(settings: Settings, prepare: Callable[[Services], object] = lamb
 
 
 def adopt(parts: DataParts) -> str:
-    """Write the identity where it is missing, also into folders that were restored while no service ran; return it."""
-    identity = parts.known_identity() or create_identity()
-    for folder in parts.folders:
-        write_identity(folder / FOLDER_FILE, identity)
-    write_identity(parts.identity, identity)
+    """Write the identity where it is missing, also into folders that were restored while no service ran; return it.
+
+    On a full disk a known identity is written at a later start: a full disk stops no service that has its data.
+    """
+    known = parts.known_identity()
+    identity = known or create_identity()
+    for file in (*(folder / FOLDER_FILE for folder in parts.folders), parts.identity):
+        try:
+            write_identity(file, identity)
+        except (OutOfSpace, OSError) as ex:
+            if not known or not is_disk_full(ex):
+                raise
     return identity

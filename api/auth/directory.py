@@ -24,7 +24,7 @@ from api.db.generation import GenerationFile, Stamp, read_generation
 from api.db.sessions import live_session_user
 from api.db.timestamps import Clock, utc_now
 from api.errors import Unauthenticated, UnknownSession
-from gitstore.cache import LruCache
+from content.cache import LruCache
 from gitstore.errors import StoreError
 
 MAX_STALENESS = 1.0  # seconds between two checks of the database for changes made on other machines

@@ -9,6 +9,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from api.data.identity import FOLDER_FILE, read_identity
@@ -51,6 +52,12 @@ class ServedData:
             self.fault = fault
             return fault
 
+    def recognize_unmarked(self) -> None:
+        """Take the folders without an identity as they are now: at a start on a full disk it could not be written."""
+        with self._lock:
+            for part in self._watched:
+                part.recognize_unmarked()
+
     def listen(self, listener: Callable[[], object]) -> None:
         """Add a listener for the return of lost parts; it is called in any thread, and returns at once."""
         self._listeners = (*self._listeners, listener)
@@ -86,6 +93,9 @@ class _Part:
             return f"{self._name} cannot be read ({ex.strerror})"
         return None
 
+    def recognize_unmarked(self) -> None:
+        """Take this part as it is if it should have an identity, but has none."""
+
     def _hold(self, found: os.stat_result) -> None:
         """Remember the part on disk, with a handle to it."""
         earlier, self._handle = self._handle, os.open(self._path, _HANDLE)
@@ -107,6 +117,11 @@ class _Folder(_Part):
         super().__init__(path, name)
         self._file = file
         self._identity = identity
+
+    def recognize_unmarked(self) -> None:
+        with suppress(OSError):  # a part that is away is found by the next check
+            if not read_identity(self._file):
+                self._hold(self._path.stat())
 
     def _is_same(self) -> bool:
         return read_identity(self._file) == self._identity

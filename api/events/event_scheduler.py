@@ -45,7 +45,7 @@ class EventScheduler:
         self._lifetime = timedelta(seconds=lifetime)
         self._relayed: dict[str, object] = {}
         self._moved: set[str] = set()
-        self._stirred: set[str] = set()
+        self._changed: set[str] = set()
         self._wake = asyncio.Event()
         self._relay_started = False
         self._data = data
@@ -105,6 +105,10 @@ class EventScheduler:
         if self._data is not None:
             await run_in_thread(self._data.require)  # without it, namespaces would seem to be gone
         names = await run_in_thread(self._event_relay.store.namespaces.names)
+        # Asked afterwards: an empty folder in place of the repositories is not a list without namespaces.
+        if await run_in_thread(self._releases.find_loss):
+            self._started_at = time.monotonic()  # agents cannot report meanwhile, so their silence begins again
+            return
         if not self._relay_started:
             await self._start_relay(names)
         await run_in_thread(self._event_relay.forget_deleted, names)
@@ -122,15 +126,17 @@ class EventScheduler:
         self._relay_started = True
 
     async def _check_moved(self) -> None:
+        if await run_in_thread(self._releases.find_loss):
+            return
         while self._moved and self._relay_started:
             name = self._moved.pop()
-            self._stirred.add(name)
+            self._changed.add(name)
             live = await self._find(name)
             if live is not None and self._relayed.get(name) != live.manifest.commit:
                 self._relayed[name] = await run_in_thread(self._event_relay.relay, name)
-        stirred, self._stirred = self._stirred, set()
-        if stirred:
-            await run_in_thread(self._release_events.record, stirred)
+        changed, self._changed = self._changed, set()
+        if changed:
+            await run_in_thread(self._release_events.record, changed)
 
     async def _find(self, name: str) -> LiveNamespace | None:
         try:

@@ -7,6 +7,7 @@ from falcon.asgi import Request, Response
 
 from api.data.served_data import DataLost, ServedData
 from api.http.error_handlers import write_error
+from api.http.response.redaction import clear_response
 
 WITHOUT_DATA = frozenset(
     {"/", "/health/ping", "/health/ready", "/compat/flecto/health/ping", "/openapi.json", "/schemas/{name}"}
@@ -43,5 +44,5 @@ class DataCheck:
             return
         fault = self._served.check()
         if fault:
-            resp.stream = resp.sse = None
+            clear_response(resp)
             write_error(resp, DataLost(fault))

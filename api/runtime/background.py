@@ -36,6 +36,7 @@ queue_key: ContextVar[str] = ContextVar("queue_key", default="")
 REVIEW_QUEUE = "verdicts of "
 RELEASE_QUEUE = "releases of "
 _UPKEEP_QUEUE = "upkeep of this worker"  # no name of a namespace has a space
+_REPEATED = (RELEASE_QUEUE, _UPKEEP_QUEUE)  # jobs that another process repeats if they are killed
 
 
 def _namespace_of(key: str) -> str:
@@ -155,13 +156,20 @@ def configure_jobs(limits: JobLimits) -> None:
 
 
 def close_pools() -> None:
-    """Shut threads and processes down and wait for running work, except upkeep; later calls start new ones."""
-    threads, processes = _pools.threads, [*_pools.busy, *_pools.idle]
-    _pools.threads = None
-    _pools.idle = []
-    for process in processes:
-        if _pools.busy.get(process) == _UPKEEP_QUEUE:
-            process.kill()
+    """Shut threads and processes down and wait for running jobs of callers; later calls start new ones.
+
+    Upkeep and compiles are repeated by the next process that needs them, so they are killed, as are processes that are
+    idle or only starting.
+    """
+    threads, busy = _pools.threads, dict(_pools.busy)
+    repeated = [process for process, key in busy.items() if key.startswith(_REPEATED) or not process.has_started]
+    idle, _pools.threads, _pools.idle = _pools.idle, None, []
+    for task in _pools.tasks:
+        if not task.get_loop().is_closed():
+            task.cancel()  # those in the queue; it does not stop a running job
+    for process in (*repeated, *idle):
+        process.kill()
+    for process in (*busy, *idle):
         process.close(wait=True)
     if threads is not None:
         threads.shutdown(wait=True, cancel_futures=True)

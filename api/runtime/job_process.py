@@ -64,6 +64,11 @@ class JobProcess:
         self._pool = ProcessPoolExecutor(1, context, _initialize_process, (logging.root.level, self._pid))
         self.is_usable = True
 
+    @property
+    def has_started(self) -> bool:
+        """False until the process runs: it has no job then."""
+        return self._pid.value != 0
+
     async def run(self, work: Callable[[], T], limits: JobLimits) -> T:
         """Run a job and return its result, or raise its exception, ProcessLost or JobTimeout."""
         try:
@@ -94,9 +99,11 @@ class JobProcess:
         return self.is_usable
 
     def kill(self) -> None:
-        """Kill the process in the middle of its job, which is safe at any time."""
-        if self._pid.value:
-            os.kill(self._pid.value, signal.SIGKILL)
+        """Kill the process in the middle of its start or its job, which is safe at any time."""
+        # CPython 3.14 has `kill_workers` for this; until it has run, a process cannot tell its id itself:
+        # https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.ProcessPoolExecutor.kill_workers
+        for child in list((self._pool._processes or {}).values()):  # noqa: SLF001 - as above
+            child.kill()
 
     def close(self, *, wait: bool) -> None:
         """End the process after its job."""

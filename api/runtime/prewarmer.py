@@ -2,11 +2,11 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from api import logs
-from api.data.served_data import ServedData
-from api.runtime.background import ProcessLost, run_unqueued
+from api.runtime.background import JobTimeout, ProcessLost, run_in_thread, run_unqueued
 from api.runtime.background_task import BackgroundTask
 from gitstore.errors import StoreError
 from gitstore.store.store import Store
@@ -21,11 +21,14 @@ _log = logs.logger("prewarmer")
 
 
 class Prewarmer:
-    """A background service that prepares a process and data, so that publishes and rollbacks wait for neither."""
+    """A background service that prepares a process and data, so that publishes and rollbacks wait for neither.
 
-    def __init__(self, store: Store, data: ServedData | None = None) -> None:
+    `find_loss` returns the part of the data directory that is lost: then nothing is prepared.
+    """
+
+    def __init__(self, store: Store, find_loss: Callable[[], str | None]) -> None:
         self._store = store
-        self._data = data
+        self._find_loss = find_loss
         self._background_task = BackgroundTask(self._run)
 
     async def start(self) -> None:
@@ -39,24 +42,18 @@ class Prewarmer:
     async def _run(self) -> None:
         await asyncio.sleep(_AFTER_SECONDS)
         while True:
-            if self._is_lost():
-                await asyncio.sleep(_AFTER_SECONDS)
-                continue
             try:
                 for namespace in await run_unqueued(self._store.namespaces.names):
                     await self._prepare(namespace)
-            except (ProcessLost, OSError) as ex:  # the next job starts a process itself
+            except (JobTimeout, ProcessLost, OSError) as ex:  # the next job starts a process itself
                 _log.warning("prewarmer_failed", error=str(ex))
             await asyncio.sleep(_AGAIN_SECONDS)
-
-    def _is_lost(self) -> bool:
-        return self._data is not None and self._data.check() is not None
 
     async def _prepare(self, namespace: str) -> None:
         """Prepare all of a namespace; requests report the files that cannot be read or written."""
         with suppress(StoreError):
             is_done = False
-            while not is_done and not self._is_lost():  # nothing is written in the place of lost data
+            while not is_done and not await run_in_thread(self._find_loss):
                 begun = time.monotonic()
                 is_done = await run_unqueued(self._store.releases.warm_up, namespace, _STEP_SECONDS)
                 await asyncio.sleep(_REST * (time.monotonic() - begun))

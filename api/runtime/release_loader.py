@@ -4,28 +4,45 @@ A state that is not compiled yet is compiled by another process, while the last 
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TypeVar
 
 from api import logs
-from api.runtime.background import RELEASE_QUEUE, ProcessLost, run_in_queue, run_in_thread
-from gitstore.errors import NotCompiled, StoreError
+from api.runtime.background import RELEASE_QUEUE, JobTimeout, ProcessLost, run_in_queue, run_in_thread
+from gitstore.errors import Broken, NotCompiled, StoreError
 from gitstore.history.live import LiveNamespace, LiveProject
+from gitstore.store.releases import CompileOutcome
 from gitstore.store.store import Store
 
 _PENDING_SECONDS = 0.5  # between two looks at a state that another worker compiles
 _REPAIR_SECONDS = 5.0  # between two attempts to compile a state that cannot be read
+_TIMEOUT_SECONDS = 60.0  # after a job that took too long, before the next one
+
+_TOO_LONG = "The namespace could not be compiled: the job took too long, or its process ended. The log has the details."
+
+T = TypeVar("T")
 
 _log = logs.logger("release_loader")
 
 
-class ReleaseLoader:
-    """The loader of served releases; when release moves, one request reads it again while the others wait."""
+class JobFailed(Broken):
+    """A compile job took too long, or its process ended."""
 
-    def __init__(self, store: Store) -> None:
+
+class ReleaseLoader:
+    """The loader of served releases; when release moves, one request reads it again while the others wait.
+
+    `find_loss` looks for the data directory, and returns the part that is lost: then nothing is read or compiled.
+    """
+
+    def __init__(self, store: Store, find_loss: Callable[[], str | None] = lambda: None) -> None:
+        self.find_loss = find_loss
         self._store = store
         self._locks: dict[str, asyncio.Lock] = {}
         self._compiling: dict[str, asyncio.Task[None]] = {}
+        self._retry_at: dict[str, float] = {}
         self._listeners: tuple[Callable[[str, LiveNamespace | None, LiveNamespace], None], ...] = ()
         store.live.defers = True
 
@@ -63,14 +80,33 @@ class ReleaseLoader:
         try:
             return await self._reload(namespace, compiles=False)
         except NotCompiled:
-            with suppress(StoreError, OSError):  # the refresh meets the same error, and reports it
-                await run_in_queue(f"{RELEASE_QUEUE}{namespace}", self._store.releases.compile, namespace)
+            try:
+                await self._run_job(namespace, self._store.releases.compile)
+            except JobFailed:
+                raise
+            except (StoreError, OSError):  # the refresh meets the same error, and reports it
+                _log.debug("compile_failed", namespace=namespace)
             return await self._reload(namespace, compiles=True)
+
+    async def _run_job(self, namespace: str, job: Callable[[str], T]) -> T:
+        """Run a compile job; raises JobFailed if its process ended or took too long: it is not tried here in a thread."""
+        if time.monotonic() < self._retry_at.get(namespace, 0.0):
+            raise JobFailed(_TOO_LONG)
+        self._require_data()
+        try:
+            found = await run_in_queue(f"{RELEASE_QUEUE}{namespace}", job, namespace)
+        except (JobTimeout, ProcessLost) as ex:
+            _log.warning("release_not_compiled", namespace=namespace, error=str(ex))
+            if isinstance(ex, JobTimeout):
+                self._retry_at[namespace] = time.monotonic() + _TIMEOUT_SECONDS
+            raise JobFailed(_TOO_LONG) from ex
+        self._retry_at.pop(namespace, None)
+        return found
 
     async def _reload(self, namespace: str, *, compiles: bool) -> LiveNamespace:
         """Read the state on disk, and tell the listeners."""
         before = self._store.live.last(namespace)
-        found = await run_in_thread(self._store.live.refresh, namespace, compiles=compiles)
+        found = await run_in_thread(self._read, namespace, compiles=compiles)
         if found.is_unfinished and namespace not in self._compiling:
             self._compiling[namespace] = asyncio.create_task(self._compile(namespace))
         for failure in found.failures:
@@ -79,6 +115,15 @@ class ReleaseLoader:
         for listener in self._listeners:
             listener(namespace, before, found)
         return found
+
+    def _read(self, namespace: str, *, compiles: bool) -> LiveNamespace:
+        self._require_data()
+        return self._store.live.refresh(namespace, compiles=compiles)
+
+    def _require_data(self) -> None:
+        fault = self.find_loss()
+        if fault:
+            raise Broken(f"The data of this service is not available: {fault}.")
 
     async def _compile(self, namespace: str) -> None:
         """Have the newest state compiled, and serve it; try again until nothing is left, or reading it fails."""
@@ -93,13 +138,11 @@ class ReleaseLoader:
             self._compiling.pop(namespace, None)
 
     async def _compile_once(self, namespace: str) -> LiveNamespace:
-        is_done = False
-        with suppress(StoreError, OSError, ProcessLost):
-            is_done = await run_in_queue(
-                f"{RELEASE_QUEUE}{namespace}", self._store.releases.compile_unattended, namespace
-            )
+        outcome = None
+        with suppress(StoreError, OSError):  # the refresh meets the same error, and reports it
+            outcome = await self._run_job(namespace, self._store.releases.compile_unattended)
         async with self._locks.setdefault(namespace, asyncio.Lock()):
             found = await self._refresh(namespace)
-            if is_done and found.is_unfinished and not found.faults:  # on a full disk it is kept in memory only
+            if outcome is CompileOutcome.NO_ROOM and found.is_unfinished:
                 return await self._reload(namespace, compiles=True)
             return found

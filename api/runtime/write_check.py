@@ -62,7 +62,11 @@ class WriteCheck:
 
     async def _step(self, namespace: str) -> None:
         begun = time.monotonic()
-        fault = await run_in_thread(self.find, namespace)
+        try:
+            fault = await run_in_thread(self.find, namespace)
+        except OSError as ex:  # such as a namespace that is removed meanwhile; the next round looks again
+            _log.warning("write_check_failed", namespace=namespace, error=str(ex))
+            fault = self._found.get(namespace)
         found = {name: known for name, known in self._found.items() if name != namespace}
         self._note({**found, namespace: fault} if fault else found)
         await asyncio.sleep(_REST * (time.monotonic() - begun))
@@ -106,12 +110,14 @@ def _try_write(folder: Path) -> None:
 def _refused(paths: NamespacePaths) -> Iterator[Path]:
     """Find the folders and files of a namespace that an edit or a publish would fail to change."""
     for top in (paths.repository, paths.compiled):
+        if top.exists() and not os.access(top, os.R_OK | os.W_OK | os.X_OK):
+            yield top
         for folder, folders, files in os.walk(top):
             here = Path(folder)
-            if not os.access(here, os.W_OK | os.X_OK):
-                yield here
             if here.name == "objects":  # objects are never changed: only their folders are written to
                 folders[:] = [name for name in folders if len(name) == 2 or name == "pack"]  # noqa: PLR2004 - the digits of a hash
+            # From the parent: the walk does not come to a folder that it cannot list.
+            yield from (here / name for name in folders if not os.access(here / name, os.R_OK | os.W_OK | os.X_OK))
             yield from (here / name for name in files if _is_changed(here / name, paths) and _is_closed(here / name))
 
 
@@ -123,7 +129,7 @@ def _is_changed(file: Path, paths: NamespacePaths) -> bool:
 
 
 def _is_closed(file: Path) -> bool:
-    return not os.access(file, os.R_OK | os.W_OK) and file.exists()
+    return not os.access(file, os.R_OK | os.W_OK) and os.path.lexists(file)
 
 
 def _namespace_fault(namespace: str, refused: Sequence[Path]) -> Fault:

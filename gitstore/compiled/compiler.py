@@ -34,7 +34,7 @@ _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
 _RULES_PER_CHANGE = 20
 # The first lint of so many rules takes about a second.
-_MAX_UNLINTED_RULES = 50_000
+MAX_UNLINTED_RULES = 50_000
 
 
 class Compiler:
@@ -82,7 +82,7 @@ class Compiler:
         """
         snapshot = self.snapshot(project, tree)
         is_known = LintCache(self.paths.lints).has(project)
-        if not is_known and sum(map(snapshot.count, Kind)) > _MAX_UNLINTED_RULES:
+        if not is_known and sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
             return None
         if find_budget_problems(None, snapshot, self.limits):
             return None

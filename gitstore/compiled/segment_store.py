@@ -11,7 +11,7 @@ from contextlib import suppress
 from os.path import exists
 from pathlib import Path
 
-from gitstore.cache import LruCache
+from content.cache import LruCache
 from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment import Segment, compile_segment, dump_segment, load_segment, segment_of
 from gitstore.directory import make_folder

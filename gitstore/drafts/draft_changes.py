@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from content.cache import LruCache
 from content.changes.diff import ChangeType
 from content.records.vocabulary import Kind
-from gitstore.cache import LruCache
 from gitstore.compiled.changes import files_only_in, find_compared_files
 from gitstore.compiled.columns import Flags
 from gitstore.compiled.snapshot import CompiledFile, Snapshot

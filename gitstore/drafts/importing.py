@@ -15,7 +15,8 @@ from content.records.problem import Problem
 from content.records.problem_codes import count_never_answering
 from content.records.record import Page, Placed, Redirect
 from content.records.vocabulary import Kind
-from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.budget import find_budget_problems
+from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftState, commit_workspace, snapshot_of
 from gitstore.drafts.edits import Put
@@ -66,7 +67,7 @@ def import_rows(
     if plan.is_unreadable or (plan.wrong and not options.skip_errors) or not (plan.wanted or options.dry_run):
         return ImportResult(plan, None)
     if options.dry_run:
-        return ImportResult(plan, None, never_answer=_count_never_answering(snapshot, plan))
+        return ImportResult(plan, None, never_answer=_count_never_answering(compiler, snapshot, plan))
     workspace = Workspace(snapshot, transaction.blob, "flow", compiler.limits)
     workspace.apply(Put(Kind.REDIRECTS, placed.record) for placed in plan.wanted)
     workspace.require_affordable()
@@ -75,8 +76,12 @@ def import_rows(
     return ImportResult(plan, head, workspace.rewritten)
 
 
-def _count_never_answering(snapshot: Snapshot, plan: ImportPlan) -> int:
-    """Count the rules that could never answer after the import."""
+def _count_never_answering(compiler: Compiler, snapshot: Snapshot, plan: ImportPlan) -> int | None:
+    """Count the rules that could never answer after the import; None where that would take long."""
+    if len(plan.wanted) + sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
+        return None
+    if find_budget_problems(None, snapshot, compiler.limits):
+        return None
     wanted = {placed.record.source: placed for placed in plan.wanted}
     kept = [placed for placed in snapshot.redirects() if placed.record.source not in wanted]
     redirects, pages = [*kept, *wanted.values()], snapshot.pages()

@@ -10,9 +10,9 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from gitstore.cache import LruCache
+from content.cache import LruCache
 from gitstore.git.repository import CommitInfo, Repository
-from gitstore.history.messages import SELECTED_FROM, load_message
+from gitstore.history.messages import PUBLISHED_BY, SELECTED_FROM, load_message
 from gitstore.layout import CommitId
 
 _CACHED_BASES = 200  # bases of drafts whose publishes of some changes are known
@@ -42,7 +42,8 @@ def find_selected_base(repository: Repository, head: CommitId, base: CommitId, r
     selections = _find_selections(repository, base, release)
     if not selections:
         return None
-    own = takewhile(lambda info: info.id != base, repository.first_parents(head))
+    # A draft that has merged release begins before its base: there, its first parents lead to a publish of release.
+    own = takewhile(lambda info: info.id != base and PUBLISHED_BY not in info.message, repository.first_parents(head))
     commits = {info.id for _, info in zip(range(_MAX_COMMITS), own, strict=False)}
     return next((each.base for each in selections if each.head in commits), None)
 

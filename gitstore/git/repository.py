@@ -110,6 +110,15 @@ class Repository:
         """Close the packs."""
         self._repo.close()
 
+    def require_head(self) -> None:
+        """Raise Broken without the file HEAD: this program does not need it, but `git` does not take pushes then."""
+        if not (self.path / "HEAD").is_file():
+            raise Broken(f"The repository {self.path.name} is damaged: the file HEAD is missing.")
+
+    def has(self, object_id: str) -> bool:
+        """Tell whether an object is there, without reading it."""
+        return self._read_with_retry(lambda: ObjectID(object_id.encode()) in self._repo.object_store, object_id)
+
     def release(self) -> CommitId:
         """Return the tip of the release branch. Raises Broken if it is missing, since every namespace has one."""
         found = self.ref(RELEASE_REF)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from content.cache import LruCache
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
-from gitstore.cache import LruCache
 from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.versions import Version, VersionIndex

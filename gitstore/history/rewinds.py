@@ -5,13 +5,12 @@ release, someone has moved the branch back, replaced its history, or restored an
 be used again, and agents would get older rules, so the last good state stays until an operator accepts the new history.
 """
 
-from contextlib import suppress
-
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.manifest import load_manifest
 from gitstore.compiled.served_record import read_served, write_served
-from gitstore.errors import Rewound, StoreError
+from gitstore.errors import Rewound
 from gitstore.file_lock import hold_lock_file
+from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Repository
 from gitstore.layout import CommitId
 
@@ -60,11 +59,11 @@ def current_release(compiler: Compiler) -> CommitId:
 
 
 def record_served(compiler: Compiler, commit: CommitId) -> None:
-    """Record a commit that release has reached, unless a later one is recorded already. It never fails a caller."""
+    """Record a commit that release has reached, unless a later one is recorded already; a failure is only logged."""
     if read_served(compiler.paths) == commit:
         return
     with (
-        suppress(OSError, StoreError),  # the next process that reads release records it
+        after_commit("recording the served commit"),  # the next process that reads release records it
         hold_lock_file(compiler.paths.compiled / "served.lock", _WAIT_SECONDS) as is_held,
     ):
         served = read_served(compiler.paths)

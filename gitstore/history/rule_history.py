@@ -6,10 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from content.cache import LruCache
 from content.changes.diff import identity_field
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
-from gitstore.cache import LruCache
 from gitstore.compiled.change_log import ChangeLog, LoggedChange, append_blocks, build_entries, dump_block
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
 from gitstore.compiled.versions import VersionIndex

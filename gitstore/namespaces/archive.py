@@ -150,7 +150,7 @@ def _move_back(directory: DataDirectory, repository: Path, paths: NamespacePaths
     folder = repository.parent
     if (folder / _COMPILED).is_dir():  # a cache, already moved if an earlier restore was killed
         shutil.rmtree(paths.compiled, ignore_errors=True)
-        with suppress(OSError):
+        with after_commit("restoring the compiled files"):
             (folder / _COMPILED).rename(paths.compiled)
     repository.rename(paths.repository)
     sync_after_commit(directory.repositories, folder)
@@ -174,18 +174,21 @@ def _repositories(directory: DataDirectory) -> Iterator[Path]:
 
 
 def _read_archived(repository: Path) -> Archived:
-    projects, description = None, ""
+    folder = repository.parent
+    projects, description, created = None, "", int(folder.stat().st_mtime)
     with suppress(StoreError, OSError), open_repository(repository) as opened:
+        created = int((repository / "config").stat().st_mtime)
         description = read_description(repository)
         manifest = _load_manifest(opened, _paths(repository))
         projects = len([entry for entry in manifest.projects.values() if not entry.deleted]) if manifest else None
-    folder, created = repository.parent, int((repository / "config").stat().st_mtime)
     return Archived(folder.name, repository.stem, description, created, _archived_at(folder), projects)
 
 
 def _archived_at(folder: Path) -> int:
     found = _ID.fullmatch(folder.name)
-    return timegm(time.strptime(found[1], _TIME)) if found else int(folder.stat().st_mtime)
+    with suppress(ValueError):  # digits that are no time: a folder that a person has named
+        return timegm(time.strptime(found[1], _TIME)) if found else int(folder.stat().st_mtime)
+    return int(folder.stat().st_mtime)
 
 
 def _read_numbers(paths: NamespacePaths) -> dict[str, int]:

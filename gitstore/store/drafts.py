@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from content.cache import LruCache
 from content.changes.diff import Counts, count
 from content.checks.pattern_budget import CallBudget
 from content.formats.tsv import Row
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
-from gitstore.cache import LruCache
 from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.compiler import Compiler
@@ -189,7 +189,8 @@ class Drafts(Component):
             namespace,
             lambda compiler, opened: import_rows(compiler, opened, read_draft(opened, name), known, options, author),
         )
-        self._access.add_segments(namespace, done.files)  # so that the count below has no file to parse
+        with after_commit("caching the imported files"):  # so that the count below has no file to parse
+            self._access.add_segments(namespace, done.files)
         return done if done.head is None else replace(done, never_answer=self._count_never_answering(namespace, name))
 
     def _count_never_answering(self, namespace: str, name: DraftName) -> int | None:

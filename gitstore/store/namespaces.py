@@ -72,10 +72,6 @@ class Namespaces(Component):
         """Restore an archived namespace, the one with an id or the last; AlreadyExists where its name is taken."""
         return archive.restore_namespace(self._access.directory, name, archived, author, records)
 
-    def was_deleted(self, name: str) -> bool:
-        """Tell whether a namespace is archived and its name is free; False for a namespace whose repository is lost."""
-        return archive.was_archived(self._access.directory, name)
-
     def put_away_records(self, name: str, records: NamespaceRecords) -> None:
         """Put away the records of an archived namespace; nothing where its name is taken."""
         archive.put_away_records(self._access.directory, name, records)

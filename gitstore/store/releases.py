@@ -1,5 +1,8 @@
 """`store.releases`: served releases: manifests, compiled lists, and preparation for quick rollbacks."""
 
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path
 from typing import NamedTuple
 
 from gitstore.compiled.compiler import Compiler
@@ -8,9 +11,9 @@ from gitstore.compiled.release import Release
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.versions import Version
 from gitstore.directory import make_folder
-from gitstore.errors import NotFound, StoreError, is_disk_full
+from gitstore.errors import Broken, NotFound, StoreError, is_disk_full
 from gitstore.file_lock import hold_lock_file
-from gitstore.git.repository import open_repository
+from gitstore.git.repository import Repository, open_repository
 from gitstore.history.live import ContentFault, LiveNamespace, LiveProject
 from gitstore.history.numbering import ensure_manifest
 from gitstore.history.rewinds import current_release
@@ -24,6 +27,14 @@ class NamespaceFaults(NamedTuple):
     faults: list[ContentFault]
     served: int
     expected: int
+
+
+class CompileOutcome(Enum):
+    """The outcome of compiling a namespace; without room, each process has to keep the result in its own memory."""
+
+    STORED = "stored"
+    ELSEWHERE = "elsewhere"
+    NO_ROOM = "no room"
 
 
 class Releases(Component):
@@ -54,8 +65,8 @@ class Releases(Component):
         """Compile the releases that are missing to serve a namespace, for every process of the machine."""
         self._access.live.refresh(namespace)
 
-    def compile_unattended(self, namespace: str) -> bool:
-        """Compile like `compile`, unless another process already does: then return False."""
+    def compile_unattended(self, namespace: str) -> CompileOutcome:
+        """Compile like `compile`, unless another process already does."""
         paths = self._access.directory.namespace(namespace)
         self._access.live.require_namespace(namespace)
         try:
@@ -63,11 +74,11 @@ class Releases(Component):
             with hold_lock_file(paths.compiled / "unattended.lock", 0) as is_held:
                 if is_held:
                     self._access.live.refresh(namespace)
-                return is_held
+                return CompileOutcome.STORED if is_held else CompileOutcome.ELSEWHERE
         except OSError as ex:
             if not is_disk_full(ex):
                 raise
-        return True  # the results could not be stored: each worker has to keep its own in memory
+        return CompileOutcome.NO_ROOM
 
     def refresh(self, namespace: str, *, compiles: bool = False) -> LiveNamespace:
         """Read what a namespace serves now, like `Live.refresh`."""
@@ -91,21 +102,37 @@ class Releases(Component):
         except (StoreError, OSError) as ex:
             return NamespaceFaults([ContentFault(UNREADABLE, str(ex))], 0, 0)
         expected = sum(1 for entry in found.manifest.projects.values() if entry.tree)
-        faults = found.faults
-        if not found.failure:
-            faults = [*self._find_unreadable(namespace), *faults]
+        faults = self._all_faults(found, found.projects.values())
         return NamespaceFaults(faults, len(found.projects), expected)
 
-    def _find_unreadable(self, namespace: str) -> list[ContentFault]:
-        """Return the fault of a repository that broke after it was last read; one `stat` of the ref cannot show it."""
+    def project_faults(self, namespace: str, project: str) -> list[ContentFault]:
+        """Return the faults of a project and of its whole namespace."""
+        found = self._access.namespace(namespace)
+        faults = self._all_faults(found, [found.project(project)])
+        return [fault for fault in faults if fault.project in {"", project}]
+
+    def _all_faults(self, found: LiveNamespace, projects: Iterable[LiveProject]) -> list[ContentFault]:
+        """Return the faults that are known, and those of a repository, or of some projects in it, that broke since."""
+        if found.failure:
+            return found.faults
+        told = {fault.project for fault in found.faults}
+        return [
+            *(fault for fault in self._find_unreadable(found, projects) if fault.project not in told),
+            *found.faults,
+        ]
+
+    def _find_unreadable(self, found: LiveNamespace, projects: Iterable[LiveProject]) -> list[ContentFault]:
+        """Return the faults since the repository was last read; one `stat` of the ref cannot show them."""
         try:
-            with self._access.reading(namespace) as compiler:
-                compiler.repository.entries(compiler.repository.commit(compiler.repository.release()).tree)
+            with self._access.reading(Path(found.folder).stem) as compiler:
+                repository = compiler.repository
+                repository.require_head()
+                repository.entries(repository.commit(repository.release()).tree)
+                return [fault for live in projects if (fault := _lost_folder(repository, found, live))]
         except NotFound:
             return []
         except (StoreError, OSError) as ex:
             return [ContentFault(UNREADABLE, str(ex))]
-        return []
 
     def failures(self) -> list[str]:
         """Return the reasons why namespaces are not served as they are on disk, as sentences; empty when all is well."""
@@ -114,3 +141,15 @@ class Releases(Component):
             for name in self._access.directory.namespaces()
             for fault in self.faults(name).faults
         ]
+
+
+def _lost_folder(repository: Repository, found: LiveNamespace, live: LiveProject) -> ContentFault | None:
+    """Return the fault of a project that is served from its compiled files, but whose folder is lost in Git."""
+    tree = live.entry.tree
+    if tree is None or repository.has(tree):
+        return None
+    try:
+        repository.entries(tree)  # it may have moved into a new pack
+    except Broken as ex:
+        return ContentFault(UNREADABLE, str(ex), live.name, live, found.manifest.projects[live.name].newest)
+    return None

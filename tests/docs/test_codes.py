@@ -8,8 +8,11 @@ from importlib import import_module
 
 import pytest
 
+from api.data.served_data import DataLost
 from content.records.problem_codes import CODES
 from gitstore import errors
+from gitstore.compiled.manifest import COLLISION, INVALID, NOT_A_FOLDER, UNREADABLE
+from gitstore.history.live import REWOUND
 from tests.docs.blocks import code, rows
 from tests.docs.reference import modules, name_of, page, texts
 from tests.service import ROOT
@@ -78,6 +81,21 @@ def _assigned_codes(node: ast.Assign | ast.AnnAssign) -> Iterator[str]:
     if node.value is not None and names & _TABLES:
         inner = [each for each in ast.walk(node.value) if isinstance(each, ast.Constant)]
         yield from (text for text in texts(inner) if CODE.fullmatch(text))
+
+
+def test_every_code_of_a_reason_of_health_is_listed_with_its_status_and_none_is_invented() -> None:
+    _, _, section = page("http-api.md").partition("### Health")
+    listed = {code(row[0]): code(row[1]) for row in rows(section)[1:]}
+    literal = {found: status for tree in modules() for found, status in fault_codes(tree)}
+    of_content = (INVALID, COLLISION, NOT_A_FOLDER, UNREADABLE, REWOUND)
+    assert listed == literal | dict.fromkeys(of_content, "degraded") | {DataLost.code: "unavailable"}
+
+
+def fault_codes(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Return the codes of faults that are written as texts, with their status."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and name_of(node.func) == "Fault":
+            yield from ((text, name_of(node.args[0]).lower()) for text in texts(node.args[1:2]))
 
 
 DEBUG_PAGE = (ROOT / "docs" / "how-to" / "debug-a-publish.md").read_text("utf-8")

@@ -12,6 +12,7 @@ from api.http.guard.admission import Admission, AdmittedCaller
 from api.http.guard.rate_limits import RateLimits
 from api.http.request.caller_access import check_again
 from api.http.request.query_validation import check_parameters, list_allowed_parameters
+from api.http.response.redaction import clear_response
 from api.interfaces import Authenticator, Principal
 from api.runtime.background import queue_key
 from content.records.names import is_name
@@ -73,7 +74,7 @@ class Guard:
         try:
             await check_again(req, caller.admitted_at)
         except Exception:
-            _clear(resp)
+            clear_response(resp)
             raise
 
 
@@ -112,10 +113,3 @@ def _is_read(req: Request, declared: Mapping[str, Mapping[str, Access]]) -> bool
     """Tell whether a request changes nothing: by its method, or because its grants are for reading only."""
     accepted = declared[req.uri_template or ""][req.method].accepted
     return req.method in _READS or (bool(accepted) and all(action == "read" for _, action in accepted))
-
-
-def _clear(resp: Response) -> None:
-    """Take back all that a responder has written."""
-    for name in resp.headers:
-        resp.delete_header(name)
-    resp.text = resp.data = resp.media = resp.stream = resp.sse = None

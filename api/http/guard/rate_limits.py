@@ -1,8 +1,8 @@
 """Rate limits: how many calls of each quota one caller, and one address, may make in a minute.
 
 The headers `RateLimit` and `RateLimit-Policy` are those of
-https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html. The reads and reports of agents are not
-limited, unless the operator sets a limit on all reads.
+https://www.ietf.org/archive/id/draft-ietf-httpapi-ratelimit-headers-10.html. Reports of
+agents are never limited, and reads only if the operator sets a limit on all reads.
 """
 
 import math

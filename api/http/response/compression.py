@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from api.http.request.parameters import Window
-from gitstore.cache import LruCache
+from content.cache import LruCache
 from gitstore.compiled.release import Listing
 
 MIN_SIZE = 1024  # bytes; below this, compressing costs more than it saves

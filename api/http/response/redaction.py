@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from falcon.asgi import Response
+
 from content.changes.diff import item_kind
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
@@ -38,3 +40,10 @@ def _redact_conflict(conflict: Mapping[str, Any]) -> dict[str, Any]:
 
 def _redact_message(problem: Problem) -> Problem:
     return replace(problem, message="Message withheld: it names rules; reading it needs redirect:read and page:read.")
+
+
+def clear_response(resp: Response) -> None:
+    """Take back all that a responder has written."""
+    for name in resp.headers:
+        resp.delete_header(name)
+    resp.text = resp.data = resp.media = resp.stream = resp.sse = None

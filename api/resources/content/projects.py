@@ -96,10 +96,10 @@ def _settings(body: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def _show_health(store: Store, namespace: str, project: str, *, shows_cause: bool) -> dict[str, Any]:
-    served = store.releases.namespace(namespace)
-    found = [to_fault(namespace, fault) for fault in served.faults if fault.project in {"", project}]
+    served = store.releases.project(namespace, project)
+    found = [to_fault(namespace, fault) for fault in store.releases.project_faults(namespace, project)]
     faults = found if shows_cause else [replace(fault, detail="") for fault in found]
-    return json_views.project(served.project(project), store.drafts.names(namespace, project), faults)
+    return json_views.project(served, store.drafts.names(namespace, project), faults)
 
 
 def _show(store: Store, namespace: str, project: str) -> dict[str, Any]:

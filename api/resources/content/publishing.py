@@ -24,7 +24,7 @@ from content.changes.diff import identity_field, item_kind
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.errors import Conflicts, Invalid
+from gitstore.errors import Conflicts, Invalid, StoreError
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import is_reason_given
 from gitstore.publish.publishing import PublishRequest
@@ -84,7 +84,7 @@ class Publish:
             convergence = await self._convergence.wait(namespace, project, number, seconds, ended)
         try:
             await req.context.caller.check()
-        except ApiError:
+        except (ApiError, StoreError, OSError):  # it cannot be checked: as if it were lost
             return None
         return convergence.wire()
 

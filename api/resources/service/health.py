@@ -9,11 +9,11 @@ from falcon.asgi import Request, Response
 
 from api.errors import Unauthenticated
 from api.http.guard.access import EVERYWHERE, public
+from api.http.guard.admission import Admission
 from api.http.guard.guard import read_bearer
 from api.http.response import json_views
 from api.interfaces import Authenticator, Principal
 from api.readiness import Fault, Status, worst
-from api.runtime.background import run_in_thread
 from api.runtime.readiness_checks import ReadinessChecks
 from gitstore.errors import StoreError
 
@@ -32,7 +32,7 @@ class Ready:
 
     def __init__(self, readiness: ReadinessChecks, authenticator: Authenticator) -> None:
         self._readiness = readiness
-        self._authenticator = authenticator
+        self._admission = Admission(authenticator)
 
     @public
     async def on_get(self, req: Request, resp: Response) -> None:
@@ -52,10 +52,7 @@ class Ready:
     async def _identify(self, req: Request) -> Principal | None:
         """Return the caller, or None: readiness has a response for everyone, also while no token can be checked."""
         with suppress(Unauthenticated, StoreError, OSError):
-            bearer = read_bearer(req)
-            if not self._authenticator.is_fresh():
-                await run_in_thread(self._authenticator.reload)
-            return self._authenticator.authenticate(bearer)
+            return await self._admission.authenticate(read_bearer(req))
         return None
 
 

@@ -6,17 +6,21 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from api.errors import Unavailable
 from api.runtime.background import (
+    RELEASE_QUEUE,
     JobLimits,
+    ProcessLost,
     close_pools,
     configure_jobs,
     queue_key,
     run_in_process,
+    run_in_queue,
     run_in_thread,
 )
 from content.records.problem import Problem
@@ -170,6 +174,21 @@ def default_limits() -> Iterator[None]:
     """Restore the limits of jobs."""
     yield
     configure_jobs(JobLimits())
+
+
+def test_closing_does_not_wait_for_a_compile_that_any_process_repeats(tmp_path: Path) -> None:
+    """Guard: the service did not stop before a large push was compiled."""
+    marker = tmp_path / "marker"
+
+    async def scenario() -> None:
+        job = asyncio.create_task(run_in_queue(f"{RELEASE_QUEUE}acme", never_end, str(marker)))
+        await run_in_thread(wait_until, lambda: marker.exists() and marker.read_text(), 60, "the job to begin")
+        close_pools()
+        with suppress(ProcessLost, asyncio.CancelledError):
+            await job
+
+    asyncio.run(scenario())
+    assert not Path(f"/proc/{marker.read_text()}").exists()
 
 
 @pytest.mark.usefixtures("default_limits")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gitstore.cache import LruCache
+from content.cache import LruCache
 
 
 def test_least_recently_used_value_goes_first() -> None:
