@@ -42,12 +42,18 @@ class Prewarmer:
     async def _run(self) -> None:
         await asyncio.sleep(_AFTER_SECONDS)
         while True:
+            if self._is_lost():
+                await asyncio.sleep(_AFTER_SECONDS)
+                continue
             try:
                 for namespace in await run_unqueued(self._store.namespaces.names):
                     await self._prepare(namespace)
             except (JobTimeout, ProcessLost, OSError) as ex:  # the next job starts a process itself
                 _log.warning("prewarmer_failed", error=str(ex))
             await asyncio.sleep(_AGAIN_SECONDS)
+
+    def _is_lost(self) -> bool:
+        return self._data is not None and self._data.check() is not None
 
     async def _prepare(self, namespace: str) -> None:
         """Prepare all of a namespace; requests report the files that cannot be read or written."""
