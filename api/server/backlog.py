@@ -10,13 +10,15 @@ class Backlog:
     blank line at the end of a header, and holds back all bytes behind it until that request is answered.
     """
 
-    __slots__ = ("_body", "_held", "_last", "is_open")
+    __slots__ = ("_body", "_held", "_last", "_tail", "is_open")
 
     def __init__(self) -> None:
         self._held = bytearray()
         self._body: int | None = 0
         self._last = b""
-        """The last bytes that were passed of an incomplete header or of a chunked body."""
+        """The last bytes that were passed of an incomplete header."""
+        self._tail = b""
+        """The last bytes that were passed at all: the parser may hold requests behind a chunked body."""
         self.is_open = True
         """True until the whole header of the next request has been passed."""
 
@@ -26,18 +28,14 @@ class Backlog:
     @property
     def is_cut_off(self) -> bool:
         """True if the stream would break off within a body if it ended here."""
-        return self._body != 0 if self._body is not None else self._last != _END
-
-    @property
-    def is_chunked(self) -> bool:
-        """True while the current request has a chunked body; the parser may then hold the beginning of the next request."""
-        return self._body is None
+        return self._body != 0 if self._body is not None else self._tail != _END
 
     def pass_whole(self, data: bytes) -> bool:
         """Tell whether `data` is exactly one header, and count it as passed: so is nearly everything that arrives."""
         if not self.is_open or self._last or not data.endswith(_END) or data.find(_END) != len(data) - len(_END):
             return False
         self.is_open = False
+        self._tail = _END
         return True
 
     def add(self, data: bytes) -> None:
@@ -62,7 +60,7 @@ class Backlog:
             return self._take_header()
         if self._body is None:
             # The parser alone knows where a chunked body ends, and keeps the bytes behind it.
-            return self._take(len(self._held), len(_END))
+            return self._take(len(self._held))
         taken = self._take(min(self._body, len(self._held)))
         self._body -= len(taken)
         return taken
@@ -79,6 +77,7 @@ class Backlog:
     def _take(self, size: int, remembered: int = 0) -> bytes:
         taken = bytes(self._held[:size])
         del self._held[:size]
+        self._tail = (self._tail + taken[-len(_END) :])[-len(_END) :]
         if remembered:
             self._last = (self._last + taken)[-remembered:]
         return taken

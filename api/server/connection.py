@@ -54,6 +54,9 @@ class Connection(ASGIProtocol):
         self._held_bytes = 0
         self._is_held = False
         """True while nothing is read, because the backlog is not empty."""
+        self._had_chunked = False
+        self._is_behind_chunked = False
+        """True for a request after a chunked body: the parser, which alone knows where that ends, may hold all of it."""
         self._turn = 1
         """Prepared responses that are left of this connection's turn; a request that was not sent ahead needs none."""
         self._walks = Walks()
@@ -116,7 +119,7 @@ class Connection(ASGIProtocol):
     def eof_received(self) -> bool:
         """Keep the connection while a whole request is not answered: its client has closed its own side only."""
         self._presence.leave()
-        return not self._backlog.is_open and not self._backlog.is_cut_off
+        return not self._backlog.is_open and not self._is_cut_off()
 
     async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
         """Answer a request, and tell whether the connection stays open. A plain read needs no task and no application.
@@ -152,25 +155,30 @@ class Connection(ASGIProtocol):
 
     def _receive_body(self, request: Any) -> bool:
         """Let the body pass to the parser; False if the client has closed its side before the end of the body."""
+        self._is_behind_chunked = self._had_chunked
+        self._had_chunked = self._had_chunked or request.chunked
         if request.chunked or request.content_length:
             self._backlog.expect_body(None if request.chunked else request.content_length)
             self._feed()
-        if self._presence.is_gone and self._backlog.is_cut_off:
+        if self._presence.is_gone and self._is_cut_off():
             self.transport.close()
             return False
         return True
 
+    def _is_cut_off(self) -> bool:
+        """Tell whether the stream breaks off within a body if it ends here; the time limit of bodies ends the others."""
+        return self._backlog.is_cut_off and not self._is_behind_chunked
+
     def _read_next(self) -> bool:
         """Go on to the next request; False if there can be none."""
-        was_chunked = self._backlog.is_chunked
         self._backlog.open()
         if self._backlog:
             self._feed()
         if not (self._presence.is_gone and self._backlog.is_open):
             return True
-        if was_chunked:  # gunicorn goes on to a request that its parser holds before this is called
+        if self._had_chunked:  # gunicorn goes on to a request that its parser holds before this is called
             self.worker.loop.call_soon(self.close_if_idle)
-        return was_chunked
+        return self._had_chunked
 
     def _feed(self) -> None:
         """Pass to the parser what it may get; stop reading while bytes are left, as nothing bounds them otherwise."""

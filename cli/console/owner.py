@@ -18,13 +18,15 @@ _OWNED = (ROOT_FILE, "waypost.db", "keys", "repos")
 def become_owner(data: Path) -> None:
     """Continue as the owner of a data directory, if this process is root; call it before any file of it is opened.
 
-    Raises InvalidUsage for any other user: files of two users leave some that the service cannot change.
+    Raises InvalidUsage for any other user, since files of two users leave some that the service cannot change, and for an
+    owner who cannot run this Python.
     """
     owner, user = _find_owner(data), os.geteuid()
     if owner is None or owner.file.st_uid == user:
         return
     if user == _ROOT:
         _switch(data, owner.file)
+        _require_interpreter()
     elif owner.is_certain:
         name = user_name(owner.file.st_uid)
         raise InvalidUsage(
@@ -33,8 +35,8 @@ def become_owner(data: Path) -> None:
         )
 
 
-def require_interpreter() -> None:
-    """Raise InvalidUsage if the present user cannot start the processes of a service, since Python is closed to it."""
+def _require_interpreter() -> None:
+    """Raise InvalidUsage if the present user can neither import modules nor start processes: Python is closed to it."""
     if not os.access(sys.executable, os.X_OK):
         raise InvalidUsage(
             f"The data directory belongs to the user {user_name(os.geteuid())}, who cannot run {sys.executable}. Install "

@@ -16,7 +16,7 @@ from api.data.served_data import ServedData
 from api.db.database import DATABASE_FILE
 from api.settings import Settings
 from cli.console.exits import CommandFailed, InvalidUsage
-from cli.console.owner import become_owner, require_interpreter
+from cli.console.owner import become_owner
 from cli.console.setup import operator, read_settings, require_directory, setting_options
 from gitstore.namespaces.records import NO_RECORDS, NamespaceRecords
 
@@ -64,7 +64,6 @@ def open_namespace_records(data: str | None, *, keep_grants: bool = False) -> It
 def prepare_data(settings: Settings, create: Callable[[Settings], object] | None = None) -> ServedData:
     """Return the data directory for a service, as its owner; `create` creates what was never there."""
     enter_data(settings)
-    require_interpreter()
     if create is not None:
         _translated(create, settings)
     return _translated(open_data, settings)

@@ -29,6 +29,8 @@ RESET = struct.pack("ii", 1, 0)
 """The option of a socket whose close resets the connection."""
 PLAIN = b"GET /probe/plain HTTP/1.1\r\nHost: x\r\n\r\n"
 FRAMEWORK = b"GET /probe/pid HTTP/1.1\r\nHost: x\r\n\r\n"
+SIZED = b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n123456789"
+CHUNKED = b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"
 LAST = b"\r\nConnection: close\r\n\r\n"
 
 
@@ -88,14 +90,14 @@ def test_requests_sent_ahead_are_answered_in_order(skeleton: Service, piece: int
         (b"GET /probe/slow?ms=300 HTTP/1.1\r\nHost: x\r\n\r\n", b""),
         (b"GET /probe/slow?ms=50 HTTP/1.1\r\nHost: x\r\n\r\n" * 20, b""),
         (b"GET /probe/large?bytes=3000000 HTTP/1.1\r\nHost: x\r\n\r\n", bytes(1000)),
-        (b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n123456789", b"\r\n\r\n9"),
-        (
-            b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
-            b"\r\n\r\n1",
-        ),
-        (b"POST /probe/sink HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n" + PLAIN, b""),
+        (SIZED, b"\r\n\r\n9"),
+        (CHUNKED, b"\r\n\r\n1"),
+        (CHUNKED + PLAIN, b""),
+        (CHUNKED * 3, b"\r\n\r\n1"),
+        (CHUNKED + FRAMEWORK * 2 + PLAIN, b""),
+        ((PLAIN + FRAMEWORK + SIZED + CHUNKED) * 10, b"\r\n\r\n1"),
     ],
-    ids=["plain", "slow", "many", "large", "sized", "chunked", "chunked and more"],
+    ids=["plain", "slow", "many", "large", "sized", "chunked", "chunked and more", "chunks", "plain ones", "all kinds"],
 )
 def test_a_client_that_has_closed_its_side_gets_every_answer(
     skeleton: Service, request_bytes: bytes, end: bytes
