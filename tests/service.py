@@ -123,6 +123,9 @@ def _environment(data: Path, extra: Mapping[str, str]) -> dict[str, str]:
     settings |= {
         "WAYPOST_LOGIN_ATTEMPTS": "100000",
         "WAYPOST_LOGIN_ATTEMPTS_TOTAL": "100000",
+        "WAYPOST_WRITES_PER_MINUTE": "1000000",
+        "WAYPOST_HEAVY_CALLS_PER_MINUTE": "1000000",
+        "WAYPOST_INVALID_TOKENS_PER_MINUTE": "1000000",
     }  # all tests come from one address
     return {**own, **settings, **extra}
 

@@ -48,6 +48,10 @@ class Walks:
             self._timer = asyncio.get_running_loop().call_later(SECONDS, self._drop_ended)
         return current
 
+    def forget(self, key: WalkKey) -> None:
+        """Drop the walk through a list that is gone: the next list of its name may be another's."""
+        self._walks.pop(key, None)
+
     def end(self) -> None:
         """Drop all walks: the connection is closed."""
         self._walks.clear()

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from api import logs
 from api.runtime.background import RELEASE_QUEUE, JobTimeout, ProcessLost, run_in_queue, run_in_thread
-from gitstore.errors import Broken, NotCompiled, StoreError
+from gitstore.errors import Broken, NotCompiled, NotFound, StoreError
 from gitstore.history.live import LiveNamespace, LiveProject
 from gitstore.store.releases import CompileOutcome
 from gitstore.store.store import Store
@@ -41,6 +41,7 @@ class ReleaseLoader:
         self.find_loss = find_loss
         self._store = store
         self._locks: dict[str, asyncio.Lock] = {}
+        self._begun: dict[str, float] = {}  # the times at which the last refreshes for requests began
         self._compiling: dict[str, asyncio.Task[None]] = {}
         self._retry_at: dict[str, float] = {}
         self._listeners: tuple[Callable[[str, LiveNamespace | None, LiveNamespace], None], ...] = ()
@@ -67,18 +68,26 @@ class ReleaseLoader:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _refreshed(self, namespace: str) -> LiveNamespace:
-        lock = self._locks.setdefault(namespace, asyncio.Lock())
-        try:
-            async with lock:
-                return self._store.live.peek(namespace) or await self._refresh(namespace)
-        finally:
-            if not lock.locked():
-                self._locks.pop(namespace, None)
+        """Refresh a namespace, once for all requests that arrived before the refresh began."""
+        arrived = time.monotonic()
+        async with self._locks.setdefault(namespace, asyncio.Lock()):
+            found = self._store.live.peek(namespace)
+            if found is None and self._begun.get(namespace, 0.0) >= arrived:
+                # `peek` does not trust a ref that has just moved: the next move could look the same.
+                found = self._store.live.last(namespace)
+            if found is None:
+                begun = time.monotonic()
+                found = await self._refresh(namespace)
+                self._begun[namespace] = begun
+            return found
 
     async def _refresh(self, namespace: str) -> LiveNamespace:
         """Refresh a namespace; only if it was never served, wait until it is compiled in a separate process."""
         try:
             return await self._reload(namespace, compiles=False)
+        except NotFound:
+            self._forget(namespace)
+            raise
         except NotCompiled:
             try:
                 await self._run_job(namespace, self._store.releases.compile)
@@ -87,6 +96,12 @@ class ReleaseLoader:
             except (StoreError, OSError):  # the refresh meets the same error, and reports it
                 _log.debug("compile_failed", namespace=namespace)
             return await self._reload(namespace, compiles=True)
+
+    def _forget(self, namespace: str) -> None:
+        """Drop what is kept of a namespace that does not exist: names in requests are without end."""
+        self._begun.pop(namespace, None)
+        self._locks.pop(namespace, None)
+        self._retry_at.pop(namespace, None)
 
     async def _run_job(self, namespace: str, job: Callable[[str], T]) -> T:
         """Run a compile job; raises JobFailed if its process ended or took too long: it is not tried here in a thread."""

@@ -74,12 +74,20 @@ def _stat(path: str) -> tuple[int, int, int] | None:
 def read_ref(repository: Path, ref: str) -> CommitId | None:
     """Return the commit that a ref names, or None if it does not exist. Raises Broken if it holds anything else."""
     try:
-        text = (repository / ref).read_text("ascii", "replace").strip()
+        text = _read_text(repository / ref, "ascii").strip()
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return _packed_refs(repository).get(ref)
     if not _HEX.fullmatch(text):
         raise Broken(f"The ref {ref} of {repository.name} is damaged: it does not name a commit.")
     return CommitId(text)
+
+
+def _read_text(path: Path, encoding: str) -> str:
+    # Without O_NONBLOCK, a named pipe in place of the file would wait for a writer:
+    # https://man7.org/linux/man-pages/man7/fifo.7.html
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, encoding=encoding, errors="replace") as file:
+        return file.read()
 
 
 def is_branch_ref(ref: str) -> bool:
@@ -102,7 +110,7 @@ def list_drafts(repository: Path, project: str) -> list[str]:
 
 def _packed_refs(repository: Path) -> dict[str, CommitId]:
     try:
-        text = (repository / PACKED_REFS).read_text("utf-8", "replace")
+        text = _read_text(repository / PACKED_REFS, "utf-8")
     except (FileNotFoundError, NotADirectoryError):
         return {}
     rows = [line.partition(" ") for line in text.splitlines() if line and line[0] not in "#^"]

@@ -106,16 +106,25 @@ def _check_and_compile(compiler: Compiler, release_update: ReleaseUpdate, before
         compiler.snapshot(release_update.project, tree) if tree else None for tree in (before, release_update.tree)
     )
     changes = changes_between(old, new)
-    if old:
-        compiler.accept(old)
+    served = _find_served(compiler, release_update, old)
+    if served:
+        compiler.accept(served)
     if new and release_update.tree:
         if not release_update.is_rollback:  # its rules were published before
-            require_publishable(new, find_budget_problems(old, new, compiler.limits))
+            require_publishable(new, find_budget_problems(served, new, compiler.limits))
         _keep_policy(old, new, changes)
         _compile(compiler, release_update, (old, new), changes)
     if release_update.requires_same_policy:
         require_same_policy(old, new)
     return build_publish_delta(release_update.project, (before, release_update.tree), changes)
+
+
+def _find_served(compiler: Compiler, release_update: ReleaseUpdate, old: Snapshot | None) -> Snapshot | None:
+    """Return the state that is served: not that of release where it was pushed and is refused."""
+    known = ensure_manifest(compiler, release_update.release, waits=False).projects.get(release_update.project)
+    if old is None or known is None or known.tree in {None, old.tree}:
+        return old
+    return compiler.snapshot(release_update.project, TreeId(str(known.tree)))
 
 
 def _keep_policy(old: Snapshot | None, new: Snapshot, changes: ChangesByKind) -> None:

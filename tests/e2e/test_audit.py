@@ -34,7 +34,7 @@ def events(found: Any) -> list[str]:
 
 def test_it_lists_newest_first_who_did_what_from_where_and_when(world: World, reviewed: Place) -> None:
     found = trail(world, namespace=reviewed.namespace)
-    assert events(found) == ["webhook_created", "draft_approved", "review_requested"]
+    assert events(found) == ["webhook_created", "draft_approved", "review_requested", "namespace_created"]
     approved = found["items"][1]
     assert (approved["project"], approved["subject"], approved["address"]) == ("shop", "main", "127.0.0.1")
     assert approved["actor"]["kind"] == "user"
@@ -43,9 +43,9 @@ def test_it_lists_newest_first_who_did_what_from_where_and_when(world: World, re
 
 def test_it_is_read_in_windows(world: World, reviewed: Place) -> None:
     whole = trail(world, namespace=reviewed.namespace)
-    pages = [trail(world, namespace=reviewed.namespace, limit=1, offset=number) for number in range(4)]
+    pages = [trail(world, namespace=reviewed.namespace, limit=1, offset=number) for number in range(5)]
     assert [page["items"] for page in pages] == [[entry] for entry in whole["items"]] + [[]]
-    assert {page["total"] for page in pages} == {3}
+    assert {page["total"] for page in pages} == {4}
 
 
 def test_filters_narrow_it_together(world: World, reviewed: Place) -> None:
@@ -55,7 +55,7 @@ def test_filters_narrow_it_together(world: World, reviewed: Place) -> None:
     assert trail(world, actor=approved["actor"]["name"], event="review_requested", **within)["total"] == 0
     assert events(trail(world, project="shop", **within)) == ["draft_approved", "review_requested"]
     assert trail(world, project="other", **within)["total"] == 0
-    assert trail(world, since="2020-01-01T00:00:00Z", until="2999-01-01T02:00:00+02:00", **within)["total"] == 3
+    assert trail(world, since="2020-01-01T00:00:00Z", until="2999-01-01T02:00:00+02:00", **within)["total"] == 4
     assert trail(world, since="2999-01-01T00:00:00Z", **within)["total"] == 0
     assert trail(world, until="2020-01-01T00:00:00Z", **within)["total"] == 0
 

@@ -120,11 +120,11 @@ def test_a_parameter_that_is_given_twice_is_400(shop: Place) -> None:
 
 GOOD: dict[str, Any] = {"name": "edge", "type": "default", "version": 1}
 WRONG: dict[str, list[Any]] = {
-    "name": ["", "a b", "a/b", "a.b", "\u00e9", "x" * 65, "a\n", "\u0661", None, 1],
+    "name": ["", "a b", "a/b", "a.b", "\u00e9", "x" * 101, "a\n", "\u0661", None, 1],
     "type": ["", "nginx", "DEFAULT", None, 1],
     "version": [-1, 2**63, 1.5, True, None, [], "x" * 101],
     "load_duration": [-1, 2**63, 0.5, "1", True],
-    "status": ["ok", "", None, 1],
+    "status": ["ok", " ", None, 1],
     "error": [1, None, {}, "x" * 65_537],
 }
 BAD_AGENTS: list[tuple[dict[str, Any], str]] = [
@@ -140,14 +140,14 @@ def test_an_invalid_agent_is_422_and_is_not_stored(shop: Place, body: Any, point
     assert shop.get("/agents")["total"] == 0
 
 
-@pytest.mark.parametrize("name", ["a.b", "a b", "\u00e9", "x" * 65, "a\n", "\u0661"])
+@pytest.mark.parametrize("name", ["a.b", "a b", "\u00e9", "x" * 101, "a\n", "\u0661"])
 def test_a_heartbeat_with_an_invalid_name_is_422(shop: Place, name: str) -> None:
     for method, tail in (("PATCH", "/hit"), ("GET", ""), ("DELETE", "")):
         shop.refused(method, f"/agents/{quote(name)}{tail}", 422, "invalid_name")
 
 
 def test_a_json_body_over_the_limit_is_413_announced_or_not(world: World, shop: Place) -> None:
-    limits = {"/agents": 1, "/publish": 1, "/rollback": 1, "/test": 1}
+    limits = {"/agents": 1, "/publish": 1, "/rollback": 1, "/test": 8}
     for tail, mebibytes in limits.items():
         body = b" " * (mebibytes * 1024 * 1024 + 1)
         shop.refused("POST", tail, 413, "body_too_large", content=body, headers=JSON)

@@ -174,10 +174,14 @@ def test_the_review_view_hides_kinds_without_the_grant_to_read_them(place: Place
     place.add_page("/a", "hidden by the redirect")
     all_of_it = place.get("/draft/diff")
     assert all_of_it["impact"]["appears"]["items"][0]["code"] == "page_unreachable"
+    assert all_of_it["impact"]["neverAnswer"] == {"appears": 1, "goes": 0}
     found = place.holder(("project", "read"), ("page", "read")).get("/draft/diff")
     assert [each["kind"] for each in found["items"]] == ["page"]
     assert found["counts"]["redirects"] == NOTHING
-    assert found["impact"] == {name: {"items": [], "total": 0} for name in ("appears", "goes", "answers")}
+    assert found["impact"] == {
+        **{name: {"items": [], "total": 0} for name in ("appears", "goes", "answers")},
+        "neverAnswer": {"appears": 0, "goes": 0},
+    }
 
 
 def _take(conflict: Any, side: str) -> dict[str, Any]:

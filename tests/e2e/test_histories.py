@@ -88,7 +88,7 @@ def test_an_invalid_push_is_distinguished_after_all_compiled_files_are_removed(
 ) -> None:
     place.published("/a")
     branch(place, tmp_path, "release", {"redirects.yaml": WRONG})
-    wait_until(lambda: place.get("/history")["total"] == 3, 20, "the push to be seen")
+    wait_until(lambda: place.get("/history")["total"] == 3, 60, "the push to be seen")
     compiled = world.service.data / "compiled" / place.namespace
     for folder in ("versions", "changes"):
         (compiled / folder / place.project).unlink()
@@ -116,7 +116,7 @@ def test_a_branch_is_compared_with_any_state(place: Place, tmp_path: Path) -> No
     ]
     asked = place.ask("POST", "/test", 200, json={"urls": ["/theirs"], "at": "feature/x"}).json()
     assert asked["results"][0]["location"] == "/x"
-    assert place.get("/lint", at="branch:feature/x")["problems"] == []
+    assert place.get("/lint", at="branch:feature/x")["items"] == []
 
 
 def test_a_branch_that_cannot_be_compared_says_why(world: World, place: Place, tmp_path: Path) -> None:

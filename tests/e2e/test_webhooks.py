@@ -72,7 +72,7 @@ def test_a_rollback_and_a_push_by_plain_git_are_delivered_too(shop: Place, recei
 
 
 def test_a_push_that_is_not_served_is_delivered_once(shop: Place, receiver: Receiver, tmp_path: Path) -> None:
-    """Whoever holds the namespace is told by a message of its own type, with the cause and what is served meanwhile."""
+    """The holders of the namespace get a message of its own type, with the cause and what is served meanwhile."""
     good = shop.published("/good")
     made = create_webhook(shop, receiver.url, events=["release.invalid"])
     clone = Clone.of(shop.repository, tmp_path / "clone")

@@ -71,6 +71,20 @@ def test_a_plain_push_leaves_the_last_good_version_served(place: Place) -> None:
     assert place.targets() == {}
 
 
+def test_a_refused_push_is_not_published_with_the_next_edit_of_another_file(place: Place) -> None:
+    """Guard: its problems are in release, but not in what is served."""
+    other = f"{SHOP}/redirects/other.yaml"
+    rule = "redirects:\n  - {type: BASIC, source: /x, target: /y, status: FOUND}\n"
+    place.publish(put(redirect("/a", "/b")))
+    place.push({other: rule})
+    assert place.targets() == {"/a": "/b", "/x": "/y"}
+    place.push({RULES: "redirects:\n"})
+    with pytest.raises(Invalid) as caught:
+        place.publish(put(redirect("/x", "/z")))
+    assert [each.code for each in caught.value.problems] == ["empty_value"]
+    assert place.targets() == {"/a": "/b", "/x": "/y"}
+
+
 def test_a_draft_with_it_is_shown_and_refused_and_an_edit_fixes_it(place: Place) -> None:
     place.publish(put(redirect("/a", "/b")))
     place.push({RULES: "redirects:\n"}, to=f"draft/{SHOP}/main")

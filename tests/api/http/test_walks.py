@@ -93,3 +93,14 @@ def test_a_closed_connection_keeps_nothing() -> None:
         assert timers == []
 
     asyncio.run(read())
+
+
+def test_a_walk_through_a_list_that_is_gone_ends() -> None:
+    async def read() -> None:
+        walks, old, new = Walks(), version(), version()
+        walks.follow(KEY, 0, old)
+        walks.forget(KEY)
+        assert walks.follow(KEY, 100, new) is new
+        walks.forget(KEY)
+
+    asyncio.run(read())

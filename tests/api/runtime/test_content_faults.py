@@ -25,7 +25,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def lose(place: Place, namespace: str, *, compiled: bool = True) -> None:
-    """Lose the objects of a namespace and, unless told otherwise, its compiled files."""
+    """Lose the objects of a namespace and, its own compiled files."""
     paths = place.store.directory.namespace(namespace)
     shutil.rmtree(paths.repository / "objects")
     if compiled:

@@ -1,4 +1,4 @@
-"""`waypost serve --init` on a terminal: the password is shown there, and stands in no file."""
+"""`waypost serve --init` on a terminal: the password is shown there, and is in no file."""
 
 import os
 import pty

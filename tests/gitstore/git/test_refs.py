@@ -1,5 +1,6 @@
 """Moving refs: a compare-and-swap counts only if it returns true, and refs are read as Git reads them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -155,3 +156,12 @@ def test_a_branch_that_blocks_a_draft_is_named(place: Place) -> None:
         place.save(put(redirect("/a")))
     place.git("branch", "-D", f"draft/{SHOP}")
     place.save(put(redirect("/a")))
+
+
+def test_a_named_pipe_in_place_of_a_ref_is_damage_and_does_not_wait(place: Place) -> None:
+    path = place.repo / MAIN.ref
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    with pytest.raises(Broken):
+        read_ref(place.repo, MAIN.ref)

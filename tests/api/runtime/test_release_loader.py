@@ -1,0 +1,36 @@
+"""The release loader of a worker: requests at the same time share one refresh."""
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from api.runtime.release_loader import ReleaseLoader
+from gitstore.history.live import LiveNamespace
+from gitstore.layout import RELEASE_REF
+from tests.gitstore.fixtures import SHOP, SPACE, create_place, put, redirect
+
+
+def test_requests_that_wait_share_one_refresh_of_a_ref_that_is_not_trusted_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: right after a publish each waiting request read the repository, one after the other."""
+    place = create_place(tmp_path / "data").begin(SHOP)
+    store = place.fresh().store
+    refreshes: list[str] = []
+
+    async def scenario() -> list[LiveNamespace]:
+        loader = ReleaseLoader(store)
+        await loader.namespace(SPACE)
+        loader.listen(lambda namespace, _before, _after: refreshes.append(namespace))
+        place.publish(put(redirect("/a")))
+        moved = (place.repo / RELEASE_REF).stat().st_mtime_ns
+        monkeypatch.setattr(time, "time_ns", lambda: moved)
+        found = await asyncio.gather(*(loader.namespace(SPACE) for _ in range(200)))
+        await loader.stop()
+        return found
+
+    found = asyncio.run(scenario())
+    assert {each.manifest.commit for each in found} == {place.tip}
+    assert len(refreshes) <= 2
