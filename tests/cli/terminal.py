@@ -1,9 +1,11 @@
 """The command line for tests: in this process if possible, otherwise as a process."""
 
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +53,18 @@ def invoke_ok(*words: object, stdin: bytes = b"") -> Outcome:
 
 def start(*words: object, env: Mapping[str, str] | None = None, **streams: Any) -> subprocess.Popen[bytes]:
     """Start `waypost` as a process of its own; the caller waits for it."""
-    return subprocess.Popen([*WAYPOST, *map(str, words)], env=environment(env or {}), **streams)
+    with interruptible_children():
+        return subprocess.Popen([*WAYPOST, *map(str, words)], env=environment(env or {}), **streams)
+
+
+@contextmanager
+def interruptible_children() -> Iterator[None]:
+    """Let new processes begin with SIGINT as in a terminal; if a script runs the tests in the background, it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run(*words: object, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Outcome:
