@@ -252,7 +252,7 @@ class Live:
         if manifest and (before is None or before.manifest.commit != manifest.commit):
             before = _open_served(paths, signature, manifest)
         if before is None:
-            raise ex
+            raise Broken(str(ex)) if isinstance(ex, Rewound) else ex  # for a reader it is no conflict
         until = time.monotonic() + _RETRY_SECONDS
         if isinstance(ex, NotCompiled):
             return replace(before, signature=signature, failure="", fault="", until=until, is_unfinished=True)

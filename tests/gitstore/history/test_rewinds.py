@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from gitstore.errors import NothingToChange, Rewound
+from gitstore.errors import Broken, NothingToChange, Rewound
 from gitstore.history.live import REWOUND, Live
 from gitstore.layout import RELEASE_REF
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, git, put, redirect
@@ -36,6 +36,13 @@ def test_last_good_state_stays_in_every_process_and_nothing_is_published(rewound
         with pytest.raises(Rewound):
             seen.publish(put(redirect("/c")))
     assert rewound.tip == before
+
+
+def test_without_the_record_of_its_state_it_cannot_be_read(rewound: Place) -> None:
+    """For a reader, a rewind is damage: agents keep their rules at 503, and might drop them at 409."""
+    shutil.rmtree(rewound.paths.manifests)
+    with pytest.raises(Broken):
+        rewound.fresh().store.releases.namespace(SPACE)
 
 
 def test_release_that_is_put_back_is_served_without_more(rewound: Place) -> None:
