@@ -59,6 +59,7 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
         background_services=(
             DataMonitor(data, watcher.restart),
             services.upkeep(),
+            releases,
             watcher,
             long_polls,
             convergence,

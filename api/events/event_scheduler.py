@@ -107,7 +107,7 @@ class EventScheduler:
         names = await run_in_thread(self._event_relay.store.namespaces.names)
         # Asked afterwards: an empty folder in place of the repositories is not a list without namespaces.
         if await run_in_thread(self._releases.find_loss):
-            self._started_at = time.monotonic()  # agents cannot report meanwhile, so their silence begins again
+            self._note_return()
             return
         if not self._relay_started:
             await self._start_relay(names)

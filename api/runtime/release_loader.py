@@ -45,7 +45,13 @@ class ReleaseLoader:
         self._compiling: dict[str, asyncio.Task[None]] = {}
         self._retry_at: dict[str, float] = {}
         self._listeners: tuple[Callable[[str, LiveNamespace | None, LiveNamespace], None], ...] = ()
+        self._loop: asyncio.AbstractEventLoop | None = None
         store.live.defers = True
+        store.live.listener = self._note
+
+    async def start(self) -> None:
+        """Tell the listeners from now on, in this event loop."""
+        self._loop = asyncio.get_running_loop()
 
     def listen(self, listener: Callable[[str, LiveNamespace | None, LiveNamespace], None]) -> None:
         """Add a listener, called with the namespace, the state before and the state after each reload."""
@@ -119,9 +125,17 @@ class ReleaseLoader:
         return found
 
     async def _reload(self, namespace: str, *, compiles: bool) -> LiveNamespace:
-        """Read the state on disk, and tell the listeners."""
-        before = self._store.live.last(namespace)
-        found = await run_in_thread(self._read, namespace, compiles=compiles)
+        """Read the state on disk."""
+        return await run_in_thread(self._read, namespace, compiles=compiles)
+
+    def _note(self, namespace: str, before: LiveNamespace | None, found: LiveNamespace) -> None:
+        """Handle a refresh in the event loop; it may be of any thread, such as that of a request for the history."""
+        if self._loop:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._handle, namespace, before, found)
+
+    def _handle(self, namespace: str, before: LiveNamespace | None, found: LiveNamespace) -> None:
+        """Have an unfinished state compiled, and tell the listeners."""
         if found.is_unfinished and namespace not in self._compiling:
             self._compiling[namespace] = asyncio.create_task(self._compile(namespace))
         for failure in found.failures:
@@ -129,7 +143,6 @@ class ReleaseLoader:
                 _log.warning("release_not_served", namespace=namespace, reason=failure)
         for listener in self._listeners:
             listener(namespace, before, found)
-        return found
 
     def _read(self, namespace: str, *, compiles: bool) -> LiveNamespace:
         self._require_data()

@@ -46,7 +46,6 @@ class Watcher:
     async def stop(self) -> None:
         """Stop watching."""
         await self._background_task.end()
-        await self._releases.stop()
 
     async def _run(self) -> None:
         while True:

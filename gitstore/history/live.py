@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -129,11 +129,13 @@ class Live:
     """The served state of all namespaces in this process. Safe to use from several threads.
 
     With `defers`, nothing is compiled here as long as a last good state can be served: `is_unfinished` tells that
-    another process has to compile the newest one.
+    another process has to compile the newest one. `listener` is called after each refresh, in the thread that did it, with
+    the namespace, the state before and the state after: who reads first is not always who waits for it.
     """
 
     def __init__(self, directory: DataDirectory, limits: PatternLimits = DEFAULT_LIMITS) -> None:
         self.defers = False
+        self.listener: Callable[[str, LiveNamespace | None, LiveNamespace], None] | None = None
         self._directory = directory
         self._limits = limits
         self._namespaces: dict[str, LiveNamespace] = {}
@@ -155,6 +157,7 @@ class Live:
         Raises NotCompiled, in a process that defers, if there is no last good state; with `compiles` it is compiled.
         """
         paths = self._directory.namespace(namespace)
+        before = self._namespaces.get(namespace)
         now = refs.signature(paths.repository, RELEASE_REF)
         try:
             found = self._read(paths, now, compiles=compiles or not self.defers)
@@ -167,6 +170,8 @@ class Live:
             reason = f"The repository {paths.repository.name} cannot be read ({type(ex).__name__})."
             found = self._last_good(paths, now, Broken(reason))
         self._namespaces[namespace] = found
+        if self.listener:
+            self.listener(namespace, before, found)
         return found
 
     def require_namespace(self, namespace: str) -> None:

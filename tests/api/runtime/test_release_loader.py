@@ -9,6 +9,7 @@ import pytest
 from api.runtime.release_loader import ReleaseLoader
 from gitstore.history.live import LiveNamespace
 from gitstore.layout import RELEASE_REF
+from tests.e2e.git import rules
 from tests.gitstore.fixtures import SHOP, SPACE, create_place, put, redirect
 
 
@@ -22,6 +23,7 @@ def test_requests_that_wait_share_one_refresh_of_a_ref_that_is_not_trusted_yet(
 
     async def scenario() -> list[LiveNamespace]:
         loader = ReleaseLoader(store)
+        await loader.start()
         await loader.namespace(SPACE)
         loader.listen(lambda namespace, _before, _after: refreshes.append(namespace))
         place.publish(put(redirect("/a")))
@@ -34,3 +36,31 @@ def test_requests_that_wait_share_one_refresh_of_a_ref_that_is_not_trusted_yet(
     found = asyncio.run(scenario())
     assert {each.manifest.commit for each in found} == {place.tip}
     assert len(refreshes) <= 2
+
+
+def test_a_state_that_another_reader_met_first_is_compiled_and_told(tmp_path: Path) -> None:
+    """Guard: a request for the history took the move of the ref, and again each second; nothing compiled the new state."""
+    place = create_place(tmp_path / "data").begin(SHOP)
+    store = place.fresh().store
+    found: list[bool] = []
+
+    async def scenario() -> None:
+        loader = ReleaseLoader(store)
+        await loader.start()
+        await loader.namespace(SPACE)
+        served = asyncio.Event()
+
+        def note(_namespace: str, _before: LiveNamespace | None, after: LiveNamespace) -> None:
+            found.append(after.is_unfinished)
+            if not after.is_unfinished:
+                served.set()
+
+        loader.listen(note)
+        place.push({f"{SHOP}/redirects.yaml": rules("/pushed")})
+        await asyncio.to_thread(store.releases.faults, SPACE)
+        await asyncio.wait_for(served.wait(), 30)
+        await loader.stop()
+
+    asyncio.run(scenario())
+    assert found[0]
+    assert not found[-1]
