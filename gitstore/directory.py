@@ -4,17 +4,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from content.records.names import is_name
-from gitstore.errors import NotFound
+from gitstore.errors import Broken, NotFound
 
+IDENTITY_FILE = ".identity"  # in each folder of a data directory that was served once
 _MARKER = "namespace"
+_REPOSITORIES = "repos"
 
 
 def make_folder(folder: Path, levels: int = 1) -> None:
     """Create a folder, and up to `levels` - 1 missing parents; FileNotFoundError where more are missing.
 
     A folder that only a person or the first start creates, such as `compiled`, is so never created by a write into a
-    data directory that was lost meanwhile.
+    data directory that was lost meanwhile. Raises Broken where an empty folder is in the place of a lost one.
     """
+    if folder.is_dir():
+        return
+    _require_own(folder.parent)
     try:
         folder.mkdir(exist_ok=True)
     except FileNotFoundError:
@@ -22,6 +27,16 @@ def make_folder(folder: Path, levels: int = 1) -> None:
             raise
         make_folder(folder.parent, levels - 1)
         folder.mkdir(exist_ok=True)
+
+
+def _require_own(folder: Path) -> None:
+    """Raise Broken if a folder of a data directory has lost the identity that the repositories beside it have."""
+    repositories = folder.parent / _REPOSITORIES
+    if (repositories / IDENTITY_FILE).exists() and not (folder / IDENTITY_FILE).exists():
+        raise Broken(
+            f"The folder {folder.name} of the data directory is another one than before. Mount or restore it, or restart the "
+            "service, which creates it again."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +118,7 @@ class DataDirectory:
     @property
     def repositories(self) -> Path:
         """The folder of bare repositories, `<namespace>.git` each."""
-        return self.root / "repos"
+        return self.root / _REPOSITORIES
 
     @property
     def compiled(self) -> Path:

@@ -8,10 +8,11 @@ import re
 import secrets
 from pathlib import Path
 
+from gitstore.directory import IDENTITY_FILE
 from gitstore.git.atomic_io import replace_file, sync_directory
 
 ROOT_FILE = "identity"
-FOLDER_FILE = ".identity"
+FOLDER_FILE = IDENTITY_FILE
 _FORM = re.compile(r"[0-9a-f]{32}")
 
 
