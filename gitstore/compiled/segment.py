@@ -122,6 +122,11 @@ class Segment:
             redirect_of({**item, **self.extras.get(position, {})}) for position, item in enumerate(self._fields())
         )
 
+    @property
+    def rules(self) -> RuleFile:
+        """The file as it was read; problems have no file."""
+        return RuleFile(self.kind, self.records, tuple(self.lines), self.problems)
+
     @cached_property
     def columns(self) -> Columns:
         """The records by field, for lists that are searched and sorted."""

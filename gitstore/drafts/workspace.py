@@ -277,7 +277,7 @@ class Workspace:
             data = new_file(kind, records, self._layout)
             return RewrittenFile(data, load(data, path))
         data, full = self._read_blob(original.blob), self._snapshot.full_path(path)
-        return rewrite_file(data, full, records, self._layout, self._open[place].renamed)
+        return rewrite_file(data, full, records, self._layout, self._open[place].renamed, original.segment.rules)
 
     def _before(self, kind: Kind) -> dict[str, Record]:
         files = ((self._original.get(key), file) for key, file in self._open.items() if key[0] is kind)
