@@ -12,6 +12,7 @@ from typing import NamedTuple
 from content.records.record import Page, Record
 from content.records.vocabulary import Kind
 from gitstore.errors import Invalid
+from gitstore.layout import BlobId
 from gitstore.yamlfiles.block_list import line_break_of
 from gitstore.yamlfiles.block_rewrite import rewrite_block_list
 from gitstore.yamlfiles.dump import Layout
@@ -24,10 +25,11 @@ from gitstore.yamlfiles.yaml_reader import LINE_BREAK, Document, decode
 
 
 class RewrittenFile(NamedTuple):
-    """The bytes of a rewritten file, and the rules parsed from them."""
+    """The bytes of a rewritten file, the rules parsed from them, and the blob that they replace, where it is known."""
 
     data: bytes
     rules: RuleFile
+    before: BlobId | None = None
 
 
 class RewriteFailed(AssertionError):
@@ -78,7 +80,9 @@ def _rewrite_window(
         rewritten = _rewrite_whole(window.data, file, tuple(window.wanted), layout, renamed)
     except (Invalid, RewriteFailed):
         return None
-    return RewrittenFile(*window.join(*rewritten)) if rewritten.data.startswith(window.head) else None
+    return (
+        RewrittenFile(*window.join(rewritten.data, rewritten.rules)) if rewritten.data.startswith(window.head) else None
+    )
 
 
 def _rewrite_whole(

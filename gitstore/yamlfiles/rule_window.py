@@ -5,9 +5,9 @@ nor written again. This gives the same bytes, since a block list continues at th
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from content.records.problem import Problem
@@ -73,7 +73,7 @@ def cut_window(data: bytes, known: RuleFile, wanted: Sequence[Record]) -> RuleWi
     """
     if not _is_plain(known, wanted) or b"\r" in data:
         return None
-    same, same_below = _common_ends(known.records, wanted)
+    same, same_below = count_equal_ends(known.records, wanted)
     count = len(known.records)
     first, end = max(same - _NEIGHBOURS, 0), min(count - same_below + _NEIGHBOURS, count)
     if (end - first) * _MOST > count or len(wanted) - count > end - first:
@@ -96,14 +96,15 @@ def _is_plain(known: RuleFile, wanted: Sequence[Record]) -> bool:
     return all(len({each.identity for each in records}) == len(records) for records in (known.records, wanted))
 
 
-def _common_ends(found: Sequence[Record], wanted: Sequence[Record]) -> tuple[int, int]:
-    """Count the equal records at the beginning and, of the others, at the end."""
-    pairs = zip(found, wanted, strict=False)
-    most = min(len(found), len(wanted))
-    same = next((at for at, (one, other) in enumerate(pairs) if one != other), most)
-    backwards = zip(reversed(found), reversed(wanted), strict=False)
-    below = next((at for at, (one, other) in enumerate(backwards) if one != other or at >= most - same), most - same)
-    return same, below
+def count_equal_ends(one: Sequence[Record], other: Sequence[Record]) -> tuple[int, int]:
+    """Count the equal records at the beginning of two lists and, of the others, at the end."""
+    most = min(len(one), len(other))
+    first = _count_equal(zip(one, other, strict=False), most)
+    return first, _count_equal(zip(reversed(one), reversed(other), strict=False), most - first)
+
+
+def _count_equal(pairs: Iterable[tuple[Record, Record]], most: int) -> int:
+    return next((at for at, (one, other) in enumerate(islice(pairs, most)) if one is not other and one != other), most)
 
 
 def _cut_lines(data: bytes, known: RuleFile, first: int, end: int) -> tuple[int, int]:
