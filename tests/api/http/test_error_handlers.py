@@ -80,25 +80,6 @@ def test_a_temporary_failure_says_when_to_retry(ex: Exception) -> None:
     assert failing(ex).headers["retry-after"] == "1"
 
 
-@pytest.mark.parametrize(
-    ("ex", "fields"),
-    [
-        (store.OutOfSpace("No space."), {"reason"}),
-        (Unavailable("Not mounted."), {"reason"}),
-        (store.Broken("No."), {"exc_info"}),
-        (OSError(errno.EIO, "No."), {"exc_info"}),
-    ],
-)
-def test_the_log_has_a_traceback_only_where_it_helps(
-    caplog: pytest.LogCaptureFixture, ex: Exception, fields: set[str]
-) -> None:
-    """A full disk fails every write: thousands of tracebacks would hide everything else."""
-    failing(ex)
-    (line,) = [record.msg for record in caplog.records if "service_error" in str(record.msg)]
-    assert isinstance(line, dict)
-    assert line.keys() & {"reason", "exc_info"} == fields
-
-
 def test_a_refused_token_is_challenged() -> None:
     assert failing(Unauthenticated()).headers["www-authenticate"] == 'Bearer realm="waypost", error="invalid_token"'
 
