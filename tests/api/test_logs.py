@@ -114,6 +114,6 @@ def test_a_failed_request_leaves_a_traceback_only_where_it_helps(ex: Exception, 
     stream = io.StringIO()
     logs.configure("error", stream)
     call(create_app(dependencies(), [Route("/failing", Failing(ex))]), "GET", "/failing")
-    (line,) = [json.loads(line) for line in stream.getvalue().splitlines()]
+    line, _ = map(json.loads, stream.getvalue().splitlines())
     assert line["event"] == "service_error"
     assert line.keys() & {"reason", "exception"} == {field}
