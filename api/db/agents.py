@@ -1,7 +1,7 @@
 """The table of agents: the last report of each, and the time of its last heartbeat."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from api.db.tables import agents, silent_agents
+from api.db.tables import agents
 from gitstore.errors import NotFound
 
 DEFAULT_TYPE = "default"
@@ -55,6 +55,9 @@ class Agent:
     def failed(self) -> bool:
         """True if its last report was an error; an agent without a report has not failed."""
         return self.status == _ERROR
+
+
+_COLUMNS = tuple(agents.c[each.name] for each in fields(Agent))
 
 
 class AgentProgress(NamedTuple):
@@ -135,7 +138,7 @@ def count_agents(connection: Connection, namespace: str, project: str) -> int:
 
 def find_agent(connection: Connection, key: AgentKey) -> Agent:
     """Return an agent; NotFound if it does not exist."""
-    row = connection.execute(select(agents).where(*_is(key))).mappings().one_or_none()
+    row = connection.execute(select(*_COLUMNS).where(*_is(key))).mappings().one_or_none()
     if row is None:
         raise NotFound(f"Agent '{key.name}' does not exist in this project.")
     return _agent(row)
@@ -143,8 +146,10 @@ def find_agent(connection: Connection, key: AgentKey) -> Agent:
 
 def list_agents(connection: Connection, namespace: str, project: str, limit: int, offset: int) -> list[Agent]:
     """Return a window of the agents of a project, by name."""
-    query = select(agents).where(*_of(namespace, project)).order_by(agents.c.name)
-    return [_agent(row) for row in connection.execute(query.limit(limit).offset(offset)).mappings()]
+    names = select(agents.c.name).where(*_of(namespace, project)).order_by(agents.c.name)
+    first = names.limit(1).offset(offset).scalar_subquery()  # from the index alone: rows before the window are not read
+    query = select(*_COLUMNS).where(*_of(namespace, project), agents.c.name >= first).order_by(agents.c.name)
+    return [_agent(row) for row in connection.execute(query.limit(limit)).mappings()]
 
 
 def count_versions(connection: Connection, namespace: str, project: str, most: int) -> list[VersionCount]:
@@ -165,15 +170,6 @@ def count_online(connection: Connection, namespace: str, project: str, online_fr
     """Return the number of agents that sent a heartbeat since a time."""
     query = select(func.count()).select_from(agents)
     return int(connection.execute(query.where(*_online(namespace, project, online_from))).scalar_one())
-
-
-def list_reported_since(
-    connection: Connection, namespace: str, project: str, online_from: datetime, number: int
-) -> set[tuple[str, int]]:
-    """Return the publishes, by SHA and number, that online agents run without an error; from a number on."""
-    reported = (agents.c.commit, agents.c.publish_number)
-    query = select(*reported).where(*_online(namespace, project, online_from), agents.c.publish_number >= number)
-    return {(row.commit, row.publish_number) for row in connection.execute(query.where(_runs()).distinct())}
 
 
 def load_seconds(
@@ -218,8 +214,7 @@ def remove_agent(connection: Connection, key: AgentKey) -> None:
 
 def remove_agents_of(connection: Connection, namespace: str) -> None:
     """Remove the agents of a deleted namespace."""
-    for table in (agents, silent_agents):
-        connection.execute(delete(table).where(table.c.namespace == namespace))
+    connection.execute(delete(agents).where(agents.c.namespace == namespace))
 
 
 def _insert(connection: Connection) -> Any:

@@ -1,8 +1,12 @@
-"""Heartbeats, buffered in memory and written together, so that 10,000 agents cost one transaction a second."""
+"""Heartbeats, buffered in memory and written together, so that 10,000 agents cost one transaction a second.
+
+A transaction writes the oldest ones, a limited number: if 100,000 agents report at once, other writers get their turn.
+"""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 
 from api import logs
 from api.db.agent_limit import AgentLimit
@@ -12,7 +16,8 @@ from api.db.earlier_namespaces import times_of_change
 from api.db.errors import StateBusy
 from api.db.timestamps import Clock, utc_now
 
-MOST_PENDING = 100_000
+MOST_PENDING = 200_000
+MOST_AT_ONCE = 10_000  # per transaction
 MOST_AGENTS = 100_000  # of a project, unless the settings say otherwise
 
 _log = logs.logger("heartbeats")
@@ -46,12 +51,12 @@ class Heartbeats:
             self._pending.pop(key, None)
 
     def flush(self, also: Callable[[Connection], None] | None = None) -> int:
-        """Write the pending heartbeats, and call `also`, in one transaction; return the number of heartbeats.
+        """Write the oldest pending heartbeats, and call `also`, in one transaction; return the number of heartbeats.
 
         If the write fails, they stay pending; with nothing to write there is no transaction.
         """
         with self._lock:
-            taken, self._pending = self._pending, {}
+            taken = self._take()
         if not taken and also is None:
             return 0
         try:
@@ -64,6 +69,13 @@ class Heartbeats:
                 self._pending = taken | self._pending
             raise
         return len(taken)
+
+    def _take(self) -> dict[AgentKey, datetime]:
+        """Take the heartbeats that have waited longest; a later one of the same agent did not change its place."""
+        if len(self._pending) <= MOST_AT_ONCE:
+            taken, self._pending = self._pending, {}
+            return taken
+        return {key: self._pending.pop(key) for key in list(islice(self._pending, MOST_AT_ONCE))}
 
     def _write(self, connection: Connection, taken: Mapping[AgentKey, datetime]) -> None:
         """Write heartbeats; those of agents of a deleted namespace, and of new ones beyond the limit, are dropped."""
