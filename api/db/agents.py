@@ -77,13 +77,19 @@ class VersionCount(NamedTuple):
     agents: int
 
 
+def minute_of(moment: datetime) -> int:
+    """Return the minute of a time, since 1970."""
+    return int(moment.timestamp()) // 60
+
+
 def register(connection: Connection, agent: Agent) -> None:
     """Replace the report of an agent; `created_at` stays."""
-    row = asdict(agent) | {"version": None if agent.version is None else orjson.dumps(agent.version).decode()}
+    version = None if agent.version is None else orjson.dumps(agent.version).decode()
+    row = asdict(agent) | {"version": version, "seen_minute": minute_of(agent.last_seen_at)}
     insertion = _insert(connection).values(row)
-    kept = {*_KEY, "created_at", "last_seen_at"}
+    kept = {*_KEY, "created_at", "last_seen_at", "seen_minute"}
     said = {name: insertion.excluded[name] for name in row if name not in kept}
-    moments = {"last_seen_at": _later(insertion.excluded.last_seen_at), "loaded_at": _first(insertion.excluded)}
+    moments = {**_later(insertion.excluded), "loaded_at": _first(insertion.excluded)}
     statement = insertion.on_conflict_do_update(index_elements=_KEY, set_={**said, **moments})
     connection.execute(statement)
 
@@ -92,11 +98,10 @@ def note_seen(connection: Connection, seen: Sequence[tuple[AgentKey, datetime]])
     """Set the times of known agents' last heartbeats, never to an earlier time; False if some are unknown."""
     if not seen:
         return True
-    later = case((bindparam("at") > agents.c.last_seen_at, bindparam("at")), else_=agents.c.last_seen_at)
     own = (agents.c[name] == bindparam(f"own_{name}") for name in _KEY)
-    statement = update(agents).where(*own).values(last_seen_at=later)
+    statement = update(agents).where(*own).values(_later(_Seen(bindparam("at"), bindparam("minute"))))
     rows = [
-        {"own_namespace": key.namespace, "own_project": key.project, "own_name": key.name, "at": moment}
+        {**{f"own_{name}": text for name, text in key._asdict().items()}, "at": moment, "minute": minute_of(moment)}
         for key, moment in seen
     ]
     return connection.execute(statement, rows).rowcount == len(rows)
@@ -105,12 +110,17 @@ def note_seen(connection: Connection, seen: Sequence[tuple[AgentKey, datetime]])
 def add_seen(connection: Connection, seen: Iterable[tuple[AgentKey, datetime]]) -> None:
     """Add agents that are known by a heartbeat only."""
     rows = [
-        {**key._asdict(), "type": DEFAULT_TYPE, "created_at": moment, "last_seen_at": moment} for key, moment in seen
+        {
+            **key._asdict(),
+            "type": DEFAULT_TYPE,
+            "created_at": moment,
+            "last_seen_at": moment,
+            "seen_minute": minute_of(moment),
+        }
+        for key, moment in seen
     ]
     insertion = _insert(connection)
-    statement = insertion.on_conflict_do_update(
-        index_elements=_KEY, set_={"last_seen_at": _later(insertion.excluded.last_seen_at)}
-    )
+    statement = insertion.on_conflict_do_update(index_elements=_KEY, set_=_later(insertion.excluded))
     if rows:
         connection.execute(statement, rows)
 
@@ -244,8 +254,17 @@ def _seconds_between(connection: Connection, begin: Any, end: Any) -> Any:
     return (func.julianday(end) - func.julianday(begin)) * _DAY_SECONDS
 
 
-def _later(moment: Any) -> Any:
-    return case((moment > agents.c.last_seen_at, moment), else_=agents.c.last_seen_at)
+class _Seen(NamedTuple):
+    """The parameters of a heartbeat."""
+
+    last_seen_at: Any
+    seen_minute: Any
+
+
+def _later(said: Any) -> dict[str, Any]:
+    """Return the columns of the last heartbeat, never set to an earlier time."""
+    own = {name: (getattr(said, name), agents.c[name]) for name in _Seen._fields}
+    return {name: case((new > known, new), else_=known) for name, (new, known) in own.items()}
 
 
 def _first(said: Any) -> Any:

@@ -1,7 +1,7 @@
 """Agents without a heartbeat for too long: each is reported once, until it recovers.
 
 Two small indexes hold the agents that may be due, so that the others are not read: the ones that are not reported, by
-their last heartbeat, and the reported ones with a heartbeat since.
+the minute of their last heartbeat, and the reported ones with a heartbeat since.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, select, text, update
 
 from api.db.agent_events import agent_body
-from api.db.agents import Agent
+from api.db.agents import Agent, minute_of
 from api.db.events import Event, EventType, lock_order, record_event
 from api.db.tables import agents
 
@@ -49,13 +49,15 @@ def is_due(connection: Connection, cutoff: datetime) -> bool:
 
 def newly_silent(cutoff: datetime) -> Select[tuple[object, ...]]:
     """Return the query of agents that are to be reported."""
-    is_silent: ColumnElement[bool] = and_(_NOT_REPORTED, agents.c.last_seen_at < cutoff)
-    return select(*_COLUMNS).where(is_silent).order_by(agents.c.last_seen_at)
+    is_silent: ColumnElement[bool] = and_(
+        _NOT_REPORTED, agents.c.seen_minute <= minute_of(cutoff), agents.c.last_seen_at < cutoff
+    )
+    return select(*_COLUMNS).where(is_silent).order_by(agents.c.seen_minute)
 
 
 def active_again() -> Select[tuple[object, ...]]:
     """Return the query of reported agents that sent a heartbeat since."""
-    return select(*_COLUMNS).where(_BACK).order_by(agents.c.last_seen_at)
+    return select(*_COLUMNS).where(_BACK).order_by(agents.c.seen_minute)
 
 
 def sweep(connection: Connection, cutoff: datetime, now: datetime) -> SweepCounts:

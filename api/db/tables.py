@@ -164,9 +164,12 @@ agents = Table(
     Column("created_at", Moment, nullable=False),
     Column("last_seen_at", Moment, nullable=False),
     Column("loaded_at", Moment),
+    # Of `last_seen_at`: within a minute, heartbeats of neighbours change the same pages of the indexes.
+    Column("seen_minute", BigInteger, nullable=False, server_default="0"),
     Column("silent_since", Moment),  # of a reported agent: the time of its last heartbeat before the report
-    _index_some("agents_heard", "last_seen_at", "silent_since IS NULL"),
-    _index_some("agents_back", "last_seen_at", "last_seen_at > silent_since"),
+    _index_some("agents_heard", "seen_minute", "silent_since IS NULL"),
+    _index_some("agents_back", "seen_minute", "last_seen_at > silent_since"),
+    sqlite_with_rowid=False,  # stored by key: heartbeats that are written by key change few pages
 )
 
 reviews = Table(
