@@ -14,6 +14,7 @@ from gitstore import errors as store
 
 _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.NotFound: 404,
+    store.VersionTooOld: 410,
     store.AlreadyExists: 409,
     store.DuplicateIdentity: 409,
     store.BadRequest: 400,
