@@ -57,7 +57,9 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
             services.ready_check(),
             content_check.ready_check(),
             ReadyCheck("disk", disk_check.room.find, disk_check.room.age),
-            ReadyCheck("write", lambda: [*disk_check.writing.find(), *write_check.report.find()], write_check.report.age),
+            ReadyCheck(
+                "write", lambda: [*disk_check.writing.find(), *write_check.report.find()], write_check.report.age
+            ),
         ),
         background_services=(
             DataMonitor(data, watcher.restart),
