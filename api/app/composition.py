@@ -19,6 +19,7 @@ from api.runtime.convergence import Convergence
 from api.runtime.data_monitor import DataMonitor
 from api.runtime.disk_check import DiskCheck
 from api.runtime.long_poll import LongPolls
+from api.runtime.packer import Packer
 from api.runtime.prewarmer import Prewarmer
 from api.runtime.rate_counters import RateCounters
 from api.runtime.release_loader import ReleaseLoader
@@ -56,7 +57,9 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
             services.ready_check(),
             content_check.ready_check(),
             ReadyCheck("disk", disk_check.room.find, disk_check.room.age),
-            ReadyCheck("write", lambda: [*disk_check.writing.find(), *write_check.report.find()], write_check.report.age),
+            ReadyCheck(
+                "write", lambda: [*disk_check.writing.find(), *write_check.report.find()], write_check.report.age
+            ),
         ),
         background_services=(
             DataMonitor(data, watcher.restart),
@@ -71,6 +74,7 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
             Prewarmer(store, data),
             content_check,
             disk_check,
+            Packer(store.directory, data),
             write_check,
         ),
         data=data,

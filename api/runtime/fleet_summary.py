@@ -87,9 +87,7 @@ class FleetSummaries:
         history = frozenset({served.version, *(self._versions.same_history(*key, others) if others else ())})
         newest = {commit for commit, number in reported if number >= served.number and commit in history}
         convergence = measure(self._fleet, newest, *key, served)
-        summary = FleetSummary(
-            now, counts.total, tuple(counts.versions), convergence, frozenset(reported), history
-        )
+        summary = FleetSummary(now, counts.total, tuple(counts.versions), convergence, frozenset(reported), history)
         if counts.total > SMALL:
             self._entries[key] = _Entry(served.version, time.monotonic() + VALID_SECONDS, summary)
         return summary

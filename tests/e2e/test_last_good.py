@@ -275,7 +275,9 @@ def test_invalid_push_is_an_event_once_and_no_503(world: World, tmp_path: Path) 
         wait_until(lambda: "release.invalid" in [kind for _, kind, _ in follower.seen], SECONDS, "the event")
         (reason,) = wait_until(lambda: reasons(world.root), SECONDS, "readiness to be degraded")
         wait_until(
-            lambda: fault_metrics(world) == (1, {("content", "invalid_content"): 1}), SECONDS, "the metrics of both workers"
+            lambda: fault_metrics(world) == (1, {("content", "invalid_content"): 1}),
+            SECONDS,
+            "the metrics of both workers",
         )
         assert reason["code"] == "invalid_content"
         assert "shop/redirects.yaml" in reason["detail"]

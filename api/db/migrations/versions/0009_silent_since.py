@@ -18,8 +18,12 @@ def upgrade() -> None:
         batch.add_column(sa.Column("seen_minute", sa.BigInteger(), nullable=False, server_default="0"))
         batch.add_column(sa.Column("silent_since", sa.DateTime(timezone=True)))
     agents = sa.table("agents", *map(sa.column, (*_KEY, "last_seen_at", "seen_minute", "silent_since")))
-    seconds = "CAST(strftime('%s', last_seen_at) AS INTEGER)" if is_sqlite else "floor(extract(epoch FROM last_seen_at))"
-    op.execute(sa.update(agents).values(seen_minute=sa.text(f"{seconds} / 60" if is_sqlite else f"floor({seconds} / 60)")))
+    seconds = (
+        "CAST(strftime('%s', last_seen_at) AS INTEGER)" if is_sqlite else "floor(extract(epoch FROM last_seen_at))"
+    )
+    op.execute(
+        sa.update(agents).values(seen_minute=sa.text(f"{seconds} / 60" if is_sqlite else f"floor({seconds} / 60)"))
+    )
     silent = sa.table("silent_agents", *map(sa.column, (*_KEY, "at")))
     reported = sa.select(silent.c.at).where(*(silent.c[name] == agents.c[name] for name in _KEY)).scalar_subquery()
     op.execute(sa.update(agents).values(silent_since=reported))
