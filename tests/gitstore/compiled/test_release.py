@@ -104,7 +104,7 @@ def test_runs_are_those_of_the_files_whoever_computes_them(project: tuple[list[R
     redirects, pages = project
     middle = len(redirects) // 2
     names = ("redirects.yaml", "redirects/a.yaml", "redirects/b.yaml", "pages.yaml")
-    parts = (redirects[:middle], [], redirects[middle:], pages)
+    parts: tuple[list[Record], ...] = (redirects[:middle], [], redirects[middle:], pages)
     kinds = (Kind.REDIRECTS, Kind.REDIRECTS, Kind.REDIRECTS, Kind.PAGES)
     files = {name: new_file(kind, part, "flow") for name, kind, part in zip(names, kinds, parts, strict=True)}
     data = dump_release(Folder(files).snapshot)
