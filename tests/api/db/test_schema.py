@@ -136,7 +136,9 @@ def test_agents_that_were_reported_silent_stay_reported_and_those_that_came_back
     reported = "INSERT INTO silent_agents (namespace, project, name, at) VALUES ('acme', 'shop'"
     with database.writing() as connection:
         for name, minute in (("silent", 10), ("back", 30), ("new", 10)):
-            connection.execute(text(f"{row}, '{name}', 'default', '2026-11-20 10:00:00', '2026-11-20 10:{minute}:00.500000')"))
+            connection.execute(
+                text(f"{row}, '{name}', 'default', '2026-11-20 10:00:00', '2026-11-20 10:{minute}:00.500000')")
+            )
         for name in ("silent", "back", "gone"):
             connection.execute(text(f"{reported}, '{name}', '2026-11-20 10:20:00')"))
     migrate(database, tmp_path / "lock")
