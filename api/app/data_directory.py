@@ -1,6 +1,7 @@
 """The data directory at the start of a service: complete, or created only where that was asked for."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from api.app.services import Services, open_services
 from api.data.identity import FOLDER_FILE, create_identity, write_identity
@@ -57,7 +58,7 @@ def create_data(settings: Settings, prepare: Callable[[Services], object] = lamb
 def adopt(parts: DataParts) -> str:
     """Write the identity where it is missing, also into folders that were restored while no service ran; return it.
 
-    On a full disk a known identity is written at a later start: a full disk stops no service that has its data.
+    On a full disk a known identity is written at a later start, and its files stay empty: a full disk stops no service that has its data.
     """
     known = parts.known_identity()
     identity = known or create_identity()
@@ -67,4 +68,6 @@ def adopt(parts: DataParts) -> str:
         except (OutOfSpace, OSError) as ex:
             if not known or not is_disk_full(ex):
                 raise
+            with suppress(OSError):  # an empty file needs no space, and shows that the folder was there at the start
+                file.touch()
     return identity

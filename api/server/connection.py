@@ -119,6 +119,9 @@ class Connection(ASGIProtocol):
     def eof_received(self) -> bool:
         """Keep the connection while a whole request is not answered: its client has closed its own side only."""
         self._presence.leave()
+        if self._had_chunked and self._backlog.is_open:
+            self._close_after_held()
+            return True
         return not self._backlog.is_open and not self._is_cut_off()
 
     async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
@@ -176,9 +179,13 @@ class Connection(ASGIProtocol):
             self._feed()
         if not (self._presence.is_gone and self._backlog.is_open):
             return True
-        if self._had_chunked:  # gunicorn goes on to a request that its parser holds before this is called
-            self.worker.loop.call_soon(self.close_if_idle)
+        if self._had_chunked:
+            self._close_after_held()
         return self._had_chunked
+
+    def _close_after_held(self) -> None:
+        """Close the connection unless the parser holds another request: gunicorn goes on to that before this is called."""
+        self.worker.loop.call_soon(self.close_if_idle)
 
     def _feed(self) -> None:
         """Pass to the parser what it may get; stop reading while bytes are left, as nothing bounds them otherwise."""

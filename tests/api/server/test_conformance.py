@@ -110,6 +110,17 @@ def test_a_client_that_has_closed_its_side_gets_every_answer(
     assert answer.endswith(end)
 
 
+def test_a_client_that_closes_its_side_late_gets_every_answer(skeleton: Service) -> None:
+    """Guard: the parser holds what follows a chunked body; a client that left while that was answered lost the rest."""
+    slow = b"GET /probe/slow?ms=200 HTTP/1.1\r\nHost: x\r\n\r\n"
+    with closing(connect(skeleton)) as connection:
+        connection.sendall(CHUNKED + slow * 3)
+        first = connection.recv(65536)
+        connection.shutdown(socket.SHUT_WR)
+        answer = first + read_all(connection)
+    assert answer.count(b"HTTP/1.1 200 OK\r\n") == 4
+
+
 @pytest.mark.parametrize(
     "request_bytes",
     [
