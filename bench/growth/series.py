@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from api.runtime.content_faults import find_content_faults
 from bench import histories, rules
 from bench.growth.cost import Operation
 from bench.workbench import AUTHOR, NAMESPACE
@@ -116,7 +115,11 @@ def _namespaces(folder: Path, size: int) -> list[Operation]:
     store.projects.create("n0000", _SHOP, ProjectFile(), AUTHOR)
     for number in range(1, size):
         shutil.copytree(folder / "repos" / "n0000.git", folder / "repos" / f"n{number:04d}.git")
-    return [Operation("readiness of the content", lambda _turn: find_content_faults(store))]
+    return [
+        Operation("names", lambda _turn: store.namespaces.names()),
+        Operation("faults of all, in the background", lambda _turn: store.releases.failures()),
+        Operation("faults of one", lambda _turn: store.releases.faults("n0000")),
+    ]
 
 
 def _publishes(folder: Path, size: int) -> list[Operation]:

@@ -45,7 +45,7 @@ _DECODE_ERRORS = (
 )
 # The errors of dulwich 1.2.21 for missing or damaged bytes on disk; they share no base class:
 # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/errors.py
-_DAMAGE_ERRORS = (
+DAMAGE_ERRORS = (
     *_DECODE_ERRORS,
     *(zlib.error, FileFormatException, WrongObjectException, ObjectMissing, ChecksumMismatch),
     *(ApplyDeltaError, UnresolvedDeltas, PackFileDisappeared),
@@ -54,6 +54,7 @@ FILE_MODE = 0o100644
 SUBMODULE_MODE = 0o160000
 LINK_MODE = 0o120000
 NAME_ERRORS = "surrogateescape"
+_MOST_READS = 3  # of an object that is not found; it may be packed, and that pack merged, meanwhile
 _CLOCK_ERROR = 86_400  # seconds by which the clocks of committers may differ
 # The end of the year 9999. A commit may claim any time, or none; it is for display only.
 _LAST_SECOND = 253_402_300_799
@@ -117,7 +118,14 @@ class Repository:
 
     def has(self, object_id: str) -> bool:
         """Tell whether an object is there, without reading it."""
-        return self._read_with_retry(lambda: ObjectID(object_id.encode()) in self._repo.object_store, object_id)
+        return self._contains(object_id)
+
+    def _contains(self, object_id: str) -> bool:
+        name = ObjectID(object_id.encode())
+        # Again for one that was packed between the look at the packs and the one at its own file.
+        return any(
+            self._read_with_retry(lambda: name in self._repo.object_store, object_id) for _ in range(_MOST_READS)
+        )
 
     def release(self) -> CommitId:
         """Return the tip of the release branch. Raises Broken if it is missing, since every namespace has one."""
@@ -140,7 +148,7 @@ class Repository:
         """Read the bytes of a commit, quickly; empty if it does not exist, or if the read needs a retry."""
         try:
             kind, data = self._repo.object_store.get_raw(ObjectID(commit_id.encode()))
-        except _DAMAGE_ERRORS as ex:
+        except DAMAGE_ERRORS as ex:
             clear_frames(ex.__traceback__)
             return b""
         return data if kind == Commit.type_num else b""
@@ -148,6 +156,11 @@ class Repository:
     def entries(self, tree_id: TreeId) -> list[TreeEntry]:
         """List the entries of a folder, in Git's order; bytes of a name that are not UTF-8 become lone surrogates."""
         return self._read(tree_id, Tree, _entries)
+
+    def raw(self, object_id: str) -> tuple[int, bytes]:
+        """Read any object: the number of its type in a pack, and its bytes."""
+        name = ObjectID(object_id.encode())
+        return self._read_with_retry(lambda: self._repo.object_store.get_raw(name), f"object {object_id}")
 
     def blob(self, blob_id: BlobId) -> bytes:
         """Read a file's content."""
@@ -242,23 +255,25 @@ class Repository:
 
     def _read_with_retry(self, read: Callable[[], T], what: str) -> T:
         """Read; on an error read again with fresh packs, which may have been replaced meanwhile; then raise Broken."""
-        try:
-            return read()
-        except _DAMAGE_ERRORS as ex:
-            clear_frames(ex.__traceback__)  # they hold views of mapped packs, which could not be closed
-            # `git repack` may have replaced packs that dulwich has listed; a new Repo lists them again.
-            self.close()
-            self._repo = self._open()
-        try:
-            return read()
-        except _DAMAGE_ERRORS as ex:
-            clear_frames(ex.__traceback__)
-            raise Broken(f"The repository {self.path.name} is damaged: {what} cannot be read.") from ex
+        for left in reversed(range(_MOST_READS)):
+            try:
+                return read()
+            except (FileNotFoundError, *DAMAGE_ERRORS) as ex:
+                clear_frames(ex.__traceback__)  # they hold views of mapped packs, which could not be closed
+                if not left:
+                    raise Broken(f"The repository {self.path.name} is damaged: {what} cannot be read.") from ex
+            self._reopen()
+        raise AssertionError  # the last read returned or raised
+
+    def _reopen(self) -> None:
+        """Open the repository again: packs that dulwich has listed may have been replaced."""
+        self.close()
+        self._repo = self._open()
 
     def _open(self) -> Repo:
         try:
             opened = Repo(str(self.path))
-        except (NotGitRepository, UnsupportedVersion, *_DAMAGE_ERRORS) as ex:
+        except (NotGitRepository, UnsupportedVersion, *DAMAGE_ERRORS) as ex:
             raise Broken(f"The repository {self.path.name} is damaged: it cannot be opened.") from ex
         limit_alternates(opened.object_store)
         return opened
