@@ -90,7 +90,7 @@ def apply(old: list[bytes], found: ListChanges) -> list[bytes]:
     return rules
 
 
-_SAME = [redirect("/same/1"), redirect("/same/2")]
+_SAME: list[Record] = [redirect("/same/1"), redirect("/same/2")]
 _SHIFTED = (
     folder({"redirects.yaml": [redirect("/x")], "redirects/a.yaml": _SAME,
             "redirects/b.yaml": [redirect("/1"), redirect("/2"), redirect("/3")]}),
