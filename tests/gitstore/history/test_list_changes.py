@@ -90,7 +90,18 @@ def apply(old: list[bytes], found: ListChanges) -> list[bytes]:
     return rules
 
 
+_SAME: list[Record] = [redirect("/same/1"), redirect("/same/2")]
+_SHIFTED = (
+    folder({"redirects.yaml": [redirect("/x")], "redirects/a.yaml": _SAME,
+            "redirects/b.yaml": [redirect("/1"), redirect("/2"), redirect("/3")]}),
+    folder({"redirects.yaml": [redirect("/y"), redirect("/x"), redirect("/z")], "redirects/a.yaml": _SAME,
+            "redirects/b.yaml": [redirect("/1", "/other"), redirect("/3"), redirect("/4")]}),
+)  # fmt: skip
+
+
 @given(_states())
+@example(_SHIFTED)
+@example(_SHIFTED[::-1])
 @example((folder({}), folder({})))
 @example((folder({"redirects.yaml": [redirect("/a")]}), folder({"redirects.yaml": [redirect("/a", note="why")]})))
 @example((folder({"redirects/a.yaml": [redirect("/a")]}), folder({"redirects/b.yaml": [redirect("/a")]})))
