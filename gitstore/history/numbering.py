@@ -86,14 +86,15 @@ def ensure_manifest(
     if found:
         return found
     with hold_compile_lock(compiler.paths):
-        base, rows = _number(compiler, commit, delta, waits=waits)
+        stored, gaps, rows = _number(compiler, commit, delta, waits=waits)
+    base = stored if gaps is stored.gaps else replace(stored, gaps=gaps)
     newest = {name: versions[-1] for name, versions in rows.items()}
     for name in find_collisions(compiler.repository, commit, rows.keys()) & base.projects.keys():
         newest[name] = _newest(compiler, name, base)  # in a name collision, each project depends on the other
     entries = _build_entries(compiler, commit, base, newest, lambda name: waits or bool(delta and delta.project == name))
     manifest = base.with_projects(commit, entries)
     with compiler.tolerate_full_disk():
-        store_manifest(compiler.paths.manifests, manifest)
+        return store_manifest(compiler.paths.manifests, manifest, stored, entries)
     return manifest
 
 
@@ -107,7 +108,7 @@ def complete_manifest(compiler: Compiler, commit: CommitId) -> Manifest:
         return manifest
     completed = manifest.with_projects(commit, entries)
     with compiler.tolerate_full_disk():
-        store_manifest(compiler.paths.manifests, completed)
+        return store_manifest(compiler.paths.manifests, completed)
     return completed
 
 
@@ -174,10 +175,12 @@ def _write(compiler: Compiler, name: str, versions: list[Version], gaps: Gaps) -
     write_versions(compiler.paths.versions / name, marked, gaps)
 
 
-def _number(compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *, waits: bool) -> tuple[Manifest, Rows]:
+def _number(
+    compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *, waits: bool
+) -> tuple[Manifest, Mapping[str, Gaps], Rows]:
     """Assign numbers to the commits since the newest manifest in the history, and write them to the indexes.
 
-    Return that manifest, with the gaps in the numbers as of the newest commit, and the new versions.
+    Return that manifest, the gaps in the numbers as of the newest commit, and the new versions.
     """
     base, commits = _find_unnumbered(compiler, commit)
     numbers, log_blocks = _Numbers(base), LogBlocks()
@@ -192,14 +195,15 @@ def _number(compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *,
     for name, blocks in log_blocks.items():
         with suppress(OutOfSpace, OSError):  # a cache: the history of a rule reads missing blocks from Git
             append_blocks(compiler.paths.changes / name, blocks)
-    return replace(base, gaps=numbers.gaps), rows
+    return base, numbers.gaps, rows
 
 
 def _find_unnumbered(compiler: Compiler, commit: CommitId) -> tuple[Manifest, list[CommitInfo]]:
     """Return the newest manifest among the first parents, and the commits since, oldest first."""
     commits: list[CommitInfo] = []
+    broken = set[CommitId]()
     for info in compiler.repository.first_parents(commit):
-        known = load_manifest(compiler.paths.manifests, info.id)
+        known = load_manifest(compiler.paths.manifests, info.id, broken)
         if known:
             return known, commits[::-1]
         commits.append(info)
@@ -221,7 +225,7 @@ class _Numbers:
     def __init__(self, base: Manifest) -> None:
         self._base = base.projects
         self._newest = dict[str, int]()  # of the projects that took a number since
-        self.gaps = dict(base.gaps)
+        self.gaps: Mapping[str, Gaps] = base.gaps  # the same object as long as nothing is skipped
 
     def highest(self) -> dict[str, int]:
         """Return the highest number of each project, also of those with earlier namespaces only."""
@@ -232,7 +236,7 @@ class _Numbers:
         for name, highest in load_highest_numbers(message).items():
             if highest > self._highest(name):
                 gap = Gap(self._newest_of(name), highest)
-                self.gaps[name] = add_gap(self.gaps.get(name, ()), gap)
+                self.gaps = {**self.gaps, name: add_gap(self.gaps.get(name, ()), gap)}
 
     def take(self, name: str) -> int:
         """Return the number of a project's next version."""

@@ -84,7 +84,7 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
     with after_commit("recording the served commit"):  # the next process that reads release records it
         record_served(compiler, commit)
     with after_commit("removing old compiled files"):  # the next publish removes the rest
-        clean_releases(compiler.paths, manifest)
+        clean_releases(compiler.paths, manifest, release_update.project)
         clean_daily(compiler.paths)
     return PublishResult(commit, manifest.projects[release_update.project].newest, delta.counts)
 
