@@ -74,7 +74,7 @@ class Manifest:
     projects: Mapping[str, ProjectEntry] = field(default_factory=dict)
     gaps: Mapping[str, Gaps] = field(default_factory=dict)
     failed: frozenset[str] = frozenset()
-    chain: tuple[CommitId, ...] = ()
+    chain: tuple[CommitId, ...] = field(default=(), compare=False)
 
     @property
     def unfinished(self) -> list[str]:

@@ -14,23 +14,22 @@ from gitstore.compiled.manifest import Manifest, load_manifest, manifest_path, s
 from gitstore.drafts.drafts import DraftName
 from gitstore.history.gc import KEPT_MANIFESTS, KEPT_RELEASES
 from gitstore.layout import CommitId
-from tests.gitstore.fixtures import SPACE, Place, create_place, put, redirect
+from tests.gitstore.fixtures import SPACE, Place, create_place, put, redirect, yaml
 
 FEW, MANY = 10, 200
-RULE = "redirects:\n  - {type: BASIC, source: /a, target: /%s, status: FOUND}\n"
 
 
 def name_of(number: int) -> str:
     return f"project{number:05d}"
 
 
-def push_projects(place: Place, count: int) -> Place:
-    """Add projects with one rule each, in one commit by plain Git; return the place as another process opens it."""
+def push_projects(place: Place, count: int, rules: int = 1) -> Place:
+    """Add projects with some rules each, in one commit by plain Git; return the place as another process opens it."""
     parts = [b"commit refs/heads/release\ncommitter Ada <a@shop.example> 1700000000 +0000\ndata 4\nMany\n"]
     parts.append(b"from refs/heads/release^0\n")
     for number in range(count):
         name = name_of(number)
-        for file, text in (("project.yaml", "project: {}\n"), ("redirects.yaml", RULE % name)):
+        for file, text in (("project.yaml", "project: {}\n"), ("redirects.yaml", yaml((f"/{at}", f"/{name}") for at in range(rules)))):
             parts.append(f"M 644 inline {name}/{file}\ndata {len(text)}\n{text}\n".encode())
     place.git("fast-import", "--quiet", "--force", data=b"".join(parts))
     return place.fresh()
@@ -63,9 +62,9 @@ def sizes(place: Place) -> dict[tuple[str, int], int]:
     return found
 
 
-def create_projects(root: Path, count: int) -> Place:
+def create_projects(root: Path, count: int, rules: int = 1) -> Place:
     """Return a namespace of projects that are served."""
-    place = push_projects(create_place(root), count)
+    place = push_projects(create_place(root), count, rules)
     place.store.releases.compile(SPACE)
     return place
 
