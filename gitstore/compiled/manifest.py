@@ -83,9 +83,7 @@ class Manifest:
 
     def with_projects(self, commit: CommitId, changed: Mapping[str, ProjectEntry]) -> "Manifest":
         """Return the manifest of a later commit."""
-        return Manifest(
-            commit, {**self.projects, **changed}, self.gaps, _with_failed(self.failed, changed), self.chain
-        )
+        return Manifest(commit, {**self.projects, **changed}, self.gaps, _with_failed(self.failed, changed), self.chain)
 
     def highest_numbers(self) -> dict[str, int]:
         """Return the highest number that each project has reached, or that an earlier namespace of the name reached."""
@@ -183,7 +181,10 @@ def _find_chain(folder: Path, manifest: Manifest, base: Manifest | None) -> tupl
         return ()
     chain = (*base.chain, base.commit)
     most = min(max(_MIN_CHAIN, len(manifest.projects) // _PROJECTS_IN_CHAIN), _MAX_CHAIN)
-    ends = {chain[0], chain[-1]}  # if the newest and the oldest are there, so are those between, unless a person removed some
+    ends = {
+        chain[0],
+        chain[-1],
+    }  # if the newest and the oldest are there, so are those between, unless a person removed some
     if len(chain) > most or not all(manifest_path(folder, each).exists() for each in ends):
         return ()
     return chain

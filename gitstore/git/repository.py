@@ -59,6 +59,7 @@ NAME_ERRORS = "surrogateescape"
 # What is kept of folders for one operation, so that each one is read and decoded once.
 _CACHED_ENTRIES = 40_000
 _CACHED_BYTES = 8 << 20
+_COMMIT_BYTES = 1_000  # of a commit's other fields
 _CLOCK_ERROR = 86_400  # seconds by which the clocks of committers may differ
 # The end of the year 9999. A commit may claim any time, or none; it is for display only.
 _LAST_SECOND = 253_402_300_799
@@ -111,6 +112,7 @@ class Repository:
         self.path = path
         self._repo = self._open()
         self._entries: LruCache[TreeId, list[TreeEntry]] = LruCache(_CACHED_ENTRIES, weigh=len)
+        self._commits: LruCache[CommitId, CommitInfo] = LruCache(_CACHED_BYTES, weigh=_weigh_commit)
         self._trees: LruCache[TreeId, bytes] = LruCache(_CACHED_BYTES, weigh=len)
 
     def close(self) -> None:
@@ -139,6 +141,9 @@ class Repository:
 
     def commit(self, commit_id: CommitId) -> CommitInfo:
         """Read a commit."""
+        return self._commits.get(commit_id, lambda: self._read_commit(commit_id))
+
+    def _read_commit(self, commit_id: CommitId) -> CommitInfo:
         data = read_loose(self.path, commit_id) or self._packed(commit_id)
         plain = parse_commit(commit_id, data)
         return _parsed_info(commit_id, plain) if plain else self._read(commit_id, Commit, _commit_info)
@@ -162,7 +167,9 @@ class Repository:
         found = find_entries(self._tree(tree_id), name.encode(errors=NAME_ERRORS), ignores_case=ignores_case)
         return [_decoded(entry) for entry in found]
 
-    def differing_entries(self, old: TreeId | None, new: TreeId) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
+    def differing_entries(
+        self, old: TreeId | None, new: TreeId
+    ) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
         """Return the entries that differ between two folders, before and after, by name; without `old` all of them."""
         try:
             olds, news = compare(self._tree(old) if old else b"", self._tree(new))
@@ -310,6 +317,10 @@ def _parsed_info(commit_id: CommitId, found: ParsedCommit) -> CommitInfo:
     parents = tuple(map(CommitId, found.parents))
     author, time_ = Author(found.name, found.email), min(found.time, _LAST_SECOND)
     return CommitInfo(commit_id, TreeId(found.tree), parents, author, time_, found.message)
+
+
+def _weigh_commit(info: CommitInfo) -> int:
+    return len(info.message) + _COMMIT_BYTES
 
 
 def _bytes(tree: Tree) -> bytes:

@@ -39,7 +39,9 @@ def clean_releases(paths: NamespacePaths, manifest: Manifest, project: str) -> N
         return
     recorded = load_served_manifest(paths)
     used = [manifest, *([recorded] if recorded and recorded.commit != manifest.commit else [])]
-    served = {release_path(paths.releases, entry.tree).name for each in used for entry in each.projects.values() if entry.tree}
+    served = {
+        release_path(paths.releases, entry.tree).name for each in used for entry in each.projects.values() if entry.tree
+    }
     releases = (file for file in paths.releases.iterdir() if not file.name.startswith(TEMPORARY_PREFIX))
     _keep_newest(releases, KEPT_RELEASES, served)
     chains = {commit for each in used for commit in (each.commit, *each.chain)}

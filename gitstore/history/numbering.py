@@ -91,7 +91,9 @@ def ensure_manifest(
     newest = {name: versions[-1] for name, versions in rows.items()}
     for name in find_collisions(compiler.repository, commit, rows.keys()) & base.projects.keys():
         newest[name] = _newest(compiler, name, base)  # in a name collision, each project depends on the other
-    entries = _build_entries(compiler, commit, base, newest, lambda name: waits or bool(delta and delta.project == name))
+    entries = _build_entries(
+        compiler, commit, base, newest, lambda name: waits or bool(delta and delta.project == name)
+    )
     manifest = base.with_projects(commit, entries)
     with compiler.tolerate_full_disk():
         return store_manifest(compiler.paths.manifests, manifest, stored, entries)

@@ -29,7 +29,10 @@ def push_projects(place: Place, count: int, rules: int = 1) -> Place:
     parts.append(b"from refs/heads/release^0\n")
     for number in range(count):
         name = name_of(number)
-        for file, text in (("project.yaml", "project: {}\n"), ("redirects.yaml", yaml((f"/{at}", f"/{name}") for at in range(rules)))):
+        for file, text in (
+            ("project.yaml", "project: {}\n"),
+            ("redirects.yaml", yaml((f"/{at}", f"/{name}") for at in range(rules))),
+        ):
             parts.append(f"M 644 inline {name}/{file}\ndata {len(text)}\n{text}\n".encode())
     place.git("fast-import", "--quiet", "--force", data=b"".join(parts))
     return place.fresh()
