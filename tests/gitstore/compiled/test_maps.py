@@ -37,7 +37,7 @@ def test_more_projects_are_served_than_files_may_be_open(tmp_path: Path) -> None
     create_projects(tmp_path / "root", PROJECTS, RULES)
     most, used, projects, rules, faults = serve(tmp_path / "root", 48)
     assert (most, projects, rules, faults) == (12, PROJECTS, PROJECTS * RULES, 0)
-    assert used < 12 + 12  # noqa: PLR2004 - the maps, and a few files of the interpreter
+    assert used < 12 + 12
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most, used, *_ = serve(tmp_path / "root", min(soft, 1_024))
     assert used >= PROJECTS, "with room, each release of some size is mapped"

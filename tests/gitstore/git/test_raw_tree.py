@@ -38,8 +38,8 @@ def test_only_a_folder_that_is_there_is_replaced_or_removed(entries: Entries, na
         assert replace_folder(data, name, new) is None
 
 
-@given(FOLDERS, FOLDERS, st.booleans())
-def test_a_comparison_has_every_entry_that_differs(old: Entries, other: Entries, is_near: bool) -> None:
+@given(old=FOLDERS, other=FOLDERS, is_near=st.booleans())
+def test_a_comparison_has_every_entry_that_differs(old: Entries, other: Entries, *, is_near: bool) -> None:
     new = {**old, **dict(list(other.items())[:2])} if is_near else other
     before, after = ({entry.name: (entry.mode, entry.id) for entry in found} for found in compare(dump(old), dump(new)))
     differing = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}

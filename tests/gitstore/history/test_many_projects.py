@@ -60,8 +60,9 @@ def sizes(place: Place) -> dict[tuple[str, int], int]:
     found = {}
     for folder, _, names in os.walk(place.paths.compiled):
         for name in names:
-            status = (Path(folder) / name).stat()
-            found[os.path.join(folder, name), status.st_ino] = status.st_size
+            path = Path(folder) / name
+            status = path.stat()
+            found[str(path), status.st_ino] = status.st_size
     return found
 
 
@@ -101,10 +102,10 @@ def test_a_chain_of_manifests_is_read_as_it_was_written(tmp_path: Path) -> None:
         publish(place, number % FEW, f"/chain{number}")
         found = known[place.tip] = load_manifest(place.paths.manifests, place.tip) or pytest.fail("not stored")
         lengths.append(len(found.chain))
-    assert max(lengths) == 8  # noqa: PLR2004 - as long as a chain of few projects may be
+    assert max(lengths) == 8
     assert 0 in lengths
     assert lengths != sorted(lengths)
-    manifests._cache.clear()  # noqa: SLF001 - another process has none
+    manifests._cache.clear()
     assert {commit: load_manifest(place.paths.manifests, commit) for commit in known} == known
     assert {name for each in known.values() for name in each.projects} == {name_of(number) for number in range(FEW)}
 
@@ -117,11 +118,11 @@ def test_a_chain_with_a_missing_manifest_is_built_again(tmp_path: Path, lost: st
     whole = load_manifest(place.paths.manifests, place.tip) or pytest.fail("not stored")
     chain = (*whole.chain, whole.commit)
     manifest_path(place.paths.manifests, chain[{"newest": -1, "middle": -2, "oldest": 0}[lost]]).unlink()
-    manifests._cache.clear()  # noqa: SLF001 - another process has none
+    manifests._cache.clear()
     assert load_manifest(place.paths.manifests, place.tip) is None
     assert place.fresh().store.releases.manifest(SPACE).projects == whole.projects
     publish(place, 5)
-    manifests._cache.clear()  # noqa: SLF001
+    manifests._cache.clear()
     assert load_manifest(place.paths.manifests, place.tip), "the next publish builds on files that are there"
 
 
@@ -136,7 +137,7 @@ def test_a_manifest_that_is_completed_later_changes_none_that_builds_on_it(tmp_p
     second = first.with_projects(CommitId("2" * 40), {name_of(2): whole.projects[name_of(2)]})
     store_manifest(place.paths.manifests, second, first, [name_of(2)])
     store_manifest(place.paths.manifests, whole.with_projects(first.commit, {}))
-    manifests._cache.clear()  # noqa: SLF001
+    manifests._cache.clear()
     found = load_manifest(place.paths.manifests, second.commit)
     assert found
     assert (found.unfinished, found.projects) == ([name_of(1)], second.projects)
@@ -145,13 +146,13 @@ def test_a_manifest_that_is_completed_later_changes_none_that_builds_on_it(tmp_p
 def test_manifests_of_the_format_before_are_read(tmp_path: Path) -> None:
     place = create_projects(tmp_path / "root", FEW)
     path = manifest_path(place.paths.manifests, place.tip)
-    manifests._cache.clear()  # noqa: SLF001
+    manifests._cache.clear()
     path.rename(path.with_name(path.name.replace(".2.json", ".1.json")))
     found = load_manifest(place.paths.manifests, place.tip)
     assert found
     assert len(found.projects) == FEW
     publish(place)
-    assert place.fresh().store.releases.project(SPACE, name_of(0)).number == 2  # noqa: PLR2004
+    assert place.fresh().store.releases.project(SPACE, name_of(0)).number == 2
 
 
 def test_old_releases_and_manifests_are_removed_in_time_among_many_projects(tmp_path: Path) -> None:
@@ -163,5 +164,5 @@ def test_old_releases_and_manifests_are_removed_in_time_among_many_projects(tmp_
         publish(place, 0, f"/clean{number}")
     assert len(list(place.paths.releases.iterdir())) <= count + KEPT_RELEASES + waits
     assert len(list(place.paths.manifests.iterdir())) <= KEPT_MANIFESTS + count // 8 + waits + 2
-    manifests._cache.clear()  # noqa: SLF001
+    manifests._cache.clear()
     assert load_manifest(place.paths.manifests, place.tip), "the chain of what is served stays"

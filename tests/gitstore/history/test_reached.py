@@ -1,6 +1,7 @@
 """Where a draft left release: found in the record of what release reached, equal to what Git finds by walking."""
 
 import cProfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -18,7 +19,7 @@ OTHER = DraftName("other", "main")
 BEHIND = 60
 
 
-def count_calls(work: "partial[object]") -> int:
+def count_calls(work: Callable[[], object]) -> int:
     profile = cProfile.Profile()
     profile.runcall(work)
     return sum(entry.callcount for entry in profile.getstats())
@@ -52,6 +53,7 @@ class History:
         self.drafts = [*self.release]
 
     def commit(self, *parents: str) -> CommitId:
+        """Write a commit; no two are the same."""
         given = [word for parent in parents for word in ("-p", parent)]
         text = f"{self.chance.random()}".encode()
         return CommitId(git(self.path, "commit-tree", self.tree, *given, data=text))
@@ -78,6 +80,7 @@ class History:
                     assert find_base(repository, release, head) in best
 
     def note(self) -> None:
+        """Record the newest state, as a publish does."""
         with open_repository(self.path) as repository:
             note_release(repository, self.release[-1])
 
@@ -88,18 +91,18 @@ def test_the_base_is_the_one_that_git_finds(
     tmp_path: Path, case: int, steps: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Some states are not recorded, as those of pushes; the record is read in parts, and damaged or cut at times."""
-    monkeypatch.setattr(reached, "_STEPS", (steps, (12, 4), (1_000, 100)) if steps[0] < 10 else (steps,))  # noqa: PLR2004
+    monkeypatch.setattr(reached, "_STEPS", (steps, (12, 4), (1_000, 100)) if steps[0] < 10 else (steps,))
     chance = seeded_random()
     history = History(tmp_path / f"{case}.git", chance)
     record = history.path / REACHED_FILE
     for number in range(40):
         history.step()
-        if chance.random() < 0.7:  # noqa: PLR2004
+        if chance.random() < 0.7:
             history.note()
-        if number % 13 == 12:  # noqa: PLR2004
+        if number % 13 == 12:
             history.check()
             data = record.read_bytes() if record.exists() else b""
-            if chance.random() < 0.5 and data:  # noqa: PLR2004
+            if chance.random() < 0.5 and data:
                 at = chance.randrange(len(data))
                 record.write_bytes(chance.choice([data[:at], data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]]))
     history.check()
