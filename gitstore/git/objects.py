@@ -4,15 +4,19 @@ See docs/adr/0006-durability.md.
 """
 
 import os
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import closing, suppress
 from pathlib import Path
 
-from dulwich.objects import Blob, Commit, ShaFile, Tree
+from dulwich.object_store import DiskObjectStore
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 
+from gitstore.errors import Busy
 from gitstore.git.atomic_io import replace_file, sync_directory
 from gitstore.layout import BlobId, CommitId, TreeId
 
 _COMPRESSION = 1
+_ATTEMPTS = 10
 
 
 class ObjectWriter:
@@ -20,7 +24,7 @@ class ObjectWriter:
 
     def __init__(self, repository: Path) -> None:
         self._objects = repository / "objects"
-        self._touched: set[Path] = set()
+        self._touched: dict[Path, list[str]] = {}
 
     def write_blob(self, data: bytes) -> BlobId:
         """Write a file's content."""
@@ -35,24 +39,43 @@ class ObjectWriter:
         return CommitId(self._write(commit))
 
     def sync(self) -> None:
-        """Make the names of all objects written so far durable."""
-        for folder in self._touched:
-            sync_directory(folder)
+        """Make the names of all objects written so far durable. Raises Busy if another program has removed one."""
+        for folder, names in self._touched.items():
+            try:
+                sync_directory(folder)
+            except FileNotFoundError:  # removed by a git that has packed its objects, as `git prune-packed` does
+                self._require_packed(names)
         if self._touched:
             sync_directory(self._objects)
         self._touched.clear()
 
+    def _require_packed(self, names: Sequence[str]) -> None:
+        with closing(DiskObjectStore(str(self._objects))) as store:
+            if not all(ObjectID(name.encode()) in store for name in names):
+                raise Busy("Another program removed new objects of this change; nothing changed. Try again.")
+
     def _write(self, obj: ShaFile) -> str:
         name = obj.id.decode()
         path = self._objects / name[:2] / name[2:]
-        self._touched.add(path.parent)
+        self._touched.setdefault(path.parent, []).append(name)
         if not _freshen(path):
-            path.parent.mkdir(exist_ok=True)
             # Not by dulwich's `add_object` (1.2.21). It writes through `<object>.lock`: a kill leaves that file, and
             # every later write of the object fails. It also syncs no directory, and the file only with
             # `core.fsyncObjectFiles`: https://github.com/dulwich/dulwich/blob/HEAD/dulwich/object_store.py
-            replace_file(path, obj.as_legacy_object(_COMPRESSION), mode=0o444)
+            _write_file(path, obj.as_legacy_object(_COMPRESSION))
         return name
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    for is_last in (False,) * _ATTEMPTS + (True,):
+        path.parent.mkdir(exist_ok=True)
+        try:
+            replace_file(path, data, mode=0o444)
+        except FileNotFoundError:  # `git prune-packed` removes folders as soon as they are empty
+            if is_last:
+                raise
+        else:
+            return
 
 
 def blob_id(data: bytes) -> BlobId:

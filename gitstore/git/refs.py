@@ -108,6 +108,23 @@ def list_drafts(repository: Path, project: str) -> list[str]:
     return sorted(packed | loose)
 
 
+def list_refs(repository: Path) -> dict[str, CommitId]:
+    """Return all refs with the objects that they name, apart from refs that name another ref. Raises Broken."""
+    found = _packed_refs(repository)
+    for folder, _, names in os.walk(repository / "refs"):
+        for ref in (str(Path(folder, name).relative_to(repository)) for name in names if not name.endswith(".lock")):
+            if not _is_symbolic(repository / ref) and (target := read_ref(repository, ref)):
+                found[ref] = target
+    return found
+
+
+def _is_symbolic(path: Path) -> bool:
+    try:
+        return _read_text(path, "ascii").startswith("ref: ")
+    except FileNotFoundError:
+        return False
+
+
 def _packed_refs(repository: Path) -> dict[str, CommitId]:
     try:
         text = _read_text(repository / PACKED_REFS, "utf-8")

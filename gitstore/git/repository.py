@@ -47,7 +47,7 @@ _DECODE_ERRORS = (
 )
 # The errors of dulwich 1.2.21 for missing or damaged bytes on disk; they share no base class:
 # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/errors.py
-_DAMAGE_ERRORS = (
+DAMAGE_ERRORS = (
     *_DECODE_ERRORS,
     *(zlib.error, FileFormatException, WrongObjectException, ObjectMissing, ChecksumMismatch),
     *(ApplyDeltaError, UnresolvedDeltas, PackFileDisappeared),
@@ -60,6 +60,7 @@ NAME_ERRORS = "surrogateescape"
 _CACHED_ENTRIES = 40_000
 _CACHED_BYTES = 8 << 20
 _COMMIT_BYTES = 1_000  # of a commit's other fields
+_MOST_READS = 3  # of an object that is not found; it may be packed, and that pack merged, meanwhile
 _CLOCK_ERROR = 86_400  # seconds by which the clocks of committers may differ
 # The end of the year 9999. A commit may claim any time, or none; it is for display only.
 _LAST_SECOND = 253_402_300_799
@@ -126,7 +127,14 @@ class Repository:
 
     def has(self, object_id: str) -> bool:
         """Tell whether an object is there, without reading it."""
-        return self._read_with_retry(lambda: ObjectID(object_id.encode()) in self._repo.object_store, object_id)
+        return self._contains(object_id)
+
+    def _contains(self, object_id: str) -> bool:
+        name = ObjectID(object_id.encode())
+        # Again for one that was packed between the look at the packs and the one at its own file.
+        return any(
+            self._read_with_retry(lambda: name in self._repo.object_store, object_id) for _ in range(_MOST_READS)
+        )
 
     def release(self) -> CommitId:
         """Return the tip of the release branch. Raises Broken if it is missing, since every namespace has one."""
@@ -152,7 +160,7 @@ class Repository:
         """Read the bytes of a commit, quickly; empty if it does not exist, or if the read needs a retry."""
         try:
             kind, data = self._repo.object_store.get_raw(ObjectID(commit_id.encode()))
-        except _DAMAGE_ERRORS as ex:
+        except DAMAGE_ERRORS as ex:
             clear_frames(ex.__traceback__)
             return b""
         return data if kind == Commit.type_num else b""
@@ -182,6 +190,11 @@ class Repository:
     def _tree(self, tree_id: TreeId) -> bytes:
         found = self._trees.find(tree_id)
         return self._trees.put(tree_id, self._read(tree_id, Tree, _bytes)) if found is None else found
+
+    def raw(self, object_id: str) -> tuple[int, bytes]:
+        """Read any object: the number of its type in a pack, and its bytes."""
+        name = ObjectID(object_id.encode())
+        return self._read_with_retry(lambda: self._repo.object_store.get_raw(name), f"object {object_id}")
 
     def blob(self, blob_id: BlobId) -> bytes:
         """Read a file's content."""
@@ -279,23 +292,25 @@ class Repository:
 
     def _read_with_retry(self, read: Callable[[], T], what: str) -> T:
         """Read; on an error read again with fresh packs, which may have been replaced meanwhile; then raise Broken."""
-        try:
-            return read()
-        except _DAMAGE_ERRORS as ex:
-            clear_frames(ex.__traceback__)  # they hold views of mapped packs, which could not be closed
-            # `git repack` may have replaced packs that dulwich has listed; a new Repo lists them again.
-            self.close()
-            self._repo = self._open()
-        try:
-            return read()
-        except _DAMAGE_ERRORS as ex:
-            clear_frames(ex.__traceback__)
-            raise Broken(f"The repository {self.path.name} is damaged: {what} cannot be read.") from ex
+        for left in reversed(range(_MOST_READS)):
+            try:
+                return read()
+            except (FileNotFoundError, *DAMAGE_ERRORS) as ex:
+                clear_frames(ex.__traceback__)  # they hold views of mapped packs, which could not be closed
+                if not left:
+                    raise Broken(f"The repository {self.path.name} is damaged: {what} cannot be read.") from ex
+            self._reopen()
+        raise AssertionError  # the last read returned or raised
+
+    def _reopen(self) -> None:
+        """Open the repository again: packs that dulwich has listed may have been replaced."""
+        self.close()
+        self._repo = self._open()
 
     def _open(self) -> Repo:
         try:
             opened = Repo(str(self.path))
-        except (NotGitRepository, UnsupportedVersion, *_DAMAGE_ERRORS) as ex:
+        except (NotGitRepository, UnsupportedVersion, *DAMAGE_ERRORS) as ex:
             raise Broken(f"The repository {self.path.name} is damaged: it cannot be opened.") from ex
         limit_alternates(opened.object_store)
         return opened

@@ -1,11 +1,11 @@
 """The clean-up of compiled files that are no longer needed. All are caches: one removed too early is built again.
 
-It runs under the repository's lock, after each publish, so that it never meets a publish that relies on a file. Readers
-keep their maps of removed files as long as they want; a reader that comes too late for a file compiles it again.
+Files are removed under the repository's lock, so that no publish that relies on one is under way. Readers keep their maps
+of removed files as long as they want; a reader that comes too late for a file compiles it again.
 """
 
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -16,6 +16,7 @@ from gitstore.compiled.segment_store import SEGMENT_SUFFIX
 from gitstore.compiled.served_record import load_served_manifest
 from gitstore.directory import NamespacePaths
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
+from gitstore.git.lock import hold
 
 # Releases besides the served ones: for walks over the previous version, and for rollbacks without delay.
 KEPT_RELEASES = 8
@@ -27,6 +28,7 @@ KEPT_BYTES = 2 << 30  # for a namespace's archive: 100,000 publishes of a file o
 _DAY = 86_400
 _MAX_SEGMENT_AGE = 7 * _DAY
 _TEMPORARY_AGE = 3_600
+_REMOVED_AT_ONCE = 200  # 5 ms under the lock
 _DAILY_MARK = "cleaned"
 
 
@@ -77,16 +79,33 @@ def _size(path: Path) -> int:
         return 0
 
 
+def is_clean_up_due(paths: NamespacePaths) -> bool:
+    """Tell whether the last daily clean-up was a day ago."""
+    return _age(paths.compiled / _DAILY_MARK) >= _DAY and paths.compiled.is_dir()
+
+
 def clean_daily(paths: NamespacePaths) -> None:
-    """Remove, once a day: segments unused for a week, archived ones beyond `KEPT_BYTES`, and leftovers of crashes."""
-    mark = paths.compiled / _DAILY_MARK
-    if _age(mark) < _DAY:
+    """Remove, once a day: segments unused for a week, archived ones beyond `KEPT_BYTES`, and leftovers of crashes.
+
+    The files are found without the lock, and removed under it, a few at a time.
+    """
+    if not is_clean_up_due(paths):
         return
-    mark.touch()
-    _remove_older(paths.segments.glob("*/*"), _MAX_SEGMENT_AGE)
-    _remove_beyond(paths.archive.glob("*/*"), KEPT_BYTES)
+    (paths.compiled / _DAILY_MARK).touch()
     temporary = f"{TEMPORARY_PREFIX}*"
-    _remove_older(chain(paths.compiled.rglob(temporary), paths.repository.rglob(temporary)), _TEMPORARY_AGE)
+    unfinished = chain(paths.compiled.rglob(temporary), paths.repository.rglob(temporary))
+    _remove(paths, _older(paths.segments.glob("*/*"), _MAX_SEGMENT_AGE), _MAX_SEGMENT_AGE)
+    _remove(paths, _beyond(paths.archive.glob("*/*"), KEPT_BYTES))
+    _remove(paths, _older(unfinished, _TEMPORARY_AGE), _TEMPORARY_AGE)
+
+
+def _remove(paths: NamespacePaths, files: Sequence[Path], age: float = 0.0) -> None:
+    """Remove files that are still older than `age`, so many at a time that no publish waits for long."""
+    for at in range(0, len(files), _REMOVED_AT_ONCE):
+        with hold(paths.repository):
+            for file in _older(files[at : at + _REMOVED_AT_ONCE], age):
+                with suppress(OSError):  # already gone, or a folder: nothing to do
+                    file.unlink()
 
 
 def _keep_newest(files: Iterable[Path], count: int, always: Collection[str]) -> None:
@@ -95,22 +114,21 @@ def _keep_newest(files: Iterable[Path], count: int, always: Collection[str]) -> 
         file.unlink(missing_ok=True)
 
 
-def _remove_beyond(files: Iterable[Path], most: int) -> None:
-    """Remove archived segments of other formats, and then the oldest ones, until the rest fits."""
+def _beyond(files: Iterable[Path], most: int) -> list[Path]:
+    """Return archived segments of other formats, and the oldest ones that are too much for `most` bytes."""
     found = [(file.stat(), file) for file in files if not file.name.startswith(TEMPORARY_PREFIX)]
     room = most
+    beyond = []
     for status, file in sorted(found, key=lambda each: each[0].st_mtime_ns, reverse=True):
         # st_blocks counts units of 512 bytes: https://man7.org/linux/man-pages/man3/stat.3type.html
         room -= status.st_blocks * 512 if file.suffix == SEGMENT_SUFFIX else 0
         if room < 0 or file.suffix != SEGMENT_SUFFIX:
-            file.unlink(missing_ok=True)
+            beyond.append(file)
+    return beyond
 
 
-def _remove_older(files: Iterable[Path], age: float) -> None:
-    for file in list(files):
-        if age < _age(file) < float("inf"):
-            with suppress(OSError):  # already gone, or a folder: nothing to do
-                file.unlink()
+def _older(files: Iterable[Path], age: float) -> list[Path]:
+    return [file for file in files if age <= _age(file) < float("inf")]
 
 
 def _age(file: Path) -> float:

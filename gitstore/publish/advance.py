@@ -22,7 +22,7 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.history.file_changes import file_changes
-from gitstore.history.gc import clean_daily, clean_releases
+from gitstore.history.gc import clean_releases
 from gitstore.history.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta, build_publish_delta, ensure_manifest
@@ -88,7 +88,6 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
         record_served(compiler, commit)
     with after_commit("removing old compiled files"):  # the next publish removes the rest
         clean_releases(compiler.paths, manifest, release_update.project)
-        clean_daily(compiler.paths)
     return PublishResult(commit, manifest.projects[release_update.project].newest, delta.counts)
 
 

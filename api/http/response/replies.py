@@ -4,7 +4,7 @@ The responders and the fast path in front of the framework share this module, so
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -40,6 +40,22 @@ class ServedVersion(NamedTuple):
     def listing(self, kind: Kind) -> Listing:
         """Return one of the lists to respond with."""
         return (self.release.canonical_listings if self.is_canonical else self.release.listings)[kind]
+
+
+class NamedVersion(Protocol):
+    """The version that the headers of a reply name."""
+
+    @property
+    def version(self) -> str:
+        """The SHA."""
+
+    @property
+    def number(self) -> int:
+        """The publish number."""
+
+    @property
+    def cache_control(self) -> str:
+        """The Cache-Control of the reply."""
 
 
 class ConditionalGet(NamedTuple):
@@ -80,7 +96,7 @@ def join_splices(body: Body) -> Iterator[bytes | memoryview]:
 
 def version_reply(served_version: ServedVersion, conditional_get: ConditionalGet) -> Reply:
     """Return the version as a JSON string, or 304."""
-    headers = _headers(served_version, f'"{served_version.version}"')
+    headers = version_headers(served_version, f'"{served_version.version}"')
     if etag_matches(served_version.version, conditional_get.if_none_match):
         return Reply(304, headers)
     return Reply(200, (*headers, ("content-type", _JSON)), (b'"%b"' % served_version.version.encode(),))
@@ -90,14 +106,14 @@ def number_reply(served_version: ServedVersion) -> Reply:
     """Return the publish number as a bare JSON integer; never 304."""
     return Reply(
         200,
-        (*_headers(served_version, f'"{served_version.version}"'), ("content-type", _JSON)),
+        (*version_headers(served_version, f'"{served_version.version}"'), ("content-type", _JSON)),
         (b"%d" % served_version.number,),
     )
 
 
 def manifest_reply(served_version: ServedVersion, time: float, conditional_get: ConditionalGet) -> Reply:
     """Return the version's totals and digests, or 304; `time` is that of the publish, in seconds since 1970."""
-    headers = _headers(served_version, f'"{served_version.version}"')
+    headers = version_headers(served_version, f'"{served_version.version}"')
     if etag_matches(served_version.version, conditional_get.if_none_match):
         return Reply(304, headers)
     body = {
@@ -121,7 +137,7 @@ def list_reply(
     parts = window_body(listing, window)
     compressed_body = compressed.get(listing, window) if conditional_get.gzip and _size(parts) >= MIN_SIZE else None
     etag = f'"{served_version.version}-gzip"' if compressed_body else f'"{served_version.version}"'
-    headers = (*_headers(served_version, etag), *_next_link(served_version, kind, window, conditional_get.path))
+    headers = (*version_headers(served_version, etag), *_next_link(served_version, kind, window, conditional_get.path))
     if etag_matches(served_version.version, conditional_get.if_none_match):
         return Reply(304, headers)
     if compressed_body:
@@ -163,7 +179,8 @@ def _size(parts: Body) -> int:
     return sum(map(len, parts))
 
 
-def _headers(served_version: ServedVersion, etag: str) -> Headers:
+def version_headers(served_version: NamedVersion, etag: str) -> Headers:
+    """Return the headers of a reply that has the content of a version."""
     return (
         ("etag", etag),
         ("cache-control", served_version.cache_control),

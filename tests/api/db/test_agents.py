@@ -183,9 +183,9 @@ def test_projects_have_agents_of_their_own(fleet: Fleet) -> None:
     there = replace(AGENT, project="docs")
     fleet.register(AGENT)
     fleet.register(there)
-    assert fleet.page("acme", "shop", 100, 0).agents == [AGENT]
-    assert fleet.page("acme", "docs", 100, 0).agents == [there]
-    assert fleet.page("other", "shop", 100, 0).agents == []
+    assert fleet.page("acme", "shop", 100, 0) == [AGENT]
+    assert fleet.page("acme", "docs", 100, 0) == [there]
+    assert fleet.page("other", "shop", 100, 0) == []
 
 
 def loaded(fleet: Fleet, clock: ManualClock, number: int | None, status: str = "success") -> timedelta | None:
@@ -250,7 +250,7 @@ def test_what_goes_beside_heartbeats_is_in_their_transaction(state: StateStore, 
     fleet.heartbeats.note(KEY)
     assert fleet.heartbeats.flush(register_other) == 1
     assert begun == ["commit"]
-    assert [agent.name for agent in fleet.page("acme", "shop", 100, 0).agents] == ["edge-1", "other"]
+    assert [agent.name for agent in fleet.page("acme", "shop", 100, 0)] == ["edge-1", "other"]
     assert fleet.heartbeats.flush(register_other) == 0
     assert fleet.heartbeats.flush() == 0
     assert begun == ["commit"] * 2
@@ -263,5 +263,5 @@ def test_heartbeats_wait_when_what_goes_beside_them_fails(fleet: Fleet) -> None:
     fleet.heartbeats.note(KEY)
     with pytest.raises(StateBusy):
         fleet.heartbeats.flush(fail)
-    assert fleet.page("acme", "shop", 100, 0).agents == []
+    assert fleet.page("acme", "shop", 100, 0) == []
     assert fleet.heartbeats.flush() == 1

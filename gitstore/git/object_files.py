@@ -1,0 +1,185 @@
+"""The files of a repository's objects, loose and packed: listed, counted, read and removed."""
+
+import os
+import re
+import struct
+import zlib
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dulwich.object_format import DEFAULT_OBJECT_FORMAT
+from dulwich.objects import RawObjectID
+from dulwich.pack import Pack
+
+from gitstore.git.new_pack import TYPES, DamagedObject
+from gitstore.git.repository import DAMAGE_ERRORS
+
+_FOLDERS = 256
+_LOOSE = re.compile(r"[0-9a-f]{38}")
+_PACK = re.compile(r"pack-[0-9a-f]{40}")
+# Files of a pack that only speed up its reads. Any other file beside a pack, such as `.keep`, protects it:
+# https://git-scm.com/docs/gitrepository-layout#Documentation/gitrepository-layout.txt-objectspack
+_CACHES = frozenset({".pack", ".idx", ".rev", ".bitmap"})
+_CRUFT = ".mtimes"
+_FAN_OUT = 8 + 4 * 255  # of version 2, where the last entry is the number of objects
+_INDEX_MAGIC = b"\377tOc"
+
+
+@dataclass(frozen=True, slots=True)
+class PackFile:
+    """One pack: its name without a suffix, its number of objects and bytes, and the time of its last change."""
+
+    name: str
+    count: int
+    size: int
+    changed_at: float
+    is_cruft: bool
+
+
+@dataclass
+class ObjectFiles:
+    """The object files of one repository, open: they stay these files if the repository is moved meanwhile."""
+
+    path: Path
+    handle: int
+    _packs: dict[str, Pack] = field(default_factory=dict)
+
+    @property
+    def packs(self) -> Path:
+        """The folder of the packs."""
+        return self.path / "pack"
+
+    def list_loose(self) -> Iterator[tuple[bytes, float]]:
+        """Yield the id of each object that has a file of its own, and the time of its last use."""
+        for number in range(_FOLDERS):
+            yield from _list_folder(self.path, f"{number:02x}")
+
+    def list_packs(self) -> list[PackFile]:
+        """List the packs that may be replaced, those with the fewest objects first."""
+        suffixes: dict[str, set[str]] = {}
+        for file in self.packs.iterdir():
+            suffixes.setdefault(file.name.partition(".")[0], set()).add(file.suffix)
+        names = (name for name, found in suffixes.items() if _PACK.fullmatch(name) and {".pack", ".idx"} <= found)
+        known = (name for name in names if suffixes[name] <= _CACHES | {_CRUFT})
+        found_packs = (_describe(self.packs / name, is_cruft=_CRUFT in suffixes[name]) for name in known)
+        return sorted((pack for pack in found_packs if pack), key=lambda pack: (pack.count, pack.name))
+
+    def ids(self, pack: PackFile) -> Iterator[bytes]:
+        """Yield the ids of a pack's objects. Raises DamagedObject if the index cannot be read."""
+        with _translate_damage(pack.name):
+            yield from (bytes(entry[0]) for entry in self._open(pack.name).index.iterentries())
+
+    def read_loose(self, object_id: bytes) -> tuple[int, bytes]:
+        """Read an object from its own file: its type and content. Raises DamagedObject, or FileNotFoundError."""
+        name = object_id.hex()
+        with _translate_damage(f"object {name}"):
+            data = zlib.decompress((self.path / name[:2] / name[2:]).read_bytes())
+            header, _, content = data.partition(b"\0")
+            return TYPES[header.partition(b" ")[0]], content
+
+    def loose_time(self, object_id: bytes) -> float | None:
+        """Return the time of the last use of a loose object; None if it has no file."""
+        name = object_id.hex()
+        try:
+            return os.stat(f"{name[:2]}/{name[2:]}", dir_fd=self.handle).st_mtime
+        except FileNotFoundError:
+            return None
+
+    def read_packed(self, pack: PackFile, object_id: bytes) -> tuple[int, bytes]:
+        """Read an object from a pack. Raises DamagedObject."""
+        with _translate_damage(f"object {object_id.hex()}"):
+            kind, chunks = self._open(pack.name).get_raw(RawObjectID(object_id))
+            return kind, chunks
+
+    def _open(self, name: str) -> Pack:
+        if name not in self._packs:
+            self._packs[name] = Pack(str(self.packs / name), object_format=DEFAULT_OBJECT_FORMAT)
+        return self._packs[name]
+
+    def close_packs(self) -> None:
+        """Close all packs that were read."""
+        while self._packs:
+            with suppress(BufferError):  # a view in the frame of an error: freed with it
+                self._packs.popitem()[1].close()
+
+    def remove_loose(self, object_ids: Iterable[bytes]) -> None:
+        """Remove the files of objects; those that another process removed are skipped."""
+        for object_id in object_ids:
+            name = object_id.hex()
+            self._unlink(f"{name[:2]}/{name[2:]}")
+
+    def remove_packs(self, names: Collection[str]) -> None:
+        """Remove packs; readers that have them open go on, and all others find their objects elsewhere."""
+        if names:
+            self._unlink("pack/multi-pack-index")  # it may name them, and is a cache
+        for name in names:
+            for suffix in (
+                ".idx",
+                ".rev",
+                ".bitmap",
+                ".pack",
+                _CRUFT,
+            ):  # the index first: without it, no reader opens it
+                self._unlink(f"pack/{name}{suffix}")
+
+    def hide_pack(self, name: str) -> None:
+        """Make a pack invisible by one step that takes no time; `remove_packs` then frees its space."""
+        self._unlink(f"pack/{name}.idx")
+
+    def _unlink(self, name: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.handle)
+
+
+@contextmanager
+def open_object_files(repository: Path) -> Iterator[ObjectFiles]:
+    """Open the object files of a repository."""
+    path = repository / "objects"
+    with ExitStack() as stack:
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        stack.callback(os.close, handle)
+        files = ObjectFiles(path, handle)
+        stack.callback(files.close_packs)
+        yield files
+
+
+def sample_loose(repository: Path, folders: Collection[int]) -> list[float]:
+    """Return the times of the loose objects in some of the 256 folders, which stand for all: names are hashes."""
+    return [at for number in folders for _, at in _list_folder(repository / "objects", f"{number:02x}")]
+
+
+def _list_folder(objects: Path, folder: str) -> Iterator[tuple[bytes, float]]:
+    try:
+        with os.scandir(objects / folder) as entries:
+            for entry in entries:
+                if _LOOSE.fullmatch(entry.name):
+                    with suppress(FileNotFoundError):
+                        yield bytes.fromhex(folder + entry.name), entry.stat().st_mtime
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def _describe(base: Path, *, is_cruft: bool) -> PackFile | None:
+    """Describe a pack; None for one that is gone or damaged."""
+    try:
+        status = base.with_suffix(".pack").stat()
+        with base.with_suffix(".idx").open("rb") as file:
+            head = file.read(_FAN_OUT + 4)
+    except FileNotFoundError:
+        return None
+    if head[:4] != _INDEX_MAGIC or len(head) < _FAN_OUT + 4:
+        return None
+    (count,) = struct.unpack_from(">I", head, _FAN_OUT)
+    return PackFile(base.name, count, status.st_size, status.st_mtime, is_cruft)
+
+
+@contextmanager
+def _translate_damage(what: str) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except DAMAGE_ERRORS as ex:
+        raise DamagedObject(what) from ex
