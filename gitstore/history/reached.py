@@ -26,7 +26,7 @@ _KIND_AT = _FIELDS.size - 1
 _HEX = 40
 # The entries that are read, and the commits of a draft that are followed, until the place is found.
 _STEPS = ((2_048, 16), (65_536, 1_024), (1 << 24, 1 << 16))
-_MAX_UNRECORDED = 300  # commits of release that are added at once; behind more, the record begins anew
+_MAX_UNRECORDED = 300  # commits of release that are added at once; behind more, the record is begun again
 _MAX_PUSHED = 50  # commits without a merge, pushed by plain Git, that a reader follows to a recorded one
 _PARENTS = 2
 

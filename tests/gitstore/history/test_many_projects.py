@@ -95,7 +95,7 @@ def test_costs_follow_the_projects_that_change(tmp_path: Path) -> None:
 
 
 def test_a_chain_of_manifests_is_read_as_it_was_written(tmp_path: Path) -> None:
-    """Another process reads each manifest, without what this one keeps; chains begin anew after a while."""
+    """Another process reads each manifest, without what this one keeps; a new chain begins after a while."""
     place = create_projects(tmp_path / "root", FEW)
     lengths, known = list[int](), dict[CommitId, Manifest]()
     for number in range(12):
@@ -127,7 +127,7 @@ def test_a_chain_with_a_missing_manifest_is_built_again(tmp_path: Path, lost: st
 
 
 def test_a_manifest_that_is_completed_later_changes_none_that_builds_on_it(tmp_path: Path) -> None:
-    """What is unfinished is written again with the next manifest, so both mean the same after one is completed."""
+    """Unfinished entries are written again with the next manifest, so both mean the same after one is completed."""
     place = create_projects(tmp_path / "root", FEW)
     publish(place)
     whole = load_manifest(place.paths.manifests, place.tip) or pytest.fail("not stored")

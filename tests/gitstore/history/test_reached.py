@@ -1,4 +1,4 @@
-"""Where a draft left release: found in the record of what release reached, equal to what Git finds by walking."""
+"""The base of a draft: found in the record of what release reached, equal to the one that Git finds by walking."""
 
 import cProfile
 from collections.abc import Callable
@@ -26,7 +26,7 @@ def count_calls(work: Callable[[], object]) -> int:
 
 
 def test_a_draft_far_behind_costs_what_one_that_is_not_costs(place: Place) -> None:
-    """What is read of the history does not grow with the publishes since a draft began."""
+    """The cost of reading the history does not grow with the publishes since a draft began."""
     place.begin("far", "near", "none")
     far, near, none = (DraftName(name, "main") for name in ("far", "near", "none"))
     place.publish(put(redirect("/first")))
