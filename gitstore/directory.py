@@ -81,6 +81,11 @@ class NamespacePaths:
         return self.compiled / "manifests"
 
     @property
+    def put_off(self) -> Path:
+        """The publishes since old releases were last removed."""
+        return self.compiled / "uncleaned"
+
+    @property
     def lints(self) -> Path:
         """The lints of recently checked states."""
         return self.compiled / "lint"

@@ -5,6 +5,8 @@ tree and contains no project name, so equal content is compiled once for all com
 """
 
 import mmap
+import os
+import resource
 from bisect import bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from hashlib import sha256
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import orjson
 
@@ -30,7 +33,12 @@ from gitstore.yamlfiles.project_file import ProjectFile
 # Part of every file name: raise it when the file's content or its meaning changes.
 FORMAT = "4"
 _PATTERNS_CACHE_SIZE = 2
+_SMALL_BYTES = 16_384  # a few pages; as many bytes as some objects of a release take anyway
+_MAX_MAPS = 2_000
+_SHARE_OF_FILES = 4
 _IDENTITY = {Kind.REDIRECTS: "source", Kind.PAGES: "path"}
+
+_maps: WeakSet[mmap.mmap] = WeakSet()  # those of this process that are in use
 
 
 def release_path(folder: Path, tree: TreeId) -> Path:
@@ -39,9 +47,29 @@ def release_path(folder: Path, tree: TreeId) -> Path:
 
 
 def map_release(path: Path) -> memoryview:
-    """Map the bytes of a compiled release, unchecked. Raises ValueError for an empty file."""
+    """Map the bytes of a compiled release, unchecked. Raises ValueError for an empty file.
+
+    Each map holds an open file. A small release, and any release beyond `max_maps`, is read into memory instead, so that
+    a process serves any number of projects.
+    """
     with path.open("rb") as file:
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        if os.fstat(file.fileno()).st_size <= _SMALL_BYTES or len(_maps) >= max_maps():
+            return memoryview(_require_bytes(file.read()))
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        _maps.add(mapped)
+        return memoryview(mapped)
+
+
+def max_maps() -> int:
+    """Return how many releases this process maps at most: a quarter of the files that it may have open."""
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MAX_MAPS if files == resource.RLIM_INFINITY else min(files // _SHARE_OF_FILES, _MAX_MAPS)
+
+
+def _require_bytes(data: bytes) -> bytes:
+    if not data:
+        raise ValueError("The file of a compiled release is empty.")
+    return data
 
 
 def read_file_counts(path: Path) -> dict[Kind, dict[str, int]]:

@@ -20,6 +20,7 @@ from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.messages import edit_message
 from gitstore.history.numbering import describe_misplaced
+from gitstore.history.reached import find_base
 from gitstore.layout import CommitId, TreeId, draft_ref, is_root_file
 from gitstore.yamlfiles.dump import EMPTY_FILES
 from gitstore.yamlfiles.rewrite import RewrittenFile
@@ -85,7 +86,7 @@ def require_project_tree(repository: Repository, release: CommitId, project: str
 
 def _read_branch(repository: Repository, name: DraftName, release: CommitId, release_tree: TreeId) -> DraftState:
     ref = repository.ref(name.ref)
-    base = repository.merge_base(release, ref) if ref else release
+    base = find_base(repository, release, ref) if ref else release
     if base is None:
         raise Broken(f"The draft {name.draft} of {name.project} shares no history with release.")
     if ref is None or base == ref:

@@ -17,6 +17,7 @@ from gitstore.drafts.drafts import DraftName, project_tree, read_draft
 from gitstore.errors import BadRequest, Invalid, NotFound
 from gitstore.git.refs import is_branch_ref
 from gitstore.history.history import version_index
+from gitstore.history.reached import find_base
 from gitstore.layout import BRANCH_PREFIX, CommitId, TreeId
 
 PUBLISHED = "published"
@@ -63,7 +64,7 @@ def read_base_tree(compiler: Compiler, project: str, state: Revision) -> TreeId 
         raise BadRequest("A published version has no base; only drafts and branches have one.")
     if state.base_tree:
         return state.base_tree
-    base = compiler.repository.merge_base(compiler.repository.release(), state.commit)
+    base = find_base(compiler.repository, compiler.repository.release(), state.commit)
     if base is None:
         raise NotFound("The branch has no base: it shares no history with release.")
     return project_tree(compiler.repository, base, project)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from content.cache import LruCache
 from gitstore.git.repository import CommitInfo, Repository
 from gitstore.history.messages import PUBLISHED_BY, SELECTED_FROM, load_message
+from gitstore.history.reached import Selection, find_selections
 from gitstore.layout import CommitId
 
 _CACHED_BASES = 200  # bases of drafts whose publishes of some changes are known
@@ -20,18 +21,11 @@ _MAX_COMMITS = 10_000  # of a draft that are searched for the published head
 _PARENTS = 2
 
 
-class _Selection(NamedTuple):
-    """A publish of some changes: the draft's head that they were selected from, and its base with them."""
-
-    head: CommitId
-    base: CommitId
-
-
 class _Known(NamedTuple):
     """The selections between a base and a commit of release, newest first."""
 
     release: CommitId
-    selections: Sequence[_Selection]
+    selections: Sequence[Selection]
 
 
 _known: LruCache[tuple[Path, CommitId], _Known] = LruCache(_CACHED_BASES)
@@ -48,11 +42,14 @@ def find_selected_base(repository: Repository, head: CommitId, base: CommitId, r
     return next((each.base for each in selections if each.head in commits), None)
 
 
-def _find_selections(repository: Repository, base: CommitId, release: CommitId) -> Sequence[_Selection]:
+def _find_selections(repository: Repository, base: CommitId, release: CommitId) -> Sequence[Selection]:
     """Return the publishes of some changes since `base`; reads only the commits of release that are new."""
+    recorded = find_selections(repository, base, release)
+    if recorded is not None:
+        return recorded
     key = (repository.path, base)
     known = _known.find(key) or _Known(base, ())
-    found, reached = list[_Selection](), base
+    found, reached = list[Selection](), base
     for info in repository.first_parents(release):
         if info.id in {base, known.release}:
             reached = info.id
@@ -63,8 +60,8 @@ def _find_selections(repository: Repository, base: CommitId, release: CommitId) 
     return selections
 
 
-def _selection_of(info: CommitInfo) -> list[_Selection]:
+def _selection_of(info: CommitInfo) -> list[Selection]:
     if SELECTED_FROM not in info.message or len(info.parents) != _PARENTS:
         return []
     head = load_message(info.message).trailers.get(SELECTED_FROM, "").partition(" ")[0]
-    return [_Selection(CommitId(head), info.parents[1])]
+    return [Selection(CommitId(head), info.parents[1])]

@@ -24,11 +24,13 @@ from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import PackFileDisappeared, UnresolvedDeltas
 from dulwich.repo import Repo, UnsupportedVersion
 
+from content.cache import LruCache
 from gitstore.errors import Broken
 from gitstore.git import refs
 from gitstore.git.alternates import limit_alternates
 from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_loose
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, depth_error
+from gitstore.git.raw_tree import RawEntry, Unreadable, compare, find_entries
 from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
 
 T = TypeVar("T")
@@ -54,6 +56,10 @@ FILE_MODE = 0o100644
 SUBMODULE_MODE = 0o160000
 LINK_MODE = 0o120000
 NAME_ERRORS = "surrogateescape"
+# What is kept of folders for one operation, so that each one is read and decoded once.
+_CACHED_ENTRIES = 40_000
+_CACHED_BYTES = 8 << 20
+_COMMIT_BYTES = 1_000  # of a commit's other fields
 _MOST_READS = 3  # of an object that is not found; it may be packed, and that pack merged, meanwhile
 _CLOCK_ERROR = 86_400  # seconds by which the clocks of committers may differ
 # The end of the year 9999. A commit may claim any time, or none; it is for display only.
@@ -106,6 +112,9 @@ class Repository:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._repo = self._open()
+        self._entries: LruCache[TreeId, list[TreeEntry]] = LruCache(_CACHED_ENTRIES, weigh=len)
+        self._commits: LruCache[CommitId, CommitInfo] = LruCache(_CACHED_BYTES, weigh=_weigh_commit)
+        self._trees: LruCache[TreeId, bytes] = LruCache(_CACHED_BYTES, weigh=len)
 
     def close(self) -> None:
         """Close the packs."""
@@ -140,6 +149,9 @@ class Repository:
 
     def commit(self, commit_id: CommitId) -> CommitInfo:
         """Read a commit."""
+        return self._commits.get(commit_id, lambda: self._read_commit(commit_id))
+
+    def _read_commit(self, commit_id: CommitId) -> CommitInfo:
         data = read_loose(self.path, commit_id) or self._packed(commit_id)
         plain = parse_commit(commit_id, data)
         return _parsed_info(commit_id, plain) if plain else self._read(commit_id, Commit, _commit_info)
@@ -155,7 +167,29 @@ class Repository:
 
     def entries(self, tree_id: TreeId) -> list[TreeEntry]:
         """List the entries of a folder, in Git's order; bytes of a name that are not UTF-8 become lone surrogates."""
-        return self._read(tree_id, Tree, _entries)
+        found = self._entries.find(tree_id)
+        return self._entries.put(tree_id, self._read(tree_id, Tree, _entries)) if found is None else found
+
+    def named_entries(self, tree_id: TreeId, name: str, *, ignores_case: bool = False) -> list[TreeEntry]:
+        """Return the entries of a folder that have a name, without decoding the others."""
+        found = find_entries(self._tree(tree_id), name.encode(errors=NAME_ERRORS), ignores_case=ignores_case)
+        return [_decoded(entry) for entry in found]
+
+    def differing_entries(
+        self, old: TreeId | None, new: TreeId
+    ) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
+        """Return the entries that differ between two folders, before and after, by name; without `old` all of them."""
+        try:
+            olds, news = compare(self._tree(old) if old else b"", self._tree(new))
+        except Unreadable as ex:
+            raise Broken(f"The repository {self.path.name} is damaged: a folder in {new} cannot be read.") from ex
+        before, after = ({entry.name: entry for entry in map(_decoded, found)} for found in (olds, news))
+        pairs = {name: (before.get(name), after.get(name)) for name in before.keys() | after.keys()}
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+    def _tree(self, tree_id: TreeId) -> bytes:
+        found = self._trees.find(tree_id)
+        return self._trees.put(tree_id, self._read(tree_id, Tree, _bytes)) if found is None else found
 
     def raw(self, object_id: str) -> tuple[int, bytes]:
         """Read any object: the number of its type in a pack, and its bytes."""
@@ -168,7 +202,10 @@ class Repository:
 
     def folder(self, tree_id: TreeId, name: str) -> TreeId | None:
         """Return the id of a sub-folder, or None if it does not exist."""
-        found = (entry for entry in self.entries(tree_id) if entry.name == name and entry.is_folder)
+        found = [entry for entry in self.named_entries(tree_id, name) if entry.is_folder] or (
+            # Bytes that are not a folder's have no entry either: then this raises Broken.
+            [entry for entry in self.entries(tree_id) if entry.name == name and entry.is_folder]
+        )
         return next((TreeId(entry.id) for entry in found), None)
 
     def files_named(self, tree_id: TreeId, *names: str) -> dict[str, TreeEntry]:
@@ -295,6 +332,18 @@ def _parsed_info(commit_id: CommitId, found: ParsedCommit) -> CommitInfo:
     parents = tuple(map(CommitId, found.parents))
     author, time_ = Author(found.name, found.email), min(found.time, _LAST_SECOND)
     return CommitInfo(commit_id, TreeId(found.tree), parents, author, time_, found.message)
+
+
+def _weigh_commit(info: CommitInfo) -> int:
+    return len(info.message) + _COMMIT_BYTES
+
+
+def _bytes(tree: Tree) -> bytes:
+    return tree.as_raw_string()
+
+
+def _decoded(entry: RawEntry) -> TreeEntry:
+    return TreeEntry(entry.name.decode(errors=NAME_ERRORS), int(entry.mode, 8), entry.id.hex())
 
 
 def _entries(tree: Tree) -> list[TreeEntry]:

@@ -14,6 +14,7 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.file_paths import path_conflict, split_by_folder
 from gitstore.git.objects import ObjectWriter
+from gitstore.git.raw_tree import replace_folder
 from gitstore.git.repository import FILE_MODE, NAME_ERRORS, Author, Repository
 from gitstore.layout import BlobId, CommitId, TreeId
 
@@ -55,6 +56,12 @@ class Transaction(Repository):
 
     def put_folder(self, base: TreeId, name: str, folder: TreeId | None) -> TreeId:
         """Write the tree `base` with the sub-folder `name` replaced by `folder` or (None) removed; return its id."""
+        new = bytes.fromhex(folder) if folder else None
+        data = replace_folder(self._tree(base), name.encode(errors=NAME_ERRORS), new)
+        if data is not None:
+            written = self._writer.write_tree(Tree.from_string(data))
+            self._trees.put(written, data)
+            return written
         tree = {entry.name: (entry.mode, entry.id) for entry in self.entries(base) if entry.name != name}
         if folder:
             tree[name] = (stat.S_IFDIR, folder)

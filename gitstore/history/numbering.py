@@ -4,7 +4,7 @@ Every first-parent commit that changed a project's folder is a version of that p
 that creates or restores a namespace can name the highest numbers that its name reached before: the next ones are above.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -32,9 +32,9 @@ from gitstore.compiled.number_gaps import Gap, Gaps, add_gap, place_of
 from gitstore.compiled.served_record import load_served_manifest
 from gitstore.compiled.versions import Version, VersionIndex, amend_versions, has_commit, write_versions
 from gitstore.errors import Broken, Busy, Invalid, OutOfSpace, is_disk_full
-from gitstore.git.repository import LINK_MODE, SUBMODULE_MODE, CommitInfo, Repository
+from gitstore.git.repository import LINK_MODE, SUBMODULE_MODE, CommitInfo, Repository, TreeEntry
 from gitstore.history.messages import PUBLISHED_BY, load_highest_numbers, load_message
-from gitstore.history.name_collisions import collision_message, find_collisions, find_name_holder
+from gitstore.history.name_collisions import collision_message, find_collisions, find_name_holders
 from gitstore.history.refusals import note_refusals, read_refusals
 from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import CommitId, TreeId
@@ -86,17 +86,17 @@ def ensure_manifest(
     if found:
         return found
     with hold_compile_lock(compiler.paths):
-        base, rows = _number(compiler, commit, delta, waits=waits)
+        stored, gaps, rows = _number(compiler, commit, delta, waits=waits)
+    base = stored if gaps is stored.gaps else replace(stored, gaps=gaps)
     newest = {name: versions[-1] for name, versions in rows.items()}
-    for name in find_collisions(base.projects, rows):  # in a name collision, each project depends on the other
-        newest[name] = _newest(compiler, name, base)
-    entries = {
-        name: _build_entry(compiler, commit, name, base, version, waits=waits or bool(delta and delta.project == name))
-        for name, version in newest.items()
-    }
+    for name in find_collisions(compiler.repository, commit, rows.keys()) & base.projects.keys():
+        newest[name] = _newest(compiler, name, base)  # in a name collision, each project depends on the other
+    entries = _build_entries(
+        compiler, commit, base, newest, lambda name: waits or bool(delta and delta.project == name)
+    )
     manifest = base.with_projects(commit, entries)
     with compiler.tolerate_full_disk():
-        store_manifest(compiler.paths.manifests, manifest)
+        return store_manifest(compiler.paths.manifests, manifest, stored, entries)
     return manifest
 
 
@@ -104,15 +104,13 @@ def complete_manifest(compiler: Compiler, commit: CommitId) -> Manifest:
     """Return the manifest of a release commit, like `ensure_manifest`, after another attempt at unfinished projects."""
     manifest = ensure_manifest(compiler, commit)
     base = replace(manifest, projects={name: entry for name, entry in manifest.projects.items() if entry.tree})
-    entries = {
-        name: _build_entry(compiler, commit, name, base, _newest(compiler, name, manifest))
-        for name in manifest.unfinished
-    }
+    newest = {name: _newest(compiler, name, manifest) for name in manifest.unfinished}
+    entries = _build_entries(compiler, commit, base, newest, lambda _: True)
     if all(manifest.projects[name] == entry for name, entry in entries.items()):
         return manifest
     completed = manifest.with_projects(commit, entries)
     with compiler.tolerate_full_disk():
-        store_manifest(compiler.paths.manifests, completed)
+        return store_manifest(compiler.paths.manifests, completed)
     return completed
 
 
@@ -122,17 +120,17 @@ def project_trees(repository: Repository, root: TreeId) -> dict[str, TreeId]:
     return {entry.name: TreeId(entry.id) for entry in entries if entry.is_folder and is_name(entry.name)}
 
 
-def _project_states(repository: Repository, root: TreeId, before: Collection[str]) -> dict[str, TreeId]:
-    """Return the projects of a tree; one of `before` that is not a folder any more is `_NO_FOLDER`.
+def _project_state(
+    repository: Repository, root: TreeId | None, name: str, entry: TreeEntry | None, *, was_project: bool
+) -> TreeId | None:
+    """Return a project's folder from its entry in a tree; `_NO_FOLDER` if something else is in its place.
 
     A file whose name never was a project is none.
     """
-    entries = [entry for entry in repository.entries(root) if is_name(entry.name)]
-    return {
-        entry.name: TreeId(entry.id) if entry.is_folder else _NO_FOLDER
-        for entry in entries
-        if entry.is_folder or entry.name in before
-    }
+    if entry is None or entry.is_folder:
+        return TreeId(entry.id) if entry else None
+    # A tree that no Git wrote may have a file and a folder of one name.
+    return (repository.folder(root, name) if root else None) or (_NO_FOLDER if was_project else None)
 
 
 def read_index(compiler: Compiler, manifest: Manifest, name: str) -> VersionIndex:
@@ -179,10 +177,12 @@ def _write(compiler: Compiler, name: str, versions: list[Version], gaps: Gaps) -
     write_versions(compiler.paths.versions / name, marked, gaps)
 
 
-def _number(compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *, waits: bool) -> tuple[Manifest, Rows]:
+def _number(
+    compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *, waits: bool
+) -> tuple[Manifest, Mapping[str, Gaps], Rows]:
     """Assign numbers to the commits since the newest manifest in the history, and write them to the indexes.
 
-    Return that manifest, with the gaps in the numbers as of the newest commit, and the new versions.
+    Return that manifest, the gaps in the numbers as of the newest commit, and the new versions.
     """
     base, commits = _find_unnumbered(compiler, commit)
     numbers, log_blocks = _Numbers(base), LogBlocks()
@@ -197,14 +197,15 @@ def _number(compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *,
     for name, blocks in log_blocks.items():
         with suppress(OutOfSpace, OSError):  # a cache: the history of a rule reads missing blocks from Git
             append_blocks(compiler.paths.changes / name, blocks)
-    return replace(base, gaps=numbers.gaps), rows
+    return base, numbers.gaps, rows
 
 
 def _find_unnumbered(compiler: Compiler, commit: CommitId) -> tuple[Manifest, list[CommitInfo]]:
     """Return the newest manifest among the first parents, and the commits since, oldest first."""
     commits: list[CommitInfo] = []
+    broken = set[CommitId]()
     for info in compiler.repository.first_parents(commit):
-        known = load_manifest(compiler.paths.manifests, info.id)
+        known = load_manifest(compiler.paths.manifests, info.id, broken)
         if known:
             return known, commits[::-1]
         commits.append(info)
@@ -224,19 +225,20 @@ class _Numbers:
     """The next publish number of each project."""
 
     def __init__(self, base: Manifest) -> None:
-        self._newest = {name: entry.newest for name, entry in base.projects.items()}
-        self.gaps = dict(base.gaps)
+        self._base = base.projects
+        self._newest = dict[str, int]()  # of the projects that took a number since
+        self.gaps: Mapping[str, Gaps] = base.gaps  # the same object as long as nothing is skipped
 
     def highest(self) -> dict[str, int]:
         """Return the highest number of each project, also of those with earlier namespaces only."""
-        return {name: self._highest(name) for name in self._newest.keys() | self.gaps.keys()}
+        return {name: self._highest(name) for name in self._base.keys() | self._newest.keys() | self.gaps.keys()}
 
     def skip(self, message: str) -> None:
         """Skip the numbers up to those that a commit names."""
         for name, highest in load_highest_numbers(message).items():
             if highest > self._highest(name):
-                gap = Gap(self._newest.get(name, 0), highest)
-                self.gaps[name] = add_gap(self.gaps.get(name, ()), gap)
+                gap = Gap(self._newest_of(name), highest)
+                self.gaps = {**self.gaps, name: add_gap(self.gaps.get(name, ()), gap)}
 
     def take(self, name: str) -> int:
         """Return the number of a project's next version."""
@@ -245,7 +247,11 @@ class _Numbers:
 
     def _highest(self, name: str) -> int:
         gaps = self.gaps.get(name, ())
-        return max(self._newest.get(name, 0), gaps[-1].until if gaps else 0)
+        return max(self._newest_of(name), gaps[-1].until if gaps else 0)
+
+    def _newest_of(self, name: str) -> int:
+        entry = self._base.get(name)
+        return self._newest.get(name, entry.newest if entry else 0)
 
 
 def _number_commits(
@@ -277,15 +283,21 @@ def _number_projects(
     repository: Repository, base: Manifest, commits: Sequence[CommitInfo], numbers: _Numbers
 ) -> Iterator[_NumberedChange]:
     """Yield each change of a project's folder in the commits after `base`, with its number."""
-    known = {name for name, entry in base.projects.items() if not entry.deleted}
-    before = _project_states(repository, repository.commit(base.commit).tree, known) if base.commit else {}
+    exists = dict[str, bool]()  # of the projects that changed since `base`
+    root = repository.commit(base.commit).tree if base.commit else None
     for info in commits:
         numbers.skip(info.message)
-        after = _project_states(repository, info.tree, before)
-        for name in sorted(before.keys() | after.keys()):
-            if before.get(name) != after.get(name):
-                yield _NumberedChange(name, numbers.take(name), info, (before.get(name), after.get(name)))
-        before = after
+        differing = repository.differing_entries(root, info.tree)
+        for name in sorted(filter(is_name, differing)):
+            known = base.projects.get(name)
+            existed = exists.get(name, known is not None and not known.deleted)
+            old, new = differing[name]
+            before = _project_state(repository, root, name, old, was_project=existed)
+            after = _project_state(repository, info.tree, name, new, was_project=before is not None)
+            exists[name] = after is not None
+            if before != after:
+                yield _NumberedChange(name, numbers.take(name), info, (before, after))
+        root = info.tree
 
 
 def _find_delta(
@@ -303,11 +315,33 @@ def _newest(compiler: Compiler, name: str, base: Manifest) -> Version:
     return read_index(compiler, base, name).get(base.projects[name].newest)
 
 
+def _build_entries(
+    compiler: Compiler,
+    commit: CommitId,
+    base: Manifest,
+    newest: Mapping[str, Version],
+    waits: Callable[[str], bool],
+) -> dict[str, ProjectEntry]:
+    """Return the entries after the newest publishes; a project with a name collision and an older rival is not served."""
+    present = [name for name, version in newest.items() if version.tree]
+    holders = find_name_holders(compiler.repository, commit, present)
+    return {
+        name: _build_entry(compiler, commit, name, base, version, holders.get(name), waits=waits(name))
+        for name, version in newest.items()
+    }
+
+
 def _build_entry(
-    compiler: Compiler, commit: CommitId, name: str, base: Manifest, newest: Version, *, waits: bool = True
+    compiler: Compiler,
+    commit: CommitId,
+    name: str,
+    base: Manifest,
+    newest: Version,
+    name_holder: str | None,
+    *,
+    waits: bool,
 ) -> ProjectEntry:
-    """Return the entry after the newest publish; a project with a name collision and an older rival is not served."""
-    name_holder = find_name_holder(compiler.repository, commit, name) if newest.tree else ""
+    """Return the entry of a project after its newest publish."""
     if name_holder:
         return _entry(newest, None, Failure(COLLISION, collision_message(name_holder)), name)
     if newest.tree is None and newest.refused:

@@ -26,6 +26,7 @@ from gitstore.history.gc import clean_releases
 from gitstore.history.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta, build_publish_delta, ensure_manifest
+from gitstore.history.reached import note_release
 from gitstore.history.rewinds import record_served, require_continuous
 from gitstore.history.table_changes import build_delta_from_tables
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
@@ -81,10 +82,12 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
     commit = _commit(transaction, release_update, _text(compiler, release_update, before, delta.counts))
     manifest = ensure_manifest(compiler, commit, delta, waits=False)
     transaction.move(RELEASE_REF, release_update.release, commit)
+    with after_commit("recording the commits on release"):  # the next publish records them
+        note_release(transaction, commit)
     with after_commit("recording the served commit"):  # the next process that reads release records it
         record_served(compiler, commit)
     with after_commit("removing old compiled files"):  # the next publish removes the rest
-        clean_releases(compiler.paths, manifest)
+        clean_releases(compiler.paths, manifest, release_update.project)
     return PublishResult(commit, manifest.projects[release_update.project].newest, delta.counts)
 
 

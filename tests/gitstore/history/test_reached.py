@@ -1,0 +1,135 @@
+"""The base of a draft: found in the record of what release reached, equal to the one that Git finds by walking."""
+
+import cProfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gitstore.drafts.drafts import DraftName, read_draft
+from gitstore.git.repository import open_repository
+from gitstore.history import reached
+from gitstore.history.reached import REACHED_FILE, find_base, note_release
+from gitstore.layout import CommitId
+from tests.gitstore.fixtures import SPACE, Place, git, put, redirect, seeded_random
+
+OTHER = DraftName("other", "main")
+BEHIND = 60
+
+
+def count_calls(work: Callable[[], object]) -> int:
+    profile = cProfile.Profile()
+    profile.runcall(work)
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_a_draft_far_behind_costs_what_one_that_is_not_costs(place: Place) -> None:
+    """The cost of reading the history does not grow with the publishes since a draft began."""
+    place.begin("far", "near", "none")
+    far, near, none = (DraftName(name, "main") for name in ("far", "near", "none"))
+    place.publish(put(redirect("/first")))
+    place.save(put(redirect("/far")), draft=far)
+    for number in range(BEHIND):
+        place.publish(put(redirect(f"/rule{number}")))
+    place.save(put(redirect("/near")), draft=near)
+    place.publish(put(redirect("/last")), draft=none)  # the first one imports, and fills what a process keeps
+    reports = [count_calls(partial(place.fresh().store.drafts.report, SPACE, name)) for name in (near, far, near, far)]
+    assert reports[3] <= 1.2 * reports[2]
+    publishes = [count_calls(partial(place.publish, draft=name)) for name in (near, far)]
+    assert publishes[1] <= 1.2 * publishes[0]
+    assert [place.targets(name) for name in ("far", "near")] == [{"/far": "/new"}, {"/near": "/new"}]
+
+
+class History:
+    """A random history in a bare repository: release with merges of drafts, and drafts that begin anywhere."""
+
+    def __init__(self, path: Path, chance: Random) -> None:
+        git(path.parent, "init", "--quiet", "--bare", str(path))
+        self.path, self.chance = path, chance
+        self.tree = git(path, "mktree")
+        self.release = [self.commit()]
+        self.drafts = [*self.release]
+
+    def commit(self, *parents: str) -> CommitId:
+        """Write a commit; no two are the same."""
+        given = [word for parent in parents for word in ("-p", parent)]
+        text = f"{self.chance.random()}".encode()
+        return CommitId(git(self.path, "commit-tree", self.tree, *given, data=text))
+
+    def step(self) -> None:
+        """Add a commit to a draft, merge release into one, or publish one."""
+        any_draft = self.chance.choice(self.drafts)
+        match self.chance.randrange(5):
+            case 0 | 1:
+                self.drafts.append(self.commit(any_draft))
+            case 2:
+                self.drafts.append(self.commit(any_draft, self.release[-1]))
+            case 3:
+                self.release.append(self.commit(self.release[-1], any_draft))
+            case _:
+                self.release.append(self.commit(self.release[-1]))
+
+    def check(self) -> None:
+        """Compare the base of each draft with what C git finds, at the newest state and at an older one."""
+        with open_repository(self.path) as repository:
+            for release in {self.release[-1], self.chance.choice(self.release)}:
+                for head in self.drafts:
+                    best = git(self.path, "merge-base", "--all", release, head).split()
+                    assert find_base(repository, release, head) in best
+
+    def note(self) -> None:
+        """Record the newest state, as a publish does."""
+        with open_repository(self.path) as repository:
+            note_release(repository, self.release[-1])
+
+
+@pytest.mark.parametrize("steps", [(2_048, 16), (5, 2)])
+@pytest.mark.parametrize("case", range(3))
+def test_the_base_is_the_one_that_git_finds(
+    tmp_path: Path, case: int, steps: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some states are not recorded, as those of pushes; the record is read in parts, and damaged or cut at times."""
+    monkeypatch.setattr(reached, "_STEPS", (steps, (12, 4), (1_000, 100)) if steps[0] < 10 else (steps,))
+    chance = seeded_random()
+    history = History(tmp_path / f"{case}.git", chance)
+    record = history.path / REACHED_FILE
+    for number in range(40):
+        history.step()
+        if chance.random() < 0.7:
+            history.note()
+        if number % 13 == 12:
+            history.check()
+            data = record.read_bytes() if record.exists() else b""
+            if chance.random() < 0.5 and data:
+                at = chance.randrange(len(data))
+                record.write_bytes(chance.choice([data[:at], data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]]))
+    history.check()
+
+
+def test_a_release_that_was_moved_back_is_recorded_from_there(tmp_path: Path) -> None:
+    history = History(tmp_path / "some.git", seeded_random())
+    for _ in range(12):
+        history.step()
+        history.note()
+    old = history.release
+    history.release = old[: len(old) // 2]
+    history.release.append(history.commit(history.release[-1], history.drafts[-1]))
+    history.note()
+    history.check()
+
+
+def test_a_draft_reads_the_same_without_the_record(place: Place) -> None:
+    place.begin("other")
+    place.save(put(redirect("/draft")), draft=OTHER)
+    place.save(put(redirect("/half")), draft=OTHER)
+    place.publish(put(redirect("/more")))
+    with open_repository(place.repo) as repository:
+        expected = read_draft(repository, OTHER)
+        (place.repo / REACHED_FILE).unlink()
+        assert read_draft(repository, OTHER) == expected
+    place.publish(put(redirect("/again")))
+    with open_repository(place.repo) as repository:
+        assert read_draft(repository, OTHER).base == expected.base
+        assert (place.repo / REACHED_FILE).exists()
