@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint format docs bench mutants wheel lock clean
+.PHONY: help run test check lint format docs bench growth mutants wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ docs: $(VENV)/dev.done  ## Write the generated parts of the documents
 
 bench: bench-tools $(VENV)/dev.done  ## Run the benchmarks, and print ratios
 	@$(BIN)/python -m bench
+
+growth: bench-tools $(VENV)/dev.done  ## Measure how each cost grows with what exists; continues where it was stopped
+	@$(BIN)/python -m bench.growth $(SERIES)
 
 mutants: $(VENV)/dev.done  ## Change the code, and list the changes that no test notices
 	@nice -n 10 $(BIN)/python -m tests.mutants --most $(or $(MOST),25) --minutes $(or $(MINUTES),90) $(MODULES)

@@ -3,9 +3,11 @@
 A fault is public in its code, message and action; its namespace, project and detail are for callers who may read them.
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Status(StrEnum):
@@ -47,25 +49,60 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class ReadyCheck:
-    """A named check; `find` returns the present faults, none if all is well, and may block briefly."""
+    """A named check; `find` returns the present faults, none if all is well, and may block briefly.
+
+    `age` returns the seconds since a check in the background looked, None before it did; without `age`, `find` looks.
+    """
 
     name: str
     find: Callable[[], Sequence[Fault]]
+    age: Callable[[], float | None] | None = None
+
+
+class CheckResult(NamedTuple):
+    """The faults that a check found, and their age in seconds; None for a check that looked when it was asked."""
+
+    faults: Sequence[Fault]
+    age: float | None = None
+
+
+_OVERDUE_SECONDS = 60.0
+_OVERDUE_ROUNDS = 3.0
+_OVERDUE = Fault(
+    Status.DEGRADED,
+    "check_overdue",
+    "A check in the background has not come to an end for too long, so the state of its part is not known.",
+    "Read the log of the service, and look for a disk that does not respond.",
+)
 
 
 class FaultReport:
-    """The present faults of one subject, reported by a background task: `ReadyCheck("disk", report.find)`."""
+    """The present faults of one subject, reported by a background task that looks in rounds."""
 
     def __init__(self) -> None:
         self._faults: tuple[Fault, ...] = ()
+        self._waits_since = time.monotonic()
+        self._since: float | None = None
+        self._seconds = 0.0
 
     def report(self, faults: Iterable[Fault]) -> None:
         """Replace the faults; an empty report is that all is well."""
         self._faults = tuple(faults)
 
+    def end_round(self, begun: float) -> None:
+        """Note that all of the subject was looked at since a time of the monotonic clock."""
+        now = time.monotonic()
+        self._since, self._seconds, self._waits_since = begun, now - begun, now
+
+    def age(self) -> float | None:
+        """Return the largest age of a finding, in seconds; None before the end of the first round."""
+        return None if self._since is None else time.monotonic() - self._since
+
     def find(self) -> Sequence[Fault]:
-        """Return the faults of the last report."""
-        return self._faults
+        """Return the faults of the last report, and one if the next round takes far longer than the last one."""
+        waited = time.monotonic() - self._waits_since
+        is_overdue = waited > _OVERDUE_SECONDS + _OVERDUE_ROUNDS * self._seconds
+        return (*self._faults, _OVERDUE) if is_overdue else self._faults
 
 
 def worst(statuses: Iterable[Status]) -> Status:

@@ -30,7 +30,7 @@ def measure(bench: Workbench) -> Iterator[Figure]:
     store = create_store(data)
     store.namespaces.create(NAMESPACE, "", AUTHOR)
     store.projects.create(NAMESPACE, LONG, ProjectFile(), AUTHOR)
-    _write_history(store)
+    write_history(store, PUBLISHES - 1)
     yield Figure(
         f"numbering {PUBLISHES:,} publishes from one push",
         _elapsed_ms(lambda: store.releases.compile(NAMESPACE)),
@@ -69,10 +69,10 @@ def _elapsed_ms(work: Callable[[], object]) -> float:
     return 1000 * (time.perf_counter() - begun)
 
 
-def _write_history(store: Store) -> None:
-    """Write publishes like those of the service, a merge each, with one run of C git."""
+def write_history(store: Store, count: int) -> None:
+    """Write so many publishes like those of the service, a merge each, with one run of C git."""
     repository = store.directory.namespace(NAMESPACE).repository
-    stream = b"".join(_commits(PUBLISHES - 1))
+    stream = b"".join(_commits(count))
     command = ["git", "-C", str(repository), "fast-import", "--quiet"]
     subprocess.run(command, input=stream, check=True)
 
@@ -88,13 +88,13 @@ def _commits(count: int) -> Iterator[bytes]:
         message = f"Publish {LONG}: 2 redirects changed\n\nPublished-by: {who}\n".encode()
         start = b"from refs/heads/release^0\n" if turn == 0 else b"from :%d\n" % (2 * turn)
         head = f"author {who} {when}\ncommitter {service} {when}\n".encode()
-        file = b"M 100644 inline %b/redirects.yaml\n%b" % (LONG.encode(), _data(content))
-        yield b"commit refs/heads/made\nmark :%d\n%b%b%b%b\n" % (2 * turn + 1, head, _data(b"Edit\n"), start, file)
+        file = b"M 100644 inline %b/redirects.yaml\n%b" % (LONG.encode(), data(content))
+        yield b"commit refs/heads/made\nmark :%d\n%b%b%b%b\n" % (2 * turn + 1, head, data(b"Edit\n"), start, file)
         merge = b"merge :%d\n" % (2 * turn + 1)
         yield b"commit refs/heads/release\nmark :%d\n%b%b%b%b%b\n" % (
             2 * turn + 2,
             head,
-            _data(message),
+            data(message),
             start,
             merge,
             file,
@@ -102,7 +102,8 @@ def _commits(count: int) -> Iterator[bytes]:
     yield b"reset refs/heads/made\nfrom 0000000000000000000000000000000000000000\n\n"
 
 
-def _data(content: bytes) -> bytes:
+def data(content: bytes) -> bytes:
+    """Return a data command of `git fast-import`."""
     return b"data %d\n%b\n" % (len(content), content)
 
 

@@ -9,6 +9,7 @@ from gitstore.errors import Broken, NotFound
 IDENTITY_FILE = ".identity"  # in each folder of a data directory that was served once
 _MARKER = "namespace"
 _REPOSITORIES = "repos"
+_IDENTIFIED = (_REPOSITORIES, "compiled")  # other folders, such as that of archives, are created when they are needed
 
 
 def make_folder(folder: Path, levels: int = 1) -> None:
@@ -32,6 +33,8 @@ def make_folder(folder: Path, levels: int = 1) -> None:
 def _require_own(folder: Path) -> None:
     """Raise Broken if a folder of a data directory has lost the identity that the repositories beside it have."""
     repositories = folder.parent / _REPOSITORIES
+    if folder.name not in _IDENTIFIED:
+        return
     if (repositories / IDENTITY_FILE).exists() and not (folder / IDENTITY_FILE).exists():
         raise Broken(
             f"The folder {folder.name} of the data directory is another one than before. Mount or restore it, or restart the "

@@ -22,6 +22,12 @@ class NotFound(StoreError):
     code = "not_found"
 
 
+class VersionTooOld(StoreError):
+    """The changes since a version cannot be found; the lists of the current one can."""
+
+    code = "version_too_old"
+
+
 class UnknownChange(NotFound):
     """The draft has no change with this id."""
 

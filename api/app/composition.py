@@ -14,10 +14,10 @@ from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
 from api.readiness import ReadyCheck
 from api.runtime.background import JobLimits, configure_jobs
-from api.runtime.content_faults import content_check
+from api.runtime.content_check import ContentCheck
 from api.runtime.convergence import Convergence
 from api.runtime.data_monitor import DataMonitor
-from api.runtime.disk_check import disk_check
+from api.runtime.disk_check import DiskCheck
 from api.runtime.long_poll import LongPolls
 from api.runtime.packer import Packer
 from api.runtime.prewarmer import Prewarmer
@@ -44,6 +44,8 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     _require_database(services, data)
     data.listen(services.directory.retry)
     watcher = Watcher(store, releases, data)
+    content_check = ContentCheck(store, releases, data)
+    disk_check = DiskCheck(data)
     write_check = WriteCheck(store.directory, data)
     convergence = Convergence(services.fleet, store.publishes)
     notifications = open_notifications(settings, store, releases, services, data)
@@ -53,9 +55,11 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
         ready_checks=(
             data_check(data),
             services.ready_check(),
-            content_check(store, data),
-            disk_check(settings.data),
-            ReadyCheck("write", write_check.report.find),
+            content_check.ready_check(),
+            ReadyCheck("disk", disk_check.room.find, disk_check.room.age),
+            ReadyCheck(
+                "write", lambda: [*disk_check.writing.find(), *write_check.report.find()], write_check.report.age
+            ),
         ),
         background_services=(
             DataMonitor(data, watcher.restart),
@@ -68,6 +72,8 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
             notifications.streams,
             notifications.webhook_dispatcher,
             Prewarmer(store, data),
+            content_check,
+            disk_check,
             Packer(store.directory, data),
             write_check,
         ),

@@ -2,6 +2,7 @@
 
 from api.http.response.compression import CompressionCache
 from api.http.routing import Route
+from api.resources.agents.changes import Changes
 from api.resources.agents.manifest import ManifestResource, VersionedManifest
 from api.resources.agents.published import PublishedList, VersionedList, VersionResource
 from api.resources.content.conflicts import DraftResolve
@@ -51,6 +52,7 @@ def content_routes(  # noqa: PLR0913 - every dependency of the content routes, b
         Route(_NAMESPACE + "/projects", Projects(releases, store)),
         Route(_PROJECT, ProjectResource(store)),
         Route(_PROJECT + "/version", VersionResource(releases, long_polls)),
+        Route(_PROJECT + "/changes", Changes(releases, store)),
         Route(_PROJECT + "/manifest", ManifestResource(releases)),
         Route(_PROJECT + "/versions/{version}/manifest", VersionedManifest(store)),
         Route(_PROJECT + "/draft", DraftResource(store, reviews)),

@@ -1,7 +1,7 @@
 """The table of agents: the last report of each, and the time of its last heartbeat."""
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, delete, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from api.db.tables import agents, silent_agents
+from api.db.tables import agents
 from gitstore.errors import NotFound
 
 DEFAULT_TYPE = "default"
@@ -57,6 +57,9 @@ class Agent:
         return self.status == _ERROR
 
 
+_COLUMNS = tuple(agents.c[each.name] for each in fields(Agent))
+
+
 class AgentProgress(NamedTuple):
     """The publish that an agent runs: its number, None if it is unknown or the agent reports an error, and its SHA."""
 
@@ -74,13 +77,19 @@ class VersionCount(NamedTuple):
     agents: int
 
 
+def minute_of(moment: datetime) -> int:
+    """Return the minute of a time, since 1970."""
+    return int(moment.timestamp()) // 60
+
+
 def register(connection: Connection, agent: Agent) -> None:
     """Replace the report of an agent; `created_at` stays."""
-    row = asdict(agent) | {"version": None if agent.version is None else orjson.dumps(agent.version).decode()}
+    version = None if agent.version is None else orjson.dumps(agent.version).decode()
+    row = asdict(agent) | {"version": version, "seen_minute": minute_of(agent.last_seen_at)}
     insertion = _insert(connection).values(row)
-    kept = {*_KEY, "created_at", "last_seen_at"}
+    kept = {*_KEY, "created_at", "last_seen_at", "seen_minute"}
     said = {name: insertion.excluded[name] for name in row if name not in kept}
-    moments = {"last_seen_at": _later(insertion.excluded.last_seen_at), "loaded_at": _first(insertion.excluded)}
+    moments = {**_later(insertion.excluded), "loaded_at": _first(insertion.excluded)}
     statement = insertion.on_conflict_do_update(index_elements=_KEY, set_={**said, **moments})
     connection.execute(statement)
 
@@ -89,11 +98,10 @@ def note_seen(connection: Connection, seen: Sequence[tuple[AgentKey, datetime]])
     """Set the times of known agents' last heartbeats, never to an earlier time; False if some are unknown."""
     if not seen:
         return True
-    later = case((bindparam("at") > agents.c.last_seen_at, bindparam("at")), else_=agents.c.last_seen_at)
     own = (agents.c[name] == bindparam(f"own_{name}") for name in _KEY)
-    statement = update(agents).where(*own).values(last_seen_at=later)
+    statement = update(agents).where(*own).values(_later(_Seen(bindparam("at"), bindparam("minute"))))
     rows = [
-        {"own_namespace": key.namespace, "own_project": key.project, "own_name": key.name, "at": moment}
+        {**{f"own_{name}": text for name, text in key._asdict().items()}, "at": moment, "minute": minute_of(moment)}
         for key, moment in seen
     ]
     return connection.execute(statement, rows).rowcount == len(rows)
@@ -102,12 +110,17 @@ def note_seen(connection: Connection, seen: Sequence[tuple[AgentKey, datetime]])
 def add_seen(connection: Connection, seen: Iterable[tuple[AgentKey, datetime]]) -> None:
     """Add agents that are known by a heartbeat only."""
     rows = [
-        {**key._asdict(), "type": DEFAULT_TYPE, "created_at": moment, "last_seen_at": moment} for key, moment in seen
+        {
+            **key._asdict(),
+            "type": DEFAULT_TYPE,
+            "created_at": moment,
+            "last_seen_at": moment,
+            "seen_minute": minute_of(moment),
+        }
+        for key, moment in seen
     ]
     insertion = _insert(connection)
-    statement = insertion.on_conflict_do_update(
-        index_elements=_KEY, set_={"last_seen_at": _later(insertion.excluded.last_seen_at)}
-    )
+    statement = insertion.on_conflict_do_update(index_elements=_KEY, set_=_later(insertion.excluded))
     if rows:
         connection.execute(statement, rows)
 
@@ -135,7 +148,7 @@ def count_agents(connection: Connection, namespace: str, project: str) -> int:
 
 def find_agent(connection: Connection, key: AgentKey) -> Agent:
     """Return an agent; NotFound if it does not exist."""
-    row = connection.execute(select(agents).where(*_is(key))).mappings().one_or_none()
+    row = connection.execute(select(*_COLUMNS).where(*_is(key))).mappings().one_or_none()
     if row is None:
         raise NotFound(f"Agent '{key.name}' does not exist in this project.")
     return _agent(row)
@@ -143,8 +156,10 @@ def find_agent(connection: Connection, key: AgentKey) -> Agent:
 
 def list_agents(connection: Connection, namespace: str, project: str, limit: int, offset: int) -> list[Agent]:
     """Return a window of the agents of a project, by name."""
-    query = select(agents).where(*_of(namespace, project)).order_by(agents.c.name)
-    return [_agent(row) for row in connection.execute(query.limit(limit).offset(offset)).mappings()]
+    names = select(agents.c.name).where(*_of(namespace, project)).order_by(agents.c.name)
+    first = names.limit(1).offset(offset).scalar_subquery()  # from the index alone: rows before the window are not read
+    query = select(*_COLUMNS).where(*_of(namespace, project), agents.c.name >= first).order_by(agents.c.name)
+    return [_agent(row) for row in connection.execute(query.limit(limit)).mappings()]
 
 
 def count_versions(connection: Connection, namespace: str, project: str, most: int) -> list[VersionCount]:
@@ -165,15 +180,6 @@ def count_online(connection: Connection, namespace: str, project: str, online_fr
     """Return the number of agents that sent a heartbeat since a time."""
     query = select(func.count()).select_from(agents)
     return int(connection.execute(query.where(*_online(namespace, project, online_from))).scalar_one())
-
-
-def list_reported_since(
-    connection: Connection, namespace: str, project: str, online_from: datetime, number: int
-) -> set[tuple[str, int]]:
-    """Return the publishes, by SHA and number, that online agents run without an error; from a number on."""
-    reported = (agents.c.commit, agents.c.publish_number)
-    query = select(*reported).where(*_online(namespace, project, online_from), agents.c.publish_number >= number)
-    return {(row.commit, row.publish_number) for row in connection.execute(query.where(_runs()).distinct())}
 
 
 def load_seconds(
@@ -218,8 +224,7 @@ def remove_agent(connection: Connection, key: AgentKey) -> None:
 
 def remove_agents_of(connection: Connection, namespace: str) -> None:
     """Remove the agents of a deleted namespace."""
-    for table in (agents, silent_agents):
-        connection.execute(delete(table).where(table.c.namespace == namespace))
+    connection.execute(delete(agents).where(agents.c.namespace == namespace))
 
 
 def _insert(connection: Connection) -> Any:
@@ -249,8 +254,17 @@ def _seconds_between(connection: Connection, begin: Any, end: Any) -> Any:
     return (func.julianday(end) - func.julianday(begin)) * _DAY_SECONDS
 
 
-def _later(moment: Any) -> Any:
-    return case((moment > agents.c.last_seen_at, moment), else_=agents.c.last_seen_at)
+class _Seen(NamedTuple):
+    """The parameters of a heartbeat."""
+
+    last_seen_at: Any
+    seen_minute: Any
+
+
+def _later(said: Any) -> dict[str, Any]:
+    """Return the columns of the last heartbeat, never set to an earlier time."""
+    own = {name: (getattr(said, name), agents.c[name]) for name in _Seen._fields}
+    return {name: case((new > known, new), else_=known) for name, (new, known) in own.items()}
 
 
 def _first(said: Any) -> Any:

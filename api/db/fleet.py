@@ -28,10 +28,9 @@ class LoadTimes(NamedTuple):
     seconds: Mapping[int, float | None]
 
 
-class AgentPage(NamedTuple):
-    """A window of the agents of a project, by name; the number of all, and of each version."""
+class AgentCounts(NamedTuple):
+    """The number of agents of a project, and of each version."""
 
-    agents: Sequence[Agent]
     total: int
     versions: Sequence[VersionCount]
 
@@ -78,20 +77,18 @@ class Fleet:
         with self.database.reading() as connection:
             return agents.find_agent(connection, key)
 
-    def page(self, namespace: str, project: str, limit: int, offset: int) -> AgentPage:
-        """Return a window of the agents of a project, by name, and the counts of all."""
+    def page(self, namespace: str, project: str, limit: int, offset: int) -> list[Agent]:
+        """Return a window of the agents of a project, by name; it reads no other rows."""
         with self.database.reading() as connection:
-            return AgentPage(
-                agents.list_agents(connection, namespace, project, limit, offset),
+            return agents.list_agents(connection, namespace, project, limit, offset)
+
+    def count(self, namespace: str, project: str) -> AgentCounts:
+        """Count all agents of a project."""
+        with self.database.reading() as connection:
+            return AgentCounts(
                 agents.count_agents(connection, namespace, project),
                 agents.count_versions(connection, namespace, project, MOST_VERSIONS),
             )
-
-    def list_reported_since(self, namespace: str, project: str, number: int) -> set[tuple[str, int]]:
-        """Return the publishes, by SHA and number, that online agents run without an error; from a number on."""
-        with self.database.reading() as connection:
-            online_from = self.clock() - ONLINE_WITHIN
-            return agents.list_reported_since(connection, namespace, project, online_from, number)
 
     def measure_loads(
         self, namespace: str, project: str, commits: Sequence[str], published: datetime, shares: Sequence[int]
@@ -116,7 +113,6 @@ class Fleet:
         self.heartbeats.drop(key)
         with self.database.writing() as connection:
             agents.remove_agent(connection, key)
-            inactive_agents.clear_inactive(connection, key)
         self._known.pop(key, None)
         self.heartbeats.limit.forget(key)
 

@@ -1,4 +1,9 @@
-"""Heartbeats, buffered in memory and written together, so that 10,000 agents cost one transaction a second."""
+"""Heartbeats, buffered in memory and written together, so that 10,000 agents cost one transaction a second.
+
+Many at once are written in laps: in the order of the table, a part each second, and each agent once a lap. Neighbours
+share a page, so 100,000 agents that report every 30 seconds cost a tenth of the bytes that they would in the order of
+arrival; and other writers get their turn.
+"""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +17,11 @@ from api.db.earlier_namespaces import times_of_change
 from api.db.errors import StateBusy
 from api.db.timestamps import Clock, utc_now
 
-MOST_PENDING = 100_000
+MOST_PENDING = 200_000
+AT_ONCE = 1_000
+"""Heartbeats that are written together in any order."""
+LAP_ROUNDS = 20
+"""Transactions that a lap takes at most; with one a second, the times on disk stay well within those of an online agent."""
 MOST_AGENTS = 100_000  # of a project, unless the settings say otherwise
 
 _log = logs.logger("heartbeats")
@@ -27,6 +36,8 @@ class Heartbeats:
         self.limit = limit or AgentLimit(MOST_AGENTS)
         self._lock = threading.Lock()
         self._pending: dict[AgentKey, datetime] = {}
+        self._lap: list[AgentKey] = []  # the rest of it, last first
+        self._share = AT_ONCE
 
     @property
     def pending(self) -> int:
@@ -46,12 +57,11 @@ class Heartbeats:
             self._pending.pop(key, None)
 
     def flush(self, also: Callable[[Connection], None] | None = None) -> int:
-        """Write the pending heartbeats, and call `also`, in one transaction; return the number of heartbeats.
+        """Write pending heartbeats, all or the next part of a lap, and call `also`, in one transaction; return the number of heartbeats.
 
         If the write fails, they stay pending; with nothing to write there is no transaction.
         """
-        with self._lock:
-            taken, self._pending = self._pending, {}
+        taken = self._take()
         if not taken and also is None:
             return 0
         try:
@@ -64,6 +74,25 @@ class Heartbeats:
                 self._pending = taken | self._pending
             raise
         return len(taken)
+
+    def _take(self) -> dict[AgentKey, datetime]:
+        """Take all pending heartbeats, or the next part of a lap if they are many."""
+        if len(self._pending) > AT_ONCE and not self._lap:
+            self._lap = sorted(self._copy_keys(), reverse=True)
+            self._share = max(AT_ONCE, -(-len(self._lap) // LAP_ROUNDS))
+        taken = dict[AgentKey, datetime]()
+        with self._lock:
+            if len(self._pending) <= AT_ONCE:
+                taken, self._pending, self._lap = self._pending, {}, []
+            while self._lap and len(taken) < self._share:
+                key = self._lap.pop()
+                if key in self._pending:
+                    taken[key] = self._pending.pop(key)
+        return taken
+
+    def _copy_keys(self) -> list[AgentKey]:
+        with self._lock:
+            return list(self._pending)
 
     def _write(self, connection: Connection, taken: Mapping[AgentKey, datetime]) -> None:
         """Write heartbeats; those of agents of a deleted namespace, and of new ones beyond the limit, are dropped."""

@@ -1,22 +1,23 @@
-"""Agents without a heartbeat for too long: each is reported once, until it recovers."""
+"""Agents without a heartbeat for too long: each is reported once, until it recovers.
 
+Two small indexes hold the agents that may be due, so that the others are not read: the ones that are not reported, by
+the minute of their last heartbeat, and the reported ones with a heartbeat since.
+"""
+
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, select, text, update
 
 from api.db.agent_events import agent_body
-from api.db.agents import Agent, AgentKey
+from api.db.agents import Agent, minute_of
 from api.db.events import Event, EventType, lock_order, record_event
-from api.db.tables import agents, silent_agents
+from api.db.tables import agents
 
 SWEEP_BATCH_SIZE = 500  # agents per transaction
 
-_same = and_(
-    silent_agents.c.namespace == agents.c.namespace,
-    silent_agents.c.project == agents.c.project,
-    silent_agents.c.name == agents.c.name,
-)
+_KEY = ("namespace", "project", "name")
 _COLUMNS = (
     agents.c.namespace,
     agents.c.project,
@@ -27,6 +28,9 @@ _COLUMNS = (
     agents.c.publish_number,
     agents.c.status,
 )
+# In the words of the indexes: a condition in other words may not be recognized.
+_NOT_REPORTED = text("silent_since IS NULL")
+_BACK = text("last_seen_at > silent_since")
 
 
 class SweepCounts(NamedTuple):
@@ -38,41 +42,48 @@ class SweepCounts(NamedTuple):
 
 def is_due(connection: Connection, cutoff: datetime) -> bool:
     """Return whether a sweep would find anything; read-only."""
-    silent = and_(agents.c.last_seen_at < cutoff, ~exists().where(_same))
-    back = exists().where(_same, _is_active(cutoff))
-    return connection.execute(select(agents.c.name).where(or_(silent, back)).limit(1)).first() is not None
+    return any(
+        connection.execute(query.limit(1)).first() is not None for query in (newly_silent(cutoff), active_again())
+    )
+
+
+def newly_silent(cutoff: datetime) -> Select[tuple[object, ...]]:
+    """Return the query of agents that are to be reported."""
+    is_silent: ColumnElement[bool] = and_(
+        _NOT_REPORTED, agents.c.seen_minute <= minute_of(cutoff), agents.c.last_seen_at < cutoff
+    )
+    return select(*_COLUMNS).where(is_silent).order_by(agents.c.seen_minute)
+
+
+def active_again() -> Select[tuple[object, ...]]:
+    """Return the query of reported agents that sent a heartbeat since."""
+    return select(*_COLUMNS).where(_BACK).order_by(agents.c.seen_minute)
 
 
 def sweep(connection: Connection, cutoff: datetime, now: datetime) -> SweepCounts:
     """Record events for agents with a last heartbeat before `cutoff`, and for reported agents that recovered."""
     lock_order(connection)
-    newly_inactive = select(*_COLUMNS).where(agents.c.last_seen_at < cutoff, ~exists().where(_same))
-    silent = [Agent(**row) for row in connection.execute(newly_inactive.limit(SWEEP_BATCH_SIZE)).mappings()]
+    silent = _find(connection, newly_silent(cutoff))
     for agent in silent:
-        key = AgentKey(agent.namespace, agent.project, agent.name)
-        connection.execute(insert(silent_agents).values(at=now, **key._asdict()))
         _record_event(connection, EventType.AGENT_SILENT, agent, now)
-    active_again = select(*_COLUMNS).where(exists().where(_same, _is_active(cutoff)))
-    back = [Agent(**row) for row in connection.execute(active_again.limit(SWEEP_BATCH_SIZE)).mappings()]
+    back = _find(connection, active_again())
     for agent in back:
-        clear_inactive(connection, AgentKey(agent.namespace, agent.project, agent.name))
         _record_event(connection, EventType.AGENT_RECOVERED, agent, now, was="silent")
+    _mark(connection, [(agent, agent.last_seen_at) for agent in silent] + [(agent, None) for agent in back])
     return SweepCounts(len(silent), len(back))
 
 
-def clear_inactive(connection: Connection, key: AgentKey) -> None:
-    """Remove the record that an agent is silent."""
-    known = (
-        silent_agents.c.namespace == key.namespace,
-        silent_agents.c.project == key.project,
-        silent_agents.c.name == key.name,
-    )
-    connection.execute(delete(silent_agents).where(*known))
+def _find(connection: Connection, query: Select[tuple[object, ...]]) -> list[Agent]:
+    return [Agent(**row) for row in connection.execute(query.limit(SWEEP_BATCH_SIZE)).mappings()]
 
 
-def _is_active(cutoff: datetime) -> ColumnElement[bool]:
-    """Match agents with a heartbeat that is recent, or after the report: one may recover and fail between sweeps."""
-    return or_(agents.c.last_seen_at >= cutoff, agents.c.last_seen_at > silent_agents.c.at)
+def _mark(connection: Connection, marks: Sequence[tuple[Agent, datetime | None]]) -> None:
+    """Set the heartbeats since which agents are silent; None for those that are not."""
+    own = (agents.c[name] == bindparam(f"own_{name}") for name in _KEY)
+    statement = update(agents).where(*own).values(silent_since=bindparam("since"))
+    rows = [{"since": since, **{f"own_{name}": getattr(agent, name) for name in _KEY}} for agent, since in marks]
+    if rows:
+        connection.execute(statement, rows)
 
 
 def _record_event(connection: Connection, kind: EventType, agent: Agent, now: datetime, **extra: str) -> None:

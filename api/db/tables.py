@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
+    text,
 )
 
 metadata = MetaData()
@@ -48,6 +49,11 @@ class Moment(TypeDecorator[datetime]):
             return None
         moment: datetime = value
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _index_some(name: str, column: str, condition: str) -> Index:
+    """Return an index of the rows that meet a condition; queries have to repeat it word by word."""
+    return Index(name, column, sqlite_where=text(condition), postgresql_where=text(condition))
 
 
 generation = Table(
@@ -158,6 +164,12 @@ agents = Table(
     Column("created_at", Moment, nullable=False),
     Column("last_seen_at", Moment, nullable=False),
     Column("loaded_at", Moment),
+    # Of `last_seen_at`: within a minute, heartbeats of neighbours change the same pages of the indexes.
+    Column("seen_minute", BigInteger, nullable=False, server_default="0"),
+    Column("silent_since", Moment),  # of a reported agent: the time of its last heartbeat before the report
+    _index_some("agents_heard", "seen_minute", "silent_since IS NULL"),
+    _index_some("agents_back", "seen_minute", "last_seen_at > silent_since"),
+    sqlite_with_rowid=False,  # stored by key: heartbeats that are written by key change few pages
 )
 
 reviews = Table(
@@ -225,15 +237,6 @@ event_cursors = Table(
     Column("project", String(50), primary_key=True),
     Column("number", BigInteger, nullable=False),
     Column("commit", String(64), nullable=False),
-    Column("at", Moment, nullable=False),
-)
-
-silent_agents = Table(
-    "silent_agents",
-    metadata,
-    Column("namespace", String(50), primary_key=True),
-    Column("project", String(50), primary_key=True),
-    Column("name", String(100), primary_key=True),
     Column("at", Moment, nullable=False),
 )
 

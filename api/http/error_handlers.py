@@ -14,6 +14,7 @@ from gitstore import errors as store
 
 _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.NotFound: 404,
+    store.VersionTooOld: 410,
     store.AlreadyExists: 409,
     store.DuplicateIdentity: 409,
     store.BadRequest: 400,
@@ -34,6 +35,8 @@ _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.StoreError: 503,
 }
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large", 415: "unsupported_media_type"}
+# A state of the machine, not of the code: the reason says it all, and thousands of requests may meet it.
+_OPERATIONAL = (ApiError, store.OutOfSpace, store.Busy)
 _POLICY_VIOLATION = 1008  # close code, RFC 6455 7.4.1
 
 _log = logs.logger("api")
@@ -55,7 +58,8 @@ async def handle_exception(
     if error is None:
         error = unexpected_error(req, ex)
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        _log.error("service_error", error=error.code, exc_info=ex, **logs.request_fields(req))
+        cause = {"reason": str(ex)} if isinstance(ex, _OPERATIONAL) else {"exc_info": ex}
+        _log.error("service_error", error=error.code, **cause, **logs.request_fields(req))
     if resp is not None:
         write_error(resp, error)
     elif ws is not None:  # Falcon passes no response for a WebSocket handshake, to which this service has no routes

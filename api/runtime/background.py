@@ -35,12 +35,13 @@ queue_key: ContextVar[str] = ContextVar("queue_key", default="")
 # wait for an editor's job.
 REVIEW_QUEUE = "verdicts of "
 RELEASE_QUEUE = "releases of "
+CHANGES_QUEUE = "changes of "
 _UPKEEP_QUEUE = "upkeep of this worker"  # no name of a namespace has a space
 _REPEATED = (RELEASE_QUEUE, _UPKEEP_QUEUE)  # jobs that another process repeats if they are killed
 
 
 def _namespace_of(key: str) -> str:
-    return key.removeprefix(REVIEW_QUEUE).removeprefix(RELEASE_QUEUE)
+    return key.removeprefix(REVIEW_QUEUE).removeprefix(RELEASE_QUEUE).removeprefix(CHANGES_QUEUE)
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ the same project, and only while there are any.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -129,13 +129,10 @@ class Convergence:
 
 
 def measure(
-    fleet: Fleet, versions: VersionHistory, namespace: str, project: str, served: ProjectVersion
+    fleet: Fleet, commits: Collection[str], namespace: str, project: str, served: ProjectVersion
 ) -> dict[str, Any]:
-    """Return the progress of the online agents to the last publish, and their times."""
+    """Return the progress of the online agents to the last publish, which these commits have, and their times."""
     published = datetime.fromtimestamp(served.time, UTC)
-    reported = fleet.list_reported_since(namespace, project, served.number)
-    others = {each for each in reported if each[0] != served.version}
-    commits = {served.version, *(versions.same_history(namespace, project, others) if others else ())}
     found = fleet.measure_loads(namespace, project, sorted(commits), published, _SHARES)
     return {
         "version": served.version,

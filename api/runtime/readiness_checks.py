@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from api import logs
-from api.readiness import Fault, ReadyCheck, Status
+from api.readiness import CheckResult, Fault, ReadyCheck, Status
 from api.runtime.background import run_in_thread
 
 VALID_SECONDS = 0.5  # results are shared for so long, since the path is public and the checks cost work
@@ -24,12 +24,12 @@ class ReadinessChecks:
 
     def __init__(self, checks: Sequence[ReadyCheck]) -> None:
         self._checks = checks
-        self._found: Mapping[str, Sequence[Fault]] = {}
+        self._found: Mapping[str, CheckResult] = {}
         self._until = 0.0
         self._lock = asyncio.Lock()
 
-    async def run(self) -> Mapping[str, Sequence[Fault]]:
-        """Return the present faults by name of check."""
+    async def run(self) -> Mapping[str, CheckResult]:
+        """Return the result of each check by its name."""
         async with self._lock:
             if time.monotonic() >= self._until:
                 self._found = await run_in_thread(run_checks, self._checks)
@@ -37,14 +37,15 @@ class ReadinessChecks:
             return self._found
 
 
-def run_checks(checks: Sequence[ReadyCheck]) -> dict[str, Sequence[Fault]]:
-    """Run the checks; returns the faults by name of check."""
-    return {check.name: _find(check) for check in checks}
+def run_checks(checks: Sequence[ReadyCheck]) -> dict[str, CheckResult]:
+    """Run the checks; returns the result of each by its name."""
+    return {check.name: _run(check) for check in checks}
 
 
-def _find(check: ReadyCheck) -> Sequence[Fault]:
+def _run(check: ReadyCheck) -> CheckResult:
     try:
-        return check.find()
+        age = check.age() if check.age else None  # before `find`: the faults may be younger, but never older
+        return CheckResult(check.find(), age)
     except Exception:  # noqa: BLE001 - readiness is unknown after any exception of a check
         _log.exception("ready_check_failed", check=check.name)
-        return [_BROKEN_CHECK]
+        return CheckResult([_BROKEN_CHECK])

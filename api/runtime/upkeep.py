@@ -39,14 +39,21 @@ class Maintenance:
         self._background_task.begin()
 
     async def stop(self) -> None:
-        """Stop after a last round."""
+        """Stop after the last rounds, which write all pending heartbeats unless the database fails."""
         await self._background_task.end()
-        await run_in_thread(self.round)
+        await run_in_thread(self._finish)
 
     def round(self) -> None:
         """Run one round; it never raises errors of the database, so that agents are not affected."""
         self._try(self._write)
         self._try(self._sweep)
+
+    def _finish(self) -> None:
+        """Run rounds as long as they write heartbeats."""
+        pending = self._heartbeats.pending + 1
+        while self._heartbeats.pending < pending:
+            pending = self._heartbeats.pending
+            self.round()
 
     async def _run(self) -> None:
         while True:

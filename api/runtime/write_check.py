@@ -1,6 +1,7 @@
-"""The check that the service can write where its next change may: files of another user refuse some writes, not all.
+"""The check that the service's user may change each file of its next change: files of another user refuse some writes.
 
-It runs in the background, one namespace at a time and with long rests, so that it costs no request anything.
+It runs in the background, one namespace at a time and with long rests, so that it costs no request anything. It writes
+nothing: `disk_check` does that.
 """
 
 import asyncio
@@ -15,22 +16,20 @@ from api.data.served_data import ServedData
 from api.readiness import Fault, FaultReport, Status
 from api.runtime.background import run_in_thread
 from api.runtime.background_task import BackgroundTask
+from api.runtime.disk_check import refused_fault
 from gitstore.directory import DataDirectory, NamespacePaths
-from gitstore.errors import OutOfSpace
-from gitstore.git.atomic_io import replace_file
 
 ROUND_SECONDS = 10.0
 """The shortest time between the starts of two rounds."""
 _REST = 20
 """Times the duration of a step before the next one, so that the check uses no more than a twentieth of a core."""
 _SAMPLES = 3
-_PROBE = ".write-check"
 
 _log = logs.logger("write_check")
 
 
 class WriteCheck:
-    """A background service that tries to write, and reports each place where it cannot."""
+    """A background service that reports each place where the service cannot write."""
 
     def __init__(self, directory: DataDirectory, served: ServedData) -> None:
         self._directory = directory
@@ -50,14 +49,17 @@ class WriteCheck:
     async def _run(self) -> None:
         while True:
             begun = time.monotonic()
-            if self._served.fault is not None:  # nothing may be written in the place of a lost directory
+            if self._served.fault is not None:
                 self._note({})
+                self.report.end_round(begun)
                 await asyncio.sleep(ROUND_SECONDS)
                 continue
             names = ["", *await run_in_thread(self._directory.namespaces)]
             for name in names:
                 await self._step(name)
-            self._note({name: fault for name, fault in self._found.items() if name in names})
+            known = set(names)
+            self._note({name: fault for name, fault in self._found.items() if name in known})
+            self.report.end_round(begun)
             await asyncio.sleep(max(0.0, ROUND_SECONDS - (time.monotonic() - begun)))
 
     async def _step(self, namespace: str) -> None:
@@ -88,23 +90,10 @@ class WriteCheck:
         return _namespace_fault(namespace, refused) if refused else None
 
     def _find_shared(self) -> Fault | None:
-        """Write a file in each folder: only that shows a full disk, or a file system that became read-only."""
+        """Look at the files of the data directory itself."""
         root, keys = self._directory.root, self._served.parts.keys
-        for folder in (root, *self._served.parts.folders):
-            try:
-                _try_write(folder)
-            except (OutOfSpace, FileNotFoundError):  # a full disk and a lost folder have their own checks
-                continue
-            except OSError as ex:
-                return _shared_fault(ex.strerror or str(ex))
         files = [*root.glob("*.db"), *root.glob("*.lock"), *root.glob("generation"), *keys.glob("*.json")]
-        return _shared_fault("Permission denied") if any(map(_is_closed, files)) else None
-
-
-def _try_write(folder: Path) -> None:
-    file = folder / f"{_PROBE}-{os.getpid()}"
-    replace_file(file, b"0")
-    file.unlink()
+        return refused_fault("Permission denied") if any(map(_is_closed, files)) else None
 
 
 def _refused(paths: NamespacePaths) -> Iterator[Path]:
@@ -142,15 +131,6 @@ def _namespace_fault(namespace: str, refused: Sequence[Path]) -> Fault:
         "Give all files in the data directory to the service's user (chown -R).",
         namespace=namespace,
         detail=f"Not writable: {shown}{more}.",
-    )
-
-
-def _shared_fault(reason: str) -> Fault:
-    return Fault(
-        Status.DEGRADED,
-        "cannot_write",
-        f"The service cannot write to its data directory ({reason}), so edits and publishes fail.",
-        "Make the file system writable, and give all files in the data directory to the service's user (chown -R).",
     )
 
 

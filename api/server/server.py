@@ -87,15 +87,18 @@ class Server(BaseApplication):
         Master(self, self._ready).run()
 
 
+def require_supported_gunicorn() -> None:
+    """Raise UnsupportedGunicorn if the installed gunicorn cannot run the service; call it before anything is created."""
+    check_gunicorn((Connection, Worker, Master, Server, ServerLog))
+
+
 def serve(settings: Settings, make: Callable[[], Application], ready: Callable[[], bool] = lambda: True) -> None:
     """Serve until stopped; return or exit as gunicorn does. `make` fails only if no retry can help.
 
     When all workers serve, the master calls `ready`, about once a second until it returns True.
 
-    A worker that cannot build or start its application stops the whole service, the healthy workers too. If the
-    installed gunicorn cannot run the service, raise UnsupportedGunicorn before anything starts.
+    A worker that cannot build or start its application stops the whole service, the healthy workers too.
     """
-    check_gunicorn((Connection, Worker, Master, Server, ServerLog))
     raise_file_limit(settings.connections)
     open_metrics_store(settings).clear()
     Server(settings, make, ready).run()

@@ -16,7 +16,7 @@ from api.app.composition import make_service
 from api.data.served_data import ServedData
 from api.runtime.rate_counters import RateCounters
 from api.server.gunicorn_names import UnsupportedGunicorn
-from api.server.server import serve
+from api.server.server import require_supported_gunicorn, serve
 from api.settings import Settings
 from cli.console.exits import CommandFailed
 
@@ -41,7 +41,11 @@ class Listener(NamedTuple):
 
 
 def listen(settings: Settings) -> Listener:
-    """Open the socket of the address; port 0 takes a free one."""
+    """Open the socket of the address; port 0 takes a free one. Raises CommandFailed if the service cannot run at all."""
+    try:
+        require_supported_gunicorn()
+    except UnsupportedGunicorn as ex:
+        raise CommandFailed(str(ex)) from ex
     if settings.bind.startswith(_UNIX_PREFIX):  # created and removed by the server
         return Listener(
             settings, "http://localhost", f"--unix-socket {shlex.quote(settings.bind.removeprefix(_UNIX_PREFIX))} "
@@ -65,8 +69,6 @@ def run_server(listener: Listener, data: ServedData, ready: Callable[[], bool] =
     settings, master = listener.settings, os.getpid()
     try:
         serve(settings, partial(make_service, settings, data, RateCounters()), ready)
-    except UnsupportedGunicorn as ex:
-        raise CommandFailed(str(ex)) from ex
     except SystemExit as ex:
         # Workers are forks of this process, so their SystemExit passes here too; that code is for the master.
         if ex.code and os.getpid() == master:

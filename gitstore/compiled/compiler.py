@@ -1,6 +1,6 @@
 """From a project's tree in Git to the compiled release that agents read, with the checks in between."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 
@@ -13,7 +13,7 @@ from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
 from gitstore.compiled.lint_cache import LintCache
-from gitstore.compiled.release import Release, map_release, release_path
+from gitstore.compiled.release import Release, map_release, read_file_counts, release_path
 from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
 from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment_store import SegmentStore
@@ -120,6 +120,13 @@ class Compiler:
 
     def _require_publishable(self, snapshot: Snapshot, problems: Sequence[Problem]) -> None:
         require_publishable(snapshot, [problem for problem in problems if problem not in self._accepted])
+
+    def file_counts(self, project: str, tree: TreeId) -> Mapping[Kind, Mapping[str, int]]:
+        """Return the number of records of each rule file of a release, by path; the lists are not read."""
+        try:
+            return read_file_counts(release_path(self.paths.releases, tree))
+        except (OSError, ValueError):  # missing or damaged
+            return self.release(project, tree).file_counts()
 
     def find_compiled(self, project: str, tree: TreeId) -> Release | None:
         """Return the release of a tree, or None if it is not compiled."""

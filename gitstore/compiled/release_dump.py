@@ -18,7 +18,7 @@ from gitstore.compiled.key_table import KeyEntries, dump_table, join_entries, pa
 from gitstore.compiled.sections import Chunk, Damaged, dump_sections, load_section, raw_numbers
 from gitstore.compiled.snapshot import CompiledFile, Snapshot
 from gitstore.directory import make_folder
-from gitstore.git.atomic_io import replace_file, sync_directory
+from gitstore.git.atomic_io import replace_file
 
 # Workers map the file. A truncation in place would kill them all with SIGBUS, so this prevents one by accident:
 # https://man7.org/linux/man-pages/man2/mmap.2.html
@@ -48,6 +48,7 @@ def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> b
                 for file, data in zip(files, encoded_files, strict=True)
             ],
             "canonical": canonical.files,
+            "runs": [data.sha256 for data in encoded_files],
         }
         sections[f"{kind}.items"] = [data.items for data in encoded_files]
         starts = (raw_numbers("Q", data.offsets)[: 8 * len(data.segment)] for data in encoded_files)
@@ -62,10 +63,9 @@ def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> b
 
 
 def store_release(path: Path, data: bytes) -> None:
-    """Write a compiled release to its path, durably."""
+    """Write a compiled release to its path; not synced, since one that a power cut damaged is compiled again from Git."""
     make_folder(path.parent, levels=2)
-    replace_file(path, data, mode=_READ_ONLY)
-    sync_directory(path.parent)
+    replace_file(path, data, sync=False, mode=_READ_ONLY)
 
 
 def _key_table(kind: Kind, snapshot: Snapshot, before: PreviousRelease | None) -> bytes | memoryview:

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ from gitstore.compiled.canonical_items import CanonicalItems, dump_canonical, lo
 from gitstore.compiled.columns import Columns, columns_of
 from gitstore.compiled.sections import Chunk, checksum_chunk, dump_sections, load_sections
 from gitstore.compiled.segment_tables import SegmentTables, build_tables
+from gitstore.compiled.table_patch import patch_tables
 from gitstore.yamlfiles import rule_file
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 
@@ -57,6 +59,11 @@ class Segment:
     def items_chunk(self) -> Chunk:
         """The items with their checksum."""
         return checksum_chunk(self.items)
+
+    @cached_property
+    def items_sha256(self) -> str:
+        """The SHA-256 of the items, in hex; stored, so that an unchanged file is never hashed again."""
+        return sha256(self.items).hexdigest()
 
     @property
     def offsets(self) -> Sequence[int]:
@@ -122,6 +129,11 @@ class Segment:
             redirect_of({**item, **self.extras.get(position, {})}) for position, item in enumerate(self._fields())
         )
 
+    @property
+    def rules(self) -> RuleFile:
+        """The file as it was read; problems have no file."""
+        return RuleFile(self.kind, self.records, tuple(self.lines), self.problems)
+
     @cached_property
     def columns(self) -> Columns:
         """The records by field, for lists that are searched and sorted."""
@@ -163,11 +175,15 @@ def compile_segment(data: bytes) -> Segment:
     return segment_of(rule_file.load(data, ""))
 
 
-def segment_of(read: RuleFile) -> Segment:
-    """Compile a parsed file of rules."""
+def segment_of(read: RuleFile, before: Segment | None = None) -> Segment:
+    """Compile a parsed file of rules; `before` is the file before an edit, whose tables are used again."""
     records = tuple(read.records)
     problems = tuple(replace(problem, file="") for problem in read.problems)
-    segment = Segment(read.kind, read.lines, problems, lambda: build_tables(records))
+    if before and before.kind is read.kind:
+        patched = patch_tables(before.tables, before.records, records)  # now: the factory would keep `before` in memory
+        segment = Segment(read.kind, read.lines, problems, lambda: patched)
+    else:
+        segment = Segment(read.kind, read.lines, problems, lambda: build_tables(records))
     segment.__dict__["records"] = records  # fills the cached property, which would parse the items
     return segment
 
@@ -181,6 +197,7 @@ def dump_segment(segment: Segment) -> bytes:
         "hosts": sorted(segment.hosts),
         "target_hosts": sorted(segment.target_hosts),
         "extras": [[position, extra] for position, extra in segment.extras.items()],
+        "sha256": segment.items_sha256,
         "problems": [_dump_problem(problem) for problem in segment.problems],
     }
     return dump_sections(
@@ -217,6 +234,8 @@ def load_segment(data: bytes) -> Segment:
     segment = Segment(Kind(meta["kind"]) if meta["kind"] else None, found["lines"].cast("I"), problems, lambda: tables)
     if "costs" in meta:  # files of earlier programs do not have it
         segment.__dict__["costs"] = meta["costs"]
+    if "sha256" in meta:  # nor this
+        segment.__dict__["items_sha256"] = meta["sha256"]
     return segment
 
 

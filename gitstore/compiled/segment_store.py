@@ -44,10 +44,11 @@ class SegmentStore:
         found = self.find_cached(blob)
         return self._remember(blob, self._compile(blob, data)) if found is None else found
 
-    def add(self, blob: BlobId, rules: RuleFile) -> None:
-        """Cache the segment of a blob that is parsed already."""
+    def add(self, blob: BlobId, rules: RuleFile, before: BlobId | None = None) -> None:
+        """Cache the segment of a blob that is parsed already; `before` is the blob that an edit replaced."""
         if self._cache.find(blob) is None:
-            self._remember(blob, self._write(blob, segment_of(rules)))
+            edited = self._cache.find(before) if before else None
+            self._remember(blob, self._write(blob, segment_of(rules, edited)))
 
     def find_cached(self, blob: BlobId) -> Segment | None:
         """Return the segment of a blob, or None if it is not cached."""

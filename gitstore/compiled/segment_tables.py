@@ -42,7 +42,7 @@ class SegmentTables(NamedTuple):
 
 def build_tables(records: Sequence[Record]) -> SegmentTables:
     """Build the tables of a file's records."""
-    keys = [_exact_key(record) for record in records]
+    keys = [find_exact_key(record) for record in records]
     items = [orjson.dumps(record.wire()) + b"," for record in records]
     offsets = list(accumulate(map(len, items), initial=0))
     extras = {position: extra for position, record in enumerate(records) if (extra := _extra(record))}
@@ -68,7 +68,7 @@ def compute_fingerprints(items: Sequence[bytes], extras: Mapping[int, Mapping[st
     return array("Q", b"".join([blake2b(data, digest_size=_FINGERPRINT_BYTES).digest() for data in whole]))
 
 
-def _exact_key(record: Record) -> str:
+def find_exact_key(record: Record) -> str:
     """Return the key of an exact look-up; empty for a pattern, and for a source that no request can equal."""
     if isinstance(record, Page):
         return exact_key(record.type.has_host, record.path)

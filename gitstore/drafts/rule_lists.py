@@ -84,7 +84,7 @@ class RuleLists:
         data = self.text(place, read_blob)
         if data is None:
             return new_file(place[0], records)
-        return rewrite(data, self._snapshot.full_path(place[1]), records)
+        return rewrite(data, self._snapshot.full_path(place[1]), records, known=self._files[place].segment.rules)
 
     def _original(self, place: Place) -> list[Record]:
         file = self._files.get(place)

@@ -260,7 +260,7 @@ class Workspace:
             if original:
                 _require_readable(self._snapshot, original, kind)
             records = [self._snapshot.whole(original, each) for each in original.segment.records] if original else []
-            found = self._open[kind, path] = _OpenFile(records)
+            found = self._open[kind, path] = _OpenFile(records, original.segment.ids if original else ())
         return found
 
     def _plan_contents(self) -> ContentPlan:
@@ -277,7 +277,9 @@ class Workspace:
             data = new_file(kind, records, self._layout)
             return RewrittenFile(data, load(data, path))
         data, full = self._read_blob(original.blob), self._snapshot.full_path(path)
-        return rewrite_file(data, full, records, self._layout, self._open[place].renamed)
+        renamed, known = self._open[place].renamed, original.segment.rules
+        rewritten = rewrite_file(data, full, records, self._layout, renamed, known)
+        return rewritten._replace(before=original.blob)
 
     def _before(self, kind: Kind) -> dict[str, Record]:
         files = ((self._original.get(key), file) for key, file in self._open.items() if key[0] is kind)
@@ -299,10 +301,10 @@ class _WrittenFiles(NamedTuple):
 class _OpenFile:
     """The records of a file that an edit touches, with their ids in parallel for fast lookup."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[Record], ids: Iterable[int]) -> None:
         self.original = tuple(records)
         self.records = list(records)
-        self.ids = [int(record.id, 16) for record in records]
+        self.ids = list(ids)
         self.renamed: dict[str, str] = {}  # the identity of a rule in the file, by its new identity
 
     def put(self, at: int, record: Record) -> None:

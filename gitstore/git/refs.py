@@ -221,9 +221,12 @@ def _remove_empty_folders(folder: Path, top: Path) -> None:
 
 
 def _sync_folders(repository: Path, ref: str, *, is_new: bool) -> None:
-    """Make a ref's name durable, and the names of folders that may be new with it. Never raises OSError."""
-    folder = (repository / ref).parent
-    above = takewhile(lambda each: each != repository.parent, folder.parents) if is_new else ()
+    """Make a ref's name durable, and the names of folders that may be new with it. Never raises OSError.
+
+    The folder of all branches is never new: it is durable since the repository was made, and never removed.
+    """
+    folder, top = (repository / ref).parent, repository / BRANCH_PREFIX
+    above = takewhile(lambda each: each.is_relative_to(top), folder.parents) if is_new else ()
     sync_after_commit(folder, *above)
 
 

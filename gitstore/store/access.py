@@ -88,7 +88,7 @@ class StoreAccess:
         """Cache the segments of files that are parsed already, so that no later reader has to parse them."""
         segments = self._segment_store(namespace)
         for file in files:
-            segments.add(blob_id(file.data), file.rules)
+            segments.add(blob_id(file.data), file.rules, file.before)
 
     def _segment_store(self, namespace: str) -> SegmentStore:
         paths = self.directory.namespace(namespace)

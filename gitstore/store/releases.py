@@ -14,6 +14,7 @@ from gitstore.directory import make_folder
 from gitstore.errors import Broken, NotFound, StoreError, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.repository import Repository, open_repository
+from gitstore.history.list_changes import VersionChanges, read_changes
 from gitstore.history.live import ContentFault, LiveNamespace, LiveProject
 from gitstore.history.numbering import ensure_manifest
 from gitstore.history.rewinds import current_release
@@ -55,6 +56,15 @@ class Releases(Component):
             raise NotFound(f"Publish {version.number} removed the project; it has no lists.")
         with self._access.reading(namespace) as compiler:
             return version, compiler.release(project, version.tree)
+
+    def version(self, namespace: str, project: str, word: str) -> Version:
+        """Return a version by its publish number or SHA."""
+        return self._access.version(namespace, project, word)
+
+    def changes(self, namespace: str, project: str, old: str, new: str) -> VersionChanges:
+        """Return the changes of the lists from one version to another; VersionTooOld where they are not known."""
+        with self._access.reading(namespace) as compiler:
+            return read_changes(compiler, project, old, new)
 
     def manifest(self, namespace: str) -> Manifest:
         """Read the manifest of the release branch from disk: never older than any manifest that was read before."""

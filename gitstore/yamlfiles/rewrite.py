@@ -12,21 +12,24 @@ from typing import NamedTuple
 from content.records.record import Page, Record
 from content.records.vocabulary import Kind
 from gitstore.errors import Invalid
+from gitstore.layout import BlobId
 from gitstore.yamlfiles.block_list import line_break_of
 from gitstore.yamlfiles.block_rewrite import rewrite_block_list
 from gitstore.yamlfiles.dump import Layout
 from gitstore.yamlfiles.empty_list import begin_list, fill_list
 from gitstore.yamlfiles.flow_list import rewrite_flow_list
 from gitstore.yamlfiles.rule_file import RuleFile, is_null, list_of, load, load_document
+from gitstore.yamlfiles.rule_window import RuleWindow, cut_window
 from gitstore.yamlfiles.yaml_node import ScalarNode, SequenceNode
 from gitstore.yamlfiles.yaml_reader import LINE_BREAK, Document, decode
 
 
 class RewrittenFile(NamedTuple):
-    """The bytes of a rewritten file, and the rules parsed from them."""
+    """The bytes of a rewritten file, the rules parsed from them, and the blob that they replace, where it is known."""
 
     data: bytes
     rules: RuleFile
+    before: BlobId | None = None
 
 
 class RewriteFailed(AssertionError):
@@ -39,9 +42,10 @@ def rewrite(
     wanted: Sequence[Record],
     layout: Layout = "block",
     renamed: Mapping[str, str] | None = None,
+    known: RuleFile | None = None,
 ) -> bytes:
     """Return the bytes of the rewritten file; see `rewrite_file`."""
-    return rewrite_file(data, file, wanted, layout, renamed).data
+    return rewrite_file(data, file, wanted, layout, renamed, known).data
 
 
 def rewrite_file(
@@ -50,15 +54,42 @@ def rewrite_file(
     wanted: Sequence[Record],
     layout: Layout = "block",
     renamed: Mapping[str, str] | None = None,
+    known: RuleFile | None = None,
 ) -> RewrittenFile:
     """Rewrite a file to hold exactly the `wanted` rules, in that order; `renamed` maps new identities to old ones.
 
     Raises Invalid if the file has a rule that cannot be read (it would be lost), and RewriteFailed. `layout` is for a
     list without rules; otherwise a new rule is written like its neighbours. The content of a page that names a file is
-    not written here.
+    not written here. With `known`, what is read of the file already, only the lines of the changed rules are read where
+    that gives the same bytes.
     """
+    stored = tuple(map(_stored, wanted))
+    window = cut_window(data, known, stored) if known else None
+    return (window and _rewrite_window(window, file, layout, renamed)) or _rewrite_whole(
+        data, file, stored, layout, renamed
+    )
+
+
+def _rewrite_window(
+    window: RuleWindow, file: str, layout: Layout, renamed: Mapping[str, str] | None
+) -> RewrittenFile | None:
+    """Rewrite the lines of a window; None if they do not read as its rules by themselves."""
+    try:
+        if load_document(Document(decode(window.data, file), file)).records != window.records:
+            return None
+        rewritten = _rewrite_whole(window.data, file, tuple(window.wanted), layout, renamed)
+    except (Invalid, RewriteFailed):
+        return None
+    return (
+        RewrittenFile(*window.join(rewritten.data, rewritten.rules)) if rewritten.data.startswith(window.head) else None
+    )
+
+
+def _rewrite_whole(
+    data: bytes, file: str, stored: tuple[Record, ...], layout: Layout, renamed: Mapping[str, str] | None
+) -> RewrittenFile:
     document = Document(decode(data, file), file)
-    found, stored = load_document(document), tuple(map(_stored, wanted))
+    found = load_document(document)
     if found.records == stored:
         return RewrittenFile(data, found)
     mark = BOM_UTF8 if data.startswith(BOM_UTF8) else b""

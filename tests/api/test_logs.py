@@ -1,5 +1,6 @@
 """The log is JSON lines, and holds no secrets."""
 
+import errno
 import io
 import json
 import logging
@@ -12,6 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api import logs
+from api.app.app import create_app
+from api.errors import Unavailable
+from api.http.routing import Route
+from gitstore import errors as store
+from tests.api.asgi import call
+from tests.api.fakes import Failing, dependencies
 
 TOKEN = "svc_" + "A1b2C3d4E5f6G" * 3 + "0123456789"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl"
@@ -91,3 +98,22 @@ def test_what_is_below_the_level_is_not_written() -> None:
 def test_configuring_twice_does_not_write_twice() -> None:
     written("info", ("event", {}))
     assert len(written("info", ("event", {}))) == 1
+
+
+@pytest.mark.parametrize(
+    ("ex", "field"),
+    [
+        (store.OutOfSpace("No."), "reason"),
+        (Unavailable("No."), "reason"),
+        (store.Broken("No."), "exception"),
+        (OSError(errno.EIO, "No."), "exception"),
+    ],
+)
+def test_a_failed_request_leaves_a_traceback_only_where_it_helps(ex: Exception, field: str) -> None:
+    """A full disk fails every write: thousands of tracebacks would hide everything else."""
+    stream = io.StringIO()
+    logs.configure("error", stream)
+    call(create_app(dependencies(), [Route("/failing", Failing(ex))]), "GET", "/failing")
+    line, _ = map(json.loads, stream.getvalue().splitlines())
+    assert line["event"] == "service_error"
+    assert line.keys() & {"reason", "exception"} == {field}

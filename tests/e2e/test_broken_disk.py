@@ -121,7 +121,7 @@ def test_under_a_running_service(fragile: World, pair: tuple[PinnedClient, Pinne
                 assert read(each, tail) == before[0][tail], (how, tail)
             assert each.ask("POST", "/test", 200, json={"urls": ["/a"]}).json()["results"][0]["location"] == "/new"
         check_never_absent(place)
-        complaint = wait_until(lambda: complaint_of(fragile, place), 10, "readiness to go red")
+        complaint = wait_until(lambda: complaint_of(fragile, place), 30, "readiness to go red")
         assert other.namespace not in complaint
         other.published("/elsewhere")
         assert other.sources() == ["/elsewhere"]
@@ -131,7 +131,7 @@ def test_under_a_running_service(fragile: World, pair: tuple[PinnedClient, Pinne
         assert listed[place.namespace]["projects"] in {1, None}
     finally:
         restore_disk(place.repository)
-    wait_until(lambda: place.namespace not in reasons(fragile), 10, "readiness to go green")
+    wait_until(lambda: place.namespace not in reasons(fragile), 30, "readiness to go green")
     place.published("/c")
     assert place.sources() == ["/a", "/b", "/c"]
     git(place.repository, "fsck", "--strict")
@@ -151,9 +151,13 @@ def test_after_a_start_on_a_broken_disk(tmp_path: Path) -> None:
     with running(WAYPOST, data) as service, open_world(service) as world:
         again = {how: Place(world, place.namespace, place.project, world.root) for how, place in places.items()}
         sound = Place(world, sound.namespace, sound.project, world.root)
-        complaint = wait_until(lambda: reasons(world), 10, "readiness to be red")
+        spaces = [place.namespace for place in again.values()]
+        complaint = wait_until(
+            lambda: found if all(space in (found := reasons(world)) for space in spaces) else None,
+            30,
+            "readiness to name each namespace",
+        )
         for how, place in again.items():
-            assert place.namespace in complaint, how
             for _ in range(3):
                 for tail in READS:
                     assert_right_or_unavailable(place, tail, how)
@@ -163,7 +167,7 @@ def test_after_a_start_on_a_broken_disk(tmp_path: Path) -> None:
         assert sound.sources() == ["/sound", "/more"]
         for place in again.values():
             restore_disk(place.repository)
-        wait_until(lambda: not reasons(world), 10, "readiness to go green")
+        wait_until(lambda: not reasons(world), 30, "readiness to go green")
         for place in again.values():
             place.published("/c")
             assert place.sources() == ["/a", "/b", "/c"]
@@ -216,11 +220,11 @@ def test_the_state_database_away(fragile: World, pair: tuple[PinnedClient, Pinne
         wait_until(lambda: _spoil(database) and _is_away(fragile), 20, "the database to be seen as broken")
         for agent in agents:
             assert agent.get("/redirects")["total"] == 1
-        assert wait_until(lambda: reasons(fragile), 10, "readiness to go red")
+        assert wait_until(lambda: reasons(fragile), 30, "readiness to go red")
     finally:
         with database.open("r+b") as file:
             file.write(header)
-    wait_until(lambda: not reasons(fragile), 10, "readiness to go green")
+    wait_until(lambda: not reasons(fragile), 30, "readiness to go green")
     fragile.root.get("/api/users")
 
 

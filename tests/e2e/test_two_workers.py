@@ -233,12 +233,12 @@ def test_after_an_invalid_push_the_last_valid_version_is_served(
     for worker in pair:
         answer = call(worker, place.root.token).ask("GET", f"{place.path}/redirects", 200)
         assert (answer.content, answer.headers["ETag"]) == (before.content, before.headers["ETag"])
-    reasons = wait_until(lambda: unready(world), 10, "readiness to go red")
+    reasons = wait_until(lambda: unready(world), 30, "readiness to go red")
     assert place.namespace in reasons
     assert "shop" in reasons
     place.wait_for(clone.publish("shop/redirects.yaml", rules("/mended")))
     assert place.sources() == ["/mended"]
-    wait_until(lambda: place.namespace not in (unready(world) or ""), 10, "readiness to go green")
+    wait_until(lambda: place.namespace not in (unready(world) or ""), 30, "readiness to go green")
 
 
 def unready(world: World) -> str | None:

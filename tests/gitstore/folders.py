@@ -1,6 +1,6 @@
 """Projects in memory: files by path, read as the store reads them, without a repository."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha1
 
 from content.matching.matcher import Matcher
@@ -31,7 +31,15 @@ class Folder:
     @property
     def snapshot(self) -> Snapshot:
         """The snapshot of these files as the project `shop`."""
-        files = [File(path, FILE_MODE, _blob_id(data)) for path, data in self.files.items()]
+        return self.part(self.listed)
+
+    @property
+    def listed(self) -> list[File]:
+        """The files, as in a tree."""
+        return [File(path, FILE_MODE, _blob_id(data)) for path, data in self.files.items()]
+
+    def part(self, files: Sequence[File]) -> Snapshot:
+        """Return the snapshot of some of the files."""
         return take_snapshot("shop", TreeId("0" * 40), files, self, SegmentStore(None))
 
     def changed(self, files: Mapping[str, bytes | None]) -> "Folder":

@@ -177,3 +177,10 @@ def test_a_write_reports_success_exactly_if_its_change_is_made(driver: Driver, o
         if code != (0 if state(data) != before else 1):
             found[fault] = (code, [line for line in trace.splitlines() if "INJECTED" in line])
     assert found == {}
+
+
+@pytest.mark.parametrize(("operation", "most"), [("edit", 13), ("edit_first", 15), ("write", 13), ("publish", 8)])
+def test_an_operation_syncs_only_what_git_needs(driver: Driver, operation: str, most: int) -> None:
+    """Two syncs for each object, one for their folder, and a ref with its folders; compiled files can be made again."""
+    _, _, trace = driver.run(operation)
+    assert 4 <= sum(call.name in {"fsync", "fdatasync"} for call in _calls(trace)) <= most

@@ -40,6 +40,9 @@ _NOTES = (
 )
 
 
+_CALM_NOTES = ("/a", "/b c", "off", "why: me", "it's", "é", "😀", "x # y", "- a", "[1]", "a  b")
+
+
 @dataclass(frozen=True)
 class GeneratedFile:
     """A file, and each rule's lines as offsets of characters: from its dash's line to the end of its last line."""
@@ -57,25 +60,29 @@ class GeneratedFile:
 
 
 class YamlGenerator:
-    """One writer's style, deliberately inconsistent: every rule and field may be written in another way."""
+    """One writer's style, deliberately inconsistent: every rule and field may be written in another way.
 
-    def __init__(self, chance: random.Random) -> None:
+    A `calm` one has line feeds only, no tabs, and few odd layouts and texts of several lines.
+    """
+
+    def __init__(self, chance: random.Random, *, calm: bool = False) -> None:
         self._chance = chance
-        self._eol = chance.choice(("\n", "\n", "\n", "\r\n", "\r"))
+        self._calm = calm
+        self._eol = "\n" if calm else chance.choice(("\n", "\n", "\n", "\r\n", "\r"))
         self._indent = " " * chance.choice((0, 0, 2, 2, 4, 7))
-        self._odd = chance.choice((0.0, 0.05, 0.2, 0.5))
+        self._odd = chance.choice((0.0, 0.02) if calm else (0.0, 0.05, 0.2, 0.5))
 
-    def write(self) -> GeneratedFile:
-        """Write a file whose value in YAML is the intended one."""
+    def write(self, least: int = 1, most: int = 5) -> GeneratedFile:
+        """Write a file of so many rules whose value in YAML is the intended one."""
         while True:
-            generated = self._sheet()
+            generated = self._sheet(least, most)
             if is_read_as_meant(generated):
                 return generated
 
-    def _sheet(self) -> GeneratedFile:
+    def _sheet(self, least: int, most: int) -> GeneratedFile:
         kind = self._pick(*KINDS)
-        rules = [self._rule(kind, number) for number in range(self._chance.randint(1, 5))]
-        if self._often(0.15):
+        rules = [self._rule(kind, number) for number in range(self._chance.randint(least, most))]
+        if self._often(0.05 if self._calm else 0.15):
             return self._brackets(kind, rules)
         text = (
             self._head()
@@ -118,7 +125,8 @@ class YamlGenerator:
         )
 
     def _rule(self, kind: str, number: int) -> dict[str, Any]:
-        note = {"note": self._pick(*_NOTES)} if self._often(0.4) else {}
+        notes = _CALM_NOTES if self._calm and self._often(0.98) else _NOTES
+        note = {"note": self._pick(*notes)} if self._often(0.4) else {}
         tags = (
             {"tags": self._chance.sample(("old", "on", "a,b", "é", "x y"), self._chance.randint(1, 3))}
             if self._often(0.3)
@@ -133,7 +141,7 @@ class YamlGenerator:
                 "status": self._pick("301", "FOUND"),
             }
         else:
-            rule = {"type": "BASIC", "path": f"/{number}", "contentType": "TEXT_PLAIN", "content": self._pick(*_NOTES)}
+            rule = {"type": "BASIC", "path": f"/{number}", "contentType": "TEXT_PLAIN", "content": self._pick(*notes)}
         pairs = list({**rule, **note, **tags}.items())
         if self._often(0.3):
             self._chance.shuffle(pairs)
@@ -164,6 +172,8 @@ class YamlGenerator:
 
     def _comment(self) -> str:
         indent = self._indent if self._often(0.7) else " " * self._chance.randint(0, 9)
+        if self._calm:
+            return indent + self._pick("# note", "#", "# é 😀", "# - type: BASIC", "#\U0001f600")
         return indent + self._pick(
             "# note", "#", "#\ttab", "# é 😀", "# - type: BASIC", "# a\u2028# b", "# why: \x85#off", "#\U0001f600"
         )
@@ -172,6 +182,8 @@ class YamlGenerator:
         return "" if self._often(0.7) else self._pick(" ", "    ", "\t") if self._often(self._odd) else ""
 
     def _remark(self) -> str:
+        if self._calm:
+            return self._pick("  # why", " #", "   ", " # é: 😀") if self._often(0.25) else ""
         return self._pick("  # why", " #", "\t# tab", "   ", " # é: 😀") if self._often(0.25) else ""
 
     # Rules
@@ -219,12 +231,14 @@ class YamlGenerator:
 
     def _scalar(self, value: str, inner: str) -> tuple[str, bool]:
         """Return a value in some style, and whether it is a block of separate lines."""
-        if ("\n" in value and self._often(0.7)) or self._often(0.05):
+        if ("\n" in value and self._often(0.7)) or self._often(0.002 if self._calm else 0.05):
             return self._block(value, inner), True
         return self._one_line(value, inner), False
 
     def _one_line(self, value: str, inner: str = "") -> str:
         style = self._pick("plain", "single", "double", "double", "escaped", "folded")
+        if style == "folded" and self._calm and self._often(0.9):
+            style = "double"
         if style == "plain":
             return value
         if style == "single":
@@ -257,7 +271,7 @@ class YamlGenerator:
     def _flow(self, rule: dict[str, Any]) -> str:
         if self._often(0.4):
             return json.dumps(rule, ensure_ascii=self._often(0.5))
-        gap = self._pick(" ", " ", self._eol + self._indent + "     ")
+        gap = self._pick(" ", " ", " " if self._calm else self._eol + self._indent + "     ")
         pairs = [f"{self._pick(name, json.dumps(name))}: {self._flow_value(value)}" for name, value in rule.items()]
         return "{" + self._pick("", " ") + f",{gap}".join(pairs) + self._pick("", " ", ", ") + "}"
 

@@ -16,7 +16,7 @@ from schemas.wording import clip
 _PROJECT = "/api/namespace/{namespace}/project/{project}"
 # Reads that refuse unknown parameters: ignoring a filter would answer another question. Other reads ignore them.
 _CLOSED = (
-    *(f"{_PROJECT}/{part}" for part in ("draft", "diff", "history", "lint", "export", "test")),
+    *(f"{_PROJECT}/{part}" for part in ("changes", "draft", "diff", "history", "lint", "export", "test")),
     "/api/audit",
 )
 

@@ -41,9 +41,13 @@ class CompressionCache:
 
     def add(self, listing: Listing, window: Window, body: Iterable[bytes | memoryview]) -> None:
         """Compress a window's body and cache it; call this in a thread, for zlib releases the interpreter's lock."""
-        compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
-        data = b"".join([*(compressor.compress(part) for part in body), compressor.flush()])
-        self._windows.put(_Key(id(listing), window), (listing, data))
+        self._windows.put(_Key(id(listing), window), (listing, compress(body)))
+
+
+def compress(body: Iterable[bytes | memoryview]) -> bytes:
+    """Return a body in gzip format; call this in a thread."""
+    compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
+    return b"".join([*(compressor.compress(part) for part in body), compressor.flush()])
 
 
 def accepts_gzip(header: str | None) -> bool:

@@ -4,7 +4,9 @@ The responders and the fast path in front of the framework share this module, so
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -40,6 +42,22 @@ class ServedVersion(NamedTuple):
     def listing(self, kind: Kind) -> Listing:
         """Return one of the lists to respond with."""
         return (self.release.canonical_listings if self.is_canonical else self.release.listings)[kind]
+
+
+class NamedVersion(Protocol):
+    """The version that the headers of a reply name."""
+
+    @property
+    def version(self) -> str:
+        """The SHA."""
+
+    @property
+    def number(self) -> int:
+        """The publish number."""
+
+    @property
+    def cache_control(self) -> str:
+        """The Cache-Control of the reply."""
 
 
 class ConditionalGet(NamedTuple):
@@ -80,7 +98,7 @@ def join_splices(body: Body) -> Iterator[bytes | memoryview]:
 
 def version_reply(served_version: ServedVersion, conditional_get: ConditionalGet) -> Reply:
     """Return the version as a JSON string, or 304."""
-    headers = _headers(served_version, f'"{served_version.version}"')
+    headers = version_headers(served_version, f'"{served_version.version}"')
     if etag_matches(served_version.version, conditional_get.if_none_match):
         return Reply(304, headers)
     return Reply(200, (*headers, ("content-type", _JSON)), (b'"%b"' % served_version.version.encode(),))
@@ -90,22 +108,43 @@ def number_reply(served_version: ServedVersion) -> Reply:
     """Return the publish number as a bare JSON integer; never 304."""
     return Reply(
         200,
-        (*_headers(served_version, f'"{served_version.version}"'), ("content-type", _JSON)),
+        (*version_headers(served_version, f'"{served_version.version}"'), ("content-type", _JSON)),
         (b"%d" % served_version.number,),
     )
 
 
-def manifest_reply(served_version: ServedVersion, time: float, conditional_get: ConditionalGet) -> Reply:
+class Digests(StrEnum):
+    """The digests of a manifest: of each list as a whole, or of its runs, or both."""
+
+    ALL = "all"
+    LIST = "list"
+    RUNS = "runs"
+
+    @property
+    def tag(self) -> str:
+        """The end of the entity tag."""
+        return "" if self is Digests.ALL else f"-{self}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The properties of a list that have them."""
+        return {Digests.ALL: ("sha256", "runs_sha256"), Digests.LIST: ("sha256",), Digests.RUNS: ("runs_sha256",)}[self]
+
+
+def manifest_reply(
+    served_version: ServedVersion, time: float, conditional_get: ConditionalGet, shown: Digests = Digests.ALL
+) -> Reply:
     """Return the version's totals and digests, or 304; `time` is that of the publish, in seconds since 1970."""
-    headers = _headers(served_version, f'"{served_version.version}"')
-    if etag_matches(served_version.version, conditional_get.if_none_match):
+    tag = f"{served_version.version}{shown.tag}"
+    headers = version_headers(served_version, f'"{tag}"')
+    if etag_matches(tag, conditional_get.if_none_match):
         return Reply(304, headers)
     body = {
         "version": served_version.version,
         "publishNumber": served_version.number,
         "publishedAt": json_views.dump_timestamp(time),
     }
-    digests = {kind.value: _digest(served_version.release, kind) for kind in Kind}
+    digests = {kind.value: _digest(served_version.release, kind, shown) for kind in Kind}
     return Reply(200, (*headers, ("content-type", _JSON)), (orjson.dumps({**body, **digests}),))
 
 
@@ -121,7 +160,7 @@ def list_reply(
     parts = window_body(listing, window)
     compressed_body = compressed.get(listing, window) if conditional_get.gzip and _size(parts) >= MIN_SIZE else None
     etag = f'"{served_version.version}-gzip"' if compressed_body else f'"{served_version.version}"'
-    headers = (*_headers(served_version, etag), *_next_link(served_version, kind, window, conditional_get.path))
+    headers = (*version_headers(served_version, etag), *_next_link(served_version, kind, window, conditional_get.path))
     if etag_matches(served_version.version, conditional_get.if_none_match):
         return Reply(304, headers)
     if compressed_body:
@@ -154,16 +193,20 @@ def etag_matches(version: str, if_none_match: str | None) -> bool:
     return version in given or "*" in given
 
 
-def _digest(release: Release, kind: Kind) -> dict[str, Any]:
+def _digest(release: Release, kind: Kind, shown: Digests) -> dict[str, Any]:
     listing = release.listings[kind]
-    return {"total": listing.total, "sha256": listing.sha256}
+    of_list = {"sha256": listing.sha256} if shown is not Digests.RUNS else {}
+    runs = [asdict(run) for run in listing.runs] if shown is not Digests.LIST else []
+    of_runs = {"runs": runs, "runsSha256": listing.runs_sha256} if shown is not Digests.LIST else {}
+    return {"total": listing.total, **of_list, **of_runs}
 
 
 def _size(parts: Body) -> int:
     return sum(map(len, parts))
 
 
-def _headers(served_version: ServedVersion, etag: str) -> Headers:
+def version_headers(served_version: NamedVersion, etag: str) -> Headers:
+    """Return the headers of a reply that has the content of a version."""
     return (
         ("etag", etag),
         ("cache-control", served_version.cache_control),

@@ -1,6 +1,6 @@
 """Agents over HTTP: registration, heartbeats, and the list for people."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -15,7 +15,8 @@ from api.http.request.json_body import read_json
 from api.http.request.parameters import read_window
 from api.interfaces import ProjectVersion
 from api.runtime.background import run_in_thread
-from api.runtime.convergence import VersionHistory, measure
+from api.runtime.convergence import VersionHistory
+from api.runtime.fleet_summary import FleetSummaries, reported_of
 from content.records.names import is_agent_name
 from content.records.problem import Problem
 
@@ -41,6 +42,7 @@ class Agents:
         self._releases = served
         self._versions = versions
         self._fleet = fleet
+        self._summaries = FleetSummaries(fleet, versions)
 
     @reports
     @grants("agent", "write")
@@ -60,15 +62,17 @@ class Agents:
         resp.media = await run_in_thread(self._page, namespace, project, served, limit, offset)
 
     def _page(self, namespace: str, project: str, served: ProjectVersion, limit: int, offset: int) -> dict[str, Any]:
-        page, now = self._fleet.page(namespace, project, limit, offset), self._fleet.clock()
-        history = _find_history(self._versions, namespace, project, served, [*page.agents, *page.versions])
+        summary, now = self._summaries.find(namespace, project, served), self._fleet.clock()
+        shown = self._fleet.page(namespace, project, limit, offset)
+        history = self._summaries.find_history(namespace, project, summary, shown)
         return {
-            "items": [_show(agent, served, history, now) for agent in page.agents],
-            "total": page.total,
+            "items": [_show(agent, served, history, now) for agent in shown],
+            "total": summary.total,
             "limit": limit,
             "offset": offset,
-            "versions": [_show_count(each, served, history) for each in page.versions],
-            "convergence": measure(self._fleet, self._versions, namespace, project, served),
+            "versions": [_show_count(each, served, history) for each in summary.versions],
+            "convergence": summary.convergence,
+            "countedAt": dump_time(summary.counted_at),
         }
 
     def _register(self, key: AgentKey, body: dict[str, Any], served: ProjectVersion, now: datetime) -> None:
@@ -96,7 +100,9 @@ class AgentResource:
 
     def _show(self, key: AgentKey, served: ProjectVersion) -> dict[str, Any]:
         agent = self._fleet.find(key)
-        history = _find_history(self._versions, key.namespace, key.project, served, [agent])
+        others = reported_of([agent]) - {(served.version, served.number)}
+        known = self._versions.same_history(key.namespace, key.project, others) if others else set()
+        history = {served.version, *known}
         return _show(agent, served, history, self._fleet.clock())
 
     @grants("agent", "write")
@@ -147,20 +153,7 @@ def _read_agent(key: AgentKey, body: dict[str, Any], known: tuple[str, int] | No
     )
 
 
-def _find_history(
-    versions: VersionHistory,
-    namespace: str,
-    project: str,
-    served: ProjectVersion,
-    found: Iterable[Agent | VersionCount],
-) -> set[str]:
-    """Return the commits of agents that belong to the history of the served version; no lookup for that version."""
-    reported = {(each.commit, each.publish_number) for each in found if each.commit and each.publish_number}
-    others = reported - {(served.version, served.number)}
-    return {served.version, *(versions.same_history(namespace, project, others) if others else ())}
-
-
-def _show(agent: Agent, served: ProjectVersion, history: set[str], now: datetime) -> dict[str, Any]:
+def _show(agent: Agent, served: ProjectVersion, history: Collection[str], now: datetime) -> dict[str, Any]:
     return {
         "name": agent.name,
         "type": agent.type,
@@ -178,14 +171,14 @@ def _show(agent: Agent, served: ProjectVersion, history: set[str], now: datetime
     }
 
 
-def _behind(found: Agent | VersionCount, served: ProjectVersion, history: set[str]) -> int | None:
+def _behind(found: Agent | VersionCount, served: ProjectVersion, history: Collection[str]) -> int | None:
     """Return the number of publishes since; None for a version that is unknown or of another history."""
     if found.publish_number is None or found.commit not in history:
         return None
     return max(0, served.number - found.publish_number)
 
 
-def _show_count(found: VersionCount, served: ProjectVersion, history: set[str]) -> dict[str, Any]:
+def _show_count(found: VersionCount, served: ProjectVersion, history: Collection[str]) -> dict[str, Any]:
     behind = _behind(found, served, history)
     known = {"commit": found.commit, "publishNumber": found.publish_number, "behind": behind, "agents": found.agents}
     return known if found.commit else {"version": found.version, **known}

@@ -1,7 +1,6 @@
 """Liveness and readiness."""
 
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,7 +12,7 @@ from api.http.guard.admission import Admission
 from api.http.guard.guard import read_bearer
 from api.http.response import json_views
 from api.interfaces import Authenticator, Principal
-from api.readiness import Fault, Status, worst
+from api.readiness import CheckResult, Fault, Status, worst
 from api.runtime.readiness_checks import ReadinessChecks
 from gitstore.errors import StoreError
 
@@ -38,15 +37,16 @@ class Ready:
     async def on_get(self, req: Request, resp: Response) -> None:
         """Respond 503 if this node cannot serve, else 200; either way with the result of each check.
 
+        It costs the same for any number of namespaces: what grows with them is checked in the background, and has its age.
         A caller without a token gets the faults of content without names, as one reason for each kind of fault.
         """
         found = await self._readiness.run()
         principal = await self._identify(req)
-        status = worst(fault.status for faults in found.values() for fault in faults)
+        status = worst(fault.status for result in found.values() for fault in result.faults)
         resp.status = 503 if status is Status.UNAVAILABLE else 200
         resp.media = {
             "status": status.value,
-            "checks": [_show(name, faults, principal) for name, faults in found.items()],
+            "checks": [_show(name, result, principal) for name, result in found.items()],
         }
 
     async def _identify(self, req: Request) -> Principal | None:
@@ -56,12 +56,13 @@ class Ready:
         return None
 
 
-def _show(name: str, faults: Sequence[Fault], principal: Principal | None) -> dict[str, object]:
-    status = worst(fault.status for fault in faults)
-    reasons = [json_views.fault(fault) for fault in faults if _may_read(principal, fault)]
-    hidden = Counter(_summary(fault) for fault in faults if not _may_read(principal, fault))
+def _show(name: str, result: CheckResult, principal: Principal | None) -> dict[str, object]:
+    status = worst(fault.status for fault in result.faults)
+    reasons = [json_views.fault(fault) for fault in result.faults if _may_read(principal, fault)]
+    hidden = Counter(_summary(fault) for fault in result.faults if not _may_read(principal, fault))
     reasons += [dict([*summary, ("count", count)]) for summary, count in hidden.items()]
-    return {"name": name, "status": status.value, **({"reasons": reasons} if reasons else {})}
+    age = {} if result.age is None else {"age": round(result.age, 1)}
+    return {"name": name, "status": status.value, **age, **({"reasons": reasons} if reasons else {})}
 
 
 def _may_read(principal: Principal | None, fault: Fault) -> bool:

@@ -24,7 +24,8 @@ class Metrics:
         Prometheus sends a token that it reads from a file (`authorization: {credentials_file: ...}`).
         """
         try:
-            resp.data = render(await self._meter.read(), await self._readiness.run())
+            checks = await self._readiness.run()
+            resp.data = render(await self._meter.read(), {name: result.faults for name, result in checks.items()})
         except OSError as ex:
             raise Unavailable("The metrics cannot be read from disk. Try again.", "metrics_unavailable") from ex
         resp.content_type = CONTENT_TYPE

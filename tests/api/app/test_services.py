@@ -106,7 +106,7 @@ def test_pending_writes_are_written_when_the_service_stops(tmp_path: Path) -> No
             for number in range(20):
                 assert client.patch(f"{AGENTS}/edge-{number}/hit").status_code == 200
     services = world(tmp_path / "data").services
-    assert len(services.fleet.page("acme", "shop", 100, 0).agents) == 20
+    assert len(services.fleet.page("acme", "shop", 100, 0)) == 20
     assert services.tokens.find(1).last_used_at is not None
 
 
@@ -171,9 +171,9 @@ def test_a_round_of_upkeep_that_fails_is_made_up_for_by_the_next(tmp_path: Path)
     heartbeats.note(AgentKey("acme", "shop", "edge-1"))
     upkeep.round()
     lock.close()
-    assert services.fleet.page("acme", "shop", 100, 0).agents == []
+    assert services.fleet.page("acme", "shop", 100, 0) == []
     upkeep.round()
-    assert [agent.name for agent in services.fleet.page("acme", "shop", 100, 0).agents] == ["edge-1"]
+    assert [agent.name for agent in services.fleet.page("acme", "shop", 100, 0)] == ["edge-1"]
 
 
 async def started_and_stopped(upkeep: Maintenance) -> None:
@@ -194,5 +194,5 @@ def test_a_round_of_upkeep_writes_once_or_not_at_all(tmp_path: Path) -> None:
     assert found.call("PATCH", f"{AGENTS}/edge-1/hit", token).status == 200
     upkeep.round()
     assert begun == ["commit"]
-    assert [agent.name for agent in services.fleet.page("acme", "shop", 100, 0).agents] == ["edge-1"]
+    assert [agent.name for agent in services.fleet.page("acme", "shop", 100, 0)] == ["edge-1"]
     assert [each.last_used_at for each in services.tokens.window(1, 0)[0]] == [found.clock()]

@@ -45,7 +45,7 @@ def fleet(state: StateStore, clock: ManualClock, most: int = 100) -> Fleet:
 
 
 def names(found: Fleet) -> list[str]:
-    return [agent.name for agent in found.page("acme", "shop", 100, 0).agents]
+    return [agent.name for agent in found.page("acme", "shop", 100, 0)]
 
 
 def test_a_heartbeat_that_was_received_before_the_name_was_freed_is_dropped(
@@ -61,7 +61,7 @@ def test_a_heartbeat_that_was_received_before_the_name_was_freed_is_dropped(
     records.make_room("acme", "acme-1")
     assert worker.heartbeats.flush() == 2
     assert names(worker) == []
-    assert worker.page("other", "shop", 1, 0).total == 1
+    assert worker.count("other", "shop").total == 1
     clock.advance(seconds=1)
     worker.heartbeats.note(KEY)
     worker.heartbeats.flush()

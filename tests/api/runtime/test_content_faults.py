@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 from api.readiness import Status, worst
-from api.runtime.content_faults import find_content_faults
+from api.runtime.content_faults import NodeContent, find_faults_of
+from gitstore.compiled.manifest import UNREADABLE
+from gitstore.history.live import ContentFault
+from gitstore.store.releases import NamespaceFaults
 from gitstore.store.store import Store
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, create_place, put, redirect
@@ -34,7 +37,10 @@ def lose(place: Place, namespace: str, *, compiled: bool = True) -> None:
 
 def state(place: Place) -> tuple[Status, set[tuple[str, str]]]:
     """Return the state of a node that starts now, and the code and namespace of each fault."""
-    faults = find_content_faults(Store(place.root))
+    store, content = Store(place.root), NodeContent()
+    for name in store.namespaces.names():
+        content.note(name, find_faults_of(store, name))
+    faults = content.faults()
     return worst(fault.status for fault in faults), {(fault.code, fault.namespace) for fault in faults}
 
 
@@ -69,3 +75,19 @@ def test_first_push_that_is_invalid_is_no_loss(tmp_path: Path) -> None:
     status, found = state(place)
     assert status is Status.DEGRADED
     assert found == {("invalid_content", SPACE)}
+
+
+def test_findings_of_removed_and_restored_namespaces_do_not_count() -> None:
+    """Guard: the sums are kept, not computed again."""
+    good = NamespaceFaults([], 2, 2)
+    lost = NamespaceFaults([ContentFault(UNREADABLE, "it is gone")], 0, 2)
+    content = NodeContent()
+    for finding in (lost, good, lost):
+        content.note(SPACE, finding)
+    assert [fault.code for fault in content.faults()] == ["nothing_served", "unreadable"]
+    content.note(OTHER, good)
+    assert [fault.code for fault in content.faults()] == ["unreadable"]
+    content.keep({SPACE})
+    assert [fault.code for fault in content.faults()] == ["nothing_served", "unreadable"]
+    content.keep(())
+    assert list(content.faults()) == []

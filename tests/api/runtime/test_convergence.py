@@ -18,7 +18,8 @@ from api.db.fleet import ONLINE_WITHIN, Fleet
 from api.db.heartbeats import Heartbeats
 from api.db.state_store import open_state_store
 from api.runtime import convergence
-from api.runtime.convergence import Convergence, ConvergenceResult, measure
+from api.runtime.convergence import Convergence, ConvergenceResult
+from api.runtime.fleet_summary import FleetSummaries
 from tests.api.world import AGENTS, START, FakeProjects, FakeVersion, World, shaped, world
 
 PUBLISHED = FakeVersion("3" * 40, 3)
@@ -51,7 +52,7 @@ def reached(*agents: Agent, now: datetime = NOW, versions: FakeProjects = PROJEC
         remove_agents_of(connection, "acme")
         for each in agents:
             register(connection, each)
-    found = measure(fleet, versions, "acme", "shop", PUBLISHED)
+    found = FleetSummaries(fleet, versions).find("acme", "shop", PUBLISHED).convergence
     assert found["behind"] == found["agents"] - found["current"]
     return found["agents"], found["current"], *found["reachedAfter"].values()
 

@@ -20,13 +20,11 @@ from gunicorn.glogging import Logger
 from gunicorn.workers.gasgi import ASGIWorker
 from packaging.requirements import Requirement
 
-from api.app.data_directory import create_data
 from api.server.connection import Connection
 from api.server.gunicorn_names import ATTRIBUTES, CALLS, HOOKS, SUPPORTED, UnsupportedGunicorn, check_gunicorn
 from api.server.master import Master
 from api.server.server import Server, ServerLog
 from api.server.worker import Worker
-from api.settings import Settings
 from tests.api.server.renamed import rename_definitions, rename_uses
 from tests.service import ROOT
 
@@ -126,14 +124,15 @@ def test_a_name_with_two_meanings_is_reported() -> None:
 
 @pytest.mark.parametrize("name", ["_serve_http_request", "last_update", "WORKERS"])
 def test_the_service_does_not_start_on_a_gunicorn_that_lacks_a_name(tmp_path: Path, name: str) -> None:
-    create_data(Settings(data=tmp_path / "data"))
+    """Nor does it create its data directory."""
     environment = {**os.environ, "WAYPOST_DATA": str(tmp_path / "data"), "WAYPOST_BIND": "127.0.0.1:0"}
-    command = [sys.executable, "-m", "tests.api.server.renamed", name, "serve"]
+    command = [sys.executable, "-m", "tests.api.server.renamed", name, "serve", "--init"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 3
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"waypost: gunicorn {gunicorn.__version__} cannot run this service: it lacks ")
     assert f".{name}" in line
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_package_requires_the_supported_versions() -> None:

@@ -43,10 +43,11 @@ def test_move_of_a_ref_syncs_its_folder_afterwards(place: Place, steps: list[str
     assert steps == [_SWAPPED, str((place.repo / RELEASE_REF).parent)]
 
 
-def test_new_ref_syncs_each_folder_up_to_the_repository(place: Place, steps: list[str]) -> None:
+def test_new_ref_syncs_each_folder_up_to_that_of_all_branches(place: Place, steps: list[str]) -> None:
     """Guard: the folders of a new ref may be new too, and the name of each is in the one above it."""
     ref = draft_ref(SHOP, "fresh")
     with hold(place.repo) as lock:
         move_ref(place.repo, lock, ref, None, place.tip)
-    folders = [folder for folder in (place.repo / ref).parents if folder.is_relative_to(place.repo)]
+    folders = [folder for folder in (place.repo / ref).parents if folder.is_relative_to(place.repo / "refs/heads")]
+    assert len(folders) == 3
     assert steps == [_SWAPPED, *map(str, folders)]
