@@ -63,7 +63,7 @@ class Packer:
         begun = time.monotonic()
         try:
             paths = self._directory.namespace(namespace)
-            is_due = await run_in_thread(self._is_due, paths)
+            is_due = await run_in_thread(self.is_due, paths)
             await asyncio.sleep(_REST * (time.monotonic() - begun))
             if is_due:
                 await self._keep_up(paths)
@@ -75,7 +75,8 @@ class Packer:
             self._resting[namespace] = time.monotonic() + _FAILURE_SECONDS
             _log.warning("packing_failed", namespace=namespace, error=str(ex))
 
-    def _is_due(self, paths: NamespacePaths) -> bool:
+    def is_due(self, paths: NamespacePaths) -> bool:
+        """Tell whether a namespace has to be packed or cleaned up now."""
         return self._data.check() is None and paths.repository.is_dir() and needs_upkeep(paths)
 
     async def _keep_up(self, paths: NamespacePaths) -> None:

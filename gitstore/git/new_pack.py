@@ -75,6 +75,8 @@ def write_pack(folder: Path, groups: Iterable[Sequence[bytes]], read: Read, *, i
             if suffix != "mtimes" or is_cruft:
                 path.chmod(0o444)
                 path.rename(folder / f"{name}.{suffix}")
+        if not is_cruft:  # the same objects may have been in a pack of unreachable ones
+            (folder / f"{name}.mtimes").unlink(missing_ok=True)
         sync_directory(folder)
     except OSError as ex:
         raise translate_os_error(ex) from ex

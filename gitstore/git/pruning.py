@@ -115,7 +115,8 @@ def _remove_expired(files: ObjectFiles, expired: Collection[PackFile], reachable
         reachable.add(state.roots)
         needed: dict[bytes, PackFile | None] = {each: pack for each, pack in ids.items() if each in reachable.ids}
         if needed.keys() - rescued:
-            write_objects(files, needed)
+            name = write_objects(files, needed)
+            expired = [pack for pack in expired if pack.name != name]  # of the same objects: it is in use again
             rescued |= needed.keys()
         files.close_packs()
         if _hide_if_unmoved(files, expired, state):

@@ -80,8 +80,9 @@ def _size(path: Path) -> int:
 
 
 def is_clean_up_due(paths: NamespacePaths) -> bool:
-    """Tell whether the last daily clean-up was a day ago."""
-    return _age(paths.compiled / _DAILY_MARK) >= _DAY and paths.compiled.is_dir()
+    """Tell whether the last daily clean-up was a day ago; the first comes a day after the namespace was created."""
+    mark = paths.compiled / _DAILY_MARK
+    return _DAY <= _age(mark if mark.exists() else paths.marker) < float("inf")
 
 
 def clean_daily(paths: NamespacePaths) -> None:
@@ -89,9 +90,10 @@ def clean_daily(paths: NamespacePaths) -> None:
 
     The files are found without the lock, and removed under it, a few at a time.
     """
-    if not is_clean_up_due(paths):
+    mark = paths.compiled / _DAILY_MARK
+    if _age(mark) < _DAY:
         return
-    (paths.compiled / _DAILY_MARK).touch()
+    mark.touch()
     temporary = f"{TEMPORARY_PREFIX}*"
     unfinished = chain(paths.compiled.rglob(temporary), paths.repository.rglob(temporary))
     _remove(paths, _older(paths.segments.glob("*/*"), _MAX_SEGMENT_AGE), _MAX_SEGMENT_AGE)

@@ -30,4 +30,5 @@ def keep_up(paths: NamespacePaths) -> None:
         if is_prune_due(paths.repository):
             served = read_served(paths)
             prune(paths.repository, kept=[served] if served else [])
-        clean_daily(paths)
+        if is_clean_up_due(paths):
+            clean_daily(paths)

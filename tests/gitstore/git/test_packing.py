@@ -348,10 +348,10 @@ def test_publishers_and_readers_go_on_beside_packing_and_git(place: Place) -> No
                 place.git(*command.split())
 
     with repeated(read, read, pack_again, maintain):
-        for number in range(15):
+        for number in range(8):
             place.publish(put(redirect(f"/{number}")))
     place.fsck()
-    assert len(place.fresh().items()) == 15
+    assert len(place.fresh().items()) == 8
 
 
 @contextmanager
