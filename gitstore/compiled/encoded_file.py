@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -26,6 +27,12 @@ class EncodedFile(NamedTuple):
     fingerprints: Sequence[int]
     canonical: CanonicalItems
     canonical_chunk: Chunk
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of the items, in hex."""
+        is_copy = self.items is self.segment.items_chunk
+        return self.segment.items_sha256 if is_copy else sha256(self.items.data).hexdigest()
 
     def item(self, position: int) -> bytes:
         """Return the JSON of a record in canonical form, with a comma after it."""

@@ -48,6 +48,7 @@ def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> b
                 for file, data in zip(files, encoded_files, strict=True)
             ],
             "canonical": canonical.files,
+            "runs": [data.sha256 for data in encoded_files],
         }
         sections[f"{kind}.items"] = [data.items for data in encoded_files]
         starts = (raw_numbers("Q", data.offsets)[: 8 * len(data.segment)] for data in encoded_files)

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import orjson
@@ -58,6 +59,11 @@ class Segment:
     def items_chunk(self) -> Chunk:
         """The items with their checksum."""
         return checksum_chunk(self.items)
+
+    @cached_property
+    def items_sha256(self) -> str:
+        """The SHA-256 of the items, in hex; stored, so that an unchanged file is never hashed again."""
+        return sha256(self.items).hexdigest()
 
     @property
     def offsets(self) -> Sequence[int]:
@@ -191,6 +197,7 @@ def dump_segment(segment: Segment) -> bytes:
         "hosts": sorted(segment.hosts),
         "target_hosts": sorted(segment.target_hosts),
         "extras": [[position, extra] for position, extra in segment.extras.items()],
+        "sha256": segment.items_sha256,
         "problems": [_dump_problem(problem) for problem in segment.problems],
     }
     return dump_sections(
@@ -227,6 +234,8 @@ def load_segment(data: bytes) -> Segment:
     segment = Segment(Kind(meta["kind"]) if meta["kind"] else None, found["lines"].cast("I"), problems, lambda: tables)
     if "costs" in meta:  # files of earlier programs do not have it
         segment.__dict__["costs"] = meta["costs"]
+    if "sha256" in meta:  # nor this
+        segment.__dict__["items_sha256"] = meta["sha256"]
     return segment
 
 

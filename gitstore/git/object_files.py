@@ -146,7 +146,7 @@ def open_object_files(repository: Path) -> Iterator[ObjectFiles]:
 
 
 def sample_loose(repository: Path, folders: Collection[int]) -> list[float]:
-    """Return the times of the loose objects in some of the 256 folders, which stand for all: names are hashes."""
+    """Return the times of the loose objects in some of the 256 folders, a sample of all: names are hashes."""
     return [at for number in folders for _, at in _list_folder(repository / "objects", f"{number:02x}")]
 
 

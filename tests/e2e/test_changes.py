@@ -192,13 +192,14 @@ def test_a_version_that_is_not_known_is_gone(place: Place, three: list[str]) -> 
     for word in ("f" * 40, "0123456", "4", "0", "99999999"):
         place.refused("GET", "/changes", 410, "version_too_old", params={"from": word})
         place.refused("GET", "/changes", 404, "not_found", params={"from": three[0], "to": word})
-    agent = agent_of(place)
+    agent = read_agent()(place.world.service.url + place.path, place.root.token)
     agent.sync()
     assert agent.version == three[2]
     place.root.ask("DELETE", place.space, 204, params={"confirm": place.namespace})
     place.refused("GET", "/changes", 404, "not_found", params={"from": three[2]})
+    place.root.ask("POST", "/api/namespaces", 201, json={"name": place.namespace})
     again = place.world.place(place.namespace, place.project)
-    again.published("/new")
+    again.published("/again")
     for word in (three[2], "3"):
         again.refused("GET", "/changes", 410, "version_too_old", params={"from": word})
     agent.sync()

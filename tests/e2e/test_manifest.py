@@ -2,10 +2,13 @@
 
 import json
 from hashlib import sha256
+from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.git import Clone, git, rules
 from tests.e2e.test_versions import next_of
 from tests.e2e.world import Place, page, redirect
 
@@ -54,13 +57,13 @@ def wire(total: int, digest: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("limit", [1, 50, 141, 10_000])
 def test_an_agent_can_prove_what_it_holds(shop: Place, limit: int) -> None:
-    found = shop.get("/manifest")
+    found = shop.get("/manifest", digests="list")
     for tail in ("/redirects", "/pages"):
         assert found[tail[1:]] == wire(*digest_of_bytes(shop, tail, limit))
 
 
 def test_items_that_were_parsed_give_the_same(shop: Place) -> None:
-    found = shop.get("/manifest")
+    found = shop.get("/manifest", digests="list")
     for kind in ("redirects", "pages"):
         items = shop.get(f"/{kind}", limit=10_000)["items"]
         assert found[kind] == wire(len(items), digest_of_items(items))
@@ -79,7 +82,7 @@ def test_a_manifest_names_its_version(shop: Place) -> None:
 
 def test_empty_lists_are_the_digest_of_nothing(place: Place) -> None:
     found = place.get("/manifest")
-    assert found["redirects"] == found["pages"] == wire(0, EMPTY)
+    assert found["redirects"] == found["pages"] == {**wire(0, EMPTY), "runs": [], "runsSha256": EMPTY}
 
 
 def test_a_publish_of_one_rule_changes_the_digest_of_its_list_alone(shop: Place) -> None:
@@ -107,7 +110,7 @@ def test_the_manifest_of_a_version_never_changes(shop: Place) -> None:
         answer = shop.ask("GET", f"/versions/{word}/manifest", 200)
         assert answer.json() == before
         assert "immutable" in answer.headers["Cache-Control"]
-    assert shop.get("/versions/1/manifest")["redirects"] == wire(0, EMPTY)
+    assert shop.get("/versions/1/manifest", digests="list")["redirects"] == wire(0, EMPTY)
     now = shop.get("/manifest")
     assert (now["publishNumber"], now["redirects"], now["pages"]) == (4, before["redirects"], before["pages"])
     shop.refused("GET", "/versions/99/manifest", 404, "not_found")
@@ -116,3 +119,53 @@ def test_the_manifest_of_a_version_never_changes(shop: Place) -> None:
 @pytest.mark.parametrize("permission", READS, ids=lambda pair: pair[0])
 def test_any_permission_to_read_is_enough(shop: Place, permission: tuple[str, str]) -> None:
     assert shop.holder(permission).get("/manifest") == shop.get("/manifest")
+
+
+def runs_of(items: list[Any], counts: list[int]) -> dict[str, Any]:
+    """Return the runs as in a manifest, computed from the items as the contract defines it."""
+    ends = list(accumulate(counts, initial=0))
+    runs = [
+        {"count": end - start, "sha256": digest_of_items(items[start:end])}
+        for start, end in pairwise(ends)
+        if start < end
+    ]
+    lines = "".join(f"{run['count']} {run['sha256']}\n" for run in runs)
+    return {"runs": runs, "runsSha256": sha256(lines.encode()).hexdigest()}
+
+
+def test_runs_follow_the_files_and_a_publish_changes_one(shop: Place, tmp_path: Path) -> None:
+    """Guard: an agent that verifies by runs hashes the changed one; an empty file is no run."""
+    clone = Clone.of(shop.repository, tmp_path / "clone")
+    files = {"b": rules("/b/1", "/b/2"), "c": "redirects: []\n", "d": rules("/d/1")}
+    for name, text in files.items():
+        clone.write(f"shop/redirects/{name}.yaml", text)
+    clone.commit()
+    clone.push()
+    shop.wait_for(git(clone.folder, "rev-parse", "HEAD"))
+    version, items = shop.get("/version"), shop.get("/redirects", limit=10_000)["items"]
+    before = shop.get("/manifest")["redirects"]
+    assert before == {
+        **wire(len(items), digest_of_items(items)), **runs_of(items, [RULES + len(ODD), 2, 0, 1])
+    }  # fmt: skip
+    shop.wait_for(clone.publish("shop/redirects/b.yaml", rules("/b/1", "/b/2", "/b/3")))
+    after = shop.get("/manifest")["redirects"]
+    assert [one == other for one, other in zip(before["runs"], after["runs"], strict=True)] == [True, False, True]
+    assert after["runsSha256"] != before["runsSha256"]
+    assert shop.get(f"/versions/{version}/manifest")["redirects"] == before
+
+
+def test_the_digests_to_show_can_be_chosen(shop: Place) -> None:
+    """Guard: each choice has an entity tag of its own, for the bodies differ."""
+    version = shop.get("/version")
+    for tail in ("/manifest", f"/versions/{version}/manifest"):
+        every = shop.ask("GET", tail, 200)
+        assert every.json() == shop.get(tail, digests="all")
+        for word, names in {"list": {"sha256"}, "runs": {"runs", "runsSha256"}}.items():
+            headers = {"If-None-Match": every.headers["ETag"]}
+            found = shop.ask("GET", tail, 200, params={"digests": word}, headers=headers)
+            for kind in ("redirects", "pages"):
+                wanted = every.json()[kind]
+                assert found.json()[kind] == {name: wanted[name] for name in {"total", *names}}
+            known = {"If-None-Match": found.headers["ETag"]}
+            shop.ask("GET", tail, 304, params={"digests": word}, headers=known)
+        shop.refused("GET", tail, 400, "bad_parameter", params={"digests": "run"})

@@ -19,6 +19,7 @@ ENDPOINTS = {
     f"{P}/pages": "GET",
     f"{P}/versions/{{version}}/redirects": "GET",
     f"{P}/versions/{{version}}/pages": "GET",
+    f"{P}/changes": "GET",
     f"{P}/manifest": "GET",
     f"{P}/versions/{{version}}/manifest": "GET",
     f"{P}/agents": "GET POST",

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from api.http.response.compression import MIN_SIZE, compress
-from api.http.response.replies import Body, Reply, version_headers
+from api.http.response.replies import Reply, version_headers
 from api.runtime.background import run_in_thread
 from api.runtime.shared_results import SharedResults
 from content.records.vocabulary import Kind
@@ -12,6 +12,8 @@ from gitstore.history.list_changes import VersionChanges
 
 _MAX_BYTES = 32 * 1024 * 1024  # of changes in a worker, and as many of compressed ones
 _JSON = "application/json"
+
+PlainBody = tuple[bytes, ...]
 
 
 class ChangesKey(NamedTuple):
@@ -42,7 +44,7 @@ class ChangesCache:
         """Return the changes of a key."""
         return await self._changes.get(key, compute)
 
-    async def compress(self, key: ChangesKey, kinds: Sequence[Kind], body: Body) -> bytes | None:
+    async def compress(self, key: ChangesKey, kinds: Sequence[Kind], body: PlainBody) -> bytes | None:
         """Return the body with the changes of some kinds in gzip format; None if it is too small to be worth it."""
         if sum(map(len, body)) < MIN_SIZE:
             return None
@@ -54,14 +56,14 @@ def changes_tag(target: TargetVersion, kinds: Sequence[Kind]) -> str:
     return target.version if len(kinds) == len(Kind) else "-".join([target.version, *kinds])
 
 
-def changes_body(changes: VersionChanges, kinds: Sequence[Kind]) -> Body:
+def changes_body(changes: VersionChanges, kinds: Sequence[Kind]) -> PlainBody:
     """Return the changes of some kinds as JSON."""
     head = b'{"from":"%b","to":"%b"' % (changes.old.encode(), changes.new.encode())
     lists = (part for kind in kinds for part in (b',"%b":' % kind.encode(), changes.lists[kind]))
     return (head, *lists, b"}")
 
 
-def changes_reply(target: TargetVersion, tag: str, body: Body, compressed: bytes | None) -> Reply:
+def changes_reply(target: TargetVersion, tag: str, body: PlainBody, compressed: bytes | None) -> Reply:
     """Return the reply with a body, in gzip format if there is one."""
     headers = (*version_headers(target, f'"{tag}-gzip"' if compressed else f'"{tag}"'), ("content-type", _JSON))
     return (

@@ -4,6 +4,8 @@ The responders and the fast path in front of the framework share this module, so
 """
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 import orjson
@@ -111,17 +113,38 @@ def number_reply(served_version: ServedVersion) -> Reply:
     )
 
 
-def manifest_reply(served_version: ServedVersion, time: float, conditional_get: ConditionalGet) -> Reply:
+class Digests(StrEnum):
+    """The digests of a manifest: of each list as a whole, or of its runs, or both."""
+
+    ALL = "all"
+    LIST = "list"
+    RUNS = "runs"
+
+    @property
+    def tag(self) -> str:
+        """The end of the entity tag."""
+        return "" if self is Digests.ALL else f"-{self}"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The properties of a list that have them."""
+        return {Digests.ALL: ("sha256", "runs_sha256"), Digests.LIST: ("sha256",), Digests.RUNS: ("runs_sha256",)}[self]
+
+
+def manifest_reply(
+    served_version: ServedVersion, time: float, conditional_get: ConditionalGet, shown: Digests = Digests.ALL
+) -> Reply:
     """Return the version's totals and digests, or 304; `time` is that of the publish, in seconds since 1970."""
-    headers = version_headers(served_version, f'"{served_version.version}"')
-    if etag_matches(served_version.version, conditional_get.if_none_match):
+    tag = f"{served_version.version}{shown.tag}"
+    headers = version_headers(served_version, f'"{tag}"')
+    if etag_matches(tag, conditional_get.if_none_match):
         return Reply(304, headers)
     body = {
         "version": served_version.version,
         "publishNumber": served_version.number,
         "publishedAt": json_views.dump_timestamp(time),
     }
-    digests = {kind.value: _digest(served_version.release, kind) for kind in Kind}
+    digests = {kind.value: _digest(served_version.release, kind, shown) for kind in Kind}
     return Reply(200, (*headers, ("content-type", _JSON)), (orjson.dumps({**body, **digests}),))
 
 
@@ -170,9 +193,12 @@ def etag_matches(version: str, if_none_match: str | None) -> bool:
     return version in given or "*" in given
 
 
-def _digest(release: Release, kind: Kind) -> dict[str, Any]:
+def _digest(release: Release, kind: Kind, shown: Digests) -> dict[str, Any]:
     listing = release.listings[kind]
-    return {"total": listing.total, "sha256": listing.sha256}
+    of_list = {"sha256": listing.sha256} if shown is not Digests.RUNS else {}
+    runs = [asdict(run) for run in listing.runs] if shown is not Digests.LIST else []
+    of_runs = {"runs": runs, "runsSha256": listing.runs_sha256} if shown is not Digests.LIST else {}
+    return {"total": listing.total, **of_list, **of_runs}
 
 
 def _size(parts: Body) -> int:

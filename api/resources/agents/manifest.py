@@ -2,8 +2,10 @@
 
 from falcon.asgi import Request, Response
 
+from api.errors import bad_request
 from api.http.guard.access import reads_project
-from api.http.response.replies import IMMUTABLE, ServedVersion, manifest_reply
+from api.http.request.parameters import read_text
+from api.http.response.replies import IMMUTABLE, Digests, ServedVersion, manifest_reply
 from api.resources.agents.published import read_conditional_get, write_reply
 from api.runtime.background import run_in_thread
 from api.runtime.release_loader import ReleaseLoader
@@ -21,9 +23,9 @@ class ManifestResource:
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show version, totals and digests of the lists, or 304."""
         found = await self._releases.project(namespace, project)
-        await _digest(found.release)
+        shown = await _digest(req, found.release)
         served_version = ServedVersion(found.version, found.number, found.release)
-        write_reply(resp, manifest_reply(served_version, found.time, read_conditional_get(req)))
+        write_reply(resp, manifest_reply(served_version, found.time, read_conditional_get(req), shown))
 
 
 class VersionedManifest:
@@ -36,12 +38,17 @@ class VersionedManifest:
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str, version: str) -> None:
         """Show version, totals and digests of the lists, or 304."""
         found, release = await run_in_thread(self._store.releases.read, namespace, project, version)
-        await _digest(release)
+        shown = await _digest(req, release)
         served_version = ServedVersion(found.commit, found.number, release, IMMUTABLE)
-        write_reply(resp, manifest_reply(served_version, found.time, read_conditional_get(req)))
+        write_reply(resp, manifest_reply(served_version, found.time, read_conditional_get(req), shown))
 
 
-async def _digest(release: Release) -> None:
-    """Compute the digests in a thread, unless this worker has them."""
-    if not release.has_digests:
-        await run_in_thread(release.digest)
+async def _digest(req: Request, release: Release) -> Digests:
+    """Compute the requested digests in a thread, unless this worker has them; return which ones they are."""
+    word = read_text(req, "digests") or Digests.ALL
+    if word not in set(Digests):
+        raise bad_request(f"'digests' must be {', '.join(Digests)}.", "bad_parameter")
+    shown = Digests(word)
+    if not release.has_digests(shown.names):
+        await run_in_thread(release.digest, shown.names)
+    return shown

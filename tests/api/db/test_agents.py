@@ -1,25 +1,26 @@
 """Agents and their heartbeats in the database."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from time import perf_counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event
+from sqlalchemy import event, select
 
 from api.db import heartbeats
-from api.db.agents import Agent, AgentKey, AgentProgress, add_seen, list_progress, note_seen, register
+from api.db.agents import Agent, AgentKey, AgentProgress, add_seen, list_agents, list_progress, note_seen, register
 from api.db.database import Connection, Database, default_url
 from api.db.errors import StateBusy
 from api.db.fleet import ONLINE_WITHIN, Fleet
 from api.db.heartbeats import Heartbeats
+from api.db.inactive_agents import is_due
 from api.db.state_store import StateStore, open_state_store
+from api.db.tables import events
 from gitstore.errors import NotFound
 from tests.api.world import START, ManualClock
 
@@ -104,18 +105,119 @@ def test_the_last_time_heard_of_never_goes_back(state: StateStore, fleet: Fleet,
     assert fleet.find(KEY).last_seen_at == latest
 
 
-def test_ten_thousand_heartbeats_are_one_transaction_and_quick(state: StateStore, fleet: Fleet) -> None:
-    """Frequent reports of agents do not keep a disk busy."""
+def test_ten_thousand_heartbeats_at_once_are_ten_transactions(state: StateStore, fleet: Fleet) -> None:
+    """Frequent reports of agents do not keep a disk busy, and leave room for other writers."""
     begun: list[str] = []
     event.listen(state.database._engine, "commit", lambda _: begun.append("commit"))
     for number in range(10_000):
         fleet.heartbeats.note(AgentKey("acme", "shop", f"edge-{number}"))
-    start = perf_counter()
-    assert fleet.heartbeats.flush() == 10_000
-    assert perf_counter() - start < 5
-    assert begun == ["commit"]
+    assert flush_all(fleet) == [heartbeats.AT_ONCE] * 10
+    assert begun == ["commit"] * 10
     with state.database.reading() as connection:
         assert len(list_progress(connection, "acme", "shop", START)) == 10_000
+
+
+def flush_all(fleet: Fleet) -> list[int]:
+    """Return the number of heartbeats of each transaction until none is pending."""
+    return list(iter(fleet.heartbeats.flush, 0))
+
+
+def many(count: int) -> list[AgentKey]:
+    """Return agents in the order of arrival, which is not that of their names."""
+    return [AgentKey("acme", "shop", f"edge-{number * 7919 % count:06d}") for number in range(count)]
+
+
+def test_lap_writes_each_agent_once_in_the_order_of_the_table(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: in the order of arrival, each heartbeat changes another page of the disk."""
+    monkeypatch.setattr(heartbeats, "AT_ONCE", 10)
+    written = list[list[AgentKey]]()
+
+    def note(_connection: Connection, seen: Sequence[tuple[AgentKey, datetime]]) -> bool:
+        written.append([key for key, _ in seen])
+        return True
+
+    monkeypatch.setattr(heartbeats, "note_seen", note)
+    agents = many(1_000)
+    for key in agents:
+        fleet.heartbeats.note(key)
+    for _ in range(heartbeats.LAP_ROUNDS):
+        fleet.heartbeats.flush()
+        fleet.heartbeats.note(agents[0])
+    assert [key for part in written for key in part] == sorted(agents)
+    assert {len(part) for part in written} == {1_000 // heartbeats.LAP_ROUNDS}
+    assert flush_all(fleet) == [1]
+
+
+def test_heartbeat_during_a_lap_is_written_with_its_newest_time(
+    fleet: Fleet, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(heartbeats, "AT_ONCE", 10)
+    agents = many(100)
+    for key in agents:
+        fleet.heartbeats.note(key)
+    fleet.heartbeats.flush()
+    clock.advance(seconds=30)
+    for key in agents:
+        fleet.heartbeats.note(key)
+    flush_all(fleet)
+    assert {fleet.find(key).last_seen_at for key in agents} == {clock()}
+
+
+def steps_of(database: Database, work: Callable[[Connection], object]) -> int:
+    """Return the number of steps of SQLite's virtual machine."""
+    steps = 0
+
+    def step() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    with database.reading() as connection:
+        driver = connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        driver.set_progress_handler(step, 1)
+        try:
+            work(connection)
+        finally:
+            driver.set_progress_handler(None, 0)
+    return steps
+
+
+def test_silent_agents_and_pages_cost_the_same_for_any_number_of_agents(
+    state: StateStore, fleet: Fleet, clock: ManualClock
+) -> None:
+    """Also with many that were reported silent before."""
+    cutoff, found = START + timedelta(minutes=5), list[tuple[int, ...]]()
+    for count in (100, 10_000):
+        with state.database.writing() as connection:
+            add_seen(connection, [(AgentKey("acme", "dead", f"edge-{number:06d}"), START) for number in range(count)])
+        clock.advance(minutes=10)
+        fleet.record_inactive_agents(timedelta(minutes=5))
+        with state.database.writing() as connection:
+            add_seen(connection, [(key, clock()) for key in many(count)])
+        fleet.record_inactive_agents(timedelta(minutes=5))
+        found.append(
+            (
+                steps_of(state.database, lambda connection: is_due(connection, cutoff)),
+                steps_of(state.database, lambda connection: list_agents(connection, "acme", "shop", 50, 0)),
+            )
+        )
+    assert found[0] == found[1]
+
+
+def test_silent_agent_that_sends_a_heartbeat_recovers_once(fleet: Fleet, clock: ManualClock, state: StateStore) -> None:
+    fleet.register(AGENT)
+    kinds = list[list[str]]()
+    for minutes in (10, 10, 0, 0, 10):
+        clock.advance(minutes=minutes)
+        if len(kinds) == 2:
+            fleet.heartbeats.note(KEY)
+            fleet.heartbeats.flush()
+        fleet.record_inactive_agents(timedelta(minutes=5))
+        with state.database.reading() as connection:
+            kinds.append(list(connection.execute(select(events.c.type).order_by(events.c.id)).scalars()))
+    assert [len(each) for each in kinds] == [1, 1, 2, 2, 3]
+    assert kinds[-1] == ["agent.silent", "agent.recovered", "agent.silent"]
 
 
 def test_heartbeats_that_cannot_be_written_wait_and_later_ones_win(tmp_path: Path, clock: ManualClock) -> None:

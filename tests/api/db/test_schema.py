@@ -10,14 +10,15 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect, select, text
 
-from api.db.agents import list_agents
+from api.db.agents import list_agents, minute_of
 from api.db.database import Database, create_database, default_url
 from api.db.errors import StateBroken
+from api.db.inactive_agents import active_again, newly_silent
 from api.db.schema import _config, migrate
 from api.db.state_store import open_state_store
-from api.db.tables import metadata
+from api.db.tables import agents, metadata
 from gitstore.file_lock import hold_lock_file
 from tests.api.db.migrations import newest_migration
 
@@ -127,3 +128,25 @@ def test_agents_that_reported_before_it_was_noted_count_from_when_they_were_last
         found = {agent.name: agent.loaded_at for agent in list_agents(connection, "acme", "shop", 10, 0)}
     seen = datetime(2026, 11, 20, 11, tzinfo=UTC)
     assert found == {"fine": seen, "plain": seen, "failing": None, "odd": None}
+
+
+def test_agents_that_were_reported_silent_stay_reported_and_those_that_came_back_recover(tmp_path: Path) -> None:
+    database = migrated_to(tmp_path, "0008")
+    row = "INSERT INTO agents (namespace, project, name, type, created_at, last_seen_at) VALUES ('acme', 'shop'"
+    reported = "INSERT INTO silent_agents (namespace, project, name, at) VALUES ('acme', 'shop'"
+    with database.writing() as connection:
+        for name, minute in (("silent", 10), ("back", 30), ("new", 10)):
+            connection.execute(
+                text(f"{row}, '{name}', 'default', '2026-11-20 10:00:00', '2026-11-20 10:{minute}:00.500000')")
+            )
+        for name in ("silent", "back", "gone"):
+            connection.execute(text(f"{reported}, '{name}', '2026-11-20 10:20:00')"))
+    migrate(database, tmp_path / "lock")
+    seen = datetime(2026, 11, 20, 10, 10, 0, 500_000, UTC)
+    with database.writing() as connection:
+        rows = connection.execute(select(agents.c.name, agents.c.seen_minute))
+        minutes = {row.name: row.seen_minute for row in rows}
+        assert minutes == {name: minute_of(seen) + more for name, more in (("silent", 0), ("back", 20), ("new", 0))}
+        cutoff = datetime(2026, 11, 20, 10, 15, tzinfo=UTC)
+        assert [row.name for row in connection.execute(newly_silent(cutoff))] == ["new"]
+        assert [row.name for row in connection.execute(active_again())] == ["back"]

@@ -1,5 +1,8 @@
 """A compiled release: windows join to the whole list, and answers equal those of the rules in memory."""
 
+from hashlib import sha256
+from itertools import accumulate, pairwise
+
 import orjson
 import pytest
 from hypothesis import given
@@ -11,6 +14,11 @@ from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.checks import build_matcher
 from gitstore.compiled.key_table import key_base
+from gitstore.compiled.release import Release
+from gitstore.compiled.release_dump import dump_release
+from gitstore.compiled.sections import dump_sections, load_sections
+from gitstore.compiled.segment import dump_segment, load_segment
+from gitstore.yamlfiles.dump import new_file
 from tests.content import rules
 from tests.gitstore.fixtures import page, redirect
 from tests.gitstore.folders import Folder, folder_of, release_of
@@ -88,3 +96,44 @@ def test_content_of_files_is_in_the_release() -> None:
         "content": "é\n",
         "contentType": "TEXT_PLAIN",
     }
+
+
+@given(projects)
+def test_runs_are_those_of_the_files_whoever_computes_them(project: tuple[list[Record], list[Record]]) -> None:
+    """A release of an earlier program has no digests of its files; its manifest is the same."""
+    redirects, pages = project
+    middle = len(redirects) // 2
+    names = ("redirects.yaml", "redirects/a.yaml", "redirects/b.yaml", "pages.yaml")
+    parts: tuple[list[Record], ...] = (redirects[:middle], [], redirects[middle:], pages)
+    kinds = (Kind.REDIRECTS, Kind.REDIRECTS, Kind.REDIRECTS, Kind.PAGES)
+    files = {name: new_file(kind, part, "flow") for name, kind, part in zip(names, kinds, parts, strict=True)}
+    data = dump_release(Folder(files).snapshot)
+    sections = load_sections(memoryview(data))
+    meta = orjson.loads(sections["meta"])
+    for kind in Kind:
+        del meta[kind.value]["runs"]
+    earlier = Release("shop", memoryview(dump_sections({**{name: [part] for name, part in sections.items()},
+                                                        "meta": [orjson.dumps(meta)]})))  # fmt: skip
+    release = Release("shop", memoryview(data))
+    for kind in Kind:
+        listing = release.listings[kind]
+        assert listing.runs == earlier.listings[kind].runs
+        assert [run.count for run in listing.runs] == [
+            len(p) for p, k in zip(parts, kinds, strict=True) if k is kind and p
+        ]
+        ends = list(accumulate((run.count for run in listing.runs), initial=0))
+        for run, (start, end) in zip(listing.runs, pairwise(ends), strict=True):
+            assert run.sha256 == sha256(bytes(listing.window(start, end - start)[0]) + b",").hexdigest()
+
+
+def test_an_unchanged_file_is_not_hashed_again() -> None:
+    """Guard: its digest is stored with it; that of a page whose content is in another file is of the page as sent."""
+    body = {"robots.txt": b"one\n"}
+    folder = folder_of([redirect("/a")], [page("/r", "", content_file="robots.txt")]).changed(body)
+    (file,) = folder.snapshot.rule_files[Kind.REDIRECTS]
+    stored = load_segment(dump_segment(file.segment))
+    assert vars(stored)["items_sha256"] == sha256(bytes(file.segment.items)).hexdigest()
+    assert release_of(folder.snapshot).listings[Kind.REDIRECTS].runs[0].sha256 == stored.items_sha256
+    other = folder.changed({"robots.txt": b"two\n"})
+    sums = [release_of(each.snapshot).listings[Kind.PAGES].runs[0].sha256 for each in (folder, other)]
+    assert sums[0] != sums[1]

@@ -89,6 +89,12 @@ def test_manifest_has_the_digests_of_the_lists(served: ServedVersion) -> None:
     etag = f'"{served.version}"'
     reply = manifest_reply(served, 0.0, ConditionalGet("/manifest"))
     found = body(reply)
+    for kind in Kind:
+        runs = found[kind.value].pop("runs")
+        digests = [run["sha256"] for run in runs if run["count"] == found[kind.value]["total"]]
+        assert digests == [found[kind.value]["sha256"]] * bool(found[kind.value]["total"])
+        lines = "".join(f"{run['count']} {run['sha256']}\n" for run in runs)
+        assert found[kind.value].pop("runsSha256") == sha256(lines.encode()).hexdigest()
     assert (found["version"], found["publishNumber"]) == (served.version, 2)
     assert found["publishedAt"].startswith("1970-01-01T00:00:00")
     listed = b"".join(join_splices(window_body(served.listing(Kind.REDIRECTS), Window(30, 0))))
