@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from traceback import clear_frames
 
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import RawObjectID
@@ -101,8 +102,7 @@ class ObjectFiles:
     def close_packs(self) -> None:
         """Close all packs that were read."""
         while self._packs:
-            with suppress(BufferError):  # a view in the frame of an error: freed with it
-                self._packs.popitem()[1].close()
+            self._packs.popitem()[1].close()
 
     def remove_loose(self, object_ids: Iterable[bytes]) -> None:
         """Remove the files of objects; those that another process removed are skipped."""
@@ -182,4 +182,5 @@ def _translate_damage(what: str) -> Iterator[None]:
     except FileNotFoundError:
         raise
     except DAMAGE_ERRORS as ex:
+        clear_frames(ex.__traceback__)  # they hold views of mapped packs, which could not be closed
         raise DamagedObject(what) from ex
