@@ -74,6 +74,9 @@ class Packer:
         except (StoreError, ProcessLost, OSError) as ex:
             self._resting[namespace] = time.monotonic() + _FAILURE_SECONDS
             _log.warning("packing_failed", namespace=namespace, error=str(ex))
+        except Exception:  # noqa: BLE001 - what is pushed into one repository must not end the packing of the others
+            self._resting[namespace] = time.monotonic() + _FAILURE_SECONDS
+            _log.exception("packing_failed", namespace=namespace)
 
     def is_due(self, paths: NamespacePaths) -> bool:
         """Tell whether a namespace has to be packed or cleaned up now."""

@@ -12,7 +12,7 @@ from traceback import clear_frames
 
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import RawObjectID
-from dulwich.pack import Pack
+from dulwich.pack import Pack, PackFileDisappeared
 
 from gitstore.git.new_pack import TYPES, DamagedObject
 from gitstore.git.repository import DAMAGE_ERRORS
@@ -66,6 +66,10 @@ class ObjectFiles:
         known = (name for name in names if suffixes[name] <= _CACHES | {_CRUFT})
         found_packs = (_describe(self.packs / name, is_cruft=_CRUFT in suffixes[name]) for name in known)
         return sorted((pack for pack in found_packs if pack), key=lambda pack: (pack.count, pack.name))
+
+    def has_pack(self, name: str) -> bool:
+        """Tell whether readers find a pack."""
+        return bool(name) and all((self.packs / f"{name}{suffix}").exists() for suffix in (".idx", ".pack"))
 
     def ids(self, pack: PackFile) -> Iterator[bytes]:
         """Yield the ids of a pack's objects. Raises DamagedObject if the index cannot be read."""
@@ -181,6 +185,9 @@ def _translate_damage(what: str) -> Iterator[None]:
         yield
     except FileNotFoundError:
         raise
+    except PackFileDisappeared as ex:  # another program packs at the same time
+        clear_frames(ex.__traceback__)
+        raise FileNotFoundError(what) from ex
     except DAMAGE_ERRORS as ex:
         clear_frames(ex.__traceback__)  # they hold views of mapped packs, which could not be closed
         raise DamagedObject(what) from ex

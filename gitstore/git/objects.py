@@ -25,6 +25,7 @@ class ObjectWriter:
     def __init__(self, repository: Path) -> None:
         self._objects = repository / "objects"
         self._touched: dict[Path, list[str]] = {}
+        self._reused: dict[Path, ShaFile] = {}
 
     def write_blob(self, data: bytes) -> BlobId:
         """Write a file's content."""
@@ -39,7 +40,23 @@ class ObjectWriter:
         return CommitId(self._write(commit))
 
     def sync(self) -> None:
-        """Make the names of all objects written so far durable. Raises Busy if another program has removed one."""
+        """Make the names of all objects written so far durable. Raises Busy if another program has removed one.
+
+        An object that was there already may have been in a pack too, and a git that removes its file, then the pack, does
+        not know of this change: it is written again.
+        """
+        for _ in range(_ATTEMPTS):
+            self._sync_folders()
+            missing = {path: obj for path, obj in self._reused.items() if not path.exists()}
+            if not missing:
+                self._reused.clear()
+                return
+            for path, obj in missing.items():
+                self._touched.setdefault(path.parent, []).append(obj.id.decode())
+                _write_file(path, obj.as_legacy_object(_COMPRESSION))
+        raise Busy("Another program removed objects of this change again and again; nothing changed. Try again.")
+
+    def _sync_folders(self) -> None:
         for folder, names in self._touched.items():
             try:
                 sync_directory(folder)
@@ -58,7 +75,9 @@ class ObjectWriter:
         name = obj.id.decode()
         path = self._objects / name[:2] / name[2:]
         self._touched.setdefault(path.parent, []).append(name)
-        if not _freshen(path):
+        if _freshen(path):
+            self._reused[path] = obj
+        else:
             # Not by dulwich's `add_object` (1.2.21). It writes through `<object>.lock`: a kill leaves that file, and
             # every later write of the object fails. It also syncs no directory, and the file only with
             # `core.fsyncObjectFiles`: https://github.com/dulwich/dulwich/blob/HEAD/dulwich/object_store.py

@@ -6,11 +6,13 @@ So each object is written as a small delta of its neighbour, and the newest, whi
 import re
 import stat
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from heapq import heapify, heappop, heappush
 
+from dulwich.errors import FileFormatException
 from dulwich.objects import parse_tree
 
-from gitstore.git.new_pack import BLOB, COMMIT, TAG, TREE, Read
+from gitstore.git.new_pack import BLOB, COMMIT, TAG, TREE, DamagedObject, Read
 from gitstore.git.repository import SUBMODULE_MODE
 
 _COMMIT = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)(?:.*\n)*?committer [^\n]*> ([0-9]{1,10}) ")
@@ -41,7 +43,10 @@ def group_versions(object_ids: Collection[bytes], read: Read) -> list[list[bytes
 
 
 def list_children(kind: int, data: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Yield the ids that a commit, folder or tag names, and whether each may name others in turn: a file does not."""
+    """Yield the ids that a commit, folder or tag names, and whether each may name others in turn: a file does not.
+
+    Raises DamagedObject for a folder that cannot be parsed.
+    """
     if kind == TREE:
         for _, mode, child in _parse(data):
             if mode != SUBMODULE_MODE:
@@ -85,10 +90,11 @@ class _Paths:
                 continue
             self._groups.setdefault((kind, path), []).append(object_id)
             if kind == TREE:
-                for name, _, child in _parse(self._trees[object_id]):
-                    raw = bytes.fromhex(child.decode())
-                    if raw in self._left:
-                        ahead.append((raw, hash((path, name))))
+                with suppress(DamagedObject):  # only the order of what it names is lost
+                    for name, _, child in _parse(self._trees[object_id]):
+                        raw = bytes.fromhex(child.decode())
+                        if raw in self._left:
+                            ahead.append((raw, hash((path, name))))
 
 
 def _newest_first(commits: Mapping[bytes, bytes]) -> Iterator[bytes]:
@@ -111,8 +117,11 @@ def _newest_first(commits: Mapping[bytes, bytes]) -> Iterator[bytes]:
                     heappush(ready, (-_time(commits[parent]), parent))
 
 
-def _parse(tree: bytes) -> Iterator[tuple[bytes, int, bytes]]:
-    return parse_tree(tree, _HASH_BYTES)
+def _parse(tree: bytes) -> list[tuple[bytes, int, bytes]]:
+    try:
+        return list(parse_tree(tree, _HASH_BYTES))
+    except (FileFormatException, ValueError, AssertionError) as ex:  # plain git accepts such a folder in a push
+        raise DamagedObject("a folder") from ex
 
 
 def _parents(commit: bytes) -> list[bytes]:

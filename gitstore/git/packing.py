@@ -35,6 +35,7 @@ _MOST_MERGED = 500_000
 # copied about a dozen times until there are a million.
 _FACTOR = 3
 _SAMPLE = 8  # one of 8 folders is looked at to count loose objects
+_LOCK_SECONDS = 2.0
 _REMOVED_AT_ONCE = 200  # 5 ms under the lock
 
 Places = Mapping[bytes, PackFile | None]
@@ -85,11 +86,11 @@ def pack_loose(repository: Path) -> None:
         for at in range(0, len(packed), _BATCH):
             batch = packed[at : at + _BATCH]
             try:
-                done = _write_batch(files, batch, select_merged(files.list_packs(), len(batch)))
+                name = _write_batch(files, batch, select_merged(files.list_packs(), len(batch)))
             except DamagedObject:
-                done = _write_batch(files, [each for each in batch if _is_intact(files, each)], ())
-            files.remove_loose(reached & done)
-            _remove_unused(files, {each: aged[each] for each in aged.keys() & done})
+                batch = [each for each in batch if _is_intact(files, each)]
+                name = _write_batch(files, batch, ())
+            _remove_packed(files, name, {each: times[each] for each in batch})
 
 
 def _find_reached(files: ObjectFiles, loose: AbstractSet[bytes], roots: Iterable[str]) -> set[bytes]:
@@ -105,22 +106,30 @@ def _find_reached(files: ObjectFiles, loose: AbstractSet[bytes], roots: Iterable
     return reached
 
 
-def _write_batch(files: ObjectFiles, loose: Sequence[bytes], merged: Sequence[PackFile]) -> set[bytes]:
-    if loose:
-        places: Places = {object_id: pack for pack in merged for object_id in files.ids(pack)}
-        name = write_objects(files, {**places, **dict.fromkeys(loose)})
-        files.close_packs()
-        files.remove_packs([pack.name for pack in merged if pack.name != name])
-    return set(loose)
+def _write_batch(files: ObjectFiles, loose: Sequence[bytes], merged: Sequence[PackFile]) -> str:
+    """Write a pack of loose objects and of the packs that it replaces; return its name, empty if there are no objects."""
+    if not loose:
+        return ""
+    places: Places = {object_id: pack for pack in merged for object_id in files.ids(pack)}
+    name = write_objects(files, {**places, **dict.fromkeys(loose)})
+    files.close_packs()
+    files.remove_packs([pack.name for pack in merged if pack.name != name])
+    return name
 
 
-def _remove_unused(files: ObjectFiles, times: Mapping[bytes, float]) -> None:
-    """Remove the files of packed objects that no ref reaches, unless a writer has used them since: under the lock."""
+def _remove_packed(files: ObjectFiles, name: str, times: Mapping[bytes, float]) -> None:
+    """Remove the files of objects that are in a pack, unless a writer has used them since, or git has removed the pack.
+
+    Under the lock, as a writer that uses an object again counts on its file; while one holds it for long, the files stay
+    until the next call.
+    """
     ids = list(times)
-    for at in range(0, len(ids), _REMOVED_AT_ONCE):
-        with suppress(Busy), hold(files.path.parent):
-            unused = [each for each in ids[at : at + _REMOVED_AT_ONCE] if files.loose_time(each) == times[each]]
-            files.remove_loose(unused)
+    with suppress(Busy):
+        for at in range(0, len(ids), _REMOVED_AT_ONCE):
+            with hold(files.path.parent, _LOCK_SECONDS):
+                if files.has_pack(name):
+                    part = ids[at : at + _REMOVED_AT_ONCE]
+                    files.remove_loose([each for each in part if files.loose_time(each) == times[each]])
 
 
 def _is_intact(files: ObjectFiles, object_id: bytes) -> bool:

@@ -26,7 +26,7 @@ _HEAD = re.compile(r"HEAD|[A-Z_]+_HEAD")
 _ID = re.compile(r"[0-9a-f]{40}")
 _NO_OBJECT = "0" * 40
 # Other parts of a repository that refer to objects, which Waypost does not make: nothing is pruned beside them.
-_UNKNOWN = ("worktrees", "shallow", "reftable")
+_UNKNOWN = ("worktrees", "shallow", "reftable", "index", "info/grafts")
 _FEWEST = 0.01  # the part of a large pack that has to be unreachable before the pack is written again
 _SMALL_PACK = 10_000
 _ATTEMPTS = 5
@@ -34,9 +34,10 @@ _LOCK_SECONDS = 5.0
 
 
 class RefState(NamedTuple):
-    """The commits and tags that refs name, and a signature of the files that name them."""
+    """The commits and tags that refs name, what HEAD and the like may name, and a signature of all their files."""
 
     roots: frozenset[str]
+    heads: frozenset[str]
     signature: tuple[tuple[str, int, int, int], ...]
 
 
@@ -59,7 +60,8 @@ def prune(repository: Path, kept: Iterable[str] = ()) -> None:
         if not any((repository / name).exists() for name in _UNKNOWN):
             packs = files.list_packs()  # before the refs: what arrives later is not looked at
             reachable = _Reachable(opened)
-            reachable.add(read_refs(repository).roots, [*kept, *_reflog_ids(repository)])
+            state = read_refs(repository)
+            reachable.add(state.roots, [*kept, *state.heads, *_reflog_ids(repository)])
             _separate(files, [pack for pack in packs if not pack.is_cruft], reachable.ids)
             _remove_expired(files, [pack for pack in packs if pack.is_cruft and _age(pack) > DAY], reachable)
         os.utime(repository / LOCK_FILE)
@@ -112,7 +114,7 @@ def _remove_expired(files: ObjectFiles, expired: Collection[PackFile], reachable
     rescued: set[bytes] = set()
     for _ in range(_ATTEMPTS if expired else 0):
         state = read_refs(repository)
-        reachable.add(state.roots)
+        reachable.add(state.roots, state.heads)
         needed: dict[bytes, PackFile | None] = {each: pack for each, pack in ids.items() if each in reachable.ids}
         if needed.keys() - rescued:
             name = write_objects(files, needed)
@@ -161,9 +163,9 @@ def read_refs(repository: Path) -> RefState:
     """Read all refs of a repository. Raises Broken for one that is damaged."""
     signature = _signature(repository)
     found = set(list_refs(repository).values())
-    for file in _heads(repository):
-        found.update(_ID.findall(file.read_text("ascii", errors="replace")))
-    return RefState(frozenset(found - {_NO_OBJECT}), signature)
+    # A stale FETCH_HEAD may name what is gone, and the name of a branch may look like an id.
+    heads = {each for file in _heads(repository) for each in _ID.findall(file.read_text("ascii", errors="replace"))}
+    return RefState(frozenset(found - {_NO_OBJECT}), frozenset(heads - {_NO_OBJECT}), signature)
 
 
 def _heads(repository: Path) -> list[Path]:

@@ -54,6 +54,16 @@ def test_object_that_is_used_again_counts_as_new(place: Place) -> None:
     assert place.git("cat-file", "blob", blob) == "old"
 
 
+def test_object_that_git_removes_before_the_ref_moves_is_written_again(place: Place) -> None:
+    """Guard: `git repack -ad` drops a discarded draft's objects from its pack, after it removed their files."""
+    ObjectWriter(place.repo).write_blob(b"again\n")
+    writer = ObjectWriter(place.repo)
+    blob = writer.write_blob(b"again\n")
+    _path(place, blob).unlink()
+    writer.sync()
+    assert place.git("cat-file", "blob", blob) == "again"
+
+
 def test_full_disk_is_reported_and_leaves_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """The writer raises OutOfSpace, and leaves neither a temporary file nor an object."""
 

@@ -12,12 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitstore.errors import Broken
+from gitstore.git import packing
 from gitstore.git.atomic_io import TEMPORARY_PREFIX
 from gitstore.git.lock import hold
 from gitstore.git.new_pack import BLOB, hash_object, write_pack
@@ -214,11 +216,44 @@ def test_an_open_reader_finds_each_object_after_it_was_packed(repository: Path) 
             assert late.files(late.commit(commit).tree)
 
 
-def test_the_lock_of_writers_is_not_needed(repository: Path) -> None:
-    """A publish never waits for packing: it ends while a writer holds the lock all the time."""
+def test_a_writer_that_holds_the_lock_keeps_its_files(repository: Path) -> None:
+    """Only the removal of files needs the lock; the next call removes them."""
+    before = sorted((repository / "objects").glob("??/*"))
     with hold(repository):
         pack(repository)
+    assert sorted((repository / "objects").glob("??/*")) == before
+    assert list((repository / "objects/pack").glob("*.pack"))
+    pack(repository)
     assert not list((repository / "objects").glob("??/*"))
+
+
+@pytest.mark.parametrize("event", ["used again", "pack removed"])
+def test_a_file_that_is_needed_again_stays(repository: Path, monkeypatch: pytest.MonkeyPatch, event: str) -> None:
+    """Guard: a draft is discarded after the pack is written, git drops its objects from packs, and a writer uses them again."""
+    files = sorted((repository / "objects").glob("??/*"))
+    write = packing.write_objects
+
+    def write_then(*given: Any) -> str:
+        name = write(*given)
+        if event == "used again":
+            os.utime(files[0])
+        else:
+            (repository / f"objects/pack/{name}.idx").unlink()
+        return name
+
+    monkeypatch.setattr(packing, "write_objects", write_then)
+    pack(repository)
+    assert sorted((repository / "objects").glob("??/*")) == (files[:1] if event == "used again" else files)
+
+
+def test_a_folder_that_cannot_be_parsed_is_packed_like_any_object(repository: Path) -> None:
+    """Plain git accepts it in a push."""
+    damaged = git(repository, "hash-object", "-w", "-t", "tree", "--literally", "--stdin", data=b"no mode")
+    path = repository / "objects" / damaged[:2] / damaged[2:]
+    os.utime(path, (1, 1))
+    pack(repository)
+    assert not list((repository / "objects").glob("??/*"))
+    assert git(repository, "cat-file", "-t", damaged) == "tree"
 
 
 def test_a_second_process_does_not_pack_at_the_same_time(repository: Path) -> None:

@@ -127,6 +127,27 @@ def test_nothing_is_pruned_beside_damage(place: Place, damage: str) -> None:
     assert cruft(place) == []
 
 
+def test_what_head_files_name_may_be_gone(place: Place) -> None:
+    """A stale FETCH_HEAD names commits that were never fetched here, or that were pruned."""
+    commit = discard(place)
+    keep_up(place)
+    (place.repo / "FETCH_HEAD").write_text(f"{'12' * 20}\tnot-for-merge\tbranch 'x' of /{'ab' * 20}\n")
+    age(*cruft(place))
+    keep_up(place)
+    assert not has(place, commit)
+
+
+@pytest.mark.parametrize("name", ["index", "info/grafts"])
+def test_nothing_is_pruned_beside_files_that_only_c_git_reads(place: Place, name: str) -> None:
+    commit = discard(place)
+    keep_up(place)
+    (place.repo / name).parent.mkdir(exist_ok=True)
+    (place.repo / name).touch()
+    age(*cruft(place))
+    keep_up(place)
+    assert has(place, commit)
+
+
 def test_a_ref_that_moves_meanwhile_keeps_its_objects(place: Place) -> None:
     """A commit that a writer under way brings back is found, since the pack goes only under the lock."""
     head = discard(place)
