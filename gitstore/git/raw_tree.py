@@ -11,7 +11,9 @@ from typing import NamedTuple
 _FOLDER_MODE = b"40000"
 # mode, space, name, NUL, 20 bytes of the id: https://git-scm.com/docs/gitformat-pack#_object_types and `tree.c` of Git.
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
-_ENTRIES = re.compile(rb"(?:[0-7]+ [^\0]+\0.{20})*+", re.DOTALL)
+# Not possessive (`*+`): before Python 3.11.5 that goes wrong where the group itself can backtrack.
+# https://github.com/python/cpython/issues/106052
+_ENTRIES = re.compile(rb"(?:[0-7]+ [^\0]+\0.{20})*", re.DOTALL)
 
 
 class RawEntry(NamedTuple):
