@@ -106,7 +106,7 @@ class Streams:
             sent_at = clock()
             while not self._ending and not presence.is_gone and await self._admitted(bearer, may_follow):
                 wakeup.clear()
-                found, after = await self._after(namespace, after)
+                found, after = await self._after(namespace, after, newest)
                 for event in found:
                     # The client may have read the last event slowly, and the events may have been read slowly.
                     principal = await self._admitted(bearer, may_follow)
@@ -141,10 +141,14 @@ class Streams:
             await run_in_thread(self._directory.learn, ex.session)
         return self._directory.authenticate(bearer)
 
-    async def _after(self, namespace: str, after: int) -> tuple[list[Event], int]:
-        """Return the next events, at most WINDOW, and the id up to which there are no others."""
+    async def _after(self, namespace: str, after: int, begun: int) -> tuple[list[Event], int]:
+        """Return the next events, at most WINDOW, and the id up to which there are no others.
+
+        Those up to `begun`, the newest when the stream began, are read from the database: in memory there may be events of
+        a namespace of the same name that was deleted since.
+        """
         newest_seen = self._newest_id
-        if self._task is not None and after >= self._oldest_id:
+        if self._task is not None and after >= max(self._oldest_id, begun):
             found = [
                 event for event in self._recent if after < event.id <= newest_seen and event.namespace == namespace
             ]

@@ -83,7 +83,9 @@ class Manifest:
 
     def with_projects(self, commit: CommitId, changed: Mapping[str, ProjectEntry]) -> "Manifest":
         """Return the manifest of a later commit."""
-        return Manifest(commit, {**self.projects, **changed}, self.gaps, _with_failed(self.failed, changed), self.chain)
+        return Manifest(
+            commit, _with_changed(self.projects, changed), self.gaps, _with_failed(self.failed, changed), self.chain
+        )
 
     def highest_numbers(self) -> dict[str, int]:
         """Return the highest number that each project has reached, or that an earlier namespace of the name reached."""
@@ -137,15 +139,23 @@ def load_manifest(folder: Path, commit: CommitId, broken: set[CommitId] | None =
 def _join(manifest: Manifest | None, stored: Sequence[_Stored]) -> Manifest:
     """Return the manifest after stored changes, oldest first, from an earlier one or (None) from the first of them."""
     known = manifest or Manifest(CommitId(""))
-    projects, gaps = dict(known.projects), dict(known.gaps)
+    projects, gaps = known.projects, dict(known.gaps)
     failed = known.failed
     for each in stored:
-        projects.update(each.projects)
+        projects = _with_changed(projects, each.projects)
         gaps.update(each.gaps)
         failed = _with_failed(failed, each.projects)
     before = tuple(each.commit for each in stored[:-1])
     chain = (*known.chain, known.commit, *before) if manifest else before
     return Manifest(stored[-1].commit, projects, gaps if gaps != known.gaps else known.gaps, failed, chain)
+
+
+def _with_changed(
+    projects: Mapping[str, ProjectEntry], changed: Mapping[str, ProjectEntry]
+) -> Mapping[str, ProjectEntry]:
+    """Return the projects with changed and new ones, by name."""
+    found = {**projects, **changed}
+    return found if len(found) == len(projects) else dict(sorted(found.items()))
 
 
 def _with_failed(failed: frozenset[str], changed: Mapping[str, ProjectEntry]) -> frozenset[str]:

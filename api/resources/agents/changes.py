@@ -34,9 +34,9 @@ class Changes:
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show the records that were added, changed and removed, each with its index, or 304."""
         old, new = read_text(req, "from"), read_text(req, "to")
+        target = await self._target(namespace, project, new)
         if not old:
             raise bad_request("'from' is required: the version whose lists you hold.", "bad_parameter")
-        target = await self._target(namespace, project, new)
         write_reply(resp, await self._reply(req, ChangesKey(namespace, project, old.lower(), target.version), target))
 
     async def _target(self, namespace: str, project: str, new: str | None) -> TargetVersion:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.db.events import Event, EventType, record_event
+from api.db.events import Event, EventType, record_event, remove_events_of
 from api.db.state_store import StateStore, open_state_store
 from api.events import streams
 from api.events.streams import KeepAlive, StreamItem, Streams, StreamStart
@@ -67,6 +67,30 @@ def test_own_writes_wake_a_stream_at_once_and_others_by_the_next_look(
             piece = await next_piece(pieces)
             assert isinstance(piece, Event)
             assert (piece.id, piece.commit, piece.namespace) == (2 * number - 1, str(number), "acme")
+        await found.stop()
+
+    asyncio.run(run())
+
+
+def test_a_new_stream_gets_no_events_that_were_removed_since_they_were_read(tmp_path: Path) -> None:
+    """Guard: those of a deleted namespace stayed in memory, and went to the holders of a new one of its name."""
+
+    async def run() -> None:
+        state = open_state_store(tmp_path)
+        found = streams_of(state)
+        await found.start()
+        first = found.follow("acme", "t", 0, await found.newest())
+        await next_piece(first)
+        await asyncio.to_thread(record, state, 1)
+        assert isinstance(await next_piece(first), Event)
+        with state.database.writing() as connection:
+            remove_events_of(connection, "acme")
+        await asyncio.to_thread(record, state, 2)
+        second = found.follow("acme", "t", 0, await found.newest())
+        await next_piece(second)
+        piece = await next_piece(second)
+        assert isinstance(piece, Event)
+        assert piece.commit == "2"
         await found.stop()
 
     asyncio.run(run())
