@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import settings
 
 from tests.requirements import IS_CI, fails_ci, missing, report
 from tests.seeds import RANDOM_SEEDS
-from tests.service import DATASETS, SKELETON, WAYPOST, Service, running
+from tests.service import DATASETS, SKELETON, WAYPOST, Service, faults_in, running
 
 # A deadline per example would measure the shared machine, not the code.
 settings.register_profile("waypost", deadline=None, derandomize=not RANDOM_SEEDS)
@@ -64,6 +64,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Report the tests that were left out, and why."""
     for line in report(_left_out(terminalreporter.config)):
         terminalreporter.write_line(line, yellow=not IS_CI, red=IS_CI)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add what the service logged of faults and refused requests to the report of a failed test."""
+    found = yield
+    if found.failed:
+        for name, value in getattr(item, "funcargs", {}).items():
+            service = getattr(value, "service", value)
+            if isinstance(service, Service):
+                found.sections.append((f"Faults logged by the service of {name}", faults_in(service.log)))
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -32,6 +32,7 @@ START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 STEP_SECONDS = 0.02
 _LISTENING = "Listening at: "
+_FIRST_REFUSAL = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,12 @@ def running(command: Sequence[str], data: Path, env: Mapping[str, str] | None = 
         stop(process)
 
 
+def faults_in(log: Path, most: int = 40) -> str:
+    """Return the last warnings, errors and refused requests of a service's log."""
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    return "\n".join([line for line in lines if _is_fault(line)][-most:])
+
+
 def stop(process: subprocess.Popen[bytes]) -> int:
     """Stop the service by its process id, and kill it if it does not end. Return its exit code."""
     if process.poll() is None:
@@ -115,6 +122,14 @@ def child_pids(pid: int) -> set[int]:
     except FileNotFoundError:
         return set()
     return {int(child) for child in text.split()}
+
+
+def _is_fault(line: str) -> bool:
+    try:
+        entry = json.loads(line)
+    except ValueError:  # a traceback
+        return True
+    return entry.get("level") not in {"debug", "info"} or entry.get("status", 0) >= _FIRST_REFUSAL
 
 
 def _environment(data: Path, extra: Mapping[str, str]) -> dict[str, str]:

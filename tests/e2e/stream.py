@@ -44,9 +44,10 @@ def following(place: Place, *, again: bool = True, after: str = "", token: str =
         while not ended.is_set() and (again or not follower.connections):
             try:
                 _follow(client, place, follower, token or place.root.token)
-            except httpx.HTTPError:
-                if not ended.is_set():
-                    follower.ends += 1
+            except (httpx.HTTPError, RuntimeError):  # RuntimeError: the test has closed the client
+                if ended.is_set():
+                    return
+                follower.ends += 1
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()

@@ -163,7 +163,8 @@ def test_a_stream_ends_soon_after_its_token(world: World) -> None:
     place = world.place()
     session = world.session(world.user("admin"))["accessToken"]
     with following(place, again=False, token=session) as follower:
-        httpx.post(f"{world.service.url}/auth/logout", headers={"Authorization": f"Bearer {session}"})
+        ended = httpx.post(f"{world.service.url}/auth/logout", headers={"Authorization": f"Bearer {session}"})
+        assert ended.status_code == httpx.codes.NO_CONTENT, ended.text
         wait_until(lambda: follower.ends, PATIENCE, "the stream to end")
     value = world.services.tokens.create(OPERATOR, "short", OPERATOR.grants)
     with following(place, again=False, token=value.value) as follower:
