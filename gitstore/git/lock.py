@@ -2,7 +2,7 @@
 
 The kernel releases a `flock` when its holder dies, so it never goes stale. dulwich's `<ref>.lock` can. Therefore the
 holder checks that those locks are free and notes in the lock file which of them it is about to take. The next writer
-that finds such a note knows that the holder died there, and removes those locks.
+that finds such a note knows that the holder died there, removes those locks, and makes the folders durable.
 """
 
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from gitstore.errors import Busy, NotFound
 from gitstore.file_lock import acquire
+from gitstore.git.atomic_io import sync_directory
 
 FILE_NAME = "waypost.lock"
 FOREIGN_LOCK_AGE = 10.0  # seconds; an older `.lock` of a plain git counts as left by a dead process
@@ -51,7 +52,15 @@ class RepositoryLock:
         if noted:
             for name in noted.split("\n"):
                 (self._repository / f"{name}.lock").unlink(missing_ok=True)
+                self._sync_above(name)
             os.ftruncate(self._handle, 0)
+
+    def _sync_above(self, name: str) -> None:
+        """Make the folders of a ref durable that the dead process may have made."""
+        for folder in (self._repository / name).parents:
+            if folder.is_relative_to(self._repository):
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    sync_directory(folder)
 
 
 @contextmanager

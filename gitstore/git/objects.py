@@ -1,18 +1,17 @@
-"""Durable writes of Git objects: temporary file, fsync, rename, fsync of the directory.
+"""Durable writes of Git objects: each goes to the log of new objects first, and one sync of the log comes before a ref moves.
 
-See docs/adr/0006-durability.md.
+See docs/adr/0035-one-log-of-new-objects.md.
 """
 
 import os
-from collections.abc import Sequence
-from contextlib import closing, suppress
+import zlib
+from contextlib import suppress
 from pathlib import Path
 
-from dulwich.object_store import DiskObjectStore
-from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.objects import Blob, Commit, ShaFile, Tree
 
 from gitstore.errors import Busy
-from gitstore.git.atomic_io import replace_file, sync_directory
+from gitstore.git.object_log import ObjectLog, Place, object_path, write_object_file
 from gitstore.layout import BlobId, CommitId, TreeId
 
 _COMPRESSION = 1
@@ -24,8 +23,8 @@ class ObjectWriter:
 
     def __init__(self, repository: Path) -> None:
         self._objects = repository / "objects"
-        self._touched: dict[Path, list[str]] = {}
-        self._reused: dict[Path, ShaFile] = {}
+        self._log = ObjectLog(repository)
+        self._written: dict[Path, Place] = {}
 
     def write_blob(self, data: bytes) -> BlobId:
         """Write a file's content."""
@@ -40,61 +39,39 @@ class ObjectWriter:
         return CommitId(self._write(commit))
 
     def sync(self) -> None:
-        """Make the names of all objects written so far durable. Raises Busy if another program has removed one.
+        """Make all objects written so far durable. Raises Busy if another program removes their files again and again.
 
         An object that was there already may have been in a pack too, and a git that removes its file, then the pack, does
         not know of this change: it is written again.
         """
+        if not self._written:
+            return
+        self._log.sync()
         for _ in range(_ATTEMPTS):
-            self._sync_folders()
-            missing = {path: obj for path, obj in self._reused.items() if not path.exists()}
+            missing = [path for path in self._written if not path.exists()]
             if not missing:
-                self._reused.clear()
+                self._written.clear()
                 return
-            for path, obj in missing.items():
-                self._touched.setdefault(path.parent, []).append(obj.id.decode())
-                _write_file(path, obj.as_legacy_object(_COMPRESSION))
+            for path in missing:
+                write_object_file(path, self._log.read(self._written[path]))
         raise Busy("Another program removed objects of this change again and again; nothing changed. Try again.")
 
-    def _sync_folders(self) -> None:
-        for folder, names in self._touched.items():
-            try:
-                sync_directory(folder)
-            except FileNotFoundError:  # removed by a git that has packed its objects, as `git prune-packed` does
-                self._require_packed(names)
-        if self._touched:
-            sync_directory(self._objects)
-        self._touched.clear()
-
-    def _require_packed(self, names: Sequence[str]) -> None:
-        with closing(DiskObjectStore(str(self._objects))) as store:
-            if not all(ObjectID(name.encode()) in store for name in names):
-                raise Busy("Another program removed new objects of this change; nothing changed. Try again.")
+    def close(self) -> None:
+        """Close the log."""
+        self._log.close()
 
     def _write(self, obj: ShaFile) -> str:
         name = obj.id.decode()
-        path = self._objects / name[:2] / name[2:]
-        self._touched.setdefault(path.parent, []).append(name)
-        if _freshen(path):
-            self._reused[path] = obj
-        else:
+        path = object_path(self._objects, name)
+        found = _freshen(path, obj)
+        if found is None or path not in self._written:
             # Not by dulwich's `add_object` (1.2.21). It writes through `<object>.lock`: a kill leaves that file, and
-            # every later write of the object fails. It also syncs no directory, and the file only with
-            # `core.fsyncObjectFiles`: https://github.com/dulwich/dulwich/blob/HEAD/dulwich/object_store.py
-            _write_file(path, obj.as_legacy_object(_COMPRESSION))
+            # every later write of the object fails. https://github.com/dulwich/dulwich/blob/HEAD/dulwich/object_store.py
+            data = obj.as_legacy_object(_COMPRESSION) if found is None else found
+            self._written[path] = self._log.append(name, data)
+            if found is None:
+                write_object_file(path, data)
         return name
-
-
-def _write_file(path: Path, data: bytes) -> None:
-    for is_last in (False,) * _ATTEMPTS + (True,):
-        path.parent.mkdir(exist_ok=True)
-        try:
-            replace_file(path, data, mode=0o444)
-        except FileNotFoundError:  # `git prune-packed` removes folders as soon as they are empty
-            if is_last:
-                raise
-        else:
-            return
 
 
 def blob_id(data: bytes) -> BlobId:
@@ -102,11 +79,16 @@ def blob_id(data: bytes) -> BlobId:
     return BlobId(Blob.from_string(data).id.decode())
 
 
-def _freshen(path: Path) -> bool:
-    """Tell whether an object exists, and set its time to now, so that `git prune` does not take it for an old one."""
+def _freshen(path: Path, obj: ShaFile) -> bytes | None:
+    """Return the bytes of an object's file, and set its time to now, so that `git prune` does not take it for an old one.
+
+    None if there is no such file, or a damaged one, as a power cut may leave where another writer did not sync.
+    """
     try:
         with suppress(PermissionError):  # written by another user's git
             os.utime(path)
-        return path.stat().st_size > 0  # a power cut can leave an empty file where another writer did not sync
-    except FileNotFoundError:
-        return False
+        data = path.read_bytes()
+        is_intact = zlib.decompress(data).partition(b"\0")[2] == obj.as_raw_string()
+    except (FileNotFoundError, zlib.error):
+        return None
+    return data if is_intact else None

@@ -18,7 +18,7 @@ from gitstore.git.lock import hold
 from gitstore.git.object_files import ObjectFiles, PackFile, open_object_files
 from gitstore.git.pack_order import list_children
 from gitstore.git.packing import LOCK_FILE, write_objects
-from gitstore.git.refs import list_refs
+from gitstore.git.refs import list_refs, remove_idle_folders
 from gitstore.git.repository import Repository, open_repository
 
 DAY = 86_400.0
@@ -56,6 +56,7 @@ def prune(repository: Path, kept: Iterable[str] = ()) -> None:
     `kept` are further commits that are in use, if they exist. Raises Broken if a ref or a reachable object cannot be read; nothing is
     removed then.
     """
+    remove_idle_folders(repository, DAY)
     with open_object_files(repository) as files, open_repository(repository) as opened:
         if not any((repository / name).exists() for name in _UNKNOWN):
             packs = files.list_packs()  # before the refs: what arrives later is not looked at

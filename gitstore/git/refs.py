@@ -2,10 +2,10 @@
 
 import os
 import re
+import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import takewhile
 from pathlib import Path
 from traceback import walk_tb
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from gitstore.directory import make_folder
 from gitstore.errors import AlreadyExists, Broken, Busy, LostRace, OutOfSpace
 from gitstore.git.after_commit import report_tolerated, sync_after_commit
 from gitstore.git.atomic_io import translate_os_error
-from gitstore.git.lock import PACKED_REFS, RepositoryLock
+from gitstore.git.lock import PACKED_REFS, RepositoryLock, hold
 from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId
 
 
@@ -44,6 +44,7 @@ _HEX = re.compile(r"[0-9a-f]{40}")
 _GIT_LOCK_WAIT = 1.0  # seconds
 _MAX_REF_BYTES, _MAX_NAME_BYTES = 1_000, 250  # of a ref, and of each part with room for `.lock`
 _POLL_SECONDS = 0.005
+_REMOVED_AT_ONCE = 200
 
 
 class Signature(NamedTuple):
@@ -150,7 +151,7 @@ def move_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId | N
     with _only_if_not_at(repository, ref, new):
         if not _swap(repository, lock, (ref,), lambda: refs.set_if_equals(name, expected, wanted)):
             raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
-    _sync_folders(repository, ref, is_new=old is None)
+    sync_after_commit((repository / ref).parent)
 
 
 def remove_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId | None) -> None:
@@ -159,7 +160,6 @@ def remove_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId |
         # Locks packed-refs too, so that a git that holds it is waited for before anything is removed.
         if not _swap(repository, lock, (ref, PACKED_REFS), lambda: _remove(repository, ref, old)):
             raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
-    _remove_empty_folders((repository / ref).parent, repository / BRANCH_PREFIX)
 
 
 @contextmanager
@@ -212,22 +212,23 @@ def _lines_without(ref: bytes, text: bytes) -> Iterator[bytes]:
             yield line
 
 
-def _remove_empty_folders(folder: Path, top: Path) -> None:
-    """Remove the folders that a ref left empty, so that a branch may have the name of one of them."""
+def remove_idle_folders(repository: Path, seconds: float) -> None:
+    """Remove the folders of drafts that have been empty for so long; the next draft makes its folder again, and syncs it."""
+    oldest = time.time() - seconds
+    folders = [folder for folder in (repository / DRAFT_PREFIX).glob("*") if _is_idle(folder, oldest)]
+    for at in range(0, len(folders), _REMOVED_AT_ONCE):
+        with hold(repository):
+            for folder in folders[at : at + _REMOVED_AT_ONCE]:
+                with suppress(OSError):  # not empty
+                    if _is_idle(folder, oldest):
+                        folder.rmdir()
+
+
+def _is_idle(folder: Path, oldest: float) -> bool:
     with suppress(OSError):
-        while folder != top:
-            folder.rmdir()
-            folder = folder.parent
-
-
-def _sync_folders(repository: Path, ref: str, *, is_new: bool) -> None:
-    """Make a ref's name durable, and the names of folders that may be new with it. Never raises OSError.
-
-    The folder of all branches is never new: it is durable since the repository was made, and never removed.
-    """
-    folder, top = (repository / ref).parent, repository / BRANCH_PREFIX
-    above = takewhile(lambda each: each.is_relative_to(top), folder.parents) if is_new else ()
-    sync_after_commit(folder, *above)
+        status = folder.stat()
+        return stat.S_ISDIR(status.st_mode) and status.st_mtime < oldest
+    return False
 
 
 def _swap(repository: Path, lock: RepositoryLock, names: Sequence[str], change: Callable[[], bool]) -> bool:
@@ -243,9 +244,22 @@ def _swap(repository: Path, lock: RepositoryLock, names: Sequence[str], change: 
         time.sleep(_POLL_SECONDS)
 
 
+@contextmanager
+def _durable_folders(repository: Path, ref: str) -> Iterator[None]:
+    """Make the names of folders durable that are made for a ref, whatever becomes of it; a writer that dies leaves a note."""
+    above = (repository / ref).parents
+    new = [folder for folder in above if folder.is_relative_to(repository / BRANCH_PREFIX) and not folder.is_dir()]
+    try:
+        yield
+    finally:
+        made = [folder.parent for folder in new if folder.is_dir()]
+        if made:
+            sync_after_commit(*made)
+
+
 def _change(repository: Path, lock: RepositoryLock, names: Sequence[str], change: Callable[[], bool]) -> bool:
     try:
-        with lock.moving(*names):
+        with lock.moving(*names), _durable_folders(repository, names[0]):
             return change()
     except FileNotFoundError:  # dulwich creates the ref's folder, then its lock; removed in between: a lost race
         return False

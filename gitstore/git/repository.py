@@ -30,6 +30,7 @@ from gitstore.git import refs
 from gitstore.git.alternates import limit_alternates
 from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_loose
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, depth_error
+from gitstore.git.object_log import restore_missed
 from gitstore.git.raw_tree import RawEntry, Unreadable, compare, find_entries
 from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
 
@@ -299,8 +300,14 @@ class Repository:
                 clear_frames(ex.__traceback__)  # they hold views of mapped packs, which could not be closed
                 if not left:
                     raise Broken(f"The repository {self.path.name} is damaged: {what} cannot be read.") from ex
+            if left == 1:
+                self._restore()
             self._reopen()
         raise AssertionError  # the last read returned or raised
+
+    def _restore(self) -> None:
+        """Write objects again that a power cut took, for the last read."""
+        restore_missed(self.path)
 
     def _reopen(self) -> None:
         """Open the repository again: packs that dulwich has listed may have been replaced."""

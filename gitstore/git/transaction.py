@@ -13,6 +13,7 @@ from gitstore.git import refs
 from gitstore.git.after_commit import after_commit
 from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.file_paths import path_conflict, split_by_folder
+from gitstore.git.object_log import needs_restore, restore
 from gitstore.git.objects import ObjectWriter
 from gitstore.git.raw_tree import replace_folder
 from gitstore.git.repository import FILE_MODE, NAME_ERRORS, Author, Repository
@@ -29,6 +30,16 @@ class Transaction(Repository):
         self._lock = lock
         self._writer = ObjectWriter(path)
         self.clock: Callable[[], float] = time.time
+
+    def close(self) -> None:
+        """Close the packs and the log of new objects."""
+        try:
+            self._writer.close()
+        finally:
+            super().close()
+
+    def _restore(self) -> None:
+        """Do nothing: `update` has restored what is in the log, and this transaction holds the lock."""
 
     def write_blob(self, data: bytes) -> BlobId:
         """Write a file's content."""
@@ -128,6 +139,8 @@ def update(path: Path) -> Iterator[Transaction]:
     with locks.hold(path) as lock:
         opened = Transaction(path, lock)
         try:
+            if needs_restore(path):
+                restore(path)
             yield opened
         except OSError as ex:
             raise translate_os_error(ex) from ex

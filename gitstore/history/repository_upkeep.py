@@ -1,7 +1,8 @@
-"""The upkeep of one namespace's files in the background: its objects are packed and pruned, unused files are removed."""
+"""The upkeep of one namespace's files in the background: its objects are packed and pruned, its log of new objects is emptied, unused files are removed."""
 
 from gitstore.compiled.served_record import read_served
 from gitstore.directory import NamespacePaths
+from gitstore.git.object_log import empty_log, is_log_due
 from gitstore.git.packing import hold_packing, is_git_packing, is_packing_due, pack_loose
 from gitstore.git.pruning import is_prune_due, prune
 from gitstore.history.gc import clean_daily, is_clean_up_due
@@ -10,7 +11,7 @@ from gitstore.history.gc import clean_daily, is_clean_up_due
 def needs_upkeep(paths: NamespacePaths) -> bool:
     """Tell whether there is anything to do, and no other process does it: a few dozen system calls."""
     repository = paths.repository
-    if not (is_packing_due(repository) or is_prune_due(repository) or is_clean_up_due(paths)):
+    if not (is_packing_due(repository) or is_log_due(repository) or is_prune_due(repository) or is_clean_up_due(paths)):
         return False
     with hold_packing(repository) as is_held:
         return is_held
@@ -25,8 +26,11 @@ def keep_up(paths: NamespacePaths) -> None:
     with hold_packing(paths.repository) as is_held:
         if not is_held or is_git_packing(paths.repository):
             return
-        if is_packing_due(paths.repository):
+        packs = is_packing_due(paths.repository)
+        if packs:
             pack_loose(paths.repository)
+        if packs or is_log_due(paths.repository):
+            empty_log(paths.repository)
         if is_prune_due(paths.repository):
             served = read_served(paths)
             prune(paths.repository, kept=[served] if served else [])

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from dulwich.refs import DiskRefsContainer
 
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import TEMPORARY_PREFIX
+from gitstore.git.object_log import FILE_NAME, read_log
 from gitstore.git.objects import ObjectWriter
 from gitstore.layout import BlobId
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, put, redirect
@@ -36,7 +38,7 @@ def test_lock_that_a_kill_left_round_an_object_does_not_block_it(place: Place) -
 
 
 def test_empty_object_of_a_power_cut_is_written_again(place: Place) -> None:
-    """Guard: the size is checked, not only the name."""
+    """Guard: the bytes are checked, not only the name."""
     blob = BlobId(place.git("hash-object", "--stdin", data=b"cut\n"))
     _path(place, blob).parent.mkdir(exist_ok=True)
     _path(place, blob).touch()
@@ -79,49 +81,43 @@ def test_full_disk_is_reported_and_leaves_nothing(place: Place, monkeypatch: pyt
 
 
 def test_everything_is_durable_before_the_ref_moves(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guard: `sync` before the move. Recorded: each object's bytes before its name, all names before the ref.
+    """Guard: `sync` before the move. The log has each object, and is synced once before the ref.
 
     The reply is sent once the name of the ref is durable too.
     """
     reported = _record(monkeypatch)
     before = {path for path in (place.repo / "objects").rglob("*") if path.is_file()}
     head = place.save(put(redirect("/a")))
-    moved = reported.index("move")
     new = {path for path in (place.repo / "objects").rglob("*") if path.is_file()} - before
     assert len(new) == 4, "the file, two folders and the commit"
-    for path in new:
-        named = reported.index(f"name {path}")
-        assert reported.index(f"bytes {path}") < named
-        assert named < reported.index(f"folder {path.parent}") < moved
-    assert f"folder {place.repo / 'objects'}" in reported[:moved]
+    moved = reported.index("move")
+    logged = {object_id for object_id, _ in read_log(place.repo / FILE_NAME)}
+    assert {path.parent.name + path.name for path in new} <= logged
+    size = (place.repo / FILE_NAME).stat().st_size
+    assert reported[:moved] == [f"{place.repo / FILE_NAME} {size}"]
     after = reported[moved:]
     for folder in ("refs/heads/draft/shop", "refs/heads/draft", "refs/heads"):
-        assert f"folder {place.repo / folder}" in after
+        assert str(place.repo / folder) in after
     assert place.git("rev-parse", "draft/shop/main") == head
 
 
 def _record(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Record the syncs, renames and moves, in order: `bytes`, `name`, `folder` with a path, and `move`."""
+    """Record the syncs and moves in the repository, in order: the path, for the log with its size, and `move`."""
     reported: list[str] = []
-    real_sync, real_replace, real_move = os.fsync, Path.replace, DiskRefsContainer.set_if_equals
+    real = {name: getattr(os, name) for name in ("fsync", "fdatasync")}
+    real_move = DiskRefsContainer.set_if_equals
 
-    def sync(handle: int) -> None:
-        real_sync(handle)
+    def sync(name: str, handle: int) -> None:
+        real[name](handle)
         path = Path(f"/proc/self/fd/{handle}").readlink()
-        reported.append(f"folder {path}" if path.is_dir() else f"bytes {path}")
-
-    def replace(path: Path, target: Path) -> Path:
-        reported.extend(
-            [reported.pop(reported.index(f"bytes {path}")).replace(str(path), str(target)), f"name {target}"]
-        )
-        return real_replace(path, target)
+        reported.append(f"{path} {os.fstat(handle).st_size}" if path.name == FILE_NAME else str(path))
 
     def move(container: DiskRefsContainer, *arguments: object) -> bool:
         reported.append("move")
         return real_move(container, *arguments)  # type: ignore[arg-type] # passed on unchanged
 
-    monkeypatch.setattr(os, "fsync", sync)
-    monkeypatch.setattr(Path, "replace", replace)
+    for name in real:
+        monkeypatch.setattr(os, name, partial(sync, name))
     monkeypatch.setattr(DiskRefsContainer, "set_if_equals", move)
     return reported
 

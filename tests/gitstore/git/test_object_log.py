@@ -1,0 +1,174 @@
+"""The log of new objects: what a power cut takes of a change comes back from it, and it stays small."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gitstore.errors import Broken, OutOfSpace
+from gitstore.git.object_log import (
+    FILE_NAME,
+    MOST_BYTES,
+    MOST_SECONDS,
+    OLD_NAME,
+    ObjectLog,
+    empty_log,
+    is_log_due,
+    read_log,
+    restore,
+)
+from gitstore.git.objects import ObjectWriter
+from gitstore.git.repository import open_repository
+from gitstore.git.transaction import update
+from gitstore.layout import BlobId, TreeId, draft_ref
+from tests.gitstore.fixtures import SHOP, Place, put, redirect
+from tests.gitstore.git.power_cuts import recorded, replace_folder, start_again
+
+SOURCES = ["/a", "/b", "/c"]
+
+
+def _loose(place: Place) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in (place.repo / "objects").glob("??/*")}
+
+
+def _lose_objects(place: Place, before: dict[Path, bytes]) -> None:
+    for path in _loose(place).keys() - before.keys():
+        path.unlink()
+
+
+def _cut_power(place: Place, *, emptied: bool) -> None:
+    """Publish and edit, and cut the power after the last answer; `emptied`: the log is emptied in between."""
+    with recorded(place.repo) as disk:
+        for number, source in enumerate(SOURCES):
+            place.publish(put(redirect(source)))
+            if emptied and number == 1:
+                empty_log(place.repo)
+        place.save(put(redirect("/draft")))
+        disk.cut(place.root / "left")
+    replace_folder(place.repo, place.root / "left")
+    start_again(place.repo)
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_answered_changes_survive_a_power_cut(place: Place, emptied: bool) -> None:  # noqa: FBT001 - a parameter
+    """On a disk that kept only what was synced, the next writer finds every object again; Git has no complaint."""
+    _cut_power(place, emptied=emptied)
+    place.fresh().publish(put(redirect("/later")))
+    assert sorted(item["source"] for item in place.fresh().items()) == ["/a", "/b", "/c", "/draft", "/later"]
+    assert place.git("fsck", "--full", "--strict") == ""
+    assert list(read_log(place.repo / OLD_NAME)) == []
+
+
+def test_a_reader_finds_what_a_power_cut_took(place: Place) -> None:
+    """Guard: no writer comes, and the reader has nothing but the repository."""
+    _cut_power(place, emptied=False)
+    with open_repository(place.repo) as repository:
+        head = repository.ref(draft_ref(SHOP, "main"))
+        assert head
+        files = [repository.blob(BlobId(entry.id)) for _, entry in repository.files(repository.commit(head).tree)]
+    assert any(b"/draft" in data for data in files)
+
+
+def test_unsynced_files_are_gone_after_the_cut(place: Place) -> None:
+    """Control: the disk of these tests loses what is not synced, so that the log is needed."""
+    before = _loose(place)
+    _cut_power(place, emptied=False)
+    assert _loose(place).keys() <= before.keys()
+
+
+def test_damaged_files_are_replaced(place: Place) -> None:
+    """A power cut also leaves empty files, and files of the right size without their bytes."""
+    before = _loose(place)
+    place.publish(put(redirect("/a")))
+    for number, path in enumerate(sorted(_loose(place).keys() - before.keys())):
+        path.chmod(0o644)
+        path.write_bytes(bytes(path.stat().st_size) if number % 2 else b"")
+    start_again(place.repo)
+    with update(place.repo):
+        pass
+    assert place.git("fsck", "--full", "--strict") == ""
+
+
+def test_records_after_a_half_one_are_read(place: Place) -> None:
+    """Guard: a kill while a record is appended must not hide those of later writers."""
+    before = _loose(place)
+    place.publish(put(redirect("/a")))
+    log = place.repo / FILE_NAME
+    log.write_bytes(log.read_bytes()[:-7])
+    place.publish(put(redirect("/b")))
+    found = {object_id for object_id, _ in read_log(log)}
+    _lose_objects(place, before)
+    with update(place.repo) as transaction:
+        missing = restore(place.repo)
+        assert missing >= len(found) - len(before)
+        assert transaction.commit(place.tip).message
+
+
+def test_a_full_disk_leaves_no_half_record(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = ObjectLog(place.repo)
+    log.append("0" * 40, b"x")
+    size = (place.repo / FILE_NAME).stat().st_size
+    real = os.write
+
+    def full(handle: int, data: memoryview) -> int:
+        if len(data) > 20:
+            return real(handle, data[:20])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(OutOfSpace):
+            log.append("1" * 40, bytes(8))
+    log.close()
+    assert (place.repo / FILE_NAME).stat().st_size == size
+
+
+def test_an_emptied_log_is_synced_before_its_first_record(place: Place) -> None:
+    """Guard: a new log whose name is not on disk yet would lose the changes of its first writers."""
+    with recorded(place.repo) as disk:
+        empty_log(place.repo)
+        ObjectWriter(place.repo).write_blob(b"first\n")
+        disk.cut(place.root / "left")
+    assert (place.root / "left" / FILE_NAME).stat().st_ino
+    assert disk.folders[place.repo.stat().st_ino][FILE_NAME] == (place.repo / FILE_NAME).stat().st_ino
+
+
+def test_a_file_that_cannot_be_synced_keeps_the_log(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: what is not durable by itself stays in the log, also in the next attempts."""
+    place.publish(put(redirect("/a")))
+    known = {object_id for object_id, _ in read_log(place.repo / FILE_NAME)}
+
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    for _ in range(2):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", fail)
+            with pytest.raises(OSError, match="Input/output error"):
+                empty_log(place.repo)
+    assert known <= {object_id for object_id, _ in read_log(place.repo / OLD_NAME)}
+    empty_log(place.repo)
+    assert not (place.repo / OLD_NAME).exists()
+
+
+def test_a_log_is_due_when_it_is_large_or_old(place: Place) -> None:
+    log = place.repo / FILE_NAME
+    now = log.stat().st_mtime
+    assert not is_log_due(place.repo, now)
+    assert is_log_due(place.repo, now + MOST_SECONDS + 1)
+    with log.open("ab") as file:
+        file.truncate(MOST_BYTES + 1)
+    assert is_log_due(place.repo, now)
+    empty_log(place.repo)
+    assert not is_log_due(place.repo, now + MOST_SECONDS + 1)
+    start_again(place.repo)
+    assert is_log_due(place.repo, now)
+
+
+def test_damage_without_a_power_cut_is_reported(place: Place) -> None:
+    """Guard: the log is for what a power cut took; a disk that loses files while it runs has to be noticed."""
+    place.publish(put(redirect("/a")))
+    tree = place.git("rev-parse", f"release:{SHOP}")
+    (place.repo / "objects" / tree[:2] / tree[2:]).unlink()
+    with open_repository(place.repo) as repository, pytest.raises(Broken):
+        repository.entries(TreeId(tree))
