@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from dulwich.config import ConfigFile
 from dulwich.object_store import DiskObjectStore
 
 from gitstore.errors import Broken
@@ -61,3 +62,24 @@ def _read(folder: str) -> Iterator[str]:
     for line in data.split(b"\n"):
         if line and not line.startswith(b"#"):
             yield os.path.join(folder, os.fsdecode(line))  # noqa: PTH118 - a line may be no path at all
+
+
+def is_lender(repository: Path) -> bool:
+    """Tell whether others may use objects of a repository that it does not reach itself: nothing may be pruned then.
+
+    That is so where a repository beside it borrows from it, or its settings say so for the ones elsewhere.
+    """
+    objects = os.path.realpath(repository / "objects")
+    others = (
+        str(other / "objects") for other in repository.parent.glob("*.git") if (other / "objects" / _FILE).exists()
+    )
+    borrowed = (os.path.realpath(path) for other in others for path in _read(other))
+    return objects in borrowed or _keeps_objects(repository)
+
+
+def _keeps_objects(repository: Path) -> bool:
+    """Tell whether C git may not prune either: https://git-scm.com/docs/git-config#Documentation/git-config.txt-gcpruneExpire."""
+    config = ConfigFile.from_path(str(repository / "config"))
+    with suppress(KeyError):
+        return config.get((b"gc",), b"pruneExpire").strip().lower() == b"never"
+    return False

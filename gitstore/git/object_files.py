@@ -3,6 +3,7 @@
 import os
 import re
 import struct
+import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,6 +15,7 @@ from dulwich.object_format import DEFAULT_OBJECT_FORMAT
 from dulwich.objects import RawObjectID
 from dulwich.pack import Pack, PackFileDisappeared
 
+from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
 from gitstore.git.new_pack import TYPES, DamagedObject
 from gitstore.git.repository import DAMAGE_ERRORS
 
@@ -24,6 +26,10 @@ _PACK = re.compile(r"pack-[0-9a-f]{40}")
 # https://git-scm.com/docs/gitrepository-layout#Documentation/gitrepository-layout.txt-objectspack
 _CACHES = frozenset({".pack", ".idx", ".rev", ".bitmap"})
 _CRUFT = ".mtimes"
+_REMOVAL = "pack/waypost-removal"
+# Unfinished files of C git and of this program: https://github.com/git/git/blob/master/builtin/prune.c
+_UNFINISHED = re.compile(r"tmp_|\.tmp-")
+_UNFINISHED_SECONDS = 86_400.0
 _FAN_OUT = 8 + 4 * 255  # of version 2, where the last entry is the number of objects
 _INDEX_MAGIC = b"\377tOc"
 
@@ -116,21 +122,68 @@ class ObjectFiles:
 
     def remove_packs(self, names: Collection[str]) -> None:
         """Remove packs; readers that have them open go on, and all others find their objects elsewhere."""
+        self.note_removal(names)
         if names:
             self._unlink("pack/multi-pack-index")  # it may name them, and is a cache
         for name in names:
-            for suffix in (
-                ".idx",
-                ".rev",
-                ".bitmap",
-                ".pack",
-                _CRUFT,
-            ):  # the index first: without it, no reader opens it
-                self._unlink(f"pack/{name}{suffix}")
+            self.hide_pack(name)
+            self._remove_rest(name)
+        self.note_removal(())
+
+    def note_removal(self, names: Collection[str]) -> None:
+        """Note the packs that are about to be hidden and removed: a kill in between leaves files without an index.
+
+        A pack without an index may also be all that a power cut has left of one that C git wrote: that one has to stay.
+        """
+        if names:
+            replace_file(self.path / _REMOVAL, "\n".join(names).encode(), sync=False)
+        else:
+            self._unlink(_REMOVAL)
 
     def hide_pack(self, name: str) -> None:
         """Make a pack invisible by one step that takes no time; `remove_packs` then frees its space."""
         self._unlink(f"pack/{name}.idx")
+
+    def remove_leftovers(self) -> None:
+        """Remove what a killed process left: packs that it was removing, and unfinished files that are a day old or ours."""
+        with suppress(FileNotFoundError):
+            noted = (self.path / _REMOVAL).read_text("ascii", errors="replace").split()
+            for name in filter(_PACK.fullmatch, noted):
+                if not (self.packs / f"{name}.idx").exists():
+                    self._remove_rest(name)
+            self._unlink(_REMOVAL)
+        oldest = time.time() - _UNFINISHED_SECONDS
+        for name in self._list_unfinished(oldest):
+            self._unlink(name)
+
+    def _list_unfinished(self, oldest: float) -> Iterator[str]:
+        for name in self._list_names("pack"):
+            base = name.partition(".")[0]
+            is_lost = _PACK.fullmatch(base) and not (self.packs / f"{base}.pack").exists()
+            if name.startswith(TEMPORARY_PREFIX) or (
+                (is_lost or _UNFINISHED.match(name)) and self._time(f"pack/{name}") < oldest
+            ):  # the caller holds the packing: nobody writes it
+                yield f"pack/{name}"
+        for folder in (f"{number:02x}" for number in range(_FOLDERS)):
+            names = (f"{folder}/{name}" for name in self._list_names(folder) if _UNFINISHED.match(name))
+            yield from (name for name in names if self._time(name) < oldest)
+
+    def _list_names(self, folder: str) -> list[str]:
+        try:
+            return [file.name for file in (self.path / folder).iterdir()]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _time(self, name: str) -> float:
+        """Return the time of a file's last change; now if it is gone."""
+        try:
+            return os.stat(name, dir_fd=self.handle).st_mtime
+        except FileNotFoundError:
+            return time.time()
+
+    def _remove_rest(self, name: str) -> None:
+        for suffix in (".rev", ".bitmap", ".pack", _CRUFT):
+            self._unlink(f"pack/{name}{suffix}")
 
     def _unlink(self, name: str) -> None:
         with suppress(FileNotFoundError):

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from gitstore.errors import Busy
 from gitstore.file_lock import hold_lock_file
-from gitstore.git.atomic_io import TEMPORARY_PREFIX
 from gitstore.git.lock import hold
 from gitstore.git.new_pack import DamagedObject, hash_object, write_pack
 from gitstore.git.object_files import ObjectFiles, PackFile, open_object_files, sample_loose
@@ -77,9 +76,9 @@ def pack_loose(repository: Path) -> None:
     another program packs at the same time; nothing is lost then, and the next call begins again.
     """
     with open_object_files(repository) as files:
-        remove_leftovers(files)
+        files.remove_leftovers()
         times = dict(files.list_loose())
-        reached = _find_reached(files, times.keys(), list_refs(repository).values())
+        reached = _find_reached(files, times.keys(), list_refs(repository, is_lenient=True).values())
         oldest = time.time() - MOST_SECONDS
         aged = {each: at for each, at in times.items() if at < oldest and each not in reached}
         packed = sorted([*reached, *aged], key=times.__getitem__)
@@ -164,9 +163,3 @@ def select_merged(packs: Sequence[PackFile], count: int) -> list[PackFile]:
         merged.append(pack)
         count += pack.count
     return merged
-
-
-def remove_leftovers(files: ObjectFiles) -> None:
-    """Remove the files of packs that a killed process left unfinished. The caller holds the packing."""
-    for file in files.packs.glob(f"{TEMPORARY_PREFIX}*"):
-        file.unlink(missing_ok=True)

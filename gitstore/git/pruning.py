@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gitstore.errors import Busy
+from gitstore.git.alternates import is_lender
 from gitstore.git.lock import hold
 from gitstore.git.object_files import ObjectFiles, PackFile, open_object_files
 from gitstore.git.pack_order import list_children
@@ -58,7 +59,7 @@ def prune(repository: Path, kept: Iterable[str] = ()) -> None:
     """
     remove_idle_folders(repository, DAY)
     with open_object_files(repository) as files, open_repository(repository) as opened:
-        if not any((repository / name).exists() for name in _UNKNOWN):
+        if not any((repository / name).exists() for name in _UNKNOWN) and not is_lender(repository):
             packs = files.list_packs()  # before the refs: what arrives later is not looked at
             reachable = _Reachable(opened)
             state = read_refs(repository)
@@ -122,11 +123,13 @@ def _remove_expired(files: ObjectFiles, expired: Collection[PackFile], reachable
             expired = [pack for pack in expired if pack.name != name]  # of the same objects: it is in use again
             rescued |= needed.keys()
         files.close_packs()
+        files.note_removal([pack.name for pack in expired])
         if _hide_if_unmoved(files, expired, state):
             files.remove_packs([pack.name for pack in expired])
             for name in ("commit-graph", "commit-graphs"):  # a cache of C git that may name removed commits
                 _remove_cache(files.path / "info" / name)
             return
+    files.note_removal(())
 
 
 def _hide_if_unmoved(files: ObjectFiles, packs: Collection[PackFile], state: RefState) -> bool:

@@ -5,7 +5,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from traceback import walk_tb
 from typing import NamedTuple
@@ -109,19 +109,24 @@ def list_drafts(repository: Path, project: str) -> list[str]:
     return sorted(packed | loose)
 
 
-def list_refs(repository: Path) -> dict[str, CommitId]:
-    """Return all refs with the objects that they name, apart from refs that name another ref. Raises Broken."""
+def list_refs(repository: Path, *, is_lenient: bool = False) -> dict[str, CommitId]:
+    """Return all refs with the objects that they name, apart from refs that name another ref.
+
+    Raises Broken for a damaged ref, such as the empty file that a power cut leaves; one that `is_lenient` leaves it out.
+    """
     found = _packed_refs(repository)
     for folder, _, names in os.walk(repository / "refs"):
         for ref in (str(Path(folder, name).relative_to(repository)) for name in names if not name.endswith(".lock")):
-            if not _is_symbolic(repository / ref) and (target := read_ref(repository, ref)):
-                found[ref] = target
+            with suppress(Broken) if is_lenient else nullcontext():
+                if not _is_symbolic(repository / ref) and (target := read_ref(repository, ref)):
+                    found[ref] = target
     return found
 
 
 def _is_symbolic(path: Path) -> bool:
     try:
-        return _read_text(path, "ascii").startswith("ref: ")
+        # Any white space, or none, follows: https://github.com/git/git/blob/master/refs/files-backend.c
+        return _read_text(path, "ascii").startswith("ref:")
     except FileNotFoundError:
         return False
 

@@ -22,7 +22,7 @@ from dulwich.errors import (
 )
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import PackFileDisappeared, UnresolvedDeltas
-from dulwich.repo import Repo, UnsupportedVersion
+from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from content.cache import LruCache
 from gitstore.errors import Broken
@@ -317,7 +317,7 @@ class Repository:
     def _open(self) -> Repo:
         try:
             opened = Repo(str(self.path))
-        except (NotGitRepository, UnsupportedVersion, *DAMAGE_ERRORS) as ex:
+        except (NotGitRepository, UnsupportedVersion, UnsupportedExtension, *DAMAGE_ERRORS) as ex:
             raise Broken(f"The repository {self.path.name} is damaged: it cannot be opened.") from ex
         limit_alternates(opened.object_store)
         return opened

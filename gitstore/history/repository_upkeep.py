@@ -31,8 +31,8 @@ def keep_up(paths: NamespacePaths) -> None:
             pack_loose(paths.repository)
         if packs or is_log_due(paths.repository):
             empty_log(paths.repository)
+        if is_clean_up_due(paths):
+            clean_daily(paths)
         if is_prune_due(paths.repository):
             served = read_served(paths)
             prune(paths.repository, kept=[served] if served else [])
-        if is_clean_up_due(paths):
-            clean_daily(paths)

@@ -346,6 +346,8 @@ def test_a_kill_at_any_moment_loses_nothing(repository: Path) -> None:
             assert objects(path) == before
             assert not list(path.rglob(f"{TEMPORARY_PREFIX}*"))
             assert not list((path / "objects").glob("??/*"))
+            packs = list((path / "objects/pack").iterdir())
+            assert {file.stem for file in packs if file.suffix == ".idx"} == {file.stem for file in packs}
             shutil.rmtree(path)
     assert codes.count(-9) > 15
 
@@ -406,3 +408,45 @@ def repeated(*works: Callable[[], None]) -> Iterator[None]:
             done.set()
         for future in futures:
             future.result()
+
+
+def test_unfinished_files_of_dead_processes_are_removed(repository: Path) -> None:
+    """Guards: what is a day old goes, what is younger may be in use, and a pack that lost its index may be the only one."""
+    folder = repository / "objects/pack"
+    old = [
+        folder / name
+        for name in ("tmp_pack_a", ".tmp-12-pack-b.pack", f"pack-{'c' * 40}.mtimes", f"pack-{'c' * 40}.rev")
+    ]
+    old += [repository / "objects" / number / "tmp_obj_x" for number in ("00", "ff")]
+    kept = [folder / "tmp_idx_a", folder / f"pack-{'d' * 40}.pack", folder / f"pack-{'d' * 40}.mtimes"]
+    for file in (*old, *kept):
+        file.parent.mkdir(exist_ok=True)
+        file.touch()
+    for file in (*old, *kept[1:]):
+        os.utime(file, (0, 0))
+    with hold_packing(repository):
+        pack_loose(repository)
+    assert [file.exists() for file in (*old, *kept)] == [False] * len(old) + [True] * len(kept)
+
+
+def test_a_pack_whose_removal_was_killed_is_removed(repository: Path) -> None:
+    """Guard: it has no index any more, and so no C git and no reader knows of it."""
+    git(repository, "repack", "-dq")
+    pack = next((repository / "objects/pack").glob("*.pack"))
+    with open_object_files(repository) as files:
+        files.note_removal([pack.stem])
+        pack_loose(repository)
+        assert pack.exists()
+        files.note_removal([pack.stem])
+        files.hide_pack(pack.stem)
+        files.remove_leftovers()
+    assert not list(pack.parent.glob(f"{pack.stem}.*"))
+
+
+def test_refs_that_name_no_commit_do_not_stop_packing(repository: Path) -> None:
+    """Guards: a symbolic ref with a tab, as C git reads it, and the empty file that a power cut leaves."""
+    (repository / "refs/heads/tab").write_text("ref:\trefs/heads/release\n")
+    (repository / "refs/heads/empty").touch()
+    with hold_packing(repository):
+        pack_loose(repository)
+    assert not list((repository / "objects").glob("??/*"))

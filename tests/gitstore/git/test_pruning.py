@@ -205,3 +205,28 @@ def test_a_used_pack_of_unreachable_objects_is_kept(place: Place) -> None:
     assert place.git("hash-object", "-w", "-t", "commit", "--stdin", data=content) == head
     keep_up(place)
     assert has(place, head)
+
+
+@pytest.mark.parametrize("lender", ["beside", "elsewhere"])
+def test_nothing_is_pruned_where_others_use_the_objects(place: Place, lender: str) -> None:
+    """Guards: a repository beside it that borrows objects, and the setting for those elsewhere, which C git obeys too."""
+    head = discard(place)
+    if lender == "beside":
+        place.git("clone", "--bare", "--shared", "-q", str(place.repo), str(place.repo.with_name("other.git")))
+    else:
+        place.git("config", "gc.pruneExpire", "never")
+    for _ in range(3):
+        keep_up(place)
+        age(*(place.repo / "objects/pack").iterdir())
+    assert place.git("cat-file", "-t", head) == "commit"
+
+
+def test_a_symbolic_ref_with_a_tab_is_no_damage(place: Place) -> None:
+    """Guard: C git takes any white space after the colon."""
+    head = discard(place)
+    (place.repo / "refs/heads/tab").write_text("ref:\trefs/heads/release\n")
+    keep_up(place)
+    age(*(place.repo / "objects/pack").iterdir())
+    keep_up(place)
+    with open_repository(place.repo) as repository:
+        assert not repository.has(head)

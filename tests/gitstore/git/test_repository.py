@@ -126,6 +126,13 @@ def test_object_of_another_type_is_broken(place: Place) -> None:
             reader.blob(BlobId(tree))
 
 
+def test_a_repository_in_a_format_that_is_not_supported_is_broken(place: Place) -> None:
+    """Guard: dulwich raises an error of its own for an extension that it does not know."""
+    place.git("config", "extensions.preciousObjects", "true")
+    with pytest.raises(Broken, match="cannot be opened"), open_repository(place.repo):
+        pass
+
+
 def test_repository_without_objects_cannot_be_opened(place: Place) -> None:
     """The error is Broken, not NotFound."""
     shutil.rmtree(place.repo / "objects")
