@@ -162,7 +162,7 @@ class ObjectFiles:
             is_lost = _PACK.fullmatch(base) and not (self.packs / f"{base}.pack").exists()
             if name.startswith(TEMPORARY_PREFIX) or (
                 (is_lost or _UNFINISHED.match(name)) and self._time(f"pack/{name}") < oldest
-            ):  # the caller holds the packing: nobody writes it
+            ):  # no other process writes it while the caller holds the packing
                 yield f"pack/{name}"
         for folder in (f"{number:02x}" for number in range(_FOLDERS)):
             names = (f"{folder}/{name}" for name in self._list_names(folder) if _UNFINISHED.match(name))

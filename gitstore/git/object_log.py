@@ -87,7 +87,7 @@ class ObjectLog:
                 _begin(self._repository)
             self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
             if os.fstat(self._handle).st_size <= len(_title()):
-                sync_directory(self._repository)  # before its first record: nobody syncs the name later
+                sync_directory(self._repository)  # before its first record, since no later writer syncs the name
         return self._handle
 
 

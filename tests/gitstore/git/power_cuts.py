@@ -1,4 +1,4 @@
-"""A disk that loses its power: what a folder holds then, if the disk kept nothing but what was synced.
+"""A disk that loses its power: the rest of a folder, if the disk kept nothing but what was synced.
 
 A file has the bytes of its last sync, and a folder the names of its last sync; what was not synced since the start is as it
 was then. No real file system is so forgetful.
@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 @dataclass
 class Disk:
-    """What is durable of a folder, by inode: the bytes of each file, and the names in each folder."""
+    """The durable part of a folder, by inode: the bytes of each file, and the names in each folder."""
 
     top: Path
     files: dict[int, bytes] = field(default_factory=dict)
