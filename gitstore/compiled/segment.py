@@ -155,14 +155,23 @@ class Segment:
 
     def record(self, position: int) -> Record:
         """Build one record, without the others."""
-        item = orjson.loads(self.items[self.offsets[position] : self.offsets[position + 1] - 1])
+        item = orjson.loads(_item(self, position))
         if self.kind is Kind.PAGES:
             return self._page(position, item)
         return redirect_of({**item, **self.extras.get(position, {})})
 
+    def has_same_bytes(self, other: "Segment", position: int) -> bool:
+        """Tell whether the records at a position have the same bytes; records of other bytes may be equal all the same."""
+        is_same = self.extras.get(position) == other.extras.get(position) and self.kind is other.kind
+        return is_same and _item(self, position) == _item(other, position)
+
     def _page(self, position: int, item: dict[str, Any]) -> Page:
         extras = self.extras.get(position, {})
         return page_of({**item, **extras}, extras.get("file", ""))
+
+
+def _item(segment: Segment, position: int) -> memoryview:
+    return segment.items[segment.offsets[position] : segment.offsets[position + 1] - 1]
 
 
 def id_number(record_id: str) -> int | None:

@@ -7,7 +7,6 @@ which no rule differs, but their comments or the order of rules.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from operator import eq
 
 from content.changes.diff import ChangeType
 from content.records.record import Record
@@ -56,15 +55,15 @@ def _of_kind(old: dict[str, Segment], new: dict[str, Segment]) -> Iterator[tuple
         if not stays.issuperset(sides[0] + sides[1]):
             continue
         if sides[0] == sides[1]:
-            if all(map(eq, _records(old.get(path)), _records(new.get(path)))):
+            if path not in old or path not in new or _are_equal(old[path], new[path]):
                 yield path, NonRuleDifference.TEXT
         elif _all_found(old, new, {*sides[0], *sides[1]}):
             yield path, NonRuleDifference.ORDER
 
 
-def _records(segment: Segment | None) -> Iterator[Record]:
-    """Yield records one by one: usually the first difference is near the start."""
-    return (segment.record(at) for at in range(len(segment))) if segment else iter(())
+def _are_equal(old: Segment, new: Segment) -> bool:
+    """Tell whether two files of the same ids have equal records; only those whose bytes differ are read."""
+    return all(old.has_same_bytes(new, at) or old.record(at) == new.record(at) for at in range(len(old)))
 
 
 def _all_found(old: dict[str, Segment], new: dict[str, Segment], ids: set[int]) -> bool:
