@@ -118,7 +118,7 @@ class Convergence:
             return None
 
     def _list_progress(self, namespace: str, project: str) -> _ProgressByAgent:
-        """Read the progress of the agents; numbers of another history, such as one that was rewound, do not count."""
+        """Read the progress of the agents; numbers of another history, such as a rewound one, do not count."""
         found = self._fleet.list_progress(namespace, project)
         reported = {(each.commit, each.number) for each in found.values() if each.commit and each.number}
         known = self._versions.same_history(namespace, project, reported)

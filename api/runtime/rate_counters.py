@@ -2,7 +2,7 @@
 
 The memory is made before the workers are forked, and ends with the last of them. A key has one number, the time at which
 its calls so far are paid for, as in `api.db.attempts`; a look-up takes a lock of the kernel and a few microseconds, no
-disk and no SQL. The counters have a fixed size: if too many keys are in use at once, the one that is paid for first is
+disk and no SQL. The counters have a fixed size: if too many keys are in use at once, the key that is paid for first is
 forgotten.
 """
 
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 
 class RateCounters:
-    """Counters for the processes that are forked from the one that makes them; for one thread of each."""
+    """Counters for the processes that are forked from their maker; for one thread of each."""
 
     def __init__(self) -> None:
         # Not a file in the data directory: a store to a mapped file kills the process if the disk is full (SIGBUS).

@@ -236,7 +236,7 @@ def require_draft(state: DraftState) -> None:
 
 
 def require_head(state: DraftState, head: str) -> None:
-    """Raise StaleDraft where the draft's head is not the one that the caller expects."""
+    """Raise StaleDraft where the draft's head is not what the caller expects."""
     if head and head != state.head:
         where = f"is at {state.head}" if state.head else "does not exist"
         raise StaleDraft(

@@ -395,7 +395,7 @@ def _find_last_valid(
 ) -> Version | None:
     """Return the newest valid version, not older than the served one of `base`; add others to `invalid_versions`.
 
-    Behind a version that cannot be read, only the one that was served last is right: older rules were replaced.
+    Behind a version that cannot be read, only the version that was served last is right: older rules were replaced.
     """
     index = _read_index(compiler, name, newest.number, newest.commit, base.gaps.get(name, ()))
     oldest = index.place_of(base.projects[name].number) if name in base.projects else 1

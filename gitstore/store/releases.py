@@ -125,9 +125,9 @@ class Releases(Component):
         """Return the faults that are known, and those of a repository, or of some projects in it, that broke since."""
         if found.failure:
             return found.faults
-        told = {fault.project for fault in found.faults}
+        reported = {fault.project for fault in found.faults}
         return [
-            *(fault for fault in self._find_unreadable(found, projects) if fault.project not in told),
+            *(fault for fault in self._find_unreadable(found, projects) if fault.project not in reported),
             *found.faults,
         ]
 
