@@ -20,7 +20,7 @@ from gitstore.git import refs
 from gitstore.git.lock import hold
 from gitstore.git.refs import Signature
 from gitstore.git.repository import open_repository
-from gitstore.history.numbering import complete_manifest
+from gitstore.history.manifests import complete_manifest
 from gitstore.history.rewinds import note_served_here, record_served, require_continuous
 from gitstore.layout import RELEASE_REF, TreeId
 

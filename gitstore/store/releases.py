@@ -16,7 +16,7 @@ from gitstore.file_lock import hold_lock_file
 from gitstore.git.repository import Repository, open_repository
 from gitstore.history.list_changes import VersionChanges, read_changes
 from gitstore.history.live import ContentFault, LiveNamespace, LiveProject
-from gitstore.history.numbering import ensure_manifest
+from gitstore.history.manifests import ensure_manifest
 from gitstore.history.rewinds import current_release
 from gitstore.history.warmup import prepare
 from gitstore.store.access import Component
