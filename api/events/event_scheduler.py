@@ -7,9 +7,9 @@ from datetime import timedelta
 
 from api import logs
 from api.data.served_data import DataLost, ServedData
-from api.db.deliveries import has_delivery_before, remove_deliveries_before
-from api.db.events import has_event_before, remove_events_before
-from api.db.fleet import Fleet
+from api.db.agents.fleet import Fleet
+from api.db.events.deliveries import has_delivery_before, remove_deliveries_before
+from api.db.events.events import has_event_before, remove_events_before
 from api.events.publish_event_relay import PublishEventRelay
 from api.events.release_events import ReleaseEvents
 from api.runtime.background import run_in_thread

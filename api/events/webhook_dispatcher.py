@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from api import logs
-from api.db import deliveries
 from api.db.database import Database
-from api.db.deliveries import ClaimedDelivery, DeliveryAttempt, DeliveryStatus, Outcome
+from api.db.events import deliveries
+from api.db.events.deliveries import ClaimedDelivery, DeliveryAttempt, DeliveryStatus, Outcome
+from api.db.events.webhooks import GONE, GRANT_LOST, change_webhook, find_webhook
 from api.db.timestamps import Clock
-from api.db.webhooks import GONE, GRANT_LOST, change_webhook, find_webhook
 from api.events.signature import signed_headers
 from api.events.webhook_client import WebhookClient, WebhookResponse
 from api.events.webhook_owners import DeliveryDecision

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from api import logs
-from api.db.agents import AgentProgress
-from api.db.fleet import Fleet
+from api.db.agents.agents import AgentProgress
+from api.db.agents.fleet import Fleet
 from api.db.timestamps import dump_time
 from api.interfaces import ProjectVersion
 from api.runtime.background import run_in_thread

@@ -1,7 +1,7 @@
 """Rate counters in memory shared by all workers of a service: a number of calls at once, then one per interval.
 
 The memory is made before the workers are forked, and ends with the last of them. A key has one number, the time at which
-its calls so far are paid for, as in `api.db.attempts`; a look-up takes a lock of the kernel and a few microseconds, no
+its calls so far are paid for, as in `api.db.accounts.attempts`; a look-up takes a lock of the kernel and a few microseconds, no
 disk and no SQL. The counters have a fixed size: if too many keys are in use at once, the key that is paid for first is
 forgotten.
 """
@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 from weakref import finalize
 
-from api.db.attempts import Rate
+from api.db.accounts.attempts import Rate
 
 _CELL = struct.Struct("<Qd")  # the hash of a key, and the time at which it is paid for, in seconds since 1970
 _CELLS = 8  # in a bucket: the places where a key may be

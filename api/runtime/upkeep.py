@@ -8,8 +8,8 @@ from functools import partial
 from api import logs
 from api.auth.directory import IdentityCache
 from api.auth.login import Logins
-from api.db import tokens
-from api.db.heartbeats import Heartbeats
+from api.db.accounts import tokens
+from api.db.agents.heartbeats import Heartbeats
 from api.runtime.background import run_in_thread
 from api.runtime.background_task import TaskService
 from gitstore.errors import StoreError
