@@ -63,6 +63,8 @@ class JobProcess:
         self._pid = RawValue(c_int, 0)  # written by the process
         self._pool = ProcessPoolExecutor(1, context, _initialize_process, (logging.root.level, self._pid))
         self.is_usable = True
+        self.jobs = 0  # that ended
+        self.memory = 0  # in bytes, after the last one
 
     @property
     def has_started(self) -> bool:
@@ -86,12 +88,13 @@ class JobProcess:
             self.kill()
             self.close(wait=False)
             raise JobTimeout(limits.seconds) from ex
+        self.jobs, self.memory = self.jobs + 1, done.memory
         if done.memory > limits.memory:
             self.close(wait=False)
         return done.unwrap()
 
     def accepts(self) -> bool:
-        """Return whether the process is alive, as far as is known: one that was killed while idle accepts no job."""
+        """Return whether the process is alive, as far as this one knows: a process killed while idle accepts no job."""
         try:
             self._pool.submit(os.getpid)
         except BrokenProcessPool:
@@ -102,7 +105,7 @@ class JobProcess:
         """Kill the process in the middle of its start or its job, which is safe at any time."""
         # CPython 3.14 has `kill_workers` for this; until it has run, a process cannot tell its id itself:
         # https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.ProcessPoolExecutor.kill_workers
-        for child in list((self._pool._processes or {}).values()):  # noqa: SLF001 - as above
+        for child in list((self._pool._processes or {}).values()):  # noqa: SLF001 - no public name before CPython 3.14
             child.kill()
 
     def close(self, *, wait: bool) -> None:
