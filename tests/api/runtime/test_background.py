@@ -75,14 +75,12 @@ def test_processes_without_jobs_end_but_for_a_small_one(monkeypatch: pytest.Monk
     monkeypatch.setattr(background, "_IDLE_SECONDS", 0.05)
 
     async def scenario() -> tuple[set[int], int, int]:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             pids = {*await asyncio.gather(*(run_in_queue(f"space {turn}", os.getpid) for turn in range(2)))}
-            while sum(map(_is_running, pids)) > 1:
-                await asyncio.sleep(0.02)
+            await asyncio.to_thread(wait_until, lambda: sum(map(_is_running, pids)) == 1, 30, "one process to end")
             monkeypatch.setattr(background, "_SMALL", 0)
             kept = await run_in_process(os.getpid)
-            while _is_running(kept):
-                await asyncio.sleep(0.02)
+            await asyncio.to_thread(wait_until, lambda: not _is_running(kept), 30, "the large process to end")
             return pids, kept, await run_in_process(os.getpid)
 
     pids, kept, last = asyncio.run(scenario())
