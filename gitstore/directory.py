@@ -61,6 +61,11 @@ class NamespacePaths:
         return self.compiled / "kept"
 
     @property
+    def outlines(self) -> Path:
+        """A folder for each project with many files of rules: what lists and look-ups need of them."""
+        return self.compiled / "outlines"
+
+    @property
     def validations(self) -> Path:
         """The log of validated trees."""
         return self.compiled / "judged"

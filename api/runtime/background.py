@@ -27,6 +27,8 @@ THREADS = 8
 # They start when they are needed. Each namespace uses at most one at a time for its own jobs, and none can take the last
 # one while another of its jobs runs.
 PROCESSES = 3
+_IDLE_SECONDS = 60.0
+_SMALL = 128 << 20  # bytes of memory, of a process that may wait for jobs; with all modules it has 80 MB
 
 # The namespace of the current request: its jobs for processes run one at a time.
 queue_key: ContextVar[str] = ContextVar("queue_key", default="")
@@ -140,6 +142,14 @@ async def _run_in_turn(key: str, work: Callable[[], T]) -> T:
             _pools.busy.pop(process, None)
             if process.is_usable:
                 _pools.idle.append(process)
+                asyncio.get_running_loop().call_later(_IDLE_SECONDS, _end_unneeded, process, process.jobs)
+
+
+def _end_unneeded(process: JobProcess, jobs: int) -> None:
+    """End a process that has had no job since, unless it is a small one, and the only one that waits for the next."""
+    if process in _pools.idle and process.jobs == jobs and (len(_pools.idle) > 1 or process.memory > _SMALL):
+        _pools.idle.remove(process)
+        process.close(wait=False)
 
 
 def _take_process() -> JobProcess:

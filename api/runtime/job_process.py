@@ -63,6 +63,8 @@ class JobProcess:
         self._pid = RawValue(c_int, 0)  # written by the process
         self._pool = ProcessPoolExecutor(1, context, _initialize_process, (logging.root.level, self._pid))
         self.is_usable = True
+        self.jobs = 0  # that ended
+        self.memory = 0  # in bytes, after the last one
 
     @property
     def has_started(self) -> bool:
@@ -86,6 +88,7 @@ class JobProcess:
             self.kill()
             self.close(wait=False)
             raise JobTimeout(limits.seconds) from ex
+        self.jobs, self.memory = self.jobs + 1, done.memory
         if done.memory > limits.memory:
             self.close(wait=False)
         return done.unwrap()

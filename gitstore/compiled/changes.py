@@ -31,19 +31,24 @@ def find_compared_files(kind: Kind, old: Snapshot | None, new: Snapshot | None) 
     """Find the files whose comparison shows every difference between two states."""
     if old is None or new is None:
         return ComparedFiles([*old.rule_files[kind]] if old else [], [*new.rule_files[kind]] if new else [])
-    differing = files_only_in(kind, old, new), files_only_in(kind, new, old)
+    differing = ComparedFiles(files_only_in(kind, old, new), files_only_in(kind, new, old))
     touched = frozenset[int]().union(*(file.segment.id_set for files in differing for file in files))
+    return add_files_with(kind, (old, new), differing, touched)
+
+
+def add_files_with(
+    kind: Kind, states: tuple[Snapshot, Snapshot], differing: ComparedFiles, ids: frozenset[int]
+) -> ComparedFiles:
+    """Add the unchanged files of two states that have a record with one of these ids."""
     only = [{file.path for file in files} for files in differing]
-    return ComparedFiles(
-        *(_with_touched(one, kind, paths, touched) for one, paths in zip((old, new), only, strict=True))
-    )
+    return ComparedFiles(*(_with_touched(one, kind, paths, ids) for one, paths in zip(states, only, strict=True)))
 
 
 def _with_touched(snapshot: Snapshot, kind: Kind, paths: set[str], touched: frozenset[int]) -> list[CompiledFile]:
     return [
         file
         for file in (snapshot.rule_files[kind] if touched else ())
-        if file.path in paths or not touched.isdisjoint(file.segment.id_set)
+        if file.path in paths or file.segment.has_any(touched)
     ]
 
 
@@ -89,5 +94,6 @@ def _fingerprints(kind: Kind, snapshot: Snapshot) -> set[tuple[object, ...]]:
 
 
 def _fingerprint(snapshot: Snapshot, file: CompiledFile) -> tuple[object, ...]:
-    named = tuple(snapshot.body_of(file, position) for position in file.segment.extras)
-    return file.path, file.blob, named
+    if file.segment.kind is not Kind.PAGES:  # only pages name other files
+        return file.path, file.blob
+    return file.path, file.blob, *(snapshot.body_of(file, position) for position in file.segment.extras)

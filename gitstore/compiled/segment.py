@@ -18,13 +18,15 @@ from content.records.problem import Problem, Severity
 from content.records.record import Page, Record, page_of, redirect_of
 from content.records.vocabulary import Kind
 from gitstore.compiled.canonical_items import CanonicalItems, dump_canonical, load_canonical
-from gitstore.compiled.columns import Columns, columns_of
+from gitstore.compiled.columns import Columns, dump_columns
 from gitstore.compiled.sections import Chunk, checksum_chunk, dump_sections, load_sections
 from gitstore.compiled.segment_tables import SegmentTables, build_tables
 from gitstore.compiled.table_patch import patch_tables
 from gitstore.yamlfiles import rule_file
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 
+ID_BYTES = 8
+_FEW_IDS = 16  # that are found one by one faster than all ids of a file become a set
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -39,6 +41,11 @@ class Segment:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    @property
+    def whole(self) -> "Segment":
+        """The segment with all its tables, loaded if necessary."""
+        return self
 
     @cached_property
     def tables(self) -> SegmentTables:
@@ -137,7 +144,11 @@ class Segment:
     @cached_property
     def columns(self) -> Columns:
         """The records by field, for lists that are searched and sorted."""
-        return columns_of(self._fields(), self.extras)
+        return Columns(self.dump_columns())
+
+    def dump_columns(self) -> bytes:
+        """Return the bytes of the columns."""
+        return dump_columns(self._fields(), self.extras)
 
     def _fields(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = orjson.loads(b"[%b]" % bytes(self.items[:-1]))
@@ -145,13 +156,32 @@ class Segment:
 
     @cached_property
     def id_set(self) -> frozenset[int]:
-        """The ids, for a quick negative answer."""
+        """The ids as a set."""
         return frozenset(self.ids)
+
+    @cached_property
+    def id_bytes(self) -> bytes:
+        """The ids, `ID_BYTES` each."""
+        return array("Q", self.ids).tobytes()
 
     def position(self, record_id: str) -> int | None:
         """Return the position of the record with an id, the first one of duplicates; None if no record has it."""
         number = id_number(record_id)
-        return list(self.ids).index(number) if number in self.id_set else None
+        return None if number is None else self.place_of(number)
+
+    def has_any(self, ids: frozenset[int]) -> bool:
+        """Tell whether a record has one of these ids."""
+        if len(ids) <= _FEW_IDS:
+            return any(self.place_of(number) is not None for number in ids)
+        return not ids.isdisjoint(self.id_set)
+
+    def place_of(self, number: int) -> int | None:
+        """Return the position of the record with an id, as a number."""
+        wanted, ids = array("Q", [number]).tobytes(), self.id_bytes
+        at = ids.find(wanted)
+        while at % ID_BYTES and at > 0:  # across two ids
+            at = ids.find(wanted, at + 1)
+        return None if at < 0 else at // ID_BYTES
 
     def record(self, position: int) -> Record:
         """Build one record, without the others."""
@@ -207,7 +237,7 @@ def dump_segment(segment: Segment) -> bytes:
         "target_hosts": sorted(segment.target_hosts),
         "extras": [[position, extra] for position, extra in segment.extras.items()],
         "sha256": segment.items_sha256,
-        "problems": [_dump_problem(problem) for problem in segment.problems],
+        "problems": [dump_problem(problem) for problem in segment.problems],
     }
     return dump_sections(
         {
@@ -239,7 +269,7 @@ def load_segment(data: bytes) -> Segment:
         dict(meta["extras"]),
         load_canonical(found),
     )
-    problems = tuple(_load_problem(fields) for fields in meta["problems"])
+    problems = tuple(load_problem(fields) for fields in meta["problems"])
     segment = Segment(Kind(meta["kind"]) if meta["kind"] else None, found["lines"].cast("I"), problems, lambda: tables)
     if "costs" in meta:  # files of earlier programs do not have it
         segment.__dict__["costs"] = meta["costs"]
@@ -248,9 +278,11 @@ def load_segment(data: bytes) -> Segment:
     return segment
 
 
-def _dump_problem(problem: Problem) -> dict[str, Any]:
+def dump_problem(problem: Problem) -> dict[str, Any]:
+    """Return a problem of a file as JSON."""
     return {name: getattr(problem, name) for name in Problem.__slots__}
 
 
-def _load_problem(fields: dict[str, Any]) -> Problem:
+def load_problem(fields: dict[str, Any]) -> Problem:
+    """Read the output of `dump_problem`."""
     return replace(Problem("", ""), **{**fields, "severity": Severity(fields["severity"])})

@@ -6,12 +6,13 @@ read in a fifteenth of the time that the YAML takes.
 
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from os.path import exists
 from pathlib import Path
 
 from content.cache import LruCache
+from gitstore.compiled.outline_store import OutlineStore
 from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment import Segment, compile_segment, dump_segment, load_segment, segment_of
 from gitstore.directory import make_folder
@@ -23,7 +24,8 @@ from gitstore.yamlfiles.rule_file import RuleFile
 # Part of every name: raise it when the content of a segment, or the checks of a rule, change.
 _FORMAT = "5"
 SEGMENT_SUFFIX = f".{_FORMAT}"
-_CACHE_SIZE = 1000
+_CACHED_RULES = 150_000  # rules in memory, some 400 bytes each
+_RULES_PER_SEGMENT = 50  # that take as much memory as a segment without any
 _TOUCH_AFTER = 86_400
 _COMPRESSION_LEVEL = 1
 
@@ -34,10 +36,17 @@ class SegmentStore:
     `folder` has recently used segments, `archive` the published ones; with None, nothing is written.
     """
 
-    def __init__(self, folder: Path | None, archive: Path | None = None) -> None:
+    def __init__(self, folder: Path | None, archive: Path | None = None, outlines: Path | None = None) -> None:
         self._folder = folder
         self._archive = archive
-        self._cache: LruCache[BlobId, Segment] = LruCache(_CACHE_SIZE)
+        self._outlines = OutlineStore(outlines) if outlines else None
+        self._cache: LruCache[BlobId, Segment] = LruCache(_CACHED_RULES, _weigh)
+
+    def find_outlined(
+        self, project: str, blobs: Sequence[BlobId], load: Callable[[BlobId], Segment]
+    ) -> Mapping[BlobId, Segment]:
+        """Return segments that are read when they are needed, for the files of a project with many; `load` reads one."""
+        return self._outlines.segments(project, blobs, load) if self._outlines else {}
 
     def get(self, blob: BlobId, data: bytes) -> Segment:
         """Return the segment of a blob with these bytes, compiled if necessary."""
@@ -109,6 +118,10 @@ class SegmentStore:
             with suppress(OSError):
                 path.unlink()
             return None
+
+
+def _weigh(segment: Segment) -> int:
+    return _RULES_PER_SEGMENT + len(segment)
 
 
 def _path(folder: Path, blob: BlobId) -> Path:

@@ -189,13 +189,17 @@ class _Reader:
         return Snapshot(self._project, tree, settings, rule_files, expectations, bodies, tuple(self._problems))
 
     def _rule_files(self, kind: Kind) -> list[CompiledFile]:
-        found = (file for file in self._files.values() if role_of(file.path) is ROLE_OF_KIND[kind])
-        return [self._rule_file(kind, file) for file in sorted(found)]
+        found = sorted(file for file in self._files.values() if role_of(file.path) is ROLE_OF_KIND[kind])
+        blobs = [file.blob for file in found] if kind is Kind.REDIRECTS else []  # of pages, all extras are read
+        outlined = self._segments.find_outlined(self._project, blobs, self._segment)
+        return [self._rule_file(kind, file, outlined.get(file.blob)) for file in found]
 
-    def _rule_file(self, kind: Kind, file: File) -> CompiledFile:
-        segment = self._segments.find_cached(file.blob)
-        if segment is None:  # not `or`: a segment without rules is falsy
-            segment = self._segments.get(file.blob, self._source.blob(file.blob))
+    def _segment(self, blob: BlobId) -> Segment:
+        found = self._segments.find_cached(blob)
+        return self._segments.get(blob, self._source.blob(blob)) if found is None else found  # not `or`: may be empty
+
+    def _rule_file(self, kind: Kind, file: File, outlined: Segment | None) -> CompiledFile:
+        segment = self._segment(file.blob) if outlined is None else outlined
         self._report(file.path, segment.problems)
         if segment.kind not in {kind, None}:
             self._report(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from content.cache import LruCache
 from content.changes.diff import ChangeType
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import files_only_in, find_compared_files
+from gitstore.compiled.changes import ComparedFiles, add_files_with, files_only_in
 from gitstore.compiled.columns import Flags
 from gitstore.compiled.snapshot import CompiledFile, Snapshot
 from gitstore.layout import BlobId
@@ -20,10 +20,14 @@ _NONE = frozenset[int]()
 
 @dataclass(frozen=True, slots=True)
 class DraftChanges:
-    """The changes by record id, as a number; and the files of the base with removed records, flagged."""
+    """The changes by record id, as a number; and the files of the base with removed records, flagged.
+
+    `paths` has the files of the working state in which changed records are.
+    """
 
     by_id: Mapping[int, ChangeType]
     lost: Sequence[tuple[CompiledFile, Flags]]
+    paths: frozenset[str]
 
     @property
     def removed(self) -> int:
@@ -33,16 +37,14 @@ class DraftChanges:
 
 def draft_changes(kind: Kind, base: Snapshot | None, working: Snapshot) -> DraftChanges:
     """Return the changes from the base to the working state; without a base every record is new."""
-    before = _Side(base, files_only_in(kind, base, working) if base else [])
-    after = _Side(working, files_only_in(kind, working, base))
+    differing = ComparedFiles(files_only_in(kind, base, working) if base else [], files_only_in(kind, working, base))
+    before, after = _Side(base, differing.old), _Side(working, differing.new)
     pairs = list(_pairs(before, after))
     gone, new, changed = (frozenset[int]().union(*ids) for ids in zip(*pairs, strict=True)) if pairs else [_NONE] * 3
     if base:
         # A record may be in an unchanged file too: duplicates, which a push by plain git can bring.
-        before, after = (
-            _Side(side, files)
-            for side, files in zip((base, working), find_compared_files(kind, base, working), strict=True)
-        )
+        compared = add_files_with(kind, (base, working), differing, gone | new | changed)
+        before, after = (_Side(side, files) for side, files in zip((base, working), compared, strict=True))
     unclear = (gone & new) | before.find_repeated(gone | changed | new) | after.find_repeated(gone | changed | new)
     by_id = {
         **dict.fromkeys(gone - unclear, ChangeType.REMOVED),
@@ -51,7 +53,7 @@ def draft_changes(kind: Kind, base: Snapshot | None, working: Snapshot) -> Draft
         **_compare_contents(before.contents(unclear), after.contents(unclear)),
     }
     removed = frozenset(number for number in gone if by_id.get(number) is ChangeType.REMOVED)
-    return DraftChanges(by_id, list(before.flagged(removed)))
+    return DraftChanges(by_id, list(before.flagged(removed)), frozenset(after.files))
 
 
 class _Pair(NamedTuple):
@@ -91,7 +93,7 @@ class _Side:
                 flags = bytearray(len(file.segment))
                 for place in last.values():
                     flags[place] = 1
-                found.append((file, bytes(flags)))
+                found.append((file._replace(segment=file.segment.whole), bytes(flags)))
                 left -= here
         return reversed(found)
 

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from hashlib import sha256
+from heapq import merge
 from itertools import accumulate, compress, islice
-from typing import NamedTuple
+from operator import itemgetter
+from typing import NamedTuple, TypeVar
 
 import orjson
 
@@ -19,17 +21,18 @@ from gitstore.drafts.draft_changes import DraftChanges
 from gitstore.drafts.edits import etag_of
 from gitstore.errors import BadRequest
 
+Key = TypeVar("Key", str, bytes)
 Cut = list[int]  # the number of keys before the cut in each run
 
 
-def rank_window(runs: Sequence[Sequence[str]], offset: int, limit: int) -> list[tuple[int, int]]:
+def rank_window(runs: Sequence[Sequence[Key]], offset: int, limit: int) -> list[tuple[int, int]]:
     """Return at most `limit` keys from `offset`, in order, as run number and index; equal keys in the order of runs."""
     low, high = cut_at(runs, offset), cut_at(runs, offset + limit)
     found = [(number, place) for number in range(len(runs)) for place in range(low[number], high[number])]
     return sorted(found, key=lambda at: runs[at[0]][at[1]])
 
 
-def cut_at(runs: Sequence[Sequence[str]], rank: int) -> Cut:
+def cut_at(runs: Sequence[Sequence[Key]], rank: int) -> Cut:
     """Return the cut after the first `rank` keys of all runs."""
     low, high = [0] * len(runs), [len(run) for run in runs]
     rank = min(rank, sum(high))
@@ -46,7 +49,7 @@ def cut_at(runs: Sequence[Sequence[str]], rank: int) -> Cut:
     return low if rank <= sum(low) else high
 
 
-def _pivot(runs: Sequence[Sequence[str]], low: Cut, high: Cut) -> str:
+def _pivot(runs: Sequence[Sequence[Key]], low: Cut, high: Cut) -> Key:
     """Return the weighted median of the runs' medians: at least a quarter of the rest is on either side of it."""
     spans = [
         (run[(start + end) // 2], end - start) for run, start, end in zip(runs, low, high, strict=True) if end > start
@@ -68,6 +71,7 @@ def _share(left: Cut, right: Cut, rest: int) -> Cut:
 
 
 _UNTOUCHED = "none"
+_MERGED = 1_000  # items of a sorted list that are found by merging the files from their first items on
 _SHAPE = "1"  # a part of every window's etag: change it when an item gets other fields
 SORTS = ("file", "source", "target", "-source", "-target")
 
@@ -199,7 +203,7 @@ def _changed(file: CompiledFile, change: str, changes: DraftChanges) -> Flags | 
     if not change:
         return None
     wanted = None if change == _UNTOUCHED else change
-    if changes.by_id.keys().isdisjoint(file.segment.id_set):
+    if file.path not in changes.paths:
         return None if wanted is None else bytes(len(file.segment))
     return flags_where(lambda number: changes.by_id.get(number) == wanted, file.segment.ids)
 
@@ -214,7 +218,21 @@ def _in_file_order(file_views: Sequence[_FileView], offset: int, end: int) -> It
 
 
 def _sorted(sort: str, file_views: Sequence[_FileView], offset: int, end: int) -> list[DraftRecord]:
-    """Return the items of a window; equal keys stay in file order both ways: descending reverses an ascending list."""
+    """Return the items of a window; equal keys stay in file order both ways."""
+    if end > _MERGED:
+        return _sorted_by_rank(sort, file_views, offset, end)
+    runs = [_run(sort, number, file_view) for number, file_view in enumerate(file_views)]
+    merged = merge(*runs, key=itemgetter(0), reverse=sort.startswith("-"))
+    return [file_views[number].item(place) for _, number, place in islice(merged, offset, end)]
+
+
+def _run(sort: str, number: int, file_view: _FileView) -> Iterator[tuple[bytes, int, int]]:
+    keys = file_view.file.segment.columns.in_order(sort, file_view.wanted)
+    return ((key, number, place) for key, place in keys)
+
+
+def _sorted_by_rank(sort: str, file_views: Sequence[_FileView], offset: int, end: int) -> list[DraftRecord]:
+    """Return the items of a window that is far from the start; descending reverses an ascending list."""
     descends = sort.startswith("-")
     ordered = list(reversed(file_views)) if descends else file_views
     runs = [file_view.file.segment.columns.filtered_run(sort, file_view.wanted) for file_view in ordered]

@@ -231,7 +231,8 @@ class Workspace:
         moved = self._moved.get((kind, wanted))
         if moved is not None:
             return moved
-        return next((file.path for file in self._snapshot.rule_files[kind] if wanted in file.segment.id_set), "")
+        files = self._snapshot.rule_files[kind]
+        return next((file.path for file in files if file.segment.place_of(wanted) is not None), "")
 
     def _file_for_new(self, kind: Kind, named: str) -> str:
         if named:

@@ -2,13 +2,17 @@
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from gitstore.errors import OutOfSpace, is_disk_full
 
 # Git's own prefix of unfinished objects: `git fsck` ignores what a crash leaves of our files, and `git prune` removes
 # it: https://github.com/git/git/blob/master/builtin/prune.c
 TEMPORARY_PREFIX = "tmp_obj_waypost_"
+_BUFFER = 1 << 20
 
 
 def sync_directory(path: Path) -> None:
@@ -34,6 +38,20 @@ def replace_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o64
     except OSError as ex:
         temporary.unlink(missing_ok=True)
         raise translate_os_error(ex) from ex
+
+
+@contextmanager
+def open_replacement(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file that is too large for memory piece by piece; it gets its name at the end, unsynced."""
+    temporary = path.parent / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+    try:
+        with temporary.open("xb", buffering=_BUFFER) as file:
+            yield file
+        temporary.replace(path)
+    except OSError as ex:
+        raise translate_os_error(ex) from ex
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def translate_os_error(ex: OSError) -> Exception:

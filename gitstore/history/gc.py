@@ -86,7 +86,7 @@ def is_clean_up_due(paths: NamespacePaths) -> bool:
 
 
 def clean_daily(paths: NamespacePaths) -> None:
-    """Remove, once a day: segments unused for a week, archived ones beyond `KEPT_BYTES`, and leftovers of crashes.
+    """Remove, once a day: segments and outlines unused for a week, archived ones beyond `KEPT_BYTES`, and leftovers of crashes.
 
     The files are found without the lock, and removed under it, a few at a time.
     """
@@ -97,6 +97,7 @@ def clean_daily(paths: NamespacePaths) -> None:
     temporary = f"{TEMPORARY_PREFIX}*"
     unfinished = chain(paths.compiled.rglob(temporary), paths.repository.rglob(temporary))
     _remove(paths, _older(paths.segments.glob("*/*"), _MAX_SEGMENT_AGE), _MAX_SEGMENT_AGE)
+    _remove(paths, _older(paths.outlines.glob("*/*"), _MAX_SEGMENT_AGE), _MAX_SEGMENT_AGE)
     _remove(paths, _beyond(paths.archive.glob("*/*"), KEPT_BYTES))
     _remove(paths, _older(unfinished, _TEMPORARY_AGE), _TEMPORARY_AGE)
 

@@ -92,7 +92,7 @@ class StoreAccess:
 
     def _segment_store(self, namespace: str) -> SegmentStore:
         paths = self.directory.namespace(namespace)
-        return self._segments.setdefault(namespace, SegmentStore(paths.segments, paths.archive))
+        return self._segments.setdefault(namespace, SegmentStore(paths.segments, paths.archive, paths.outlines))
 
 
 class Component:

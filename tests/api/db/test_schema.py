@@ -1,5 +1,7 @@
 """Migrations of real SQLite files: complete or not at all, once, and to the same tables as those of the program."""
 
+import subprocess
+import sys
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from multiprocessing import get_context
@@ -16,9 +18,10 @@ from api.db.agents.agents import list_agents, minute_of
 from api.db.agents.inactive_agents import active_again, newly_silent
 from api.db.database import Database, create_database, default_url
 from api.db.errors import StateBroken
-from api.db.schema import _config, migrate
+from api.db.schema import NEWEST_REVISION, migrate
 from api.db.state_store import open_state_store
 from api.db.tables import agents, metadata
+from api.db.upgrade import configure
 from gitstore.file_lock import hold_lock_file
 from tests.api.db.migrations import newest_migration
 
@@ -42,6 +45,16 @@ def test_the_newest_migration_makes_the_tables_of_the_program(tmp_path: Path) ->
     with state.database.reading() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         assert MigrationContext.configure(connection).get_current_revision() == newest_migration()
+
+
+def test_database_at_the_newest_revision_is_opened_without_alembic(tmp_path: Path) -> None:
+    """Guard: Alembic and its scripts took a third of the time of a start."""
+    assert newest_migration() == NEWEST_REVISION
+    open_state_store(tmp_path).close()
+    code = "import sys, pathlib; from api.app.services import open_services; from api.db.state_store import open_state_store"
+    code += "; open_state_store(pathlib.Path(sys.argv[1])); print('alembic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False"]
 
 
 def test_processes_that_start_at_once_migrate_once(tmp_path: Path) -> None:
@@ -104,7 +117,7 @@ def test_the_path_of_the_data_may_hold_any_sign(tmp_path: Path) -> None:
 def migrated_to(folder: Path, revision: str) -> Database:
     """Return a database in the state that an older program left."""
     create_database(default_url(folder))
-    database, config = Database(default_url(folder)), _config()
+    database, config = Database(default_url(folder)), configure()
     with database.writing() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, revision)

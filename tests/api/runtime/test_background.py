@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from api.errors import Unavailable
+from api.runtime import background
 from api.runtime.background import (
     RELEASE_QUEUE,
     JobLimits,
@@ -67,6 +68,32 @@ def test_a_worker_is_another_process_and_gives_the_result() -> None:
     first, second, ratio = asyncio.run(scenario())
     assert os.getpid() not in {first, second}
     assert ratio == 2.0
+
+
+def test_processes_without_jobs_end_but_for_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one stays for the next job; a large one gives its memory back."""
+    monkeypatch.setattr(background, "_IDLE_SECONDS", 0.05)
+
+    async def scenario() -> tuple[set[int], int, int]:
+        async with asyncio.timeout(120):
+            pids = {*await asyncio.gather(*(run_in_queue(f"space {turn}", os.getpid) for turn in range(2)))}
+            await asyncio.to_thread(wait_until, lambda: sum(map(_is_running, pids)) == 1, 30, "one process to end")
+            monkeypatch.setattr(background, "_SMALL", 0)
+            kept = await run_in_process(os.getpid)
+            await asyncio.to_thread(wait_until, lambda: not _is_running(kept), 30, "the large process to end")
+            return pids, kept, await run_in_process(os.getpid)
+
+    pids, kept, last = asyncio.run(scenario())
+    assert kept in pids
+    assert last not in pids
+
+
+def _is_running(pid: int) -> bool:
+    """Tell whether a child process has not ended; one that has ended stays as a zombie until it is waited for."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_exceptions_of_a_worker_arrive_as_they_were_raised() -> None:

@@ -28,7 +28,8 @@ def file_of(folder: Path, number: int) -> Path:
 
 def test_memory_holds_a_bounded_number_of_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guard: the least recently used goes; a process would otherwise keep every file of every namespace that it ever saw."""
-    monkeypatch.setattr(segment_store, "_CACHE_SIZE", 2)
+    monkeypatch.setattr(segment_store, "_RULES_PER_SEGMENT", 0)
+    monkeypatch.setattr(segment_store, "_CACHED_RULES", 2)
     store = SegmentStore(None)
     for number in (1, 2):
         store.get(blob(number), data(number))

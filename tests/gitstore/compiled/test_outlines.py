@@ -1,0 +1,201 @@
+"""Outlines: a project with many files of rules is listed, searched and edited by reading a few of its segments."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from content.records.record import Record
+from content.records.vocabulary import Kind
+from gitstore.compiled import outline_store
+from gitstore.compiled.columns import Columns
+from gitstore.compiled.outline import OutlinedSegment
+from gitstore.compiled.segment import Segment
+from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.snapshot import Snapshot, take_snapshot
+from gitstore.drafts.draft_changes import draft_changes
+from gitstore.drafts.listing import DraftView, ItemPage, Query, Span, list_items
+from gitstore.errors import OutOfSpace
+from gitstore.layout import BlobId, TreeId
+from gitstore.store.store import Store
+from gitstore.yamlfiles.dump import new_file
+from tests.gitstore.drafts.test_listing import queries, redirects
+from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, put, redirect
+from tests.gitstore.folders import Folder
+
+FILES = 80
+PER_FILE = 3
+WANTED = "/7-1"
+
+
+@pytest.fixture
+def many(place: Place) -> Place:
+    """Return a published project with many files of rules, and a draft that changes one of them."""
+    place.publish(
+        *(
+            put(redirect(f"/{file}-{number}"), file=f"redirects/{file:03}.yaml")
+            for file in range(FILES)
+            for number in range(PER_FILE)
+        )
+    )
+    place.save(put(redirect(WANTED, "/edited")))
+    return place
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[BlobId]:
+    """Return the blobs of the segments that are read from disk from now on."""
+    found: list[BlobId] = []
+    load = SegmentStore._load
+
+    def note(self: SegmentStore, blob: BlobId) -> Segment | None:
+        found.append(blob)
+        return load(self, blob)
+
+    monkeypatch.setattr(SegmentStore, "_load", note)
+    return found
+
+
+def listed(store: Store, query: Query, limit: int = 2, offset: int = 0) -> ItemPage:
+    """Return a window of the draft's redirects."""
+    return store.drafts.records(SPACE, MAIN, Kind.REDIRECTS, query, Span(offset, limit))
+
+
+def sources(page: ItemPage) -> list[str]:
+    """Return the sources of a window."""
+    return [item.placed.record.identity for item in page.items]
+
+
+def files_of(place: Place) -> list[Path]:
+    """Return the files of outlines of the project."""
+    return sorted((place.root / "compiled" / SPACE / "outlines" / SHOP).iterdir())
+
+
+@pytest.mark.parametrize(
+    ("query", "total", "read"),
+    [
+        (Query(), FILES * PER_FILE, 1),
+        (Query(text="7-1"), 8, 2),
+        (Query(text="nowhere"), 0, 0),
+        (Query(type="BASIC", status="FOUND"), FILES * PER_FILE, 1),
+        (Query(tag="x"), 0, 0),
+        (Query(sort="source"), FILES * PER_FILE, 1),
+        (Query(sort="-target"), FILES * PER_FILE, 2),
+        (Query(change="changed"), 1, 1),
+        (Query(change="none"), FILES * PER_FILE - 1, 1),
+    ],
+)
+def test_search_reads_only_segments_that_it_shows_or_that_the_draft_changes(
+    many: Place, loaded: list[BlobId], query: Query, total: int, read: int
+) -> None:
+    """Guard: a search among 2,000 files read all of them; the changed file is read on both sides, for the comparison."""
+    listed(many.store, Query())
+    fresh = Store(many.root)
+    loaded.clear()
+    assert listed(fresh, query).total == total
+    changed_file_on_both_sides = 2
+    assert len(set(loaded)) <= read + changed_file_on_both_sides
+
+
+def test_edit_reads_the_segments_of_its_file_and_of_files_edited_before(many: Place, loaded: list[BlobId]) -> None:
+    listed(many.store, Query())
+    fresh = Store(many.root)
+    loaded.clear()
+    fresh.drafts.edit(SPACE, MAIN, [put(redirect("/11-2", "/also"))], ADA)
+    assert len(set(loaded)) <= 3
+
+
+def test_repeated_search_is_not_made_again_after_an_edit(many: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the edited file is searched again."""
+    searched: list[bytes] = []
+    search = Columns._search
+
+    def note(self: Columns, wanted: bytes) -> bytes:
+        searched.append(wanted)
+        return search(self, wanted)
+
+    monkeypatch.setattr(Columns, "_search", note)
+    assert listed(many.store, Query(text="7-1")).total == 8
+    first = len(searched)
+    many.save(put(redirect("/7-2", "/7-1")))
+    assert listed(many.store, Query(text="7-1")).total == 9
+    assert (first >= FILES, len(searched) - first) == (True, 1)
+
+
+@pytest.mark.parametrize("damage", ["flipped", "cut", "emptied", "removed", "replaced"])
+def test_damaged_outlines_are_written_again(many: Place, damage: str) -> None:
+    """Every list is right, and the next process has outlines."""
+    expected = listed(many.store, Query(text="7-1"), 20)
+    (file,) = files_of(many)
+    data = file.read_bytes()
+    damaged = {
+        "flipped": bytes(byte ^ 1 if at % 50 == 0 else byte for at, byte in enumerate(data[:-4000])) + data[-4000:],
+        "cut": data[: len(data) // 2],
+        "emptied": b"",
+        "removed": b"",
+        "replaced": b"{}" * 40,
+    }[damage]
+    file.unlink()
+    if damage != "removed":
+        file.write_bytes(damaged)
+    assert listed(Store(many.root), Query(text="7-1"), 20) == expected
+    assert any(path.read_bytes() == data or path.stat().st_size > len(data) // 2 for path in files_of(many))
+
+
+def test_full_disk_stops_no_list(many: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_path: Path) -> None:
+        raise OutOfSpace
+
+    for file in files_of(many):
+        file.unlink()
+    monkeypatch.setattr(outline_store, "open_replacement", fail)
+    assert sources(listed(many.store, Query(text="7-1"))) == [WANTED, "/17-1"]
+    assert files_of(many) == []
+
+
+def test_changes_of_many_files_are_few_files_of_outlines(many: Place, loaded: list[BlobId]) -> None:
+    """They become one when one state is in many, and those that no one uses go."""
+    for turn in range(12):
+        many.save(*(put(redirect(f"/{file}-0", f"/{turn}")) for file in range(FILES - turn)))
+        loaded.clear()
+        assert listed(Store(many.root), Query(text=f"/{turn}\n")).total >= FILES - turn
+        assert len(files_of(many)) <= 8
+    loaded.clear()
+    listed(Store(many.root), Query(text="nowhere"))
+    assert len(set(loaded)) <= 2 * FILES
+
+
+@given(st.lists(redirects, max_size=12), st.lists(redirects, max_size=12), st.integers(1, 4), queries)
+def test_outlined_state_equals_one_of_whole_segments(
+    old: list[Record], new: list[Record], per_file: int, query: Query
+) -> None:
+    """Records, ids, lines, problems, changes and lists; also with a source twice in a file or in two."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outline_store, "_FEW", 1)
+        folders = [_folder(each, per_file) for each in (old, new)]
+        store = SegmentStore(Path(folder, "parts"), None, Path(folder, "outlines"))
+        base, working = (_take(each, store) for each in folders)
+        before, after = (each.snapshot for each in folders)
+        placed = [*after.placed(Kind.REDIRECTS)]
+        assert [*working.placed(Kind.REDIRECTS)] == placed
+        assert working.problems == after.problems
+        found = [[side.find(Kind.REDIRECTS, each.record.id) for each in placed] for side in (working, after)]
+        assert found[0] == found[1]
+        assert _list(base, working, query) == _list(before, after, query)
+        assert all(isinstance(file.segment, OutlinedSegment) for file in working.rule_files[Kind.REDIRECTS])
+
+
+def _folder(records: list[Record], per_file: int) -> Folder:
+    parts = [records[at : at + per_file] for at in range(0, len(records), per_file)]
+    return Folder({f"redirects/{at}.yaml": new_file(Kind.REDIRECTS, part, "flow") for at, part in enumerate(parts)})
+
+
+def _take(folder: Folder, store: SegmentStore) -> Snapshot:
+    return take_snapshot(SHOP, TreeId("0" * 40), folder.listed, folder, store)
+
+
+def _list(base: Snapshot, working: Snapshot, query: Query) -> ItemPage:
+    changes = draft_changes(Kind.REDIRECTS, base, working)
+    return list_items(DraftView(Kind.REDIRECTS, base, working, changes), query, Span(1, 5))
