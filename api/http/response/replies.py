@@ -169,10 +169,10 @@ def list_reply(
 
 
 def window_body(listing: Listing, window: Window) -> Body:
-    """Return the envelope around a slice of the memory map; numbers come first, so only two short pieces are built."""
-    items, _ = listing.window(window.offset, window.limit)
+    """Return the envelope around slices of the memory maps; numbers come first, so only two short pieces are built."""
+    parts, _ = listing.window(window.offset, window.limit)
     head = b'{"total":%d,"limit":%d,"offset":%d,"items":[' % (listing.total, window.limit, window.offset)
-    return head, items, b"]}"
+    return (head, *parts, b"]}")
 
 
 def needs_compression(served_version: ServedVersion, kind: Kind, window: Window, compressed: CompressionCache) -> bool:

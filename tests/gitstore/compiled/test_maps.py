@@ -16,7 +16,7 @@ import os, resource, sys
 from pathlib import Path
 from gitstore.store.store import Store
 from content.records.vocabulary import Kind
-from gitstore.compiled.release import max_maps
+from gitstore.compiled.release_file import max_maps
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[2])))
 store = Store(Path(sys.argv[1]))
 found = store.releases.namespace(sys.argv[3])
