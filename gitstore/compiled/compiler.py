@@ -14,7 +14,7 @@ from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
 from gitstore.compiled.lint_cache import LintCache
 from gitstore.compiled.release import Release
-from gitstore.compiled.release_changes import PreviousState, dump_changes
+from gitstore.compiled.release_changes import PreviousState, dump_changes, needs_base
 from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
 from gitstore.compiled.release_file import ReleaseFile, map_release, read_base_name, read_file_counts, release_path
 from gitstore.compiled.sections import Damaged
@@ -306,7 +306,30 @@ class Compiler:
             store_release(release_path(self.paths.releases, tree), data)
         self._archive_segments(snapshot)
         release = self._releases[project, tree] = Release(project, ReleaseFile(memoryview(data), trusted=True), base)
+        if needs_base(release):
+            self._mark_unfolded(project)
         return release
+
+    def _mark_unfolded(self, project: str) -> None:
+        with suppress(OSError):  # the next publish marks it
+            make_folder(self.paths.unfolded, levels=2)
+            (self.paths.unfolded / project).touch()
+
+    def fold(self, project: str, tree: TreeId) -> None:
+        """Write a release as a whole, which is the base of later ones then; a whole one stays."""
+        if read_base_name(release_path(self.paths.releases, tree)):
+            store_release(release_path(self.paths.releases, tree), dump_release(self.snapshot(project, tree)))
+            self._releases.clear()
+
+    def rebase(self, project: str, base: TreeId, tree: TreeId) -> None:
+        """Write a release as changes since another one, which is whole, in place of those since an older one."""
+        path = release_path(self.paths.releases, tree)
+        before = self.find_compiled(project, base)
+        if before is None or before.own is not before.base or not read_base_name(path):
+            return
+        data = dump_changes(self.snapshot(project, tree), PreviousState(self.snapshot(project, base), before))
+        if data:
+            store_release(path, data)
 
 
 def open_release(paths: NamespacePaths, project: str, tree: TreeId) -> Release | None:

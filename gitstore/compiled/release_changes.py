@@ -28,6 +28,7 @@ from gitstore.yamlfiles.rule_window import count_equal_ends
 # A release of fewer bytes is always written as a whole: that costs less than a second file.
 SMALL = 65_536
 MOST_CHANGES = 8  # a whole release is written if the changes are more than one part in so many
+_FOLDED_CHANGES = 256  # in the background, a new base is written for changes of more than one part in so many
 _MOST_PIECES = 20_000
 _MASK = (1 << POSITION_BITS) - 1
 
@@ -99,6 +100,12 @@ def dump_changes(
     head = {BASE: [orjson.dumps([base.name, base.checksum])], "meta": [orjson.dumps(meta)]}
     data = dump_sections({**head, **sections})
     return data if len(data) * most < max(base.size, small) else None
+
+
+def needs_base(release: Release) -> bool:
+    """Tell whether a release has so many changes that a new base is worth its cost."""
+    own, base = release.own, release.base
+    return own is not base and own.size > max(SMALL, base.size // _FOLDED_CHANGES)
 
 
 def _compare_hosts(base: ReleaseFile, snapshot: Snapshot) -> list[list[str]]:
