@@ -46,4 +46,7 @@ class Layer:
 
     def item(self, ordinal: int) -> memoryview:
         """Return one item, without a comma."""
-        return self.items[self.begin(ordinal) : self.begin(ordinal + 1) - 1]
+        file = bisect_right(self._starts, ordinal) - 1
+        base, following = self._bases[file], ordinal + 1
+        end = self._bases[file + 1] if following == self._starts[file + 1] else base + self.offsets[following]
+        return self.items[base + self.offsets[ordinal] : end - 1]

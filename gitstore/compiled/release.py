@@ -5,7 +5,7 @@ is a few slices; matching reads the tables in place, first that of the base, the
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
@@ -21,7 +21,7 @@ from content.matching.patterns import Patterns
 from content.records.record import Page, Placed, Redirect, page_of, redirect_of
 from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled.canonical_list import Splice
-from gitstore.compiled.key_table import find_hash, hash_key
+from gitstore.compiled.key_table import find_hash, find_positions, hash_key
 from gitstore.compiled.layer import Layer
 from gitstore.compiled.release_file import (
     PIECES,
@@ -57,6 +57,7 @@ class Pieces:
         self.starts: list[int] = list(accumulate((count for _, count, _ in pieces), initial=0))
         self.total = self.starts[-1]
         self._bound = layers[0].total
+        self.only = layers[0] if len(layers) == 1 and self.total else None  # the layer of a list without changes
         by_ordinal = sorted(range(len(pieces)), key=self.firsts.__getitem__)
         self._sorted_firsts = [self.firsts[at] for at in by_ordinal]
         self._by_ordinal = by_ordinal
@@ -130,6 +131,7 @@ class ReleaseList(_Windows):
 
     def __init__(self, project: str, kind: Kind, pieces: Pieces, files: Sequence[ListedFile]) -> None:
         super().__init__(pieces)
+        self._only = pieces.only
         self.listed = files
         self._identity = _IDENTITY[kind]
         self._begins = [f'{{"type":"{type_}","{self._identity}":'.encode() for type_ in ("BASIC", "BASIC_HOST")]
@@ -139,6 +141,14 @@ class ReleaseList(_Windows):
     def part(self, layer: Layer, start: int, end: int) -> memoryview:
         """Return the items of a range of a layer, each with a comma after it."""
         return layer.part(start, end)
+
+    def window(self, offset: int, limit: int) -> tuple[tuple[Part, ...], int]:
+        """Return a window; without changes it is one slice, cut at once."""
+        start, layer = min(offset, self.total), self._only
+        end = min(start + limit, self.total)
+        if layer is None or start == end:
+            return super().window(offset, limit)
+        return (layer.items[layer.begin(start) : layer.begin(end) - 1],), end - start
 
     @cached_property
     def sha256(self) -> str:
@@ -194,11 +204,16 @@ class ReleaseList(_Windows):
         return found
 
     def _item(self, position: int) -> memoryview:
+        if self._only is not None:
+            return self._only.item(position)
         layer, place = self.pieces.locate(self.pieces.ordinal(position)[0])
         return layer.item(place)
 
     def positions(self, key: str) -> Sequence[int]:
         """Return the positions of the exact records that have this key, in file order."""
+        if self._only is not None:
+            found = find_positions(self._only.keys, key)
+            return [position for position in found if self._has(position, key)] if found else found
         ordinals = self.ordinals(hash_key(key))
         found = [position for ordinal in ordinals if (position := self.pieces.position(ordinal)) is not None]
         return sorted(position for position in found if self._has(position, key)) if found else found
@@ -243,24 +258,43 @@ class Release:
     def __init__(self, project: str, own: ReleaseFile, base: ReleaseFile | None = None) -> None:
         """Read a release from its own file, and from that of its base."""
         self.own, self.base = own, base or own
-        self.files = [own] if base is None else [base, own]
-        self.settings = ProjectFile(**own.meta["settings"])
-        self.listings = {
-            kind: ReleaseList(
-                project, kind, self._pieces(kind), list_files(kind, own.meta, base.meta if base else None)
-            )
+        self._project = project
+        self._files = [own] if base is None else [base, own]
+
+    @cached_property
+    def settings(self) -> ProjectFile:
+        """The project's settings."""
+        return ProjectFile(**self.own.meta["settings"])
+
+    @cached_property
+    def listings(self) -> Mapping[Kind, ReleaseList]:
+        """The lists as they are written."""
+        base = None if self.base is self.own else self.base.meta
+        return {
+            kind: ReleaseList(self._project, kind, self._pieces(kind), list_files(kind, self.own.meta, base))
             for kind in Kind
         }
-        self.canonical_listings: dict[Kind, Listing] = {
+
+    @cached_property
+    def canonical_listings(self) -> Mapping[Kind, Listing]:
+        """The lists in canonical form; those in which nothing differs are the written ones."""
+        return {
             kind: listing
-            if all(file.layers[kind].canonical is file.layers[kind] for file in self.files)
+            if all(file.layers[kind].canonical is file.layers[kind] for file in self._files)
             else CanonicalList(listing.pieces)
             for kind, listing in self.listings.items()
         }
-        self._redirects, self._pages = self.listings[Kind.REDIRECTS], self.listings[Kind.PAGES]
+
+    @cached_property
+    def _redirects(self) -> ReleaseList:
+        return self.listings[Kind.REDIRECTS]
+
+    @cached_property
+    def _pages(self) -> ReleaseList:
+        return self.listings[Kind.PAGES]
 
     def _pieces(self, kind: Kind) -> Pieces:
-        layers = [file.layers[kind] for file in self.files]
+        layers = [file.layers[kind] for file in self._files]
         if self.base is self.own:
             return Pieces(layers, [(0, layers[0].total, 0)] if layers[0].total else [])
         numbers = iter(self.own.sections[f"{kind}.{PIECES}"].cast("i"))

@@ -28,11 +28,11 @@ _WHOLE_FORMAT = "4"  # of earlier programs: whole releases only
 BASE = "base"  # the first section of a file with changes: name and checksum of the base
 PIECES = "pieces"  # in a file with changes, the pieces of a list: first ordinal, count, and shift of the lines
 _SMALL_BYTES = 16_384  # a few pages; as many bytes as some objects of a release take anyway
-_MAX_MAPS = 2_000
 _SHARE_OF_FILES = 4
 _HEAD_BYTES = 64
 _KEPT_BASES = 2  # besides those of the releases in use: for the next publish of the same project
 
+_limits = {"maps": 2_000}
 _maps: WeakSet[mmap.mmap] = WeakSet()  # those of this process that are in use
 
 _Identity = tuple[Path, int, int, int]
@@ -49,21 +49,39 @@ class ListedFile(NamedTuple):
 class ReleaseFile:
     """One file: a layer of records for each list, and what the release needs besides.
 
-    `base` is the name and checksum of the base; None for a whole release.
+    `base` is the name and checksum of the base; None for a whole release. Nothing is read until it is asked for, so a
+    process serves many projects of which few are in use.
     """
 
     def __init__(self, buffer: memoryview, name: str = "", *, trusted: bool = False) -> None:
-        """Read a file. Raises `sections.Damaged` if the bytes are not those that were written.
+        """Check a file. Raises `sections.Damaged` if the bytes are not those that were written.
 
         Bytes that this process has just built are trusted: their checksum is not computed again.
         """
-        self.sections: Mapping[str, memoryview] = load_sections(buffer, trusted=trusted)
+        sections = load_sections(buffer, trusted=trusted)
         self.name = name
+        self.base = _load_base(sections[BASE]) if BASE in sections else None
         self.checksum = read_checksum(buffer)
         self.size = len(buffer)
-        self.meta: dict[str, Any] = orjson.loads(self.sections["meta"])
-        self.base = _load_base(self.sections[BASE]) if BASE in self.sections else None
-        self.layers = {kind: Layer(kind, self.meta[kind.value], self.sections) for kind in Kind}
+        self._buffer = buffer
+        if self.size > _SMALL_BYTES:
+            self.__dict__["sections"] = sections  # fills the cached property, which would read the directory again
+
+    @cached_property
+    def sections(self) -> Mapping[str, memoryview]:
+        """The sections by name."""
+        return load_sections(self._buffer, trusted=True)
+
+    @cached_property
+    def meta(self) -> dict[str, Any]:
+        """The files, settings and hosts, and what is known of the lists."""
+        found: dict[str, Any] = orjson.loads(self.sections["meta"])
+        return found
+
+    @cached_property
+    def layers(self) -> Mapping[Kind, Layer]:
+        """The records of each list."""
+        return {kind: Layer(kind, self.meta[kind.value], self.sections) for kind in Kind}
 
     @cached_property
     def patterns(self) -> list[tuple[int, str, str]]:
@@ -136,10 +154,15 @@ def map_release(path: Path) -> memoryview:
         return memoryview(mapped)
 
 
+def limit_maps(most: int) -> None:
+    """Set how many files of releases this process maps at most."""
+    _limits["maps"] = most
+
+
 def max_maps() -> int:
-    """Return how many releases this process maps at most: a quarter of the files that it may have open."""
+    """Return how many files of releases this process maps at most, never above a quarter of those that it may have open."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MAX_MAPS if files == resource.RLIM_INFINITY else min(files // _SHARE_OF_FILES, _MAX_MAPS)
+    return _limits["maps"] if files == resource.RLIM_INFINITY else min(files // _SHARE_OF_FILES, _limits["maps"])
 
 
 def _require_bytes(data: bytes) -> bytes:
