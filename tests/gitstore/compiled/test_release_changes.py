@@ -77,7 +77,7 @@ def shown(release: Release, keys: frozenset[str]) -> list[object]:
 def test_a_release_of_changes_is_that_of_its_state(
     states: list[tuple[Mapping[str, list[Record]], list[Record], int]],
 ) -> None:
-    """Whatever changes from state to state, each release is read like one that is compiled from nothing."""
+    """After any change, a release is read like one that is compiled from nothing."""
     snapshots = [_snapshot(*state) for state in states]
     release = release_of(snapshots[0])
     for before, snapshot in pairwise(snapshots):

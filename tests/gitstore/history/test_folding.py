@@ -188,3 +188,15 @@ def test_what_is_published_during_a_fold_gets_the_new_base(grown: Place) -> None
         compiler.rebase(SHOP, tree, newest)
     assert base_of(grown) == release_path(grown.paths.releases, tree).name
     assert grown.fresh().items() == expected
+
+
+def test_a_window_is_as_many_slices_as_it_has_pieces(grown: Place) -> None:
+    """Changed rules, and the ranges between them, are slices; a window without changes is one."""
+    release = grown.store.releases.project(SPACE, SHOP).release
+    assert [len(release.listings[Kind.REDIRECTS].window(0, limit)[0]) for limit in (1, 1_000)] == [1, 1]
+    for number in (150, 450, 750):
+        change(grown, number, 1, "/other")
+    listing = grown.fresh().store.releases.project(SPACE, SHOP).release.listings[Kind.REDIRECTS]
+    windows = [(0, 1_000), (0, 150), (150, 1), (149, 3), (451, 299), (999, 1)]
+    assert [len(listing.window(*window)[0]) for window in windows] == [7, 1, 1, 3, 1, 1]
+    assert [listing.window(*window)[1] for window in windows] == [limit for _, limit in windows]
