@@ -83,12 +83,12 @@ class Compiler:
         That is with many rules and no lint before, or with regular expressions over the budget.
         """
         snapshot = self.snapshot(project, tree)
-        is_known = LintCache(self.paths.lints).has(project)
-        if not is_known and sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
+        lints = LintCache(self.paths.lints)
+        if not lints.has(project) and sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
             return None
         if find_budget_problems(None, snapshot, self.limits):
             return None
-        return count_never_answering(self.lint(project, tree))
+        return count_never_answering(lints.lint(project, tree, lambda: snapshot, stores_near=False))
 
     def list_files(self, tree: TreeId) -> list[File]:
         """List the files of a project's tree, in path order."""
