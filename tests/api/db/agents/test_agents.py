@@ -12,13 +12,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event, select
 
-from api.db import heartbeats
-from api.db.agents import Agent, AgentKey, AgentProgress, add_seen, list_agents, list_progress, note_seen, register
+from api.db.agents import heartbeats
+from api.db.agents.agents import (
+    Agent,
+    AgentKey,
+    AgentProgress,
+    add_seen,
+    list_agents,
+    list_progress,
+    note_seen,
+    register,
+)
+from api.db.agents.fleet import ONLINE_WITHIN, Fleet
+from api.db.agents.heartbeats import Heartbeats
+from api.db.agents.inactive_agents import is_due
 from api.db.database import Connection, Database, default_url
 from api.db.errors import StateBusy
-from api.db.fleet import ONLINE_WITHIN, Fleet
-from api.db.heartbeats import Heartbeats
-from api.db.inactive_agents import is_due
 from api.db.state_store import StateStore, open_state_store
 from api.db.tables import events
 from gitstore.errors import NotFound
