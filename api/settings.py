@@ -148,6 +148,11 @@ _CONNECTIONS = _format(
 _AGENTS = _format(
     integer(1, 10_000_000), "a number from 1 to 10,000,000", "the maximum number of agents of one project"
 )
+_MAPS = _format(
+    integer(0, 1_000_000),
+    "a number from 0 to 1,000,000",
+    "the most files of releases that a worker maps, and so holds open; it reads others into memory",
+)
 _PROXIES = _format(
     addresses, "addresses or networks, separated by commas", "proxies whose X-Forwarded-… headers are trusted"
 )
@@ -246,6 +251,7 @@ class Settings:
     job_memory: int = field(
         default=GIB, metadata=_bytes("the memory of a process for jobs above which it is replaced after its job")
     )
+    release_maps: int = field(default=2_000, metadata=_MAPS)
     log_level: str = field(default="info", metadata=_LOG_LEVEL)
 
     @property

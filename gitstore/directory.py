@@ -81,6 +81,11 @@ class NamespacePaths:
         return self.compiled / "releases"
 
     @property
+    def unfolded(self) -> Path:
+        """One empty file for each project whose release has so many changes that it needs a new base."""
+        return self.compiled / "unfolded"
+
+    @property
     def manifests(self) -> Path:
         """One manifest per release commit."""
         return self.compiled / "manifests"

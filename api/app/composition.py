@@ -29,6 +29,7 @@ from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
 from api.runtime.write_check import WriteCheck
 from api.settings import Settings
+from gitstore.compiled.release_file import limit_maps
 from gitstore.errors import StoreError
 from gitstore.store.store import store_at
 
@@ -40,6 +41,7 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     read, this raises its error: the other workers still have users and tokens in memory.
     """
     configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
+    limit_maps(settings.release_maps)
     store = store_at(settings.data.absolute(), settings.pattern_limits)
     releases = ReleaseLoader(store, data.check)
     long_polls = LongPolls(releases)

@@ -60,11 +60,11 @@ def dump_canonical(canonical: CanonicalItems) -> dict[str, Sequence[bytes | memo
     return {**tables, "canonical.items": [canonical.items]}
 
 
-def load_canonical(sections: Mapping[str, memoryview]) -> CanonicalItems:
-    """Read the sections of a segment, in place."""
+def load_canonical(sections: Mapping[str, memoryview], prefix: str = "") -> CanonicalItems:
+    """Read the sections of a segment, or those of one file in a release, in place."""
     return CanonicalItems(
-        sections["canonical.positions"].cast("I"),
-        sections["canonical.offsets"].cast("Q"),
-        sections["canonical.replaced"].cast("Q"),
-        sections["canonical.items"],
+        sections[f"{prefix}canonical.positions"].cast("I"),
+        sections[f"{prefix}canonical.offsets"].cast("Q"),
+        sections[f"{prefix}canonical.replaced"].cast("Q"),
+        sections[f"{prefix}canonical.items"],
     )

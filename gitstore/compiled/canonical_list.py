@@ -1,6 +1,6 @@
-"""A list of a release in canonical form: the written items, and the canonical ones in place of those that differ.
+"""The items of a layer in canonical form: the written ones, and the canonical ones in place of those that differ.
 
-A window is a slice of the written list if nothing in it differs. Otherwise it is a splice of both, of a size that is
+A range is a slice of the written items if nothing in it differs. Otherwise it is a splice of both, of a size that is
 known before it is joined.
 """
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 
-class WrittenList(Protocol):
-    """The list as written, with a comma after each item."""
+class WrittenItems(Protocol):
+    """The items as written, with a comma after each."""
 
     total: int
     items: memoryview
@@ -42,11 +42,11 @@ class _Mark(NamedTuple):
     growth: int
 
 
-class CanonicalList:
-    """One list of a release in canonical form; positions and total are those of the written one."""
+class CanonicalLayer:
+    """The items of a layer in canonical form; ordinals and total are those of the written ones."""
 
     def __init__(
-        self, kind: str, written: WrittenList, files: Sequence[Sequence[int]], sections: Mapping[str, memoryview]
+        self, kind: str, written: WrittenItems, files: Sequence[Sequence[int]], sections: Mapping[str, memoryview]
     ) -> None:
         self.total = written.total
         self._written = written
@@ -66,17 +66,12 @@ class CanonicalList:
             growth += size - self._replaced[end + index]
             begin, base = end, base + size
 
-    def window(self, offset: int, limit: int) -> tuple["memoryview | Splice", int]:
-        """Return the items from `offset`, at most `limit`, as JSON with commas between, and their number."""
-        start = min(offset, self.total)
-        end = min(start + limit, self.total)
+    def part(self, start: int, end: int) -> "memoryview | Splice":
+        """Return the items of a range, each with a comma after it."""
         first, last = self._mark(start), self._mark(end)
         if first.differing < last.differing:
-            return Splice(
-                self, start, end, self._written_size(start, end) + last.growth - first.growth - 1
-            ), end - start
-        written = self._written
-        return written.items[written.begin(start) : max(written.begin(end) - 1, 0)], end - start
+            return Splice(self, start, end, self._written_size(start, end) + last.growth - first.growth)
+        return self._written.items[self._written.begin(start) : self._written.begin(end)]
 
     def _written_size(self, start: int, end: int) -> int:
         return self._written.begin(end) - self._written.begin(start)
@@ -127,20 +122,24 @@ class CanonicalList:
 
 
 class Splice:
-    """A window of a canonical list in which records differ; it is joined when it is sent."""
+    """A range of a canonical layer in which records differ, with a comma after each; it is joined when it is sent."""
 
-    __slots__ = ("_end", "_list", "_size", "_start")
+    __slots__ = ("_cut", "_end", "_layer", "_size", "_start")
 
-    def __init__(self, listing: CanonicalList, start: int, end: int, size: int) -> None:
-        self._list, self._start, self._end, self._size = listing, start, end, size
+    def __init__(self, layer: CanonicalLayer, start: int, end: int, size: int, cut: int = 0) -> None:
+        self._layer, self._start, self._end, self._size, self._cut = layer, start, end, size, cut
 
     def __len__(self) -> int:
-        return self._size
+        return self._size - self._cut
+
+    def without_comma(self) -> "Splice":
+        """Return the range without the comma after its last item."""
+        return Splice(self._layer, self._start, self._end, self._size, 1)
 
     def pieces(self, size: int) -> Iterator[bytes]:
         """Yield the bytes in pieces of about this size; one long item is not divided."""
         step = max(1, (self._end - self._start) * size // self._size)
         for start in range(self._start, self._end, step):
             end = min(start + step, self._end)
-            piece = b"".join(self._list.parts(start, end))
-            yield piece[:-1] if end == self._end else piece
+            piece = b"".join(self._layer.parts(start, end))
+            yield piece[:-1] if self._cut and end == self._end else piece

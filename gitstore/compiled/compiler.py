@@ -13,8 +13,10 @@ from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.changes import changes_between
 from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
 from gitstore.compiled.lint_cache import LintCache
-from gitstore.compiled.release import Release, map_release, read_file_counts, release_path
+from gitstore.compiled.release import Release
+from gitstore.compiled.release_changes import PreviousState, dump_changes, needs_base
 from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
+from gitstore.compiled.release_file import ReleaseFile, map_release, read_base_name, read_file_counts, release_path
 from gitstore.compiled.sections import Damaged
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
@@ -81,12 +83,12 @@ class Compiler:
         That is with many rules and no lint before, or with regular expressions over the budget.
         """
         snapshot = self.snapshot(project, tree)
-        is_known = LintCache(self.paths.lints).has(project)
-        if not is_known and sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
+        lints = LintCache(self.paths.lints)
+        if not lints.has(project) and sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
             return None
         if find_budget_problems(None, snapshot, self.limits):
             return None
-        return count_never_answering(self.lint(project, tree))
+        return count_never_answering(lints.lint(project, tree, lambda: snapshot, stores_near=False))
 
     def list_files(self, tree: TreeId) -> list[File]:
         """List the files of a project's tree, in path order."""
@@ -158,8 +160,9 @@ class Compiler:
         ):
             return self.validated_release(snapshot.project, snapshot.tree)
         if self._needs_full_check(snapshot, changes):
-            return self._compile(snapshot)
-        return self._store(snapshot, self._dump_checked(before, snapshot, changes))
+            self._require_checked(snapshot)
+            return self._store(snapshot, *self._dump(before, snapshot))
+        return self._store(snapshot, *self._dump_checked(before, snapshot, changes))
 
     def is_validated(self, tree: TreeId) -> bool:
         """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
@@ -210,12 +213,26 @@ class Compiler:
     def _needs_full_check(snapshot: Snapshot, changes: Sequence[Change]) -> bool:
         return snapshot.settings.strict or len(changes) * _RULES_PER_CHANGE > snapshot.count(Kind.REDIRECTS)
 
-    def _dump_checked(self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]) -> bytes:
-        data = dump_release(snapshot, self._previous_release(before))
-        matcher = Release(snapshot.project, memoryview(data), trusted=True).matcher
+    def _dump_checked(
+        self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]
+    ) -> tuple[bytes, ReleaseFile | None]:
+        data, base = self._dump(before, snapshot)
+        matcher = Release(snapshot.project, ReleaseFile(memoryview(data), trusted=True), base).matcher
         self._require_publishable(snapshot, check_change(before, snapshot, matcher, changes))
         self._record_validated(snapshot, without_warnings=False)  # other rules may have new warnings
-        return data
+        return data, base
+
+    def _dump(self, before: Snapshot, snapshot: Snapshot) -> tuple[bytes, ReleaseFile | None]:
+        """Compile a state: as changes since the base of the one before, which is returned too, or else as a whole.
+
+        A file that is there may be the base of others, so only a whole release replaces it.
+        """
+        is_new = not release_path(self.paths.releases, snapshot.tree).exists()
+        release = self.find_compiled(before.project, before.tree) if is_new else None
+        data = dump_changes(snapshot, PreviousState(before, release)) if release else None
+        if release and data:
+            return data, release.base
+        return dump_release(snapshot, self._previous_release(before)), None
 
     def _check_all(self, snapshot: Snapshot) -> None:
         problems = check_snapshot(snapshot)
@@ -223,11 +240,15 @@ class Compiler:
         self._record_validated(snapshot, without_warnings=not problems)
 
     def _compile(self, snapshot: Snapshot) -> Release:
+        self._require_checked(snapshot)
+        return self._store(snapshot, dump_release(snapshot))
+
+    def _require_checked(self, snapshot: Snapshot) -> None:
+        """Raise Invalid if a state cannot be published; a set of rules that was validated is not checked again."""
         if self._is_validated(snapshot.tree, without_warnings=snapshot.settings.strict):
             self._require_publishable(snapshot, snapshot.problems)
         else:
             self._check_all(snapshot)
-        return self._store(snapshot, dump_release(snapshot))
 
     def _is_validated(self, tree: TreeId, *, without_warnings: bool) -> bool:
         """Tell whether the set of a tree's rules was validated before, whatever project.yaml is: it has no rules."""
@@ -265,9 +286,10 @@ class Compiler:
                 raise
 
     def _previous_release(self, snapshot: Snapshot) -> PreviousRelease | None:
-        """Return a previous state with its release, to reuse parts of it; None if the release is missing."""
+        """Return a previous state with its release, to reuse parts of it; None if that is missing, or no whole one."""
+        path = release_path(self.paths.releases, snapshot.tree)
         with suppress(OSError, ValueError):
-            return PreviousRelease(snapshot, map_release(release_path(self.paths.releases, snapshot.tree)))
+            return None if read_base_name(path) else PreviousRelease(snapshot, map_release(path))
         return None
 
     def _open(self, project: str, tree: TreeId) -> Release | None:
@@ -278,13 +300,36 @@ class Compiler:
             (file.blob, file.segment) for files in snapshot.rule_files.values() for file in files
         )
 
-    def _store(self, snapshot: Snapshot, data: bytes) -> Release:
+    def _store(self, snapshot: Snapshot, data: bytes, base: ReleaseFile | None = None) -> Release:
         project, tree = snapshot.project, snapshot.tree
         with self.tolerate_full_disk():
             store_release(release_path(self.paths.releases, tree), data)
         self._archive_segments(snapshot)
-        release = self._releases[project, tree] = Release(project, memoryview(data), trusted=True)
+        release = self._releases[project, tree] = Release(project, ReleaseFile(memoryview(data), trusted=True), base)
+        if needs_base(release):
+            self._mark_unfolded(project)
         return release
+
+    def _mark_unfolded(self, project: str) -> None:
+        with suppress(OSError):  # the next publish marks it
+            make_folder(self.paths.unfolded, levels=2)
+            (self.paths.unfolded / project).touch()
+
+    def fold(self, project: str, tree: TreeId) -> None:
+        """Write a release as a whole, which is the base of later ones then; a whole one stays."""
+        if read_base_name(release_path(self.paths.releases, tree)):
+            store_release(release_path(self.paths.releases, tree), dump_release(self.snapshot(project, tree)))
+            self._releases.clear()
+
+    def rebase(self, project: str, base: TreeId, tree: TreeId) -> None:
+        """Write a release as changes since another one, which is whole, in place of those since an older one."""
+        path = release_path(self.paths.releases, tree)
+        before = self.find_compiled(project, base)
+        if before is None or before.own is not before.base or not read_base_name(path):
+            return
+        data = dump_changes(self.snapshot(project, tree), PreviousState(self.snapshot(project, base), before))
+        if data:
+            store_release(path, data)
 
 
 def open_release(paths: NamespacePaths, project: str, tree: TreeId) -> Release | None:

@@ -23,9 +23,14 @@ class KeyEntries(NamedTuple):
     records: int
 
 
+def hash_key(key: str) -> int:
+    """Return the hash of a key."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=5).digest())
+
+
 def key_base(key: str) -> int:
     """Return the number that all entries of a key start from: its hash, position 0."""
-    return int.from_bytes(blake2b(key.encode(), digest_size=5).digest()) << POSITION_BITS
+    return hash_key(key) << POSITION_BITS
 
 
 def dump_table(entries: Iterable[int]) -> bytes:
@@ -80,9 +85,12 @@ def _repetitions(table: Sequence[int]) -> Iterator[int]:
 
 def find_positions(table: Sequence[int], key: str) -> list[int]:
     """Return the positions whose key has the same hash, in order."""
-    if not table:
-        return []
-    base = key_base(key)
+    return find_hash(table, hash_key(key)) if table else []
+
+
+def find_hash(table: Sequence[int], hash_: int) -> list[int]:
+    """Return the positions of the entries with a hash, in order."""
+    base = hash_ << POSITION_BITS
     found = []
     last, size = base | _MASK, len(table)
     at = bisect_left(table, base)

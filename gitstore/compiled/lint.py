@@ -24,6 +24,7 @@ from gitstore.compiled.snapshot_rules import SnapshotRules
 _NAMING_PLACES = frozenset({"shadowed", "page_unreachable"})
 # If more rules than one in so many have to be checked, checking all of them is faster.
 _RULES_PER_CHECK = 4
+_RULES_PER_NEAR_LINT = 100  # for each differing rule, that of either side
 _POSITION = (1 << POSITION_BITS) - 1
 
 
@@ -77,6 +78,14 @@ def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
         source = SnapshotRules(snapshot)
         findings = [*_reuse(lists, changed, before), *_check(lists, changed, source)]
     return Lint(_in_order(snapshot, lists, findings, Matcher(source)), snapshot.hosts, lists)
+
+
+def is_near(one: Lint, other: Lint) -> bool:
+    """Tell whether so few rules differ between two lints that the next one can start from either."""
+    if not one.lists or not other.lists:
+        return False
+    differing = (set(one.lists[kind].fingerprints) ^ set(other.lists[kind].fingerprints) for kind in Kind)
+    return sum(map(len, differing)) * _RULES_PER_NEAR_LINT <= sum(len(other.lists[kind].ids) for kind in Kind)
 
 
 def _read_list(snapshot: Snapshot, kind: Kind) -> CheckedList:

@@ -10,7 +10,7 @@ import orjson
 
 from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
-from gitstore.compiled.lint import CheckedList, Finding, Lint, lint_snapshot
+from gitstore.compiled.lint import CheckedList, Finding, Lint, is_near, lint_snapshot
 from gitstore.compiled.sections import Damaged, dump_sections, load_sections
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.directory import make_folder
@@ -31,13 +31,20 @@ class LintCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def lint(self, project: str, tree: TreeId, read: Callable[[], Snapshot]) -> Sequence[Problem]:
-        """Return every error and warning of a state: as cached, else by its difference to the newest cached state."""
+    def lint(
+        self, project: str, tree: TreeId, read: Callable[[], Snapshot], *, stores_near: bool = True
+    ) -> Sequence[Problem]:
+        """Return every error and warning of a state: as cached, else by its difference to the newest cached state.
+
+        Without `stores_near`, the lint is stored only if more than a few rules differ from that one.
+        """
         path = self._path(project, tree)
         known = self._load(path) if tree else None
         if known is None:
-            known = lint_snapshot(read(), self._newest(project))
-            self._store(path, known)
+            newest = self._newest(project)
+            known = lint_snapshot(read(), newest)
+            if stores_near or newest is None or not is_near(newest, known):
+                self._store(path, known)
         return [finding.problem for finding in known.findings]
 
     def has(self, project: str) -> bool:

@@ -88,6 +88,17 @@ def load_section(buffer: memoryview, name: str) -> memoryview:
     raise Damaged(f"no section {name}")
 
 
+def read_checksum(buffer: memoryview) -> int:
+    """Return the checksum of all sections: that of the directory, which has those of their chunks."""
+    checksum: int = _HEAD.unpack(buffer[: _HEAD.size])[1]
+    return checksum
+
+
+def begins_with(head: bytes, name: str) -> bool:
+    """Tell whether a section is the first one, from the first bytes of a file."""
+    return head[_START:].startswith(b'{"%b":' % name.encode())
+
+
 def _read_directory(buffer: memoryview) -> tuple[_Directory, int]:
     """Return the directory, and the offset of the first section."""
     if len(buffer) < _START:

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from gitstore.compiled.manifest import Manifest, list_manifests, manifest_path
-from gitstore.compiled.release import release_path
+from gitstore.compiled.release_file import read_base_name, release_names, release_path
 from gitstore.compiled.segment_store import SEGMENT_SUFFIX
 from gitstore.compiled.served_record import load_served_manifest
 from gitstore.directory import NamespacePaths
@@ -42,13 +42,24 @@ def clean_releases(paths: NamespacePaths, manifest: Manifest, project: str) -> N
     recorded = load_served_manifest(paths)
     used = [manifest, *([recorded] if recorded and recorded.commit != manifest.commit else [])]
     served = {
-        release_path(paths.releases, entry.tree).name for each in used for entry in each.projects.values() if entry.tree
+        name for each in used for entry in each.projects.values() if entry.tree for name in release_names(entry.tree)
     }
-    releases = (file for file in paths.releases.iterdir() if not file.name.startswith(TEMPORARY_PREFIX))
-    _keep_newest(releases, KEPT_RELEASES, served)
+    _clean_releases(paths.releases, served)
     chains = {commit for each in used for commit in (each.commit, *each.chain)}
     kept = {manifest_path(paths.manifests, commit).name for commit in chains}
     _keep_newest(list_manifests(paths.manifests), KEPT_MANIFESTS, kept)
+
+
+def _clean_releases(folder: Path, served: Collection[str]) -> None:
+    """Remove all releases but the served ones, a few of the newest others, and the bases of both."""
+    found = [file for file in folder.iterdir() if not file.name.startswith(TEMPORARY_PREFIX)]
+    bases = {file: base for file in found if (base := read_base_name(file))}
+    of_served = {bases[file] for file in bases if file.name in served}
+    others = sorted((file for file in found if file.name not in {*served, *of_served}), key=_age)
+    kept = {bases[file] for file in others[:KEPT_RELEASES] if file in bases}
+    for file in others[KEPT_RELEASES:]:
+        if file.name not in kept:
+            file.unlink(missing_ok=True)
 
 
 def _is_put_off(paths: NamespacePaths, manifest: Manifest, project: str) -> bool:

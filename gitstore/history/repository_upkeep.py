@@ -1,24 +1,36 @@
-"""The upkeep of one namespace's files in the background: its objects are packed and pruned, its log of new objects is emptied, unused files are removed."""
+"""The upkeep of one namespace's files in the background.
+
+The record of the commits on release is completed, objects are packed and pruned, the log of new objects is emptied, unused
+files are removed, and releases get new bases.
+"""
 
 from gitstore.compiled.served_record import read_served
 from gitstore.directory import NamespacePaths
 from gitstore.git.object_log import empty_log, is_log_due
 from gitstore.git.packing import hold_packing, is_git_packing, is_packing_due, pack_loose
 from gitstore.git.pruning import is_prune_due, prune
+from gitstore.history.folding import fold_releases, is_folding_due
 from gitstore.history.gc import clean_daily, is_clean_up_due
 
 
 def needs_upkeep(paths: NamespacePaths) -> bool:
     """Tell whether there is anything to do, and no other process does it: a few dozen system calls."""
     repository = paths.repository
-    if not (is_packing_due(repository) or is_log_due(repository) or is_prune_due(repository) or is_clean_up_due(paths)):
+    is_due = (
+        is_packing_due(repository)
+        or is_log_due(repository)
+        or is_prune_due(repository)
+        or is_clean_up_due(paths)
+        or is_folding_due(paths)
+    )
+    if not is_due:
         return False
     with hold_packing(repository) as is_held:
         return is_held
 
 
 def keep_up(paths: NamespacePaths) -> None:
-    """Pack, prune and clean up as far as it is due; nothing if another process does it.
+    """Complete, pack, prune, clean up and fold as far as it is due; nothing if another process does it.
 
     Raises OutOfSpace, Broken, Busy, or FileNotFoundError where another program packs at the same time. All of it can be
     killed at any time, and is continued by the next call.
@@ -36,3 +48,5 @@ def keep_up(paths: NamespacePaths) -> None:
         if is_prune_due(paths.repository):
             served = read_served(paths)
             prune(paths.repository, kept=[served] if served else [])
+        if is_folding_due(paths):
+            fold_releases(paths)

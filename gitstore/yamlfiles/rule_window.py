@@ -96,14 +96,14 @@ def _is_plain(known: RuleFile, wanted: Sequence[Record]) -> bool:
     return all(len({each.identity for each in records}) == len(records) for records in (known.records, wanted))
 
 
-def count_equal_ends(one: Sequence[Record], other: Sequence[Record]) -> tuple[int, int]:
+def count_equal_ends(one: Sequence[object], other: Sequence[object]) -> tuple[int, int]:
     """Count the equal records at the beginning of two lists and, of the others, at the end."""
     most = min(len(one), len(other))
     first = _count_equal(zip(one, other, strict=False), most)
     return first, _count_equal(zip(reversed(one), reversed(other), strict=False), most - first)
 
 
-def _count_equal(pairs: Iterable[tuple[Record, Record]], most: int) -> int:
+def _count_equal(pairs: Iterable[tuple[object, object]], most: int) -> int:
     return next((at for at, (one, other) in enumerate(islice(pairs, most)) if one is not other and one != other), most)
 
 

@@ -24,6 +24,7 @@ from gitstore.publish.approval import Verdict
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store, create_store
 from gitstore.yamlfiles.project_file import ProjectFile
+from tests.gitstore.folders import join_window
 from tests.seeds import RANDOM_SEEDS
 
 ADA = Author("Ada Lovelace", "ada@shop.example")
@@ -137,7 +138,7 @@ class Place:
     def items(self, project: str = SHOP, kind: Kind = Kind.REDIRECTS) -> list[dict[str, Any]]:
         """Return the records that agents get of a project."""
         listing = self.store.releases.project(SPACE, project).release.listings[kind]
-        found: list[dict[str, Any]] = orjson.loads(b"[%b]" % bytes(listing.window(0, listing.total)[0]))
+        found: list[dict[str, Any]] = orjson.loads(b"[%b]" % join_window(listing, 0, listing.total))
         return found
 
     def targets(self, project: str = SHOP) -> dict[str, str]:

@@ -6,8 +6,10 @@ from hashlib import sha1
 from content.matching.matcher import Matcher
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.release import Release
+from gitstore.compiled.canonical_list import Splice
+from gitstore.compiled.release import Listing, Release
 from gitstore.compiled.release_dump import dump_release
+from gitstore.compiled.release_file import ReleaseFile
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
 from gitstore.git.repository import FILE_MODE
@@ -56,7 +58,13 @@ def folder_of(redirects: Iterable[Record], pages: Iterable[Record] = ()) -> Fold
 
 def release_of(snapshot: Snapshot) -> Release:
     """Return the compiled release of a snapshot, read back."""
-    return Release(snapshot.project, memoryview(dump_release(snapshot)))
+    return Release(snapshot.project, ReleaseFile(memoryview(dump_release(snapshot)), "whole"))
+
+
+def join_window(listing: Listing, offset: int = 0, limit: int | None = None) -> bytes:
+    """Return the items of a window, without the end of the list all of them."""
+    parts, _ = listing.window(offset, listing.total if limit is None else limit)
+    return b"".join(piece for part in parts for piece in (part.pieces(1 << 20) if isinstance(part, Splice) else [part]))
 
 
 def matcher_of_release(snapshot: Snapshot) -> Matcher:

@@ -29,6 +29,8 @@ _VARY = "Authorization, Accept-Encoding"
 _GZIP = "gzip"
 _CHUNK = 512 * 1024  # bytes per write; the server copies each piece, and copies of this size fit the CPU cache
 
+_JOINED = 64 * 1024  # a copy of so many bytes is cheaper than another write
+
 
 class ServedVersion(NamedTuple):
     """A version of a project to respond with, and the Cache-Control of the response; lists as written or canonical."""
@@ -81,10 +83,18 @@ class Reply(NamedTuple):
         return sum(map(len, self.body))
 
     def pieces(self) -> Iterator[bytes | memoryview]:
-        """Yield the body in pieces of at most 512 KiB."""
+        """Yield the body in pieces of at most 512 KiB; small parts that follow each other are joined."""
+        held, size = list[bytes | memoryview](), 0
         for part in join_splices(self.body):
-            for at in range(0, len(part), _CHUNK):
-                yield part[at : at + _CHUNK]
+            if held and size + len(part) > _JOINED:
+                yield b"".join(held)
+                held, size = [], 0
+            if len(part) > _JOINED:
+                yield from (part[at : at + _CHUNK] for at in range(0, len(part), _CHUNK))
+            else:
+                held, size = [*held, part], size + len(part)
+        if held:
+            yield b"".join(held)
 
 
 def join_splices(body: Body) -> Iterator[bytes | memoryview]:
@@ -169,10 +179,10 @@ def list_reply(
 
 
 def window_body(listing: Listing, window: Window) -> Body:
-    """Return the envelope around a slice of the memory map; numbers come first, so only two short pieces are built."""
-    items, _ = listing.window(window.offset, window.limit)
+    """Return the envelope around slices of the memory maps; numbers come first, so only two short pieces are built."""
+    parts, _ = listing.window(window.offset, window.limit)
     head = b'{"total":%d,"limit":%d,"offset":%d,"items":[' % (listing.total, window.limit, window.offset)
-    return head, items, b"]}"
+    return (head, *parts, b"]}")
 
 
 def needs_compression(served_version: ServedVersion, kind: Kind, window: Window, compressed: CompressionCache) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from content.records.vocabulary import Kind
 from gitstore.compiled.manifest import UNREADABLE
-from gitstore.compiled.release import release_path
+from gitstore.compiled.release_file import release_path
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.listing import Query, Span
 from gitstore.errors import Broken, NotFound, StoreError

@@ -1,6 +1,7 @@
 """Lints: after any change they find exactly what a check of the whole state finds, and check only what it touches."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
 
@@ -129,9 +130,9 @@ def test_only_the_rules_that_a_change_touches_are_checked(
     assert [finding.problem for finding in found.findings] == check_snapshot(state(after, []))
 
 
-def lint(folder: Path, state: Snapshot) -> Sequence[Problem]:
+def lint(folder: Path, state: Snapshot, *, stores_near: bool = True) -> Sequence[Problem]:
     """Return the problems of a state from a new cache in a folder."""
-    return LintCache(folder).lint(state.project, state.tree, lambda: state)
+    return LintCache(folder).lint(state.project, state.tree, lambda: state, stores_near=stores_near)
 
 
 def test_a_lint_is_cached_for_every_process_and_a_damaged_file_only_costs_time(tmp_path: Path) -> None:
@@ -145,6 +146,20 @@ def test_a_lint_is_cached_for_every_process_and_a_damaged_file_only_costs_time(t
     file.write_bytes(file.read_bytes()[:-9] + b"xxxxxxxxx")
     assert lint(tmp_path, here) == found
     assert file.stat().st_mtime_ns != stamp
+
+
+def test_a_lint_for_a_count_is_stored_if_many_rules_differ(tmp_path: Path) -> None:
+    """Guard: a publish of one rule must not write the lint of all others again; it has the whole result nevertheless."""
+    rules = [Redirect(RedirectType.BASIC, f"/s/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(300)]
+    loop = Redirect(RedirectType.BASIC, "/s/0", "/s/0", RedirectStatus.FOUND)
+    many = [Redirect(RedirectType.BASIC, f"/s/{n}", "/other", RedirectStatus.FOUND) for n in range(2)]
+    lint(tmp_path, replace(state(rules, []), tree=TreeId("a" * 40)))
+    for tree, changed, stored in (("b", [loop], 1), ("c", many, 2)):
+        here = replace(state([*changed, *rules[len(changed) :]], []), tree=TreeId(tree * 40))
+        assert lint(tmp_path, here, stores_near=False) == check_snapshot(here)
+        assert len(list(tmp_path.iterdir())) == stored
+    lint(tmp_path, replace(state([loop, *rules[1:]], []), tree=TreeId("b" * 40)))
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_the_cache_keeps_the_newest_lints_and_needs_no_disk(tmp_path: Path) -> None:

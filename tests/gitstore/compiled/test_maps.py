@@ -16,7 +16,8 @@ import os, resource, sys
 from pathlib import Path
 from gitstore.store.store import Store
 from content.records.vocabulary import Kind
-from gitstore.compiled.release import max_maps
+from gitstore.compiled.release_file import limit_maps, max_maps
+limit_maps(int(sys.argv[4]))
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[2])))
 store = Store(Path(sys.argv[1]))
 found = store.releases.namespace(sys.argv[3])
@@ -25,10 +26,13 @@ print(max_maps(), len(os.listdir("/proc/self/fd")) - 1, len(found.projects), tot
 """
 
 
-def serve(root: Path, files: int) -> list[int]:
-    """Read a namespace in a process that may open so many files; return what it prints."""
+def serve(root: Path, files: int, maps: int = 2_000) -> list[int]:
+    """Read a namespace in a process that may open so many files, and map so many; return what it prints."""
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(root), str(files), SPACE], capture_output=True, check=True, text=True
+        [sys.executable, "-c", SCRIPT, str(root), str(files), SPACE, str(maps)],
+        capture_output=True,
+        check=True,
+        text=True,
     )
     return [int(word) for word in done.stdout.split()]
 
@@ -41,3 +45,6 @@ def test_more_projects_are_served_than_files_may_be_open(tmp_path: Path) -> None
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most, used, *_ = serve(tmp_path / "root", min(soft, 1_024))
     assert used >= PROJECTS, "with room, each release of some size is mapped"
+    most, used, projects, rules, faults = serve(tmp_path / "root", min(soft, 1_024), 5)
+    assert (most, projects, rules, faults) == (5, PROJECTS, PROJECTS * RULES, 0)
+    assert used < 5 + 12

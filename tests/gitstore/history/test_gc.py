@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from content.records.vocabulary import Kind
-from gitstore.compiled.release import release_path
+from gitstore.compiled.release_file import release_path
 from gitstore.compiled.segment_store import SEGMENT_SUFFIX
 from gitstore.git.atomic_io import TEMPORARY_PREFIX
 from gitstore.history.gc import KEPT_MANIFESTS, KEPT_RELEASES, clean_daily

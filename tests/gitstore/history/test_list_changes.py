@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.release import release_path
+from gitstore.compiled.release_file import release_path
 from gitstore.compiled.segment import Segment
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.drafts.edits import Delete
@@ -21,7 +21,7 @@ from gitstore.history.list_changes import ListChanges, compare_lists, files_to_r
 from gitstore.layout import BlobId
 from gitstore.yamlfiles.dump import new_file
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, page, put, redirect, yaml
-from tests.gitstore.folders import Folder, release_of
+from tests.gitstore.folders import Folder, join_window, release_of
 from tests.gitstore.written import record_lists
 
 _NAMES = {
@@ -74,7 +74,7 @@ def changes_of(kind: Kind, old: Folder, new: Folder) -> ListChanges:
 def items_of(kind: Kind, side: Folder) -> list[bytes]:
     """Return the items of the whole list, from the compiled release."""
     listing = release_of(side.snapshot).listings[kind]
-    return [bytes(listing.window(at, 1)[0]) for at in range(listing.total)]
+    return [join_window(listing, at, 1) for at in range(listing.total)]
 
 
 def apply(old: list[bytes], found: ListChanges) -> list[bytes]:

@@ -12,6 +12,7 @@ from gitstore.git.refs import Signature
 from gitstore.history import live
 from gitstore.layout import RELEASE_REF
 from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, git, put, redirect, yaml
+from tests.gitstore.folders import join_window
 
 
 def test_push_is_served_at_once_with_its_number(place: Place) -> None:
@@ -33,7 +34,7 @@ def test_several_commits_of_one_push_are_several_versions(place: Place) -> None:
         git(clone, "commit", "--quiet", "--all", "--message", f"{number}")
     git(clone, "push", "--quiet", "origin", "release")
     assert place.state() == (place.tip, 4)
-    assert bytes(place.store.releases.read(SPACE, SHOP, "3")[1].listings[Kind.REDIRECTS].items).count(b'"/1"') == 1
+    assert join_window(place.store.releases.read(SPACE, SHOP, "3")[1].listings[Kind.REDIRECTS]).count(b'"/1"') == 1
 
 
 def test_project_is_created_and_removed_by_plain_git(place: Place) -> None:

@@ -12,7 +12,7 @@ from content.records.problem import Problem
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
 from gitstore.compiled import checks
-from gitstore.compiled.release import release_path
+from gitstore.compiled.release_file import release_path
 from gitstore.compiled.snapshot import Snapshot
 from gitstore.drafts.edits import Delete
 from gitstore.errors import Invalid
@@ -20,6 +20,7 @@ from gitstore.git.atomic_io import TEMPORARY_PREFIX
 from gitstore.history.gc import clean_daily
 from tests.gitstore.compiled.test_rebuilding import DAMAGES
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, git, page, put, redirect, yaml
+from tests.gitstore.folders import join_window
 
 _RULES = 120
 _FILES = {
@@ -102,7 +103,7 @@ def sent(place: Place, version: int = 0) -> list[bytes]:
     """Return the content that agents get of a publish; of the newest without a number."""
     store = place.fresh().store
     _, release = store.releases.read(SPACE, SHOP, str(version or store.releases.project(SPACE, SHOP).number))
-    return [bytes(release.listings[kind].items) for kind in Kind]
+    return [join_window(release.listings[kind]) for kind in Kind]
 
 
 def test_the_history_of_a_rollback_agrees_with_git(grown: Place) -> None:

@@ -3,9 +3,12 @@
 import gzip
 import json
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from api.http.request.parameters import Window
 from api.http.response.compression import CompressionCache
@@ -197,3 +200,13 @@ def test_large_body_is_sent_in_pieces_of_a_bounded_size() -> None:
     pieces = [bytes(piece) for piece in reply.pieces()]
     assert b"".join(pieces) == b"head" + data + b"end"
     assert (reply.size, max(map(len, pieces))) == (len(data) + 7, 512 * 1024)
+
+
+@given(st.lists(st.sampled_from([1, 5, 40_000, 64 * 1024, 64 * 1024 + 1, 600_000]), max_size=8))
+@example([5] * 2_000)
+def test_small_parts_of_a_body_are_sent_together(sizes: list[int]) -> None:
+    """Guard: a window of a list with many changes has as many parts, and each write is a system call."""
+    parts = tuple(bytes([at % 256]) * size for at, size in enumerate(sizes))
+    pieces = list(Reply(200, (), parts).pieces())
+    assert b"".join(pieces) == b"".join(parts)
+    assert all(len(one) + len(other) > 64 * 1024 for one, other in pairwise(pieces))
