@@ -1,23 +1,29 @@
-"""The upkeep of one namespace's files in the background: its objects are packed and pruned, unused files are removed."""
+"""The upkeep of one namespace's files in the background: objects are packed and pruned, unused files are removed.
+
+The record of the commits on release is completed there too, if it does not go back to the first commit.
+"""
 
 from gitstore.compiled.served_record import read_served
 from gitstore.directory import NamespacePaths
 from gitstore.git.packing import hold_packing, is_git_packing, is_packing_due, pack_loose
 from gitstore.git.pruning import is_prune_due, prune
 from gitstore.history.gc import clean_daily, is_clean_up_due
+from gitstore.history.reached import complete_record, is_record_complete
 
 
 def needs_upkeep(paths: NamespacePaths) -> bool:
     """Tell whether there is anything to do, and no other process does it: a few dozen system calls."""
     repository = paths.repository
-    if not (is_packing_due(repository) or is_prune_due(repository) or is_clean_up_due(paths)):
+    if is_record_complete(repository) and not (
+        is_packing_due(repository) or is_prune_due(repository) or is_clean_up_due(paths)
+    ):
         return False
     with hold_packing(repository) as is_held:
         return is_held
 
 
 def keep_up(paths: NamespacePaths) -> None:
-    """Pack, prune and clean up as far as it is due; nothing if another process does it.
+    """Complete, pack, prune and clean up as far as it is due; nothing if another process does it.
 
     Raises OutOfSpace, Broken, Busy, or FileNotFoundError where another program packs at the same time. All of it can be
     killed at any time, and is continued by the next call.
@@ -25,6 +31,8 @@ def keep_up(paths: NamespacePaths) -> None:
     with hold_packing(paths.repository) as is_held:
         if not is_held or is_git_packing(paths.repository):
             return
+        if not is_record_complete(paths.repository):
+            complete_record(paths.repository)
         if is_packing_due(paths.repository):
             pack_loose(paths.repository)
         if is_prune_due(paths.repository):
