@@ -69,7 +69,12 @@ AREAS = (
     ),
     Area(
         "publish",
-        ("gitstore/publish/*.py", "gitstore/drafts/selection.py", "gitstore/history/numbering.py"),
+        (
+            "gitstore/publish/*.py",
+            "gitstore/drafts/selection.py",
+            "gitstore/history/numbering.py",
+            "gitstore/history/manifests.py",
+        ),
         (
             "tests/gitstore/publish",
             "tests/gitstore/drafts/test_selection.py",

@@ -1,18 +1,21 @@
 """The composition root: builds the service from the settings."""
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
 from api.app.identity_routes import identity_routes
-from api.app.notifications import open_notifications
+from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
 from api.data.served_data import ServedData, data_check
 from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
-from api.readiness import ReadyCheck
+from api.readiness import Fault, ReadyCheck
 from api.runtime.background import JobLimits, configure_jobs
 from api.runtime.content_check import ContentCheck
 from api.runtime.convergence import Convergence
@@ -44,23 +47,13 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     _require_database(services, data)
     data.listen(services.directory.retry)
     watcher = Watcher(store, releases, data)
-    content_check = ContentCheck(store, releases, data)
-    disk_check = DiskCheck(data)
-    write_check = WriteCheck(store.directory, data)
+    checks = _Checks(ContentCheck(store, releases, data), DiskCheck(data), WriteCheck(store.directory, data))
     convergence = Convergence(services.fleet, store.publishes)
     notifications = open_notifications(settings, store, releases, services, data)
     dependencies = Dependencies(
         settings,
         services.directory,
-        ready_checks=(
-            data_check(data),
-            services.ready_check(),
-            content_check.ready_check(),
-            ReadyCheck("disk", disk_check.room.find, disk_check.room.age),
-            ReadyCheck(
-                "write", lambda: [*disk_check.writing.find(), *write_check.report.find()], write_check.report.age
-            ),
-        ),
+        ready_checks=(data_check(data), services.ready_check(), *checks.ready_checks()),
         background_services=(
             DataMonitor(data, watcher.restart),
             services.upkeep(),
@@ -72,10 +65,8 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
             notifications.streams,
             notifications.webhook_dispatcher,
             Prewarmer(store, data),
-            content_check,
-            disk_check,
             Packer(store.directory, data),
-            write_check,
+            *checks,
         ),
         data=data,
     )
@@ -107,12 +98,34 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
         notifications.streams.release,
         notifications.webhook_dispatcher.release,
     )
+    _show_gauges(app, long_polls, services, notifications)
+    return app
+
+
+class _Checks(NamedTuple):
+    """The checks of content and disks that run in the background."""
+
+    content: ContentCheck
+    disk: DiskCheck
+    write: WriteCheck
+
+    def ready_checks(self) -> Iterator[ReadyCheck]:
+        """Yield the readiness checks of what they found."""
+        yield self.content.ready_check()
+        yield ReadyCheck("disk", self.disk.room.find, self.disk.room.age)
+        yield ReadyCheck("write", self._find_unwritable, self.write.report.age)
+
+    def _find_unwritable(self) -> list[Fault]:
+        return [*self.disk.writing.find(), *self.write.report.find()]
+
+
+def _show_gauges(app: Application, long_polls: LongPolls, services: Services, notifications: Notifications) -> None:
+    """Add to the metrics of the application what waits in this worker."""
     app.collector.show(WAITING, lambda: long_polls.count)
     app.collector.show(HEARTBEATS, lambda: services.fleet.heartbeats.pending)
     app.collector.show(STREAMS, lambda: notifications.streams.count)
     app.collector.show(DELIVERING, lambda: notifications.webhook_dispatcher.under_way)
     notifications.webhook_dispatcher.count = app.collector.counters.add_webhook_attempt
-    return app
 
 
 def _require_database(services: Services, data: ServedData) -> None:

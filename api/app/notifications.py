@@ -6,7 +6,7 @@ from datetime import timedelta
 from api.app.services import Services
 from api.data.served_data import ServedData
 from api.db.database import Database, default_url
-from api.db.namespace_records import StoredRecords
+from api.db.namespaces.namespace_records import StoredRecords
 from api.events.addresses import AddressPolicy
 from api.events.event_scheduler import EventScheduler
 from api.events.publish_event_relay import PublishEventRelay

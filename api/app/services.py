@@ -15,13 +15,13 @@ from api.auth.throttle import Throttle
 from api.auth.tokens import Tokens
 from api.data.parts import KEYS
 from api.db import audit
-from api.db.agent_limit import AgentLimit
+from api.db.agents.agent_limit import AgentLimit
+from api.db.agents.fleet import Fleet
+from api.db.agents.heartbeats import Heartbeats
 from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Database, default_url
-from api.db.fleet import Fleet
 from api.db.generation import read_generation
-from api.db.heartbeats import Heartbeats
-from api.db.namespace_records import StoredRecords
+from api.db.namespaces.namespace_records import StoredRecords
 from api.db.state_store import StateStore, open_state_store
 from api.db.timestamps import Clock, utc_now
 from api.readiness import Fault, ReadyCheck, Status

@@ -15,13 +15,14 @@ from api.auth.principal import Principal, PrincipalKind
 from api.auth.roles import Role, all_roles, grants_by_role, grants_of, role_problems
 from api.auth.table import user_principal
 from api.auth.throttle import Throttle
-from api.db import audit, sessions, users
-from api.db.attempts import Rate
+from api.db import audit
+from api.db.accounts import sessions, users
+from api.db.accounts.attempts import Rate
+from api.db.accounts.users import User
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.database import Connection
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock, utc_now
-from api.db.users import User
 from api.errors import ApiError, Forbidden, invalid
 from content.records.problem import Problem
 from gitstore.errors import NotFound

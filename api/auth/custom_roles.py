@@ -11,7 +11,8 @@ import schemas
 from api.auth.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems, missing
 from api.auth.principal import Principal
 from api.auth.roles import Role, all_roles, grants_by_role, grants_of
-from api.db import audit, roles, users
+from api.db import audit
+from api.db.accounts import roles, users
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.database import Connection
 from api.db.state_store import StateStore

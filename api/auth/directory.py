@@ -18,10 +18,10 @@ from api.auth.jwt_token import TokenUse
 from api.auth.keyring import InvalidKey, Keyring
 from api.auth.principal import OPERATOR, Principal, PrincipalKind
 from api.auth.table import IdentitySnapshot, TokenEntry, read_snapshot
+from api.db.accounts.sessions import live_session_user
 from api.db.database import Database
 from api.db.errors import StateBroken
 from api.db.generation import GenerationFile, Stamp, read_generation
-from api.db.sessions import live_session_user
 from api.db.timestamps import Clock, utc_now
 from api.errors import Unauthenticated, UnknownSession
 from content.cache import LruCache

@@ -10,11 +10,12 @@ from api.auth.principal import Principal
 from api.auth.refresh import RefreshRotation
 from api.auth.session_tokens import Lifetimes, SessionTokens, first_link
 from api.auth.throttle import Throttle
-from api.db import audit, sessions, users
+from api.db import audit
+from api.db.accounts import sessions, users
+from api.db.accounts.users import User
 from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock, utc_now
-from api.db.users import User
 from api.errors import ApiError, Unauthenticated
 
 _log = logs.logger("login")

@@ -12,11 +12,11 @@ from api import logs
 from api.auth.jwt_token import Claims, TokenUse, verify
 from api.auth.keyring import Ring
 from api.auth.session_tokens import Lifetimes, RefreshLink, SessionTokens, jti_hash, next_link, same_link
+from api.db.accounts.sessions import Session, find_refresh_token, find_session, revoke, spend
+from api.db.accounts.users import User, find_user
 from api.db.audit import Actor, AuditEntry, AuditEvent, record
 from api.db.database import Connection
-from api.db.sessions import Session, find_refresh_token, find_session, revoke, spend
 from api.db.state_store import StateStore
-from api.db.users import User, find_user
 from api.errors import Unauthenticated
 
 GRACE = timedelta(seconds=10)

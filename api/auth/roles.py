@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from api.auth.grants import BUILT_IN_ROLES, Grant
+from api.db.accounts.roles import list_roles
 from api.db.database import Connection
-from api.db.roles import list_roles
 from content.records.problem import Problem
 
 

@@ -11,8 +11,8 @@ from hashlib import sha256
 
 from api.auth.jwt_token import Claims, TokenUse, mint
 from api.auth.keyring import Key
-from api.db.sessions import RefreshToken
-from api.db.users import User
+from api.db.accounts.sessions import RefreshToken
+from api.db.accounts.users import User
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from datetime import datetime
 from api.auth.grants import Grant
 from api.auth.principal import Principal, PrincipalKind
 from api.auth.roles import grants_by_role, grants_of, load_grants
-from api.db import sessions, tokens, users
+from api.db.accounts import sessions, tokens, users
 from api.db.database import Connection
 from api.db.generation import read_generation
 

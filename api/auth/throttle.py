@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from ipaddress import ip_address, ip_network
 
-from api.db import attempts
-from api.db.attempts import Rate
+from api.db.accounts import attempts
+from api.db.accounts.attempts import Rate
 from api.db.database import Connection
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock

@@ -9,11 +9,12 @@ from api.auth import api_token
 from api.auth.grants import Grant, grant_problems, missing
 from api.auth.principal import Principal
 from api.auth.roles import load_grants
-from api.db import audit, tokens
+from api.db import audit
+from api.db.accounts import tokens
+from api.db.accounts.tokens import ApiToken
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock, utc_now
-from api.db.tokens import ApiToken
 from api.errors import ApiError, Forbidden, invalid
 from content.records.problem import Problem
 

@@ -8,6 +8,7 @@ show whether it is still the same part; only a replaced part costs a read of its
 import os
 import stat
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -69,7 +70,7 @@ class ServedData:
             raise DataLost(fault)
 
 
-class _Part:
+class _Part(ABC):
     """A part as it was when it was last recognized."""
 
     def __init__(self, path: Path, name: str) -> None:
@@ -93,7 +94,7 @@ class _Part:
             return f"{self._name} cannot be read ({ex.strerror})"
         return None
 
-    def recognize_unmarked(self) -> None:
+    def recognize_unmarked(self) -> None:  # noqa: B027 - a part without an identity has nothing to do
         """Take this part as it is if it should have an identity, but has none."""
 
     def _hold(self, found: os.stat_result) -> None:
@@ -106,8 +107,9 @@ class _Part:
     def _stamp_of(self, found: os.stat_result) -> tuple[int, ...]:
         return found.st_dev, found.st_ino
 
+    @abstractmethod
     def _is_same(self) -> bool:
-        raise NotImplementedError
+        """Return whether what is at the path now is the part that was served."""
 
 
 class _Folder(_Part):
@@ -138,7 +140,7 @@ class _Keys(_Folder):
 
 
 class _DatabaseFile(_Part):
-    """The file of the database; one that replaces it may be a restored backup, but is never empty."""
+    """The file of the database; another file in its place may be a restored backup, but is never empty."""
 
     def _stamp_of(self, found: os.stat_result) -> tuple[int, ...]:
         return found.st_dev, found.st_ino, int(stat.S_ISREG(found.st_mode) and found.st_size > 0)

@@ -1,4 +1,5 @@
 """The SQL database of everything but content: users, roles, tokens, sessions, agents, reviews, events, audit trail.
 
-One module per table, each with functions on a connection. Begin with `database` (transactions) and `tables`.
+Mostly one module per table, each with functions on a connection. Begin with `database` (transactions) and `tables`; the
+folders hold the tables of one subject each.
 """

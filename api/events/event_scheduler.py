@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from api import logs
 from api.data.served_data import DataLost, ServedData
-from api.db.deliveries import has_delivery_before, remove_deliveries_before
-from api.db.events import has_event_before, remove_events_before
-from api.db.fleet import Fleet
+from api.db.agents.fleet import Fleet
+from api.db.events.deliveries import has_delivery_before, remove_deliveries_before
+from api.db.events.events import has_event_before, remove_events_before
 from api.events.publish_event_relay import PublishEventRelay
 from api.events.release_events import ReleaseEvents
 from api.runtime.background import run_in_thread
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 from api.runtime.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
 from gitstore.history.live import LiveNamespace
@@ -24,7 +24,7 @@ _CLEAN_INTERVAL = 3600.0
 _log = logs.logger("event_scheduler")
 
 
-class EventScheduler:
+class EventScheduler(TaskService):
     """A background service that records events; failures are retried in the next round."""
 
     def __init__(
@@ -37,6 +37,7 @@ class EventScheduler:
         lifetime: int,
         data: ServedData | None = None,
     ) -> None:
+        super().__init__()
         self._event_relay = event_relay
         self._release_events = release_events
         self._releases = served
@@ -51,7 +52,6 @@ class EventScheduler:
         self._data = data
         self._reachable_since = time.monotonic()
         self._cleaned_at = 0.0
-        self._background_task = BackgroundTask(self._run)
         served.listen(self._note)
         if data is not None:
             data.listen(self._note_return)
@@ -59,11 +59,7 @@ class EventScheduler:
     async def start(self) -> None:
         """Start the task."""
         self._note_return()
-        self._background_task.begin()
-
-    async def stop(self) -> None:
-        """Stop the task."""
-        await self._background_task.end()
+        await super().start()
 
     def _note(self, namespace: str, _before: LiveNamespace | None, _after: LiveNamespace) -> None:
         self._moved.add(namespace)

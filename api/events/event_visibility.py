@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import orjson
 
-from api.db.deliveries import Delivery
-from api.db.events import EventType
-from api.db.webhooks import Webhook
+from api.db.events.deliveries import Delivery
+from api.db.events.events import EventType
+from api.db.events.webhooks import Webhook
 from api.interfaces import Principal
 
 _EVERY = "*"

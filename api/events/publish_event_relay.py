@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from api.db import event_cursors, events
 from api.db.database import Connection, Database
-from api.db.event_cursors import NAMESPACE, EventCursor
-from api.db.events import Event, EventType
+from api.db.events import event_cursors, events
+from api.db.events.event_cursors import NAMESPACE, EventCursor
+from api.db.events.events import Event, EventType
 from api.db.timestamps import Clock
 from api.http.response import json_views
 from gitstore.compiled.manifest import Manifest, ProjectEntry

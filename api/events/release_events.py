@@ -6,9 +6,9 @@ They come from the served state of a worker, which is compared with the faults t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from api.db import content_faults
 from api.db.database import Database
-from api.db.events import Event, EventType
+from api.db.events import content_faults
+from api.db.events.events import Event, EventType
 from api.db.timestamps import Clock
 from api.runtime.content_faults import to_fault
 from gitstore.compiled.manifest import UNREADABLE

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from api import logs
 from api.db.database import Database, Notifier
-from api.db.events import Event, list_events, newest_id
+from api.db.events.events import Event, list_events, newest_id
 from api.errors import Unauthenticated, UnknownSession
 from api.events.event_visibility import can_see_event
 from api.http.request.client_presence import ClientPresence

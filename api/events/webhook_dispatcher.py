@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from api import logs
-from api.db import deliveries
 from api.db.database import Database
-from api.db.deliveries import ClaimedDelivery, DeliveryAttempt, DeliveryStatus, Outcome
+from api.db.events import deliveries
+from api.db.events.deliveries import ClaimedDelivery, DeliveryAttempt, DeliveryStatus, Outcome
+from api.db.events.webhooks import GONE, GRANT_LOST, change_webhook, find_webhook
 from api.db.timestamps import Clock
-from api.db.webhooks import GONE, GRANT_LOST, change_webhook, find_webhook
 from api.events.signature import signed_headers
 from api.events.webhook_client import WebhookClient, WebhookResponse
 from api.events.webhook_owners import DeliveryDecision
 from api.runtime.background import run_in_thread
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 from gitstore.errors import StoreError
 
 MAX_CONCURRENT = 16  # attempts of one worker
@@ -80,19 +80,19 @@ class Outbox:
         return outcome
 
 
-class WebhookDispatcher:
+class WebhookDispatcher(TaskService):
     """A background service that delivers the messages of the outbox."""
 
     def __init__(
         self, outbox: Outbox, webhook_client: WebhookClient, decide: Callable[[ClaimedDelivery], DeliveryDecision]
     ) -> None:
         """Create the service; `decide` checks whether the owner of a webhook may read a delivery, and may block."""
+        super().__init__()
         self._outbox = outbox
         self._webhook_client = webhook_client
         self._decide = decide
         self._under_way: dict[asyncio.Task[None], int] = {}
         self._wake = asyncio.Event()
-        self._background_task = BackgroundTask(self._run)
         self._ending = False
         # Called with the outcome of each attempt: `delivered`, `again` or `failed`.
         self.count: Callable[[str], None] = lambda _outcome: None
@@ -101,7 +101,7 @@ class WebhookDispatcher:
         """Start delivering."""
         loop = asyncio.get_running_loop()
         self._outbox.database.notifier.listen(lambda: loop.call_soon_threadsafe(self._wake.set))
-        self._background_task.begin()
+        await super().start()
 
     def release(self) -> None:
         """Stop claiming deliveries, since the worker is stopping."""
@@ -110,7 +110,7 @@ class WebhookDispatcher:
     async def stop(self) -> None:
         """Stop; running attempts have a few seconds to finish, else another worker sends their messages again."""
         self.release()
-        await self._background_task.end()
+        await super().stop()
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=_SHUTDOWN_SECONDS)
         for task in self._under_way:

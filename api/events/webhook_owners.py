@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from api.auth.directory import IdentityCache
-from api.db.deliveries import ClaimedDelivery
+from api.db.events.deliveries import ClaimedDelivery
 from api.events.event_visibility import can_see_body, find_missing_grant
 
 

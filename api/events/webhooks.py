@@ -6,13 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 from api.auth.principal import Principal
-from api.db import audit, deliveries, webhooks
+from api.db import audit
 from api.db.audit import AuditEntry
 from api.db.database import RECORDS_EVENT, Connection
-from api.db.deliveries import Delivery, DeliveryAttempt
+from api.db.events import deliveries, webhooks
+from api.db.events.deliveries import Delivery, DeliveryAttempt
+from api.db.events.webhooks import Webhook
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock, dump_time
-from api.db.webhooks import Webhook
 from api.errors import ApiError, Forbidden, invalid
 from api.events.addresses import AddressNotAllowed, AddressPolicy
 from api.events.event_visibility import find_missing_grant

@@ -65,7 +65,7 @@ def _check_framing(req: Request) -> None:
     if req.scope["http_version"] == _NEEDS_HOST and (host is None or not is_host(host)):
         raise bad_request("An HTTP/1.1 request needs one valid header Host.", "malformed_request")
     if coding is not None and coding.strip().lower() != "chunked":
-        raise ApiError(501, "not_implemented", "The request's transfer coding is not one that this service knows.")
+        raise ApiError(501, "not_implemented", "This service does not know the request's transfer coding.")
 
 
 def _refuse_odd_slashes(req: Request) -> None:

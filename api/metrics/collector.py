@@ -7,7 +7,7 @@ from api import logs
 from api.metrics.counters import Counters, Counts
 from api.metrics.metrics_store import MetricsStore, Totals, WorkerMetrics, create_file_name
 from api.runtime.background import jobs, run_in_thread
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 
 INTERVAL = 1.0
 JOBS = "waypost_jobs_total"
@@ -17,29 +17,25 @@ OPEN_JOBS = "waypost_jobs"
 _log = logs.logger("metrics")
 
 
-class MetricsCollector:
+class MetricsCollector(TaskService):
     """A background service that writes the metrics; if the disk rejects a write, they only become out of date."""
 
     def __init__(self, metrics_store: MetricsStore) -> None:
+        super().__init__()
         self.counters = Counters()
         self._store = metrics_store
         self._name = create_file_name()
         self._gauges: dict[str, Callable[[], int]] = {OPEN_JOBS: lambda: jobs.open}
         self._writing = asyncio.Lock()
-        self._background_task = BackgroundTask(self._run)
         self._failing = False
 
     def show(self, name: str, level: Callable[[], int]) -> None:
         """Add a gauge; the values of all workers are added up."""
         self._gauges[name] = level
 
-    async def start(self) -> None:
-        """Start writing once a second."""
-        self._background_task.begin()
-
     async def stop(self) -> None:
         """Stop after a last write."""
-        await self._background_task.end()
+        await super().stop()
         await self._try()
 
     async def read(self) -> Totals:

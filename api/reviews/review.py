@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from api.db.reviews import Action, Person, Remark
+from api.db.namespaces.reviews import Action, Person, Remark
 from gitstore.publish.authorship import ReviewSubject
 
 _VERDICTS = (Action.APPROVE, Action.REJECT)

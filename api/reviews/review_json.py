@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from api.db.reviews import Person, Remark, Topic
+from api.db.namespaces.reviews import Person, Remark, Topic
 from api.db.timestamps import dump_time
 from api.reviews.review import Opinion, Review
 from content.changes.diff import identity_field, item_kind

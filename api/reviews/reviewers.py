@@ -6,10 +6,10 @@ from datetime import datetime
 from api.auth.principal import Principal, PrincipalKind
 from api.auth.roles import grants_by_role
 from api.auth.table import token_principal, user_principal
+from api.db.accounts.tokens import find_live_tokens
+from api.db.accounts.users import find_active_users
 from api.db.database import Connection
-from api.db.reviews import DraftKey, Person
-from api.db.tokens import find_live_tokens
-from api.db.users import find_active_users
+from api.db.namespaces.reviews import DraftKey, Person
 
 VERDICT_GRANT = ("project", "review")  # (resource, action)
 

@@ -13,7 +13,7 @@ from api.db import audit
 from api.db.audit import Actor, AuditEntry, AuditEvent, find_token_owners
 from api.db.database import Connection, Database
 from api.db.errors import StateBroken, StateBusy
-from api.db.reviews import Action, DraftKey, Origin, Person, Remark, Topic, add_remark, find_remarks
+from api.db.namespaces.reviews import Action, DraftKey, Origin, Person, Remark, Topic, add_remark, find_remarks
 from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
 from api.reviews.review import Review, find_involved, latest_verdicts, summarize_review, with_token_owners

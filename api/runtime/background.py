@@ -1,7 +1,7 @@
 """Work off the event loop: threads for work that blocks briefly, processes for CPU-bound work.
 
 Threads and processes belong to one service worker and start at their first use, so never before the fork. Jobs for
-processes take turns by namespace, and one that takes too long is stopped, see `fair_queue` and `job_process`.
+processes take turns by namespace, and a job that takes too long is stopped, see `fair_queue` and `job_process`.
 """
 
 import asyncio
@@ -143,7 +143,7 @@ async def _run_in_turn(key: str, work: Callable[[], T]) -> T:
 
 
 def _take_process() -> JobProcess:
-    """Return an idle process, or a new one; one that was killed while idle is dropped."""
+    """Return an idle process, or a new one; a process that was killed while idle is dropped."""
     while _pools.idle:
         process = _pools.idle.pop()
         if process.accepts():

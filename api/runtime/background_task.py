@@ -1,6 +1,7 @@
-"""The task of a background service, from its start to its stop."""
+"""Background services that are one task, from the start of a worker to its stop."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -26,6 +27,25 @@ class BackgroundTask:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+
+
+class TaskService(ABC):
+    """A background service that is one task; each states how it runs."""
+
+    def __init__(self) -> None:
+        self._background_task = BackgroundTask(self._run)
+
+    async def start(self) -> None:
+        """Start the task."""
+        self._background_task.begin()
+
+    async def stop(self) -> None:
+        """Stop the task."""
+        await self._background_task.end()
+
+    @abstractmethod
+    async def _run(self) -> None:
+        """Run until cancelled."""
 
 
 def _log_end(task: asyncio.Task[None]) -> None:

@@ -35,7 +35,7 @@ _TEXTS: Mapping[str, _Text] = {
         "Run `git fsck`, and restore what is missing from a backup.",
     ),
     REWOUND: _Text(
-        "A release branch was moved to a commit that does not continue from the one that was served last.",
+        "A release branch was moved to a commit that does not continue from the commit that was served last.",
         "Put the branch back, or accept its history with `waypost namespace accept-rewind`.",
     ),
 }

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
 
 from api import logs
-from api.db.agents import AgentProgress
-from api.db.fleet import Fleet
+from api.db.agents.agents import AgentProgress
+from api.db.agents.fleet import Fleet
 from api.db.timestamps import dump_time
 from api.interfaces import ProjectVersion
 from api.runtime.background import run_in_thread
@@ -118,7 +118,7 @@ class Convergence:
             return None
 
     def _list_progress(self, namespace: str, project: str) -> _ProgressByAgent:
-        """Read the progress of the agents; numbers of another history, such as one that was rewound, do not count."""
+        """Read the progress of the agents; numbers of another history, such as a rewound one, do not count."""
         found = self._fleet.list_progress(namespace, project)
         reported = {(each.commit, each.number) for each in found.values() if each.commit and each.number}
         known = self._versions.same_history(namespace, project, reported)

@@ -6,29 +6,21 @@ from collections.abc import Callable
 from api import logs
 from api.data.served_data import ServedData
 from api.runtime.background import run_in_thread
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 
 INTERVAL = 1.0
 
 _log = logs.logger("data")
 
 
-class DataMonitor:
+class DataMonitor(TaskService):
     """A background service that logs the loss and the return of the data directory; `on_return` is called after it."""
 
     def __init__(self, served: ServedData, on_return: Callable[[], object]) -> None:
+        super().__init__()
         self._served = served
         self._on_return = on_return
         self._known: str | None = None
-        self._background_task = BackgroundTask(self._run)
-
-    async def start(self) -> None:
-        """Start the task."""
-        self._background_task.begin()
-
-    async def stop(self) -> None:
-        """Stop the task."""
-        await self._background_task.end()
 
     async def _run(self) -> None:
         while True:

@@ -18,7 +18,7 @@ from api import logs
 from api.data.served_data import ServedData
 from api.readiness import Fault, FaultReport, Status
 from api.runtime.background import run_in_thread
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 from gitstore.errors import is_disk_full
 
 INTERVAL = 1.0
@@ -44,23 +44,15 @@ class DiskState(NamedTuple):
     refused: str = ""
 
 
-class DiskCheck:
+class DiskCheck(TaskService):
     """A background service that reports full disks, and folders that nothing can be written to."""
 
     def __init__(self, data: ServedData) -> None:
+        super().__init__()
         self.room = FaultReport()
         self.writing = FaultReport()
         self._data = data
         self._state = DiskState()
-        self._background_task = BackgroundTask(self._run)
-
-    async def start(self) -> None:
-        """Start; the first look is at once."""
-        self._background_task.begin()
-
-    async def stop(self) -> None:
-        """Stop."""
-        await self._background_task.end()
 
     async def _run(self) -> None:
         synced = float("-inf")

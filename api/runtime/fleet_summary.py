@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from api.db.agents import Agent, VersionCount
-from api.db.fleet import AgentCounts, Fleet
+from api.db.agents.agents import Agent, VersionCount
+from api.db.agents.fleet import AgentCounts, Fleet
 from api.interfaces import ProjectVersion
 from api.runtime.convergence import VersionHistory, measure
 

@@ -91,7 +91,7 @@ class JobProcess:
         return done.unwrap()
 
     def accepts(self) -> bool:
-        """Return whether the process is alive, as far as is known: one that was killed while idle accepts no job."""
+        """Return whether the process is alive, as far as this one knows: a process killed while idle accepts no job."""
         try:
             self._pool.submit(os.getpid)
         except BrokenProcessPool:
@@ -102,7 +102,7 @@ class JobProcess:
         """Kill the process in the middle of its start or its job, which is safe at any time."""
         # CPython 3.14 has `kill_workers` for this; until it has run, a process cannot tell its id itself:
         # https://docs.python.org/3/library/concurrent.futures.html#concurrent.futures.ProcessPoolExecutor.kill_workers
-        for child in list((self._pool._processes or {}).values()):  # noqa: SLF001 - as above
+        for child in list((self._pool._processes or {}).values()):  # noqa: SLF001 - no public name before CPython 3.14
             child.kill()
 
     def close(self, *, wait: bool) -> None:

@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 from api.runtime.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
 from gitstore.history.live import LiveNamespace
@@ -20,24 +20,20 @@ _POLL_INTERVAL = 1.0
 _WAIT = re.compile(r"(?:^|[,;\s])wait\s*=\s*\"?([0-9]{1,9})\"?(?:$|[,;\s])", re.IGNORECASE)
 
 
-class LongPolls:
+class LongPolls(TaskService):
     """The long polls of one worker; a background service."""
 
     def __init__(self, releases: ReleaseLoader) -> None:
+        super().__init__()
         self._releases = releases
         # The waiting requests, by namespace, project and known version: a publish looks only at those that it wakes.
         self._waiters: dict[str, dict[tuple[str, str], set[asyncio.Future[None]]]] = defaultdict(dict)
-        self._background_task = BackgroundTask(self._poll)
         self._ending = False
         releases.listen(self.on_release)
 
-    async def start(self) -> None:
-        """Start polling the refs of waiting requests."""
-        self._background_task.begin()
-
     async def stop(self) -> None:
         """Stop polling and answer all."""
-        await self._background_task.end()
+        await super().stop()
         self.release()
 
     def release(self) -> None:
@@ -91,7 +87,7 @@ class LongPolls:
             if known != _version(after, project):
                 _wake(waiters)
 
-    async def _poll(self) -> None:
+    async def _run(self) -> None:
         while True:
             await asyncio.sleep(_POLL_INTERVAL)
             for namespace in [name for name, groups in self._waiters.items() if groups]:

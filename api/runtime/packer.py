@@ -8,7 +8,7 @@ from functools import partial
 from api import logs
 from api.data.served_data import ServedData
 from api.runtime.background import ProcessLost, run_in_thread
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 from api.runtime.job_process import JobLimits, JobProcess
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import StoreError
@@ -25,27 +25,23 @@ _LIMITS = JobLimits(seconds=86_400.0)
 _log = logs.logger("packer")
 
 
-class Packer:
+class Packer(TaskService):
     """A background service that packs and prunes the repositories of all namespaces, one at a time.
 
     While `data` is lost, nothing is packed.
     """
 
     def __init__(self, directory: DataDirectory, data: ServedData) -> None:
+        super().__init__()
         self._directory = directory
         self._data = data
         self._process: JobProcess | None = None
         self._used_at = 0.0
         self._resting: dict[str, float] = {}
-        self._background_task = BackgroundTask(self._run)
-
-    async def start(self) -> None:
-        """Start the task; the first round begins after two seconds."""
-        self._background_task.begin()
 
     async def stop(self) -> None:
         """Stop the task, and kill its process: packing goes on after the next start."""
-        await self._background_task.end()
+        await super().stop()
         await self._end_process()
 
     async def _run(self) -> None:

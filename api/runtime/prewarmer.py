@@ -7,7 +7,7 @@ from contextlib import suppress
 from api import logs
 from api.data.served_data import ServedData
 from api.runtime.background import JobTimeout, ProcessLost, run_unqueued
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 from gitstore.errors import StoreError
 from gitstore.store.store import Store
 
@@ -20,24 +20,16 @@ _REST = 4  # times the duration of each step, so that it uses no more than a fif
 _log = logs.logger("prewarmer")
 
 
-class Prewarmer:
+class Prewarmer(TaskService):
     """A background service that prepares a process and data, so that publishes and rollbacks wait for neither.
 
     While `data` is lost, nothing is prepared.
     """
 
     def __init__(self, store: Store, data: ServedData | None = None) -> None:
+        super().__init__()
         self._store = store
         self._data = data
-        self._background_task = BackgroundTask(self._run)
-
-    async def start(self) -> None:
-        """Start the task; it begins after two seconds."""
-        self._background_task.begin()
-
-    async def stop(self) -> None:
-        """Stop the task."""
-        await self._background_task.end()
 
     async def _run(self) -> None:
         await asyncio.sleep(_AFTER_SECONDS)

@@ -1,8 +1,8 @@
 """Rate counters in memory shared by all workers of a service: a number of calls at once, then one per interval.
 
 The memory is made before the workers are forked, and ends with the last of them. A key has one number, the time at which
-its calls so far are paid for, as in `api.db.attempts`; a look-up takes a lock of the kernel and a few microseconds, no
-disk and no SQL. The counters have a fixed size: if too many keys are in use at once, the one that is paid for first is
+its calls so far are paid for, as in `api.db.accounts.attempts`; a look-up takes a lock of the kernel and a few microseconds, no
+disk and no SQL. The counters have a fixed size: if too many keys are in use at once, the key that is paid for first is
 forgotten.
 """
 
@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 from weakref import finalize
 
-from api.db.attempts import Rate
+from api.db.accounts.attempts import Rate
 
 _CELL = struct.Struct("<Qd")  # the hash of a key, and the time at which it is paid for, in seconds since 1970
 _CELLS = 8  # in a bucket: the places where a key may be
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 
 class RateCounters:
-    """Counters for the processes that are forked from the one that makes them; for one thread of each."""
+    """Counters for the processes that are forked from their maker; for one thread of each."""
 
     def __init__(self) -> None:
         # Not a file in the data directory: a store to a mapped file kills the process if the disk is full (SIGBUS).

@@ -171,7 +171,7 @@ class ReleaseLoader:
             outcome = await self._run_job(namespace, self._store.releases.compile_unattended)
         async with self._locks.setdefault(namespace, asyncio.Lock()):
             found = await self._refresh(namespace)
-            # A job that cannot store its result on a full disk may end like one that did.
+            # A job that cannot store its result on a full disk may end like a job that did.
             is_unstored = outcome is CompileOutcome.STORED and not found.faults
             if found.is_unfinished and (is_unstored or outcome is CompileOutcome.NO_ROOM):
                 return await self._reload(namespace, compiles=True)

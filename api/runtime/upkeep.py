@@ -8,10 +8,10 @@ from functools import partial
 from api import logs
 from api.auth.directory import IdentityCache
 from api.auth.login import Logins
-from api.db import tokens
-from api.db.heartbeats import Heartbeats
+from api.db.accounts import tokens
+from api.db.agents.heartbeats import Heartbeats
 from api.runtime.background import run_in_thread
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 from gitstore.errors import StoreError
 
 INTERVAL = 1.0
@@ -20,15 +20,15 @@ SWEEP_INTERVAL = 3600.0
 _log = logs.logger("upkeep")
 
 
-class Maintenance:
+class Maintenance(TaskService):
     """A background service for maintenance; failures are retried in the next round."""
 
     def __init__(self, directory: IdentityCache, heartbeats: Heartbeats, logins: Logins) -> None:
+        super().__init__()
         self._directory = directory
         self._heartbeats = heartbeats
         self._logins = logins
         self._swept_at: float | None = None
-        self._background_task = BackgroundTask(self._run)
 
     async def start(self) -> None:
         """Load the identity cache and start; while the database is unavailable, requests that need it get the error."""
@@ -36,11 +36,11 @@ class Maintenance:
             await run_in_thread(self._directory.reload)
         except (StoreError, OSError) as ex:
             _log.warning("directory_not_read", error=str(ex))
-        self._background_task.begin()
+        await super().start()
 
     async def stop(self) -> None:
         """Stop after the last rounds, which write all pending heartbeats unless the database fails."""
-        await self._background_task.end()
+        await super().stop()
         await run_in_thread(self._finish)
 
     def round(self) -> None:

@@ -12,7 +12,7 @@ from watchfiles import Change, awatch
 
 from api import logs
 from api.data.served_data import ServedData
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watched_namespaces import WatchedNamespaces
 from gitstore.errors import StoreError
@@ -24,27 +24,19 @@ _RETRY_SECONDS = 5.0
 _log = logs.logger("watcher")
 
 
-class Watcher:
+class Watcher(TaskService):
     """A background service that loads release whenever it moves, also by plain git."""
 
     def __init__(self, store: Store, releases: ReleaseLoader, data: ServedData | None = None) -> None:
+        super().__init__()
         self._store = store
         self._releases = releases
         self._data = data
         self._again = asyncio.Event()
-        self._background_task = BackgroundTask(self._run)
-
-    async def start(self) -> None:
-        """Start watching."""
-        self._background_task.begin()
 
     def restart(self) -> None:
         """Watch the folders of these paths again: those watched until now may be others that were moved away."""
         self._again.set()
-
-    async def stop(self) -> None:
-        """Stop watching."""
-        await self._background_task.end()
 
     async def _run(self) -> None:
         while True:

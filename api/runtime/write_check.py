@@ -15,7 +15,7 @@ from api import logs
 from api.data.served_data import ServedData
 from api.readiness import Fault, FaultReport, Status
 from api.runtime.background import run_in_thread
-from api.runtime.background_task import BackgroundTask
+from api.runtime.background_task import TaskService
 from api.runtime.disk_check import refused_fault
 from gitstore.directory import DataDirectory, NamespacePaths
 
@@ -28,23 +28,15 @@ _SAMPLES = 3
 _log = logs.logger("write_check")
 
 
-class WriteCheck:
+class WriteCheck(TaskService):
     """A background service that reports each place where the service cannot write."""
 
     def __init__(self, directory: DataDirectory, served: ServedData) -> None:
+        super().__init__()
         self._directory = directory
         self._served = served
         self.report = FaultReport()
         self._found: dict[str, Fault] = {}
-        self._background_task = BackgroundTask(self._run)
-
-    async def start(self) -> None:
-        """Start the task; the first round begins at once."""
-        self._background_task.begin()
-
-    async def stop(self) -> None:
-        """Stop the task."""
-        await self._background_task.end()
 
     async def _run(self) -> None:
         while True:

@@ -9,7 +9,7 @@ _ERRORS: dict[int, tuple[str, str]] = {
     414: ("uri_too_long", "The request line is longer than this service reads."),
     431: ("headers_too_large", "The request's headers are more or longer than this service reads."),
     500: ("internal_error", "Something failed that should not have; the log tells more."),
-    501: ("not_implemented", "The request's transfer coding is not one that this service knows."),
+    501: ("not_implemented", "This service does not know the request's transfer coding."),
     503: ("overloaded", "The service holds as many connections as it may; try again shortly."),
 }
 _DEFAULT_ERROR = ("refused", "The request is refused.")

@@ -43,7 +43,7 @@ class Master(Arbiter):
             self._ready = None if self._ready() else self._ready
 
     def _await_newest(self) -> None:
-        """Wait until the newest workers serve; replace one that dies at its start."""
+        """Wait until the newest workers serve; replace a worker that dies at its start."""
         until = time.monotonic() + RELOAD_SECONDS
         oldest = sorted(worker.age for worker in self.WORKERS.values())[-self.num_workers]
         while time.monotonic() < until:

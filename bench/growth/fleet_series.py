@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from api.db import agents
-from api.db.agents import Agent, AgentKey
-from api.db.fleet import Fleet
-from api.db.heartbeats import Heartbeats
+from api.db.agents import agents
+from api.db.agents.agents import Agent, AgentKey
+from api.db.agents.fleet import Fleet
+from api.db.agents.heartbeats import Heartbeats
 from api.db.state_store import open_state_store
 from api.db.timestamps import utc_now
 from api.runtime.fleet_summary import FleetSummaries

@@ -7,8 +7,8 @@ import click
 from api.auth.grants import BUILT_IN_ROLES, EVERY
 from api.auth.principal import OPERATOR
 from api.auth.roles import load_grants
+from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time
-from api.db.tokens import ApiToken
 from api.resources.accounts.tokens import show_token
 from cli.access.grant_options import read_grants
 from cli.console.output import print_json, print_lines, print_notes, print_rows

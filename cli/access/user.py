@@ -7,7 +7,7 @@ import click
 from api.app.services import Services
 from api.auth.accounts import NewUser
 from api.auth.principal import OPERATOR
-from api.db.users import User
+from api.db.accounts.users import User
 from api.errors import not_found
 from api.resources.accounts.users import show_user
 from cli.access.password import read_password

@@ -9,7 +9,7 @@ from functools import partial
 from api.app.services import Services
 from api.auth.principal import OPERATOR, Principal
 from api.db.audit import Actor
-from api.db.reviews import DraftKey, Origin
+from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden
 from api.reviews.reviewing import Override
 from cli.console.setup import operator

@@ -6,7 +6,7 @@ import click
 
 import schemas
 from api.app.services import Services
-from api.db.reviews import Action, DraftKey, Origin, Remark, Topic
+from api.db.namespaces.reviews import Action, DraftKey, Origin, Remark, Topic
 from api.db.timestamps import dump_time
 from api.errors import invalid
 from api.reviews import review_json

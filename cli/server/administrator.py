@@ -55,7 +55,7 @@ def create_administrator(settings: Settings, services: Services) -> None:
 
 
 def set_administrator(services: Services, new: NewUser) -> None:
-    """Create the user, or set the password of the one that an interrupted start has created."""
+    """Create the user, or set the password of the user that an interrupted start has created."""
     found = [user for user in services.accounts.window(_ALL, 0)[0] if user.username == new.username]
     if found:
         services.accounts.change(OPERATOR, found[0].id, {"password": new.password})

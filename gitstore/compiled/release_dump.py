@@ -63,7 +63,7 @@ def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> b
 
 
 def store_release(path: Path, data: bytes) -> None:
-    """Write a compiled release to its path; not synced, since one that a power cut damaged is compiled again from Git."""
+    """Write a compiled release to its path; not synced, since a release that a power cut damaged is compiled again from Git."""
     make_folder(path.parent, levels=2)
     replace_file(path, data, sync=False, mode=_READ_ONLY)
 

@@ -23,7 +23,7 @@ _ALIGN = 8
 
 
 class Damaged(ValueError):
-    """The file is not the one that was written: of another format, cut short, or changed on disk."""
+    """The file is not as it was written: it is of another format, cut short, or changed on disk."""
 
 
 class Chunk(NamedTuple):

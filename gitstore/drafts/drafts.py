@@ -18,8 +18,8 @@ from gitstore.errors import Broken, Invalid, NotFound, StaleDraft
 from gitstore.git.file_paths import require_depth, require_free_paths
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
+from gitstore.history.manifests import describe_misplaced
 from gitstore.history.messages import edit_message
-from gitstore.history.numbering import describe_misplaced
 from gitstore.history.reached import find_base
 from gitstore.layout import CommitId, TreeId, draft_ref, is_root_file
 from gitstore.yamlfiles.dump import EMPTY_FILES
@@ -236,7 +236,7 @@ def require_draft(state: DraftState) -> None:
 
 
 def require_head(state: DraftState, head: str) -> None:
-    """Raise StaleDraft where the draft's head is not the one that the caller expects."""
+    """Raise StaleDraft where the draft's head is not what the caller expects."""
     if head and head != state.head:
         where = f"is at {state.head}" if state.head else "does not exist"
         raise StaleDraft(

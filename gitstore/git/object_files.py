@@ -166,7 +166,7 @@ def _list_folder(objects: Path, folder: str) -> Iterator[tuple[bytes, float]]:
 
 
 def _describe(base: Path, *, is_cruft: bool) -> PackFile | None:
-    """Describe a pack; None for one that is gone or damaged."""
+    """Describe a pack; None for a pack that is gone or damaged."""
     try:
         status = base.with_suffix(".pack").stat()
         with base.with_suffix(".idx").open("rb") as file:

@@ -160,7 +160,7 @@ def _age(pack: PackFile) -> float:
 
 
 def read_refs(repository: Path) -> RefState:
-    """Read all refs of a repository. Raises Broken for one that is damaged."""
+    """Read all refs of a repository. Raises Broken for a damaged repository."""
     signature = _signature(repository)
     found = set(list_refs(repository).values())
     # A stale FETCH_HEAD may name what is gone, and the name of a branch may look like an id.

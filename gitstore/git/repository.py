@@ -131,7 +131,7 @@ class Repository:
 
     def _contains(self, object_id: str) -> bool:
         name = ObjectID(object_id.encode())
-        # Again for one that was packed between the look at the packs and the one at its own file.
+        # Again for an object that was packed between the look at the packs and the one at its own file.
         return any(
             self._read_with_retry(lambda: name in self._repo.object_store, object_id) for _ in range(_MOST_READS)
         )

@@ -15,6 +15,7 @@ from gitstore.errors import Broken
 from gitstore.git.repository import Repository
 from gitstore.history.counts import FileCounter, with_counts
 from gitstore.history.file_changes import FileChange, file_changes
+from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import (
     APPROVED_BY,
     OVERRIDE,
@@ -24,7 +25,7 @@ from gitstore.history.messages import (
     load_message,
     signature,
 )
-from gitstore.history.numbering import ensure_manifest, read_index
+from gitstore.history.numbering import read_index
 from gitstore.history.rewinds import current_release
 from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import CommitId, TreeId

@@ -20,7 +20,7 @@ from gitstore.git import refs
 from gitstore.git.lock import hold
 from gitstore.git.refs import Signature
 from gitstore.git.repository import open_repository
-from gitstore.history.numbering import complete_manifest
+from gitstore.history.manifests import complete_manifest
 from gitstore.history.rewinds import note_served_here, record_served, require_continuous
 from gitstore.layout import RELEASE_REF, TreeId
 
@@ -288,7 +288,7 @@ def _open_served(paths: NamespacePaths, signature: Signature, manifest: Manifest
 def _trusted_until(signature: Signature) -> float:
     """Return the time until which a signature proves that nothing moved.
 
-    That is forever, but not at all for one that is younger than a tick of the clock: the next move could have the same.
+    That is forever, but not at all for a stamp younger than a tick of the clock: the next move could have the same.
     """
     changed = [stat[1] for stat in signature if stat]
     is_young = 0 <= time.time_ns() - max(changed, default=0) < _CLOCK_STEP

@@ -21,7 +21,8 @@ from gitstore.directory import make_folder
 from gitstore.errors import Invalid
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.atomic_io import replace_file
-from gitstore.history.numbering import ensure_manifest, read_index
+from gitstore.history.manifests import ensure_manifest
+from gitstore.history.numbering import read_index
 from gitstore.history.rewinds import current_release
 
 MAX_PUBLISHES = 1000  # of a project, the newest ones

@@ -25,8 +25,9 @@ from gitstore.git.atomic_io import sync_directory, translate_os_error
 from gitstore.git.lock import hold
 from gitstore.git.repository import Author, Repository, open_repository
 from gitstore.git.transaction import Transaction, update
+from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import dump_highest_numbers, dump_message
-from gitstore.history.numbering import ensure_manifest, read_highest_numbers
+from gitstore.history.numbering import read_highest_numbers
 from gitstore.layout import RELEASE_REF
 from gitstore.namespaces.description import read_description
 from gitstore.namespaces.name_lock import hold_creation, hold_names

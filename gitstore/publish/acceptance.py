@@ -11,8 +11,8 @@ from gitstore.compiled.served_record import load_served_manifest, read_served, w
 from gitstore.errors import Broken, NothingToChange
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
+from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import PUBLISHED_BY, dump_highest_numbers, dump_message, signature
-from gitstore.history.numbering import ensure_manifest
 from gitstore.history.rewinds import continues_from, record_served
 from gitstore.layout import RELEASE_REF, CommitId
 

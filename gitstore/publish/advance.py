@@ -23,9 +23,10 @@ from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.history.file_changes import file_changes
 from gitstore.history.gc import clean_releases
+from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.history.name_collisions import require_unique_name
-from gitstore.history.numbering import PublishDelta, build_publish_delta, ensure_manifest
+from gitstore.history.numbering import PublishDelta, build_publish_delta
 from gitstore.history.reached import note_release
 from gitstore.history.rewinds import record_served, require_continuous
 from gitstore.history.table_changes import build_delta_from_tables

@@ -20,8 +20,9 @@ from gitstore.errors import NotFound, NothingToPublish, StaleDraft
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.git.transaction import Transaction
+from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import ROLLED_BACK_TO, SELECTED_FROM, WRITTEN_BY, load_message, signature
-from gitstore.history.numbering import ensure_manifest, read_index
+from gitstore.history.numbering import read_index
 from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.merge.draft_merge import merge_draft, merged_tree, write_merged
 from gitstore.publish.advance import PublishResult, ReleaseUpdate, commit_release

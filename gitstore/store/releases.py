@@ -16,7 +16,7 @@ from gitstore.file_lock import hold_lock_file
 from gitstore.git.repository import Repository, open_repository
 from gitstore.history.list_changes import VersionChanges, read_changes
 from gitstore.history.live import ContentFault, LiveNamespace, LiveProject
-from gitstore.history.numbering import ensure_manifest
+from gitstore.history.manifests import ensure_manifest
 from gitstore.history.rewinds import current_release
 from gitstore.history.warmup import prepare
 from gitstore.store.access import Component
@@ -125,9 +125,9 @@ class Releases(Component):
         """Return the faults that are known, and those of a repository, or of some projects in it, that broke since."""
         if found.failure:
             return found.faults
-        told = {fault.project for fault in found.faults}
+        reported = {fault.project for fault in found.faults}
         return [
-            *(fault for fault in self._find_unreadable(found, projects) if fault.project not in told),
+            *(fault for fault in self._find_unreadable(found, projects) if fault.project not in reported),
             *found.faults,
         ]
 

@@ -30,7 +30,7 @@ def rewrite_block_list(
     wanted: Sequence[Record],
     renamed: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
-    """Yield texts of the document with the wanted rules; the first one that reads back as them is the one to use."""
+    """Yield texts of the document with the wanted rules; use the first that reads back as them."""
     node = list_of(document.root, kind)
     assert isinstance(node, SequenceNode), "the caller checks that the list has rules"  # noqa: S101 - for the type checker
     block = split_block_list(document, kind.value, node)

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from api.db import agents, earlier_namespaces
-from api.db.agents import Agent
+from api.db import earlier_namespaces
+from api.db.agents import agents
+from api.db.agents.agents import Agent
 from api.db.audit import Actor
-from api.db.namespace_records import StoredRecords
+from api.db.namespaces.namespace_records import StoredRecords
 from api.db.state_store import open_state_store
 from api.db.timestamps import utc_now
 from gitstore.directory import DataDirectory

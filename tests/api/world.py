@@ -15,7 +15,7 @@ from api.auth.accounts import NewUser
 from api.auth.grants import everywhere
 from api.auth.principal import OPERATOR
 from api.auth.session_tokens import SessionTokens
-from api.db.users import User
+from api.db.accounts.users import User
 from api.interfaces import Dependencies
 from api.settings import Settings
 from gitstore.errors import NotFound

@@ -55,9 +55,9 @@ def test_a_publish_can_wait_until_all_agents_have_it(place: Place) -> None:
     reached = found["convergence"]
     assert (reached["agents"], reached["current"], reached["converged"]) == (3, 3, True)
     assert reached["seconds"] < 30
-    told = place.get("/agents")["convergence"]
-    assert (told["agents"], told["current"], told["behind"]) == (3, 3, 0)
-    assert 0 <= told["reachedAfter"]["p50"] <= told["reachedAfter"]["p95"] <= told["reachedAfter"]["p100"]
+    reported = place.get("/agents")["convergence"]
+    assert (reported["agents"], reported["current"], reported["behind"]) == (3, 3, 0)
+    assert 0 <= reported["reachedAfter"]["p50"] <= reported["reachedAfter"]["p95"] <= reported["reachedAfter"]["p100"]
 
 
 def test_a_publish_never_fails_because_agents_are_late(place: Place) -> None:
@@ -80,13 +80,13 @@ def test_an_agent_that_reports_an_error_has_not_got_it(place: Place) -> None:
     report(place, "edge-1", 2, "error")
     place.ask("POST", "/rollback", 200, json={"version": "1"})
     report(place, "edge-1", 3, "error")
-    told = place.get("/agents")["convergence"]
-    assert (told["publishNumber"], told["agents"], told["current"], told["behind"]) == (3, 1, 0, 1)
-    assert told["reachedAfter"] == {"p50": None, "p95": None, "p100": None}
+    reported = place.get("/agents")["convergence"]
+    assert (reported["publishNumber"], reported["agents"], reported["current"], reported["behind"]) == (3, 1, 0, 1)
+    assert reported["reachedAfter"] == {"p50": None, "p95": None, "p100": None}
     report(place, "edge-1", 3)
-    told = place.get("/agents")["convergence"]
-    assert (told["current"], told["behind"]) == (1, 0)
-    assert told["reachedAfter"]["p100"] is not None
+    reported = place.get("/agents")["convergence"]
+    assert (reported["current"], reported["behind"]) == (1, 0)
+    assert reported["reachedAfter"]["p100"] is not None
 
 
 def test_without_agents_a_publish_does_not_wait(place: Place) -> None:
@@ -155,10 +155,10 @@ def test_the_list_shows_how_far_behind_each_version_is(place: Place) -> None:
         (1, 2),
         (None, None),
     ]
-    told = found["convergence"]
+    reported = found["convergence"]
     state = place.get("")
-    assert {name: told[name] for name in ("version", "publishNumber", "publishedAt")} == {
+    assert {name: reported[name] for name in ("version", "publishNumber", "publishedAt")} == {
         name: state[name] for name in ("version", "publishNumber", "publishedAt")
     }
-    assert (told["agents"], told["current"], told["behind"]) == (4, 1, 3)
-    assert told["reachedAfter"] == {"p50": None, "p95": None, "p100": None}
+    assert (reported["agents"], reported["current"], reported["behind"]) == (4, 1, 3)
+    assert reported["reachedAfter"] == {"p50": None, "p95": None, "p100": None}

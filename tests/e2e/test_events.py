@@ -62,9 +62,9 @@ def agent_kinds(follower: Follower) -> list[str]:
 def test_a_new_project_has_an_event_of_its_first_publish(world: World) -> None:
     place = world.place()
     with following(place, after="0") as follower:
-        ((_, kind, told),) = follower.wait(1)
-    assert (kind, told["type"], told["data"]["publishNumber"]) == ("published", "published", 1)
-    assert told["data"]["version"] == place.get("/version")
+        ((_, kind, reported),) = follower.wait(1)
+    assert (kind, reported["type"], reported["data"]["publishNumber"]) == ("published", "published", 1)
+    assert reported["data"]["version"] == place.get("/version")
 
 
 def test_all_followers_get_all_events_in_one_order_for_every_way_to_publish(world: World, tmp_path: Path) -> None:
@@ -201,8 +201,8 @@ def test_the_steps_of_a_review_and_its_comments_are_sent(world: World) -> None:
             who.ask("POST", "/draft/review", 200, json=body)
         follower.wait(4)
     assert kinds(follower) == ["review.requested", "review.commented", "review.rejected", "review.approved"]
-    (_, _, told), (_, _, commented), *_ = follower.seen
-    data, me = told["data"], author.root.get("/api/me")["id"]
+    (_, _, reported), (_, _, commented), *_ = follower.seen
+    data, me = reported["data"], author.root.get("/api/me")["id"]
     by = f"Ada Lovelace <user-{me}@waypost.invalid>"
     assert (data["draft"], data["head"], data["by"], data["note"]) == ("main", head, by, "I request")
     assert (commented["data"]["note"], commented["data"]["item"]) == ("I comment", None)
@@ -218,8 +218,8 @@ def test_a_review_and_a_publish_name_a_person_in_the_same_way(world: World) -> N
         person.ask("POST", "/draft/review", 200, json=body)
         person.publish()
         follower.wait(3)
-    told = [event["data"] for _, _, event in follower.seen[1:]]
-    assert {data.get("by") or data["publishedBy"] for data in told} == {told[0]["by"]}
+    reported = [event["data"] for _, _, event in follower.seen[1:]]
+    assert {data.get("by") or data["publishedBy"] for data in reported} == {reported[0]["by"]}
 
 
 def test_a_locked_database_stops_no_publish_and_the_event_comes_afterwards(world: World) -> None:
@@ -234,7 +234,7 @@ def test_a_locked_database_stops_no_publish_and_the_event_comes_afterwards(world
             late = place.root.send("GET", f"{place.space}/webhooks")
             assert late.status_code == 503
             database.execute("ROLLBACK")
-        wait_until(lambda: follower.numbers() == [1, 2], PATIENCE, "the publish to be told")
+        wait_until(lambda: follower.numbers() == [1, 2], PATIENCE, "the publish to be reported")
 
 
 def test_a_first_start_with_content_is_no_news_but_what_follows_is(tmp_path: Path) -> None:

@@ -127,8 +127,8 @@ def check_damaged(world: World, places: dict[str, Place], good: dict[str, dict[s
     }
 
     def reported() -> bool:
-        told = {reason.get("namespace"): reason["code"] for reason in reasons(world.root)}
-        return expected.items() <= told.items()
+        found = {reason.get("namespace"): reason["code"] for reason in reasons(world.root)}
+        return expected.items() <= found.items()
 
     wait_until(reported, SECONDS, "all causes to be reported")
 

@@ -135,8 +135,8 @@ def check_refused(answer: httpx.Response, status: int, version: str) -> None:
     assert answer.status_code == status
     assert answer.json()["error"] == {401: "invalid_token", 403: "forbidden"}[status]
     assert ("WWW-Authenticate" in answer.headers) == (status == 401)
-    told = {"ETag", "X-Project-Version", "X-Publish-Number", "Preference-Applied", "Link"}
-    assert not told & set(answer.headers)
+    reported = {"ETag", "X-Project-Version", "X-Publish-Number", "Preference-Applied", "Link"}
+    assert not reported & set(answer.headers)
     assert version not in answer.text
     assert answer.headers["Cache-Control"] == "no-store"
 

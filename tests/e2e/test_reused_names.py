@@ -111,8 +111,8 @@ def test_agents_of_a_deleted_namespace_do_not_come_back_and_are_never_current(pl
     ]
     assert (found["convergence"]["agents"], found["convergence"]["current"]) == (1, 0)
     again.add("/b")
-    told = again.ask("POST", "/publish?wait=converged&timeout=1", 200).json()["convergence"]
-    assert (told["current"], told["converged"]) == (0, False)
+    reported = again.ask("POST", "/publish?wait=converged&timeout=1", 200).json()["convergence"]
+    assert (reported["current"], reported["converged"]) == (0, False)
     archive(place)
     restore(place, archive=identity)
     assert place.get("/agents")["total"] == 0
@@ -231,8 +231,8 @@ def test_webhooks_wait_in_the_archive(webhook_world: World, receiver: Receiver) 
     assert again.root.get(f"{place.space}/webhooks")["total"] == 0
     again.root.refused("GET", f"{place.space}/webhook/{made['id']}", 404, "not_found")
     again.published("/secret")
-    told = [data["publishNumber"] for _, data in events(again, 2)]
-    assert told == [3, 4]
+    reported = [data["publishNumber"] for _, data in events(again, 2)]
+    assert reported == [3, 4]
     other = create_webhook(again, receiver.url)
     archive(place)
     restore(place, archive=identity)

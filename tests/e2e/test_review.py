@@ -123,8 +123,8 @@ def test_the_thread_keeps_all_that_was_said_in_order(shop: Place, kim: Place) ->
     shop.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/newer"})
     say(kim, "approve")
     found = shop.get("/draft/review")
-    told = [(each["action"], each["note"], each["current"], each["head"] == first) for each in found["items"]]
-    assert told == [
+    reported = [(each["action"], each["note"], each["current"], each["head"] == first) for each in found["items"]]
+    assert reported == [
         ("request", "Please", False, True),
         ("comment", "Why /new?\nIt is <b>old</b>.", False, True),
         ("approve", "", True, False),

@@ -67,7 +67,7 @@ def test_a_rollback_and_a_push_by_plain_git_are_delivered_too(shop: Place, recei
     wait_until(lambda: shop.sources() == ["/pushed"], PATIENCE, "the push to be served")
     shop.ask("POST", "/rollback", 200, json={"version": "2"})
     receiver.wait(1, "rolled_back")
-    wait_until(lambda: len(receiver.messages) >= 2, PATIENCE, "the push to be told")
+    wait_until(lambda: len(receiver.messages) >= 2, PATIENCE, "the push to be reported")
     assert sorted(m.body["data"]["publishNumber"] for m in receiver.messages) == [3, 4]
 
 

@@ -73,7 +73,7 @@ class Guard:
             return
         try:
             await check_again(req, caller.admitted_at)
-        except Exception:
+        except Exception:  # whatever refuses the caller: nothing of the response may go out
             clear_response(resp)
             raise
 

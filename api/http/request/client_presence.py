@@ -1,6 +1,6 @@
 """The presence of a client: whether it has closed its side of the connection while it waits for a response.
 
-TCP does not tell a client that has left from one that has only sent all it had to send (`shutdown(SHUT_WR)`, as `nc -N`
+TCP does not tell a client that has left from a client that has only sent all it had to send (`shutdown(SHUT_WR)`, as `nc -N`
 does). So its requests are answered, but nothing waits on its behalf: a wait ends at once, and its response either arrives
 or ends the connection.
 """

@@ -8,8 +8,8 @@ from api.auth.grants import load_grant
 from api.auth.principal import as_principal
 from api.auth.roles import load_grants
 from api.auth.tokens import Tokens
+from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, load_time
-from api.db.tokens import ApiToken
 from api.errors import invalid
 from api.http.guard.access import grants, principal_of
 from api.http.request.json_body import read_json

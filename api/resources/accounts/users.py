@@ -6,8 +6,8 @@ from falcon.asgi import Request, Response
 
 from api.auth.accounts import Accounts, NewUser
 from api.auth.principal import Principal, PrincipalKind, as_principal
+from api.db.accounts.users import User
 from api.db.timestamps import dump_time
-from api.db.users import User
 from api.http.guard.access import any_principal, grants, principal_of
 from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_id, read_window

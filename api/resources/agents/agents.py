@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from falcon.asgi import Request, Response
 
-from api.db.agents import Agent, AgentKey, VersionCount
-from api.db.fleet import Fleet, is_online
+from api.db.agents.agents import Agent, AgentKey, VersionCount
+from api.db.agents.fleet import Fleet, is_online
 from api.db.timestamps import dump_time
 from api.errors import invalid
 from api.http.guard.access import grants, reports

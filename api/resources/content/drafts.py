@@ -5,7 +5,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.db.reviews import DraftKey
+from api.db.namespaces.reviews import DraftKey
 from api.errors import ApiError
 from api.http.guard.access import author_of, grants, readable_kinds, reads_project, require
 from api.http.request.json_body import read_json

@@ -8,7 +8,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
-from api.db.reviews import DraftKey, Origin
+from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import ApiError, Forbidden, bad_request, invalid
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, require
 from api.http.request.caller_access import waiting

@@ -5,7 +5,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
-from api.db.reviews import Action, DraftKey, Origin, Topic
+from api.db.namespaces.reviews import Action, DraftKey, Origin, Topic
 from api.http.guard.access import grants, grants_any, principal_of, readable_kinds, require
 from api.http.request.json_body import read_json
 from api.http.request.parameters import read_draft_name, read_window

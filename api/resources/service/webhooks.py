@@ -5,9 +5,9 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
-from api.db.deliveries import Delivery, DeliveryAttempt, DeliveryStatus
+from api.db.events.deliveries import Delivery, DeliveryAttempt, DeliveryStatus
+from api.db.events.webhooks import Webhook
 from api.db.timestamps import dump_time
-from api.db.webhooks import Webhook
 from api.errors import bad_request
 from api.events.event_visibility import can_see_body
 from api.events.webhooks import EVERY, Webhooks, WebhookWithSecret

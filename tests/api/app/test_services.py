@@ -11,9 +11,9 @@ import httpx
 import pytest
 from sqlalchemy import event
 
-from api.db.agents import AgentKey
+from api.db.agents.agents import AgentKey
+from api.db.agents.heartbeats import Heartbeats
 from api.db.database import Database, default_url
-from api.db.heartbeats import Heartbeats
 from api.runtime.upkeep import Maintenance
 from tests.api.world import AGENTS, PASSWORD, world
 from tests.service import Service, running, wait_until

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from api.auth.accounts import NewUser
 from api.auth.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems
 from api.auth.principal import OPERATOR, Principal, PrincipalKind
-from api.db import audit, users
+from api.db import audit
+from api.db.accounts import users
 from api.db.audit import AuditEvent
 from api.errors import ApiError
 from gitstore.errors import AlreadyExists, NotFound

@@ -7,7 +7,8 @@ import pytest
 from api.auth.accounts import NewUser
 from api.auth.grants import everywhere
 from api.auth.principal import OPERATOR, Principal
-from api.db import audit, users
+from api.db import audit
+from api.db.accounts import users
 from api.db.audit import AuditEntry, AuditEvent
 from tests.api.world import PASSWORD, START, World, world
 

@@ -12,7 +12,7 @@ from api.auth import directory as directory_module
 from api.auth.directory import MAX_STALENESS, USE_INTERVAL, IdentityCache
 from api.auth.jwt_token import Claims, TokenUse, mint
 from api.auth.principal import OPERATOR, Principal, PrincipalKind
-from api.db import roles, tokens
+from api.db.accounts import roles, tokens
 from api.db.database import Database, default_url
 from api.db.errors import StateBroken, StateBusy
 from api.db.tables import sessions

@@ -94,8 +94,8 @@ def test_keys_that_are_removed_in_their_folder_are_a_fault(served: ServedData, t
 
 
 def test_a_return_is_told_once_and_handles_are_closed(served: ServedData, tmp_path: Path) -> None:
-    told: list[None] = []
-    served.listen(lambda: told.append(None))
+    calls: list[None] = []
+    served.listen(lambda: calls.append(None))
     handles = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(3):
         (served.parts.root / "repos").rename(tmp_path / "away")
@@ -105,7 +105,7 @@ def test_a_return_is_told_once_and_handles_are_closed(served: ServedData, tmp_pa
         shutil.rmtree(tmp_path / "away")
         served.check()
         served.check()
-    assert len(told) == 3
+    assert len(calls) == 3
     assert len(list(Path("/proc/self/fd").iterdir())) == handles
 
 

@@ -15,13 +15,14 @@ from sqlalchemy import text
 
 from api.auth.grants import everywhere
 from api.auth.principal import OPERATOR
-from api.db import audit, deliveries, events, webhooks
+from api.db import audit
 from api.db.database import Database
 from api.db.errors import StateBusy
-from api.db.events import Event, EventType
+from api.db.events import deliveries, events, webhooks
+from api.db.events.events import Event, EventType
+from api.db.events.webhooks import Webhook
 from api.db.state_store import open_state_store
 from api.db.tables import metadata
-from api.db.webhooks import Webhook
 from api.errors import ApiError
 from api.events.signature import mint_secret
 from api.events.webhook_dispatcher import Outbox

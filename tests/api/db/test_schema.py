@@ -12,10 +12,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect, select, text
 
-from api.db.agents import list_agents, minute_of
+from api.db.agents.agents import list_agents, minute_of
+from api.db.agents.inactive_agents import active_again, newly_silent
 from api.db.database import Database, create_database, default_url
 from api.db.errors import StateBroken
-from api.db.inactive_agents import active_again, newly_silent
 from api.db.schema import _config, migrate
 from api.db.state_store import open_state_store
 from api.db.tables import agents, metadata

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.db.deliveries import Delivery, DeliveryStatus
-from api.db.events import EventType
-from api.db.webhooks import Webhook
+from api.db.events.deliveries import Delivery, DeliveryStatus
+from api.db.events.events import EventType
+from api.db.events.webhooks import Webhook
 from api.events.event_visibility import can_see_body, can_see_event, find_missing_grant
 from tests.api.fakes import FakePrincipal
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from api.db import deliveries, events, webhooks
-from api.db.deliveries import ClaimedDelivery, DeliveryAttempt, DeliveryStatus
-from api.db.events import Event, EventType, record_event
+from api.db.events import deliveries, events, webhooks
+from api.db.events.deliveries import ClaimedDelivery, DeliveryAttempt, DeliveryStatus
+from api.db.events.events import Event, EventType, record_event
+from api.db.events.webhooks import Webhook
 from api.db.state_store import StateStore, open_state_store
-from api.db.webhooks import Webhook
 from api.events.signature import mint_secret, sign, signed_headers
 from api.events.webhook_dispatcher import JITTER, Outbox, decide_outcome
 from api.settings import Settings

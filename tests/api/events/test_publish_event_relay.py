@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from api.db.events import Event, list_events
-from api.db.namespace_records import StoredRecords
+from api.db.events.events import Event, list_events
+from api.db.namespaces.namespace_records import StoredRecords
 from api.db.state_store import open_state_store
 from api.db.timestamps import Clock
 from api.events.publish_event_relay import BATCH_SIZE, PublishEventRelay

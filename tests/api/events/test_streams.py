@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.db.events import Event, EventType, record_event, remove_events_of
+from api.db.events.events import Event, EventType, record_event, remove_events_of
 from api.db.state_store import StateStore, open_state_store
 from api.events import streams
 from api.events.streams import KeepAlive, StreamItem, Streams, StreamStart

@@ -56,10 +56,10 @@ def ask(
     return fast.answer(unquote(path + what), (path + what).encode(), query, named)
 
 
-def lines(told: PreparedResponse) -> dict[bytes, bytes]:
+def lines(prepared: PreparedResponse) -> dict[bytes, bytes]:
     """Return the headers of a response."""
-    status, *headers = (told.answer.head + told.line).splitlines()
-    assert status.startswith(b"HTTP/1.1 %d " % told.answer.reply.status)
+    status, *headers = (prepared.answer.head + prepared.line).splitlines()
+    assert status.startswith(b"HTTP/1.1 %d " % prepared.answer.reply.status)
     return {name: value for name, _, value in (header.partition(b": ") for header in headers)}
 
 

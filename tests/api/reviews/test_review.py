@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.db.reviews import Action, DraftKey, Person, Remark
+from api.db.namespaces.reviews import Action, DraftKey, Person, Remark
 from api.reviews.review import Review, ReviewStatus, summarize_review
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId

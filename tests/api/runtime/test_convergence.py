@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.db.agents import Agent, AgentProgress, register, remove_agents_of
+from api.db.agents.agents import Agent, AgentProgress, register, remove_agents_of
+from api.db.agents.fleet import ONLINE_WITHIN, Fleet
+from api.db.agents.heartbeats import Heartbeats
 from api.db.database import Database
 from api.db.errors import StateBusy
-from api.db.fleet import ONLINE_WITHIN, Fleet
-from api.db.heartbeats import Heartbeats
 from api.db.state_store import open_state_store
 from api.runtime import convergence
 from api.runtime.convergence import Convergence, ConvergenceResult

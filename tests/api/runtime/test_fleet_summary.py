@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from api.db.agents import Agent, AgentKey
-from api.db.fleet import Fleet
-from api.db.heartbeats import Heartbeats
+from api.db.agents.agents import Agent, AgentKey
+from api.db.agents.fleet import Fleet
+from api.db.agents.heartbeats import Heartbeats
 from api.db.state_store import open_state_store
 from api.runtime import fleet_summary
 from api.runtime.fleet_summary import FleetSummaries

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.db.attempts import Rate
+from api.db.accounts.attempts import Rate
 from api.runtime.rate_counters import RateCounters
 
 RATE = Rate(5, 60.0)

@@ -356,8 +356,8 @@ def test_every_line_of_the_log_is_json_and_holds_no_token(skeleton: Service) -> 
     path = f"/api/namespace/acme/project/shop/probe/{token}?access={token}"
     skeleton.client.get(path, headers={"Authorization": f"Bearer {token}", "X-Request-Id": "canary-1"})
 
-    def told() -> list[object]:
+    def reported() -> list[object]:
         return [line for line in skeleton.log_lines() if line.get("request_id") == "canary-1"]
 
-    wait_until(told, 15, "the line of the request")
+    wait_until(reported, 15, "the line of the request")
     assert token not in skeleton.log.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from gitstore.compiled.canonical_list import Splice
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Invalid
 from gitstore.git.transaction import Transaction
-from gitstore.history.numbering import ensure_manifest
+from gitstore.history.manifests import ensure_manifest
 from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, page, put, redirect, seeded_random
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from api.auth.grants import everywhere
-from api.db import roles
+from api.db.accounts import roles
 from api.db.audit import find_token_owners
 from tests.api.world import AGENTS, World, shaped, world
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.db.agents import AgentKey, register
+from api.db.agents.agents import AgentKey, register
 from tests.api.world import AGENTS, World, shaped, world
 
 KEY = AgentKey("acme", "shop", "edge-1")

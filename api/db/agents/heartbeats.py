@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from api import logs
-from api.db.agent_limit import AgentLimit
-from api.db.agents import AgentKey, add_seen, known_agents, note_seen
+from api.db.agents.agent_limit import AgentLimit
+from api.db.agents.agents import AgentKey, add_seen, known_agents, note_seen
 from api.db.database import Connection, Database
 from api.db.earlier_namespaces import times_of_change
 from api.db.errors import StateBusy

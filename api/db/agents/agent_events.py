@@ -2,8 +2,8 @@
 
 from sqlalchemy import Connection, select
 
-from api.db.agents import Agent, AgentKey
-from api.db.events import Event, EventType, record_event
+from api.db.agents.agents import Agent, AgentKey
+from api.db.events.events import Event, EventType, record_event
 from api.db.tables import agents
 from api.db.timestamps import dump_time
 

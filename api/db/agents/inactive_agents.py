@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, select, text, update
 
-from api.db.agent_events import agent_body
-from api.db.agents import Agent, minute_of
-from api.db.events import Event, EventType, lock_order, record_event
+from api.db.agents.agent_events import agent_body
+from api.db.agents.agents import Agent, minute_of
+from api.db.events.events import Event, EventType, lock_order, record_event
 from api.db.tables import agents
 
 SWEEP_BATCH_SIZE = 500  # agents per transaction

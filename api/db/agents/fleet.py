@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from api.db import agents, inactive_agents
-from api.db.agent_events import is_failing, record_report_event
-from api.db.agents import Agent, AgentKey, AgentProgress, VersionCount
+from api.db.agents import agents, inactive_agents
+from api.db.agents.agent_events import is_failing, record_report_event
+from api.db.agents.agents import Agent, AgentKey, AgentProgress, VersionCount
+from api.db.agents.heartbeats import Heartbeats
 from api.db.database import Database
 from api.db.earlier_namespaces import changed_since
-from api.db.heartbeats import Heartbeats
 from api.db.timestamps import Clock, utc_now
 from gitstore.errors import NotFound
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, delete, insert, select
 
-from api.db.events import Event, lock_order, record_event
+from api.db.events.events import Event, lock_order, record_event
 from api.db.tables import content_faults
 
 Reported = Mapping[tuple[str, str], str]  # the fingerprint of the reported fault, by namespace and project

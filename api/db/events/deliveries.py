@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, and_, delete, func, insert, select, update
 
+from api.db.events.webhooks import Webhook, active_webhooks, load_webhook
 from api.db.tables import deliveries, delivery_attempts, webhooks
-from api.db.webhooks import Webhook, active_webhooks, load_webhook
 from gitstore.errors import NotFound
 
 # Concurrent attempts of one worker for the same webhook, so that a slow receiver does not delay the others.

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, or_, select, update
 
-from api.db.roles import GrantRow, dump_grants, load_grants
+from api.db.accounts.roles import GrantRow, dump_grants, load_grants
 from api.db.tables import api_tokens
 from gitstore.errors import NotFound
 

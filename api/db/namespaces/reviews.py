@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from api.db import audit, events
+from api.db import audit
 from api.db.audit import Actor, AuditEntry, AuditEvent
-from api.db.events import EventType
+from api.db.events import events
+from api.db.events.events import EventType
 from api.db.tables import reviews
 from gitstore.git.repository import Author
 from gitstore.history.messages import signature

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event, select
 
-from api.db import heartbeats
-from api.db.agents import (
+from api.db.agents import heartbeats
+from api.db.agents.agents import (
     Agent,
     AgentKey,
     AgentProgress,
@@ -24,11 +25,11 @@ from api.db.agents import (
     note_seen,
     register,
 )
+from api.db.agents.fleet import ONLINE_WITHIN, Fleet
+from api.db.agents.heartbeats import Heartbeats
+from api.db.agents.inactive_agents import is_due
 from api.db.database import Connection, Database, default_url
 from api.db.errors import StateBusy
-from api.db.fleet import ONLINE_WITHIN, Fleet
-from api.db.heartbeats import Heartbeats
-from api.db.inactive_agents import is_due
 from api.db.state_store import StateStore, open_state_store
 from api.db.tables import events
 from gitstore.errors import NotFound
@@ -226,15 +227,11 @@ def test_the_last_page_and_the_loads_of_a_new_publish_cost_the_same_for_any_numb
             for number in range(3):
                 register(connection, replace(AGENT, name=f"edge-{number:06d}", commit="9" * 40, publish_number=9))
         last = f"edge-{count - 51:06d}"
-        asked = ["acme", "shop", START - timedelta(days=1), ["9" * 40], START, [1, 2, 3]]
-        found.append(
-            (
-                steps_of(
-                    state.database, lambda connection, last=last: list_agents(connection, "acme", "shop", 50, 0, last)
-                ),
-                steps_of(state.database, lambda connection, asked=asked: load_seconds(connection, *asked)),
-            )
-        )
+        page = partial(list_agents, namespace="acme", project="shop", limit=50, offset=0, after=last)
+        since = START - timedelta(days=1)
+        shop = partial(load_seconds, namespace="acme", project="shop", online_from=since)
+        loads = partial(shop, commits=["9" * 40], published=START, shares=[1, 2, 3])
+        found.append((steps_of(state.database, page), steps_of(state.database, loads)))
     assert found[0] == found[1]
 
 

@@ -12,7 +12,7 @@ from api.auth.accounts import NewUser
 from api.auth.grants import everywhere
 from api.auth.principal import OPERATOR
 from api.db.audit import AuditEvent, find_token_owners, list_entries
-from api.db.reviews import Action, DraftKey, Person, Remark, Topic, add_remark, find_remarks
+from api.db.namespaces.reviews import Action, DraftKey, Person, Remark, Topic, add_remark, find_remarks
 from api.settings import Settings
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

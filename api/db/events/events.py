@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, func, insert, select, text
 
 from api.db.database import RECORDS_EVENT
-from api.db.deliveries import enqueue
+from api.db.events.deliveries import enqueue
 from api.db.tables import events
 from api.db.timestamps import dump_time
 

@@ -11,22 +11,16 @@ from datetime import UTC, datetime
 from sqlalchemy import Table, select, update
 
 from api import logs
-from api.db import (
-    agents,
-    audit,
-    content_faults,
-    earlier_namespaces,
-    event_cursors,
-    events,
-    reviews,
-    webhooks,
-)
+from api.db import audit, earlier_namespaces
+from api.db.accounts.roles import dump_grants, load_grants
+from api.db.agents import agents
 from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Connection
 from api.db.earlier_namespaces import EarlierNamespace
-from api.db.event_cursors import EventCursor
-from api.db.events import Event, EventType
-from api.db.roles import dump_grants, load_grants
+from api.db.events import content_faults, event_cursors, events, webhooks
+from api.db.events.event_cursors import EventCursor
+from api.db.events.events import Event, EventType
+from api.db.namespaces import reviews
 from api.db.state_store import StateStore
 from api.db.tables import api_tokens, roles
 from api.db.timestamps import Clock, dump_time, utc_now

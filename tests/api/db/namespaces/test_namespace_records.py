@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from api.db import earlier_namespaces
-from api.db.agent_limit import AgentLimit
-from api.db.agents import Agent, AgentKey
+from api.db.agents.agent_limit import AgentLimit
+from api.db.agents.agents import Agent, AgentKey
+from api.db.agents.fleet import Fleet
+from api.db.agents.heartbeats import Heartbeats
 from api.db.errors import TooManyAgents
-from api.db.fleet import Fleet
-from api.db.heartbeats import Heartbeats
-from api.db.namespace_records import StoredRecords
+from api.db.namespaces.namespace_records import StoredRecords
 from api.db.state_store import StateStore, open_state_store
 from gitstore.errors import NotFound
 from gitstore.namespaces.records import NamespaceRecords

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from api.db.agents import AgentKey, count_agents
+from api.db.agents.agents import AgentKey, count_agents
 from api.db.errors import TooManyAgents
 
 FULL_SECONDS = 10.0  # a full project is remembered for so long, and counted again for a new name after a second

@@ -1,0 +1,1 @@
+"""Tests of the agents in the database."""

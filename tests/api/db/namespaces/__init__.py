@@ -1,0 +1,1 @@
+"""Tests of the namespaces in the database."""
