@@ -73,7 +73,8 @@ def agents_of_a_project(folder: Path, size: int) -> list[Operation]:
     return [
         Operation("report of a version", report),
         Operation("first page", lambda _turn: fleet.page(NAMESPACE, _SHOP, _PAGE, 0)),
-        Operation("last page", lambda _turn: fleet.page(NAMESPACE, _SHOP, _PAGE, max(size - _PAGE, 0))),
+        Operation("last page, by offset", lambda _turn: fleet.page(NAMESPACE, _SHOP, _PAGE, max(size - _PAGE, 0))),
+        Operation("last page, after a name", lambda _turn: fleet.page(NAMESPACE, _SHOP, _PAGE, 0, known[-_PAGE].name)),
         Operation("first count after a publish", lambda turn: _count(summaries, turn)),
         Operation("look for silent agents", lambda _turn: fleet.record_inactive_agents(_SILENT)),
         Operation("a heartbeat of each, as written in 30 s", beat),
