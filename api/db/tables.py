@@ -167,6 +167,7 @@ agents = Table(
     # Of `last_seen_at`: within a minute, heartbeats of neighbours change the same pages of the indexes.
     Column("seen_minute", BigInteger, nullable=False, server_default="0"),
     Column("silent_since", Moment),  # of a reported agent: the time of its last heartbeat before the report
+    Index("agents_versions", "namespace", "project", "commit", "publish_number"),
     _index_some("agents_heard", "seen_minute", "silent_since IS NULL"),
     _index_some("agents_back", "seen_minute", "last_seen_at > silent_since"),
     sqlite_with_rowid=False,  # stored by key: heartbeats that are written by key change few pages

@@ -129,18 +129,18 @@ class Convergence:
 
 
 def measure(
-    fleet: Fleet, commits: Collection[str], namespace: str, project: str, served: ProjectVersion
+    fleet: Fleet, commits: Collection[str], namespace: str, project: str, served: ProjectVersion, online: int
 ) -> dict[str, Any]:
-    """Return the progress of the online agents to the last publish, which these commits have, and their times."""
+    """Return the progress of so many online agents to the last publish, which these commits have, and their times."""
     published = datetime.fromtimestamp(served.time, UTC)
-    found = fleet.measure_loads(namespace, project, sorted(commits), published, _SHARES)
+    found = fleet.measure_loads(namespace, project, sorted(commits), published, _SHARES, online)
     return {
         "version": served.version,
         "publishNumber": served.number,
         "publishedAt": dump_time(published),
-        "agents": found.online,
+        "agents": online,
         "current": found.current,
-        "behind": found.online - found.current,
+        "behind": max(0, online - found.current),
         "reachedAfter": {f"p{share}": _rounded(found.seconds[share]) for share in _SHARES},
     }
 

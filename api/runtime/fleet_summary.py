@@ -1,7 +1,8 @@
 """The counts of a project's agents and the convergence of its last publish, measured once for many pages of agents.
 
 They depend on all agents of a project, a page does not. A large fleet is therefore counted at most every few seconds,
-and the time of the count is shown; a small one, or a new publish, is counted for each request.
+and the time of the count is shown; a small one is counted for each request. For a new publish only the agents that run it
+are read: it changes no other count.
 """
 
 import threading
@@ -12,7 +13,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from api.db.agents.agents import Agent, VersionCount
-from api.db.agents.fleet import Fleet
+from api.db.agents.fleet import AgentCounts, Fleet
 from api.interfaces import ProjectVersion
 from api.runtime.convergence import VersionHistory, measure
 
@@ -36,9 +37,15 @@ class FleetSummary:
     history: frozenset[str]
 
 
+class _Counted(NamedTuple):
+    counts: AgentCounts
+    at: datetime
+    until: float
+
+
 class _Entry(NamedTuple):
     version: str
-    until: float
+    counted: _Counted
     summary: FleetSummary
 
 
@@ -70,8 +77,16 @@ class FleetSummaries:
 
     def _find_valid(self, key: tuple[str, str], version: str) -> FleetSummary | None:
         found = self._entries.get(key)
-        is_valid = found is not None and found.version == version and time.monotonic() < found.until
+        is_valid = found is not None and found.version == version and time.monotonic() < found.counted.until
         return found.summary if found is not None and is_valid else None
+
+    def _count(self, key: tuple[str, str]) -> _Counted:
+        """Count all agents, unless that was done a moment ago for another version."""
+        found = self._entries.get(key)
+        if found is not None and time.monotonic() < found.counted.until:
+            return found.counted
+        now = self._fleet.clock()
+        return _Counted(self._fleet.count(*key), now, time.monotonic() + VALID_SECONDS)
 
     def _lock(self, key: tuple[str, str]) -> threading.Lock:
         with self._guard:
@@ -81,15 +96,18 @@ class FleetSummaries:
             return self._locks.setdefault(key, threading.Lock())
 
     def _measure(self, key: tuple[str, str], served: ProjectVersion) -> FleetSummary:
-        counts, now = self._fleet.count(*key), self._fleet.clock()
+        counted = self._count(key)
+        counts = counted.counts
         reported = reported_of(counts.versions) | {(served.version, served.number)}
         others = reported - {(served.version, served.number)}
         history = frozenset({served.version, *(self._versions.same_history(*key, others) if others else ())})
         newest = {commit for commit, number in reported if number >= served.number and commit in history}
-        convergence = measure(self._fleet, newest, *key, served)
-        summary = FleetSummary(now, counts.total, tuple(counts.versions), convergence, frozenset(reported), history)
+        convergence = measure(self._fleet, newest, *key, served, counts.online)
+        summary = FleetSummary(
+            counted.at, counts.total, tuple(counts.versions), convergence, frozenset(reported), history
+        )
         if counts.total > SMALL:
-            self._entries[key] = _Entry(served.version, time.monotonic() + VALID_SECONDS, summary)
+            self._entries[key] = _Entry(served.version, counted, summary)
         return summary
 
 

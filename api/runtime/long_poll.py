@@ -26,8 +26,8 @@ class LongPolls(TaskService):
     def __init__(self, releases: ReleaseLoader) -> None:
         super().__init__()
         self._releases = releases
-        # The waiting requests with their known versions, by namespace and project.
-        self._waiters: dict[str, dict[str, dict[asyncio.Future[None], str]]] = defaultdict(dict)
+        # The waiting requests, by namespace, project and known version: a publish looks only at those that it wakes.
+        self._waiters: dict[str, dict[tuple[str, str], set[asyncio.Future[None]]]] = defaultdict(dict)
         self._ending = False
         releases.listen(self.on_release)
 
@@ -39,14 +39,14 @@ class LongPolls(TaskService):
     def release(self) -> None:
         """Answer all waiting requests with the current version, and let none wait, since the worker is stopping."""
         self._ending = True
-        for projects in list(self._waiters.values()):
-            for waiters in projects.values():
+        for groups in list(self._waiters.values()):
+            for waiters in groups.values():
                 _wake(waiters)
 
     @property
     def count(self) -> int:
         """The number of waiting requests."""
-        return sum(len(waiters) for projects in self._waiters.values() for waiters in projects.values())
+        return sum(len(waiters) for groups in self._waiters.values() for waiters in groups.values())
 
     async def wait(
         self, namespace: str, project: str, known: str, seconds: float, ended: "asyncio.Future[None]"
@@ -60,8 +60,8 @@ class LongPolls(TaskService):
         begun = time.perf_counter()
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
-        waiters = self._waiters[namespace].setdefault(project, {})
-        waiters[waiter] = known
+        waiters = self._waiters[namespace].setdefault((project, known), set())
+        waiters.add(waiter)
         timer = loop.call_later(seconds, _finish, waiter)
 
         def end(_: object) -> None:
@@ -73,7 +73,9 @@ class LongPolls(TaskService):
         finally:
             ended.remove_done_callback(end)
             timer.cancel()
-            del waiters[waiter]
+            waiters.remove(waiter)
+            if not waiters:
+                self._waiters[namespace].pop((project, known), None)
         return time.perf_counter() - begun
 
     def on_release(self, namespace: str, _before: LiveNamespace | None, after: LiveNamespace) -> None:
@@ -81,14 +83,14 @@ class LongPolls(TaskService):
 
         The state before does not show which: two requests may read the first state of a namespace at once.
         """
-        for project, waiters in self._waiters.get(namespace, {}).items():
-            version = _version(after, project)
-            _wake(waiter for waiter, known in waiters.items() if known != version)
+        for (project, known), waiters in self._waiters.get(namespace, {}).items():
+            if known != _version(after, project):
+                _wake(waiters)
 
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(_POLL_INTERVAL)
-            for namespace in [name for name, projects in self._waiters.items() if any(projects.values())]:
+            for namespace in [name for name, groups in self._waiters.items() if groups]:
                 try:
                     await self._releases.namespace(namespace)
                 except (StoreError, OSError):

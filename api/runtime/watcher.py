@@ -14,12 +14,11 @@ from api import logs
 from api.data.served_data import ServedData
 from api.runtime.background_task import TaskService
 from api.runtime.release_loader import ReleaseLoader
+from api.runtime.watched_namespaces import WatchedNamespaces
 from gitstore.errors import StoreError
-from gitstore.git.lock import PACKED_REFS
-from gitstore.layout import RELEASE_REF
 from gitstore.store.store import Store
 
-_STEP_MILLISECONDS = 20
+_STEP_MILLISECONDS = 100
 _RETRY_SECONDS = 5.0
 
 _log = logs.logger("watcher")
@@ -47,32 +46,36 @@ class Watcher(TaskService):
                 # For example, the user has too many inotify instances. Requests check the refs themselves, so only time
                 # is lost: https://man7.org/linux/man-pages/man7/inotify.7.html
                 _log.warning("watcher_failed", error=str(ex))
+                self._again.clear()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_RETRY_SECONDS):
                         await self._again.wait()
 
     async def _watch(self) -> None:
-        """Load all namespaces, then watch until a repository is added or removed, which changes the watched folders."""
+        """Load and watch all namespaces, and those that come later; end if the watched folders may be others."""
         self._again.clear()
-        names = self._store.directory.namespaces()
-        await self._warm(names)
         root = self._store.directory.repositories
-        folders = [
-            folder for name in names for folder in (root / f"{name}.git", (root / f"{name}.git" / RELEASE_REF).parent)
-        ]
-        existing = [folder for folder in folders if folder.is_dir()]
-        async for changes in awatch(
-            root,
-            *existing,
-            recursive=False,
-            step=_STEP_MILLISECONDS,
-            watch_filter=_matters,
-            stop_event=self._again,
-        ):
-            moved = {_namespace(root, Path(path)) for _, path in changes}
-            if not moved <= set(names) or any(Path(path).parent == root for _, path in changes):
-                return
-            await self._warm(moved)
+        namespaces = WatchedNamespaces(root, self._warm, self._again)
+        additions = asyncio.create_task(self._watch_additions(root, namespaces))
+        await asyncio.sleep(0)  # it registers the folder of all namespaces, before they are listed
+        try:
+            await namespaces.follow(self._find)
+            await additions
+        finally:
+            additions.cancel()
+            await asyncio.gather(additions, return_exceptions=True)
+            await namespaces.stop()
+
+    async def _watch_additions(self, root: Path, namespaces: WatchedNamespaces) -> None:
+        """Follow the namespaces that are added or removed."""
+        events = awatch(root, recursive=False, step=_STEP_MILLISECONDS, watch_filter=_matters, stop_event=self._again)
+        async for _ in events:
+            await namespaces.follow(self._find)
+
+    def _find(self) -> dict[str, int]:
+        """Return the names of all namespaces, each with the inode of its repository; 0 without one."""
+        root = self._store.directory.repositories
+        return {name: _inode(root / f"{name}.git") for name in self._store.directory.namespaces()}
 
     async def _warm(self, names: Iterable[str]) -> None:
         for name in names:
@@ -83,8 +86,11 @@ class Watcher(TaskService):
 
 
 def _matters(_change: Change, path: str) -> bool:
-    return path.endswith((RELEASE_REF, f"/{PACKED_REFS}", ".git"))
+    return path.endswith(".git")
 
 
-def _namespace(root: Path, path: Path) -> str:
-    return path.relative_to(root).parts[0].removesuffix(".git")
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import histories, rules
+from bench.growth import fleet_series
 from bench.growth.cost import Operation
 from bench.workbench import AUTHOR, NAMESPACE
 from content.formats.tsv import read_rows
@@ -182,5 +183,7 @@ SERIES: Mapping[str, Series] = {
     "namespaces": Series("namespaces", _tens(10, 1_000), _namespaces),
     "publishes": Series("publishes of a project", _tens(100, 100_000), _publishes),
     "behind": Series("publishes since a draft began", _tens(1, 1_000), _behind),
+    "agents": Series("agents of a project", _tens(100, 100_000), fleet_series.agents_of_a_project),
+    "waiters": Series("waiting polls of a worker", _tens(100, 100_000), fleet_series.waiting_polls),
     "drafts": Series("open drafts of a project", _tens(1, 1_000), _drafts),
 }

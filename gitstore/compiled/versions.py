@@ -7,7 +7,8 @@ the index damaged or missing rebuilds it.
 
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
@@ -15,8 +16,15 @@ from zlib import crc32
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
 from gitstore.compiled.number_gaps import Gaps, is_skipped, number_at, place_of
+from gitstore.compiled.sorted_commits import (
+    MOST_UNSORTED,
+    DamagedTable,
+    SortedCommits,
+    open_sorted_commits,
+    sort_commits,
+)
 from gitstore.directory import make_folder
-from gitstore.errors import BadRequest, Broken, NotFound
+from gitstore.errors import BadRequest, Broken, NotFound, OutOfSpace
 from gitstore.layout import CommitId, TreeId
 
 _ENTRY = struct.Struct("<20s20sqB6I")
@@ -106,10 +114,13 @@ class VersionIndex:
 
     def commits(self) -> list[bytes]:
         """Return the commits of all versions, oldest first, 20 bytes each."""
+        return self._commits_after(0)
+
+    def _commits_after(self, place: int) -> list[bytes]:
         try:
-            return _read_commits(self._path, self.count)
+            return _read_commits(self._path, place, self.count)
         except _Damaged:
-            return [bytes.fromhex(version.commit) for version in self._entries(0, self.count)]
+            return [bytes.fromhex(version.commit) for version in self._entries(place, self.count)]
 
     def resolve(self, word: str) -> Version:
         """Return a version by publish number or by 7 to 40 hex digits of its SHA.
@@ -132,23 +143,48 @@ class VersionIndex:
         return 1 <= number <= self.last and not is_skipped(number, self._gaps)
 
     def _by_sha(self, prefix: str) -> Version:
-        found = self._places(prefix)
-        if not found:
-            self._entries(0, self.count)  # a damaged entry is repaired or reported, never taken as absent
-            found = self._places(prefix)
+        found = self._find(prefix)
         if len(found) > 1:
             raise BadRequest(f"{prefix} is ambiguous: {len(found)} versions begin with it. Give more digits.")
         if not found:
             raise NotFound(f"There is no version {prefix}.")
-        return self.at(found[0])
+        return found[0]
 
-    def _places(self, prefix: str) -> list[int]:
-        try:
-            data = self._path.read_bytes()[: self.count * _SIZE]
-        except FileNotFoundError:
-            return []
-        begin = bytes.fromhex(prefix[: len(prefix) // 2 * 2])
-        return [at // _SIZE + 1 for at in _find_all(data, begin) if data[at : at + 20].hex().startswith(prefix)]
+    def _find(self, prefix: str) -> list[Version]:
+        """Return the versions whose SHA begins with these digits; a damaged entry is repaired or reported."""
+        with closing(self._sorted_commits()) as commits, suppress(DamagedTable):
+            return self._select(commits, prefix)
+        return self._select(self._sort_commits(), prefix)
+
+    def _select(self, commits: SortedCommits, prefix: str) -> list[Version]:
+        start = min(len(commits), self.count)
+        places = [place for place in commits.places(prefix) if place <= self.count]
+        newest = enumerate(self._commits_after(start), start + 1)
+        return [self.at(place) for place in [*places, *(at for at, found in newest if found.hex().startswith(prefix))]]
+
+    def _sorted_commits(self) -> SortedCommits:
+        """Return the sorted commits of all versions but the newest; of another history, they are sorted again."""
+        if self.count <= MOST_UNSORTED:
+            return SortedCommits()
+        found = open_sorted_commits(self._path)
+        with suppress(OSError, _Damaged, DamagedTable):
+            if self.count - len(found) <= MOST_UNSORTED and self._continue(found):
+                return found
+        found.close()
+        return self._sort_commits()
+
+    def _continue(self, commits: SortedCommits) -> bool:
+        """Tell whether the index continues the sorted commits: it does if the newest of them has its place there."""
+        place = len(commits)
+        newest = _read(self._path, place - 1, place, self._gaps)[0]
+        return commits.places(newest.commit) == [place]
+
+    def _sort_commits(self) -> SortedCommits:
+        """Sort the commits of all versions, and write them; without the file they are sorted again the next time."""
+        commits = sort_commits(self.commits())
+        with suppress(OSError, OutOfSpace):
+            commits.write(self._path)
+        return commits
 
     def _entries(self, start: int, end: int) -> list[Version]:
         """Return the versions after place `start` up to place `end`; rebuild the index if they cannot be read."""
@@ -203,13 +239,13 @@ def _read_bytes(path: Path, start: int, end: int) -> bytes:
         raise _Damaged from ex
 
 
-def _read_commits(path: Path, last: int) -> list[bytes]:
+def _read_commits(path: Path, start: int, end: int) -> list[bytes]:
     """Read only the commits: 10,000 in a few milliseconds."""
-    data = _read_bytes(path, 0, last)
-    for at in _starts(last):
+    data = _read_bytes(path, start, end)
+    for at in _starts(end - start):
         if data[at + _ENTRY.size : at + _SIZE] != _CRC.pack(crc32(data[at : at + _ENTRY.size])):
             raise _Damaged
-    return [data[at : at + 20] for at in _starts(last)]
+    return [data[at : at + 20] for at in _starts(end - start)]
 
 
 def _read(path: Path, start: int, end: int, gaps: Gaps) -> list[Version]:
@@ -222,15 +258,6 @@ def _read(path: Path, start: int, end: int, gaps: Gaps) -> list[Version]:
 
 def _starts(count: int) -> range:
     return range(0, count * _SIZE, _SIZE)
-
-
-def _find_all(data: bytes, begin: bytes) -> Iterator[int]:
-    """Yield the offsets of the entries that begin with these bytes; 10,000 are searched in less than a millisecond."""
-    at = data.find(begin)
-    while at >= 0:
-        if at % _SIZE == 0:
-            yield at
-        at = data.find(begin, at + 1)
 
 
 def _dump(version: Version) -> bytes:

@@ -105,8 +105,16 @@ def list_drafts(repository: Path, project: str) -> list[str]:
     """List the names of a project's drafts, including any whose branch is damaged."""
     prefix = f"{DRAFT_PREFIX}{project}/"
     packed = {ref.removeprefix(prefix) for ref in _packed_refs(repository) if ref.startswith(prefix)}
-    loose = {path.name for path in (repository / prefix).glob("*") if path.suffix != ".lock" and not path.is_dir()}
-    return sorted(packed | loose)
+    return sorted(packed.union(_loose_names(repository / prefix)))
+
+
+def _loose_names(folder: Path) -> list[str]:
+    """Return the names of the refs in a folder that have a file, without a `stat` of each."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if not entry.name.endswith(".lock") and not entry.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def list_refs(repository: Path, *, is_lenient: bool = False) -> dict[str, CommitId]:

@@ -1,7 +1,8 @@
 """The commits that each publish added to release, in order: where a draft left release is found there, without a walk.
 
 The record is in the bare repository's own folder, has entries of fixed size, each with a checksum of all before it, and is
-read from its end. It is a cache: if it is missing, damaged, or does not go back far enough, Git's history is walked instead.
+read from its end. It is a cache: if it is missing, damaged, or does not go back far enough, Git's history is walked instead,
+until the record is completed in the background.
 """
 
 import os
@@ -14,7 +15,9 @@ from typing import NamedTuple
 from zlib import crc32
 
 from gitstore.git.ancestry import commits_between
-from gitstore.git.repository import CommitInfo, Repository
+from gitstore.git.atomic_io import replace_file
+from gitstore.git.lock import hold
+from gitstore.git.repository import CommitInfo, Repository, open_repository
 from gitstore.history.messages import SELECTED_FROM, load_message
 from gitstore.layout import CommitId
 
@@ -29,6 +32,8 @@ _STEPS = ((2_048, 16), (65_536, 1_024), (1 << 24, 1 << 16))
 _MAX_UNRECORDED = 300  # commits of release that are added at once; behind more, the record is begun again
 _MAX_PUSHED = 50  # commits without a merge, pushed by plain Git, that a reader follows to a recorded one
 _PARENTS = 2
+# The number of the first publish in the record: of a record from the first commit on, and of one that was begun again.
+_FIRST, _BEGUN_AGAIN = 0, 1
 
 
 class _Kind(IntEnum):
@@ -137,15 +142,57 @@ def note_release(repository: Repository, commit: CommitId) -> None:
             break
         new.append(info)
     before = known.up_to(last.publish) if last else _Tail(b"")
-    after = before
+    after, first = before, _BEGUN_AGAIN if new and new[-1].parents else _FIRST
     for info in reversed(new):
-        after = _append(after, _new_entries(repository, info, after))
+        publish = after.at(after.count - 1).publish + 1 if after.count else first
+        after = _append(after, _entries(info, publish, _merged_by(repository, info, after)))
     _write(path, after.data[len(before.data) :], dropped=known.count - before.count if last else None)
 
 
-def _new_entries(repository: Repository, info: CommitInfo, known: _Tail) -> list[_Entry]:
-    publish = known.at(known.count - 1).publish + 1 if known.count else 1
-    found = [_Entry(each, publish, _Kind.MERGED) for each in sorted(_merged_by(repository, info, known))]
+def is_record_complete(path: Path) -> bool:
+    """Tell whether a repository's record goes back to the first commit; a few system calls."""
+    try:
+        with (path / REACHED_FILE).open("rb", buffering=0) as file:
+            first = file.read(_FIELDS.size)
+    except FileNotFoundError:
+        return False
+    return len(first) == _FIELDS.size and _FIELDS.unpack(first)[1] == _FIRST
+
+
+def complete_record(path: Path) -> None:
+    """Write a repository's record from the first commit on; the lock is held only to put it in place."""
+    with open_repository(path) as repository:
+        data = _read_history(repository, repository.release())
+    with hold(path), open_repository(path) as repository:
+        replace_file(path / REACHED_FILE, data, sync=False)
+        note_release(repository, repository.release())  # with the publishes since
+
+
+def _read_history(repository: Repository, release: CommitId) -> bytes:
+    """Return the record of all commits on release."""
+    commits = [info.id for info in repository.first_parents(release)]
+    entries, reached = list[_Entry](), set[CommitId]()
+    for publish, commit in enumerate(reversed(commits), _FIRST):
+        info = repository.commit(commit)
+        merged = _unreached(repository, info.parents[1:], reached)
+        reached |= {*merged, commit}
+        entries += _entries(info, publish, merged)
+    return _append(_Tail(b""), entries).data
+
+
+def _unreached(repository: Repository, heads: Sequence[CommitId], reached: Collection[CommitId]) -> set[CommitId]:
+    """Return the ancestors of commits, themselves included, up to commits that were reached before."""
+    found, ahead = set[CommitId](), list(heads)
+    while ahead:
+        commit = ahead.pop()
+        if commit not in reached and commit not in found:
+            found.add(commit)
+            ahead += repository.commit(commit).parents
+    return found
+
+
+def _entries(info: CommitInfo, publish: int, merged: Collection[CommitId]) -> list[_Entry]:
+    found = [_Entry(each, publish, _Kind.MERGED) for each in sorted(merged)]
     found.append(_Entry(info.id, publish, _Kind.PUBLISH))
     head = load_message(info.message).trailers.get(SELECTED_FROM, "").partition(" ")[0]
     if len(head) == _HEX and len(info.parents) == _PARENTS:

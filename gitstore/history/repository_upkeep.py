@@ -11,13 +11,15 @@ from gitstore.git.packing import hold_packing, is_git_packing, is_packing_due, p
 from gitstore.git.pruning import is_prune_due, prune
 from gitstore.history.folding import fold_releases, is_folding_due
 from gitstore.history.gc import clean_daily, is_clean_up_due
+from gitstore.history.reached import complete_record, is_record_complete
 
 
 def needs_upkeep(paths: NamespacePaths) -> bool:
     """Tell whether there is anything to do, and no other process does it: a few dozen system calls."""
     repository = paths.repository
     is_due = (
-        is_packing_due(repository)
+        not is_record_complete(repository)
+        or is_packing_due(repository)
         or is_log_due(repository)
         or is_prune_due(repository)
         or is_clean_up_due(paths)
@@ -38,6 +40,8 @@ def keep_up(paths: NamespacePaths) -> None:
     with hold_packing(paths.repository) as is_held:
         if not is_held or is_git_packing(paths.repository):
             return
+        if not is_record_complete(paths.repository):
+            complete_record(paths.repository)
         packs = is_packing_due(paths.repository)
         if packs:
             pack_loose(paths.repository)

@@ -24,6 +24,7 @@ from gitstore.git.repository import Author
 from gitstore.git.repository_creation import init_repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.messages import dump_highest_numbers, dump_message
+from gitstore.history.reached import note_release
 from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.namespaces.archive import (
     check_free_name,
@@ -114,6 +115,7 @@ def write_first_commit(
     message = f"Create the namespace {creation.name}\n\n{fill_paragraphs(creation.description)}"
     commit = transaction.write_commit(tree, (), creation.author, dump_message(message, dump_highest_numbers(numbers)))
     transaction.move(RELEASE_REF, None, commit)
+    note_release(transaction, commit)  # from the first commit on, so that the record is complete
     return commit
 
 

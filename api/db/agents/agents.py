@@ -154,11 +154,16 @@ def find_agent(connection: Connection, key: AgentKey) -> Agent:
     return _agent(row)
 
 
-def list_agents(connection: Connection, namespace: str, project: str, limit: int, offset: int) -> list[Agent]:
-    """Return a window of the agents of a project, by name."""
-    names = select(agents.c.name).where(*_of(namespace, project)).order_by(agents.c.name)
-    first = names.limit(1).offset(offset).scalar_subquery()  # from the index alone: rows before the window are not read
-    query = select(*_COLUMNS).where(*_of(namespace, project), agents.c.name >= first).order_by(agents.c.name)
+def list_agents(
+    connection: Connection, namespace: str, project: str, limit: int, offset: int, after: str = ""
+) -> list[Agent]:
+    """Return a window of the agents of a project after a name, by name; `offset` of them are stepped over."""
+    own = (*_of(namespace, project), agents.c.name > after)
+    query = select(*_COLUMNS).where(*own).order_by(agents.c.name)
+    if offset:
+        names = select(agents.c.name).where(*own).order_by(agents.c.name)
+        first = names.limit(1).offset(offset).scalar_subquery()  # from the index alone: no rows before it are read
+        query = query.where(agents.c.name >= first)
     return [_agent(row) for row in connection.execute(query.limit(limit)).mappings()]
 
 
@@ -197,7 +202,11 @@ def load_seconds(
     """
     begin = case((agents.c.created_at > published, agents.c.created_at), else_=published)
     took = _seconds_between(connection, begin, func.coalesce(agents.c.loaded_at, agents.c.last_seen_at))
-    own = (*_online(namespace, project, online_from), _runs(), agents.c.commit.in_(commits))
+    # From the index alone: asked for whole rows at once, SQLite reads those of all agents of the project.
+    with_commit = agents.alias()
+    theirs = (with_commit.c.namespace == namespace, with_commit.c.project == project, with_commit.c.commit.in_(commits))
+    loaded = agents.c.name.in_(select(with_commit.c.name).where(*theirs))
+    own = (*_online(namespace, project, online_from), _runs(), loaded)
     place = func.row_number().over(order_by=took).label("place")
     ranked = select(took.label("took"), place).where(*own).subquery()
     number = int(connection.execute(select(func.count()).select_from(agents).where(*own)).scalar_one())

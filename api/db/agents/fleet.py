@@ -21,17 +21,17 @@ _MOST_KNOWN = 100_000  # agents of full projects that a worker remembers
 
 
 class LoadTimes(NamedTuple):
-    """The online agents, how many run a publish, and after how many seconds each share (in percent) had loaded it."""
+    """The number of online agents that run a publish, and after how many seconds shares (in percent) of all had it."""
 
-    online: int
     current: int
     seconds: Mapping[int, float | None]
 
 
 class AgentCounts(NamedTuple):
-    """The number of agents of a project, and of each version."""
+    """The number of agents of a project, of those online, and of each version."""
 
     total: int
+    online: int
     versions: Sequence[VersionCount]
 
 
@@ -77,31 +77,40 @@ class Fleet:
         with self.database.reading() as connection:
             return agents.find_agent(connection, key)
 
-    def page(self, namespace: str, project: str, limit: int, offset: int) -> list[Agent]:
-        """Return a window of the agents of a project, by name; it reads no other rows."""
+    def page(self, namespace: str, project: str, limit: int, offset: int, after: str = "") -> list[Agent]:
+        """Return a window of the agents of a project after a name, by name; it reads no other rows."""
         with self.database.reading() as connection:
-            return agents.list_agents(connection, namespace, project, limit, offset)
+            return agents.list_agents(connection, namespace, project, limit, offset, after)
 
     def count(self, namespace: str, project: str) -> AgentCounts:
         """Count all agents of a project."""
         with self.database.reading() as connection:
             return AgentCounts(
                 agents.count_agents(connection, namespace, project),
+                agents.count_online(connection, namespace, project, self.clock() - ONLINE_WITHIN),
                 agents.count_versions(connection, namespace, project, MOST_VERSIONS),
             )
 
     def measure_loads(
-        self, namespace: str, project: str, commits: Sequence[str], published: datetime, shares: Sequence[int]
+        self,
+        namespace: str,
+        project: str,
+        commits: Sequence[str],
+        published: datetime,
+        shares: Sequence[int],
+        online: int,
     ) -> LoadTimes:
-        """Return how many online agents run one of these commits, and when shares (in percent) of all had loaded it."""
+        """Return how many online agents run one of these commits, and when shares (in percent) of all had loaded it.
+
+        `online` is the number of all online agents. It reads the agents with these commits only.
+        """
         online_from = self.clock() - ONLINE_WITHIN
         with self.database.reading() as connection:
-            online = agents.count_online(connection, namespace, project, online_from)
             places = [-(-online * share // 100) for share in shares]
             current, seconds = agents.load_seconds(
                 connection, namespace, project, online_from, commits, published, places
             )
-        return LoadTimes(online, current, dict(zip(shares, seconds, strict=True)))
+        return LoadTimes(current, dict(zip(shares, seconds, strict=True)))
 
     def list_progress(self, namespace: str, project: str) -> dict[str, AgentProgress]:
         """Return the progress of each agent of a project, by name; faster than `list`."""

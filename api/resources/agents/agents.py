@@ -12,7 +12,7 @@ from api.db.timestamps import dump_time
 from api.errors import invalid
 from api.http.guard.access import grants, reports
 from api.http.request.json_body import read_json
-from api.http.request.parameters import read_window
+from api.http.request.parameters import Window, read_text, read_window
 from api.interfaces import ProjectVersion
 from api.runtime.background import run_in_thread
 from api.runtime.convergence import VersionHistory
@@ -58,18 +58,18 @@ class Agents:
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show a window of the agents by name, their counts by version, and the convergence of the last publish."""
         served = await self._releases.project(namespace, project)
-        limit, offset = read_window(req)
-        resp.media = await run_in_thread(self._page, namespace, project, served, limit, offset)
+        window, after = read_window(req), read_text(req, "after") or ""
+        resp.media = await run_in_thread(self._page, namespace, project, served, window, after)
 
-    def _page(self, namespace: str, project: str, served: ProjectVersion, limit: int, offset: int) -> dict[str, Any]:
+    def _page(self, namespace: str, project: str, served: ProjectVersion, window: Window, after: str) -> dict[str, Any]:
         summary, now = self._summaries.find(namespace, project, served), self._fleet.clock()
-        shown = self._fleet.page(namespace, project, limit, offset)
+        shown = self._fleet.page(namespace, project, *window, after)
         history = self._summaries.find_history(namespace, project, summary, shown)
         return {
             "items": [_show(agent, served, history, now) for agent in shown],
             "total": summary.total,
-            "limit": limit,
-            "offset": offset,
+            **window._asdict(),
+            "next": shown[-1].name if shown and len(shown) == window.limit else None,
             "versions": [_show_count(each, served, history) for each in summary.versions],
             "convergence": summary.convergence,
             "countedAt": dump_time(summary.counted_at),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -74,7 +73,7 @@ def test_small_fleet_is_counted_for_each_request(fleet: Fleet) -> None:
     assert summaries.find(*SHOP, Served()).total == 1
 
 
-def test_large_fleet_is_counted_once_for_many_pages_and_again_for_a_new_publish(
+def test_large_fleet_is_counted_once_for_many_pages_and_versions(
     fleet: Fleet, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fleet_summary, "SMALL", 1)
@@ -87,8 +86,14 @@ def test_large_fleet_is_counted_once_for_many_pages_and_again_for_a_new_publish(
     assert summaries.find(*SHOP, Served()) is first
     assert first.counted_at == START
     again = summaries.find(*SHOP, Served("4" * 40, 4))
-    assert (again.total, again.counted_at) == (1, START + timedelta(seconds=10))
+    assert (again.total, again.counted_at) == (2, START)
     assert again.convergence["publishNumber"] == 4
+    assert (again.convergence["agents"], again.convergence["current"]) == (2, 0)
+    fleet.register(replace(OLD, name="edge-2", version=5, commit="5" * 40, publish_number=5))
+    latest = summaries.find(*SHOP, Served("5" * 40, 5))
+    assert (latest.convergence["current"], latest.convergence["behind"]) == (1, 1), "agents with a new version are read"
+    monkeypatch.setattr(fleet_summary, "VALID_SECONDS", 0.0)
+    assert FleetSummaries(fleet, Versions()).find(*SHOP, Served("5" * 40, 5)).total == 1
 
 
 def test_count_of_a_large_fleet_ends(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,8 @@
 """The index of versions, compared with a plain list."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha1
 from pathlib import Path
 
 import pytest
@@ -81,6 +84,91 @@ def test_readers_stop_at_the_given_length(tmp_path: Path) -> None:
     for word in ("3", "3" * 40):
         with pytest.raises(NotFound):
             index.resolve(word)
+
+
+def _many(count: int, salt: str = "") -> list[Version]:
+    """Return versions whose commits are spread like real ones; those of different salts have no commit in common."""
+    commits = (sha1(f"{salt}{number}".encode(), usedforsecurity=False).hexdigest() for number in range(count))
+    return [Version(number, CommitId(commit), None, 0) for number, commit in enumerate(commits, 1)]
+
+
+def _sorted_file(index: Path) -> Path:
+    return index.with_name(f"{index.name}.sorted")
+
+
+def _bytes_read(work: Callable[[], object]) -> int:
+    before = _rchar()
+    work()
+    return _rchar() - before
+
+
+def _rchar() -> int:
+    return int(Path("/proc/self/io").read_text(encoding="ascii").split("rchar: ")[1].split()[0])
+
+
+def test_a_sha_among_many_versions_is_found_by_a_few_small_reads(tmp_path: Path) -> None:
+    """The bytes read do not grow with the versions, for a version that exists, a short SHA and an unknown one."""
+    read = list[int]()
+    for count in (2_048, 20_480):
+        versions = _many(count)
+        write_versions(tmp_path / str(count), versions)
+        index = VersionIndex(tmp_path / str(count), count, _fail)
+        wanted = [versions[0], versions[count // 2], versions[-1]]
+        assert [index.resolve(version.commit) for version in wanted] == wanted
+
+        def ask(index: VersionIndex = index, wanted: Sequence[Version] = wanted) -> None:
+            for version in wanted:
+                assert index.resolve(version.commit[:12]) == version
+            with pytest.raises(NotFound):
+                index.resolve("e" * 40)
+
+        read.append(_bytes_read(ask))
+    assert read[1] <= 1.2 * read[0]
+    assert read[1] < 20_480 * 20
+
+
+@pytest.mark.parametrize("fault", ["missing", "cut", "one bit", "other history", "longer history"])
+def test_a_fault_in_the_sorted_commits_hides_no_version_and_invents_none(tmp_path: Path, fault: str) -> None:
+    path, versions, others = tmp_path / "i", _many(2_500), _many(2_600, "other")
+    if fault in {"other history", "longer history"}:
+        earlier = [*versions[:300], *others[300:2_450]] if fault == "other history" else others
+        write_versions(path, [replace(version, number=number) for number, version in enumerate(earlier, 1)])
+        VersionIndex(path, len(earlier), _fail).resolve(earlier[0].commit)
+        path.unlink()
+    write_versions(path, versions)
+    if fault in {"missing", "cut", "one bit"}:
+        VersionIndex(path, 2_500, _fail).resolve(versions[0].commit)
+        data = bytearray(_sorted_file(path).read_bytes())
+        data[28 * 1_250] ^= 1
+        _sorted_file(path).write_bytes(bytes(data) if fault == "one bit" else data[: 28 * 100 + 5])
+    if fault == "missing":
+        _sorted_file(path).unlink()
+    index = VersionIndex(path, 2_500, _fail)
+    assert [index.resolve(version.commit) for version in versions[::50]] == versions[::50]
+    for version in others[::50]:
+        with pytest.raises(NotFound):
+            index.resolve(version.commit)
+
+
+def test_versions_after_the_sorted_ones_are_found_and_later_ones_are_not(tmp_path: Path) -> None:
+    """A reader with an older manifest does not see the commits that a newer one sorted."""
+    path, versions = tmp_path / "i", _many(4_000)
+    write_versions(path, versions[:2_000])
+    assert VersionIndex(path, 2_000, _fail).resolve(versions[1_999].commit) == versions[1_999]
+    size = _sorted_file(path).stat().st_size
+    write_versions(path, versions[2_000:3_000])
+    index = VersionIndex(path, 3_000, _fail)
+    assert [index.resolve(versions[at].commit) for at in (1, 2_000, 2_999)] == [
+        versions[at] for at in (1, 2_000, 2_999)
+    ]
+    assert _sorted_file(path).stat().st_size == size, "sorted again too early"
+    write_versions(path, versions[3_000:])
+    assert VersionIndex(path, 4_000, _fail).resolve(versions[3_500].commit) == versions[3_500]
+    assert _sorted_file(path).stat().st_size == 2 * size
+    older = VersionIndex(path, 2_500, _fail)
+    assert older.resolve(versions[2_499].commit) == versions[2_499]
+    with pytest.raises(NotFound):
+        older.resolve(versions[2_500].commit)
 
 
 def test_damage_that_cannot_be_repaired_is_broken(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Moving refs: a compare-and-swap counts only if it returns true, and refs are read as Git reads them."""
 
+import cProfile
 import os
 from pathlib import Path
 
@@ -134,6 +135,23 @@ def test_drafts_of_other_projects_and_stray_locks_are_not_listed(place: Place) -
     (place.repo / "refs/heads/draft/shop/other.lock").touch()
     place.git("update-ref", "refs/heads/draft/shopping/main", head)
     assert list_drafts(place.repo, "shop") == ["main"]
+
+
+def test_many_drafts_are_listed_without_a_stat_of_each(place: Place) -> None:
+    """A draft more costs a few calls, and no system call, whether its ref has a file or is packed."""
+    head = place.save(put(redirect("/a")))
+    calls = []
+    for size in (50, 450):
+        lines = "".join(f"update refs/heads/draft/shop/d{number} {head}\n" for number in range(size))
+        place.git("update-ref", "--stdin", data=lines.encode())
+        profile = cProfile.Profile()
+        assert len(profile.runcall(list_drafts, place.repo, "shop")) == size + 1
+        counts = {str(entry.code): entry.callcount for entry in profile.getstats()}
+        assert sum(count for name, count in counts.items() if "stat" in name) < 5
+        calls.append(sum(counts.values()))
+    assert calls[1] - calls[0] <= 4 * 400
+    place.git("pack-refs", "--all", "--prune")
+    assert len(list_drafts(place.repo, "shop")) == 451
 
 
 def test_garbage_in_a_ref_is_damage_and_not_absence(place: Place) -> None:

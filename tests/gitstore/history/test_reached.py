@@ -9,10 +9,11 @@ from random import Random
 import pytest
 
 from gitstore.drafts.drafts import DraftName, read_draft
-from gitstore.git.repository import open_repository
+from gitstore.git.repository import Repository, open_repository
 from gitstore.history import reached
-from gitstore.history.reached import REACHED_FILE, find_base, note_release
-from gitstore.layout import CommitId
+from gitstore.history.reached import REACHED_FILE, complete_record, find_base, is_record_complete, note_release
+from gitstore.history.repository_upkeep import keep_up, needs_upkeep
+from gitstore.layout import RELEASE_REF, CommitId
 from tests.gitstore.fixtures import SPACE, Place, git, put, redirect, seeded_random
 
 OTHER = DraftName("other", "main")
@@ -79,6 +80,10 @@ class History:
                     best = git(self.path, "merge-base", "--all", release, head).split()
                     assert find_base(repository, release, head) in best
 
+    def git_ref(self) -> None:
+        """Put the release branch at the newest state."""
+        git(self.path, "update-ref", RELEASE_REF, self.release[-1])
+
     def note(self) -> None:
         """Record the newest state, as a publish does."""
         with open_repository(self.path) as repository:
@@ -133,3 +138,52 @@ def test_a_draft_reads_the_same_without_the_record(place: Place) -> None:
     with open_repository(place.repo) as repository:
         assert read_draft(repository, OTHER).base == expected.base
         assert (place.repo / REACHED_FILE).exists()
+
+
+def test_a_completed_record_is_the_one_that_publishes_write(tmp_path: Path) -> None:
+    """Byte for byte, with merges, rebased drafts and publishes since."""
+    history = History(tmp_path / "some.git", seeded_random())
+    history.git_ref()
+    history.note()
+    for _ in range(40):
+        history.step()
+        history.note()
+    record = history.path / REACHED_FILE
+    written = record.read_bytes()
+    assert is_record_complete(history.path)
+    record.unlink()
+    assert not is_record_complete(history.path)
+    history.git_ref()
+    complete_record(history.path)
+    assert record.read_bytes() == written
+    history.check()
+
+
+def test_the_record_of_a_long_history_is_completed_in_the_background(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A draft that is older than the record costs a walk only until then, not until its first update."""
+    monkeypatch.setattr(reached, "_MAX_UNRECORDED", 5)
+    place.begin("other")
+    place.save(put(redirect("/draft")), draft=OTHER)
+    assert not needs_upkeep(place.paths), "the record is complete from the first commit on"
+    for number in range(10):
+        place.publish(put(redirect(f"/rule{number}")))
+    assert not needs_upkeep(place.paths)
+    (place.repo / REACHED_FILE).write_bytes(b"damaged")
+    place.publish(put(redirect("/last")))
+    with open_repository(place.repo) as repository:
+        expected = read_draft(repository, OTHER)
+    assert needs_upkeep(place.paths)
+    keep_up(place.paths)
+    assert not needs_upkeep(place.paths)
+    monkeypatch.setattr(Repository, "merge_base", refuse_to_walk)
+    with open_repository(place.repo) as repository:
+        assert read_draft(repository, OTHER) == expected
+    place.save(put(redirect("/first-update")), draft=OTHER)
+    place.publish(draft=OTHER)
+    assert is_record_complete(place.repo)
+
+
+def refuse_to_walk(*_: object) -> None:
+    pytest.fail("the history was walked")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from api.db.agents.agents import (
     add_seen,
     list_agents,
     list_progress,
+    load_seconds,
     note_seen,
     register,
 )
@@ -212,6 +214,38 @@ def test_silent_agents_and_pages_cost_the_same_for_any_number_of_agents(
             )
         )
     assert found[0] == found[1]
+
+
+def test_the_last_page_and_the_loads_of_a_new_publish_cost_the_same_for_any_number_of_agents(
+    state: StateStore, clock: ManualClock
+) -> None:
+    """The page after a name, and the times of the agents that run a version, of which there are as many each time."""
+    found = list[tuple[int, ...]]()
+    for count in (100, 10_000):
+        with state.database.writing() as connection:
+            add_seen(connection, [(key, clock()) for key in many(count)])
+            for number in range(3):
+                register(connection, replace(AGENT, name=f"edge-{number:06d}", commit="9" * 40, publish_number=9))
+        last = f"edge-{count - 51:06d}"
+        page = partial(list_agents, namespace="acme", project="shop", limit=50, offset=0, after=last)
+        since = START - timedelta(days=1)
+        shop = partial(load_seconds, namespace="acme", project="shop", online_from=since)
+        loads = partial(shop, commits=["9" * 40], published=START, shares=[1, 2, 3])
+        found.append((steps_of(state.database, page), steps_of(state.database, loads)))
+    assert found[0] == found[1]
+
+
+def test_agents_after_a_name_continue_the_page_before(state: StateStore, fleet: Fleet, clock: ManualClock) -> None:
+    with state.database.writing() as connection:
+        add_seen(connection, [(key, clock()) for key in many(25)])
+        add_seen(connection, [(AgentKey("acme", "other", "edge-1"), clock())])
+    names, after = list[str](), ""
+    while page := fleet.page("acme", "shop", 10, 0, after):
+        names += [agent.name for agent in page]
+        after = names[-1]
+    assert names == sorted(key.name for key in many(25))
+    assert [agent.name for agent in fleet.page("acme", "shop", 2, 3, names[4])] == names[8:10]
+    assert fleet.page("acme", "shop", 2, 30, "") == []
 
 
 def test_silent_agent_that_sends_a_heartbeat_recovers_once(fleet: Fleet, clock: ManualClock, state: StateStore) -> None:
