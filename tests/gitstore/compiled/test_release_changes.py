@@ -89,6 +89,13 @@ def shown(release: Release, keys: frozenset[str]) -> list[object]:
         ),
     ]
 )
+@example(
+    [
+        ({"redirects.yaml": [redirect("/a"), redirect("/b")]}, [page("/p")], 0),
+        ({"redirects.yaml": [redirect("/a"), redirect("/b"), redirect("/c")]}, [page("/p"), page("/q")], 0),
+        ({"redirects.yaml": [redirect("/a"), redirect("/b"), redirect("/c")]}, [page("/p"), page("/q")], 2),
+    ]
+)
 def test_a_release_of_changes_is_that_of_its_state(
     states: list[tuple[Mapping[str, list[Record]], list[Record], int]],
 ) -> None:
