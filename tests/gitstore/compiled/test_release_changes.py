@@ -74,6 +74,28 @@ def shown(release: Release, keys: frozenset[str]) -> list[object]:
         ({"redirects.yaml": [redirect(f"/{n}", "/x" if n == 5 else "/new") for n in (7, 0, 1, 2, 3, 5, 6)]}, [], 1),
     ]
 )
+@example(
+    [
+        (
+            {"redirects.yaml": [_rule("/é", "/1"), _rule("/ü", "/1")], "redirects/a.yaml": [_rule("/%C3%A9", "/2")]},
+            [],
+            0,
+        ),
+        ({"redirects.yaml": [_rule("/ü", "/1")], "redirects/a.yaml": [_rule("/%C3%A9", "/2")]}, [], 0),
+        (
+            {"redirects.yaml": [_rule("/é", "/3"), _rule("/ü", "/1")], "redirects/a.yaml": [_rule("/%C3%A9", "/2")]},
+            [],
+            0,
+        ),
+    ]
+)
+@example(
+    [
+        ({"redirects.yaml": [redirect("/a"), redirect("/b")]}, [page("/p")], 0),
+        ({"redirects.yaml": [redirect("/a"), redirect("/b"), redirect("/c")]}, [page("/p"), page("/q")], 0),
+        ({"redirects.yaml": [redirect("/a"), redirect("/b"), redirect("/c")]}, [page("/p"), page("/q")], 2),
+    ]
+)
 def test_a_release_of_changes_is_that_of_its_state(
     states: list[tuple[Mapping[str, list[Record]], list[Record], int]],
 ) -> None:

@@ -10,6 +10,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.release_changes import SMALL
 from gitstore.compiled.release_file import read_base_name, release_path
 from gitstore.compiled.segment_store import SegmentStore
+from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete
 from gitstore.git.repository import open_repository
 from gitstore.history.folding import is_folding_due
@@ -140,6 +141,7 @@ def test_the_base_stays_as_long_as_a_release_needs_it(grown: Place) -> None:
     assert len(list(grown.paths.releases.iterdir())) <= KEPT_RELEASES + 2
     change(grown, 0, 300, "/many")
     assert base_of(grown) is None, "so many changes are written as a whole"
+    assert (grown.paths.releases / base).exists(), "walks over the versions before go on"
     for number in range(KEPT_RELEASES + 1):
         change(grown, number, 1, f"/again/{number}")
     assert not (grown.paths.releases / base).exists()
@@ -200,3 +202,14 @@ def test_a_window_is_as_many_slices_as_it_has_pieces(grown: Place) -> None:
     windows = [(0, 1_000), (0, 150), (150, 1), (149, 3), (451, 299), (999, 1)]
     assert [len(listing.window(*window)[0]) for window in windows] == [7, 1, 1, 3, 1, 1]
     assert [listing.window(*window)[1] for window in windows] == [limit for _, limit in windows]
+
+
+def test_the_base_of_a_project_stays_while_another_one_is_published(grown: Place) -> None:
+    change(grown, 0, 1, "/0")
+    base = base_of(grown)
+    assert base
+    grown.begin("docs")
+    for number in range(KEPT_RELEASES + 2):
+        grown.publish(put(redirect(f"/{number}")), draft=DraftName("docs", "main"))
+    assert base_of(grown) == base
+    assert (grown.paths.releases / base).exists()
