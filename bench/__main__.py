@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench import (
-    call_paths,
+from bench import call_paths, machine
+from bench.figure import Figure, print_figures, print_head
+from bench.groups import (
     histories,
     keeping,
     listings,
-    machine,
     matching,
     polling,
     publishing,
@@ -24,7 +24,6 @@ from bench import (
     validation,
     waiting,
 )
-from bench.figure import Figure, print_figures, print_head
 from bench.workbench import Workbench, prepare_environment
 
 GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import histories, rules
+from bench import rules
+from bench.groups import histories
 from bench.growth import fleet_series
 from bench.growth.cost import Operation
 from bench.workbench import AUTHOR, NAMESPACE
