@@ -4,6 +4,7 @@ A list is a table of pieces: ranges of records of a whole release, the base, and
 is a few slices; matching reads the tables in place, first that of the base, then that of the changes.
 """
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -96,16 +97,16 @@ class Pieces:
         return found if found < self.starts[piece + 1] else None
 
 
-class _Windows:
+class _Windows(ABC):
     """The windows of a list with pieces; a subclass tells which bytes a range of a layer has."""
 
     def __init__(self, pieces: Pieces) -> None:
         self.pieces = pieces
         self.total = pieces.total
 
+    @abstractmethod
     def part(self, layer: Layer, start: int, end: int) -> Part:
         """Return the items of a range of a layer, each with a comma after it."""
-        raise NotImplementedError
 
     def window(self, offset: int, limit: int) -> tuple[tuple[Part, ...], int]:
         """Return the items from `offset`, at most `limit`, as JSON with commas between, and their number.

@@ -93,7 +93,11 @@ class Publisher:
             return self._push()
         found = self._place.get("/redirects", limit=1_000)["items"]
         sources = [item["source"] for item in found if not item["source"].startswith("/pushed/")]
-        edits = [put_rule(f"/{self._random.randrange(80)}", f"/to/{number}/{each}") for each in range(3)]
+        # In a file that no push replaces: the other worker may show a push a moment later.
+        edits = [
+            put_rule(f"/{self._random.randrange(80)}", f"/to/{number}/{each}", file="redirects.yaml")
+            for each in range(3)
+        ]
         edits += [{"op": "delete", "kind": "redirect", "source": self._random.choice(sources)}]
         edits += [{"op": "put", "kind": "page", "item": page(f"/p{number % 7}", f"text {number}\n\tä")}]
         self._place.ask("POST", "/draft/changes", 200, json=list({written_by(each): each for each in edits}.values()))
@@ -108,9 +112,9 @@ class Publisher:
         return commit
 
 
-def put_rule(source: str, target: str) -> dict[str, Any]:
+def put_rule(source: str, target: str, **fields: str) -> dict[str, Any]:
     """Return the change of a draft that writes a redirect."""
-    return {"op": "put", "kind": "redirect", "item": redirect(source, target)}
+    return {"op": "put", "kind": "redirect", "item": redirect(source, target, **fields)}
 
 
 def written_by(edit: dict[str, Any]) -> str:

@@ -149,8 +149,8 @@ class Place:
 
     def wait_for(self, commit: str) -> None:
         """Wait until a pushed commit is served: it is compiled while the last good version is served."""
-        # Each request may be answered by either worker.
-        wait_until(lambda: all(self.get("/version") == commit for _ in range(8)), 60, f"{commit} to be served")
+        # Each request may be answered by either worker, and one may be half a second behind the other.
+        wait_until(lambda: all(self.get("/version") == commit for _ in range(32)), 60, f"{commit} to be served")
 
     def as_(self, caller: Caller) -> "Place":
         """Return the same project for another caller."""
