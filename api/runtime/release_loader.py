@@ -16,7 +16,9 @@ from gitstore.history.live import LiveNamespace, LiveProject
 from gitstore.store.releases import CompileOutcome
 from gitstore.store.store import Store
 
-_PENDING_SECONDS = 0.5  # between two looks at a state that another worker compiles
+# Between two looks at a state that another worker compiles; the first is soon, since most take only a moment.
+_FIRST_PENDING_SECONDS = 0.05
+_PENDING_SECONDS = 0.5
 _REPAIR_SECONDS = 5.0  # between two attempts to compile a state that cannot be read
 _TIMEOUT_SECONDS = 60.0  # after a job that took too long, before the next one
 
@@ -156,9 +158,10 @@ class ReleaseLoader:
     async def _compile(self, namespace: str) -> None:
         """Have the newest state compiled, and serve it; try again until nothing is left, or reading it fails."""
         try:
-            found = await self._compile_once(namespace)
+            found, pause = await self._compile_once(namespace), _FIRST_PENDING_SECONDS
             while found.is_unfinished:
-                await asyncio.sleep(_REPAIR_SECONDS if found.faults else _PENDING_SECONDS)
+                await asyncio.sleep(_REPAIR_SECONDS if found.faults else pause)
+                pause = min(2 * pause, _PENDING_SECONDS)
                 found = await self._compile_once(namespace)
         except (StoreError, OSError) as ex:  # requests get the error, and the next one begins again
             _log.warning("release_not_compiled", namespace=namespace, error=str(ex))

@@ -47,7 +47,7 @@ def conflict(place: Place, _folder: Path) -> dict[str, Any]:
 def failing_tests(place: Place, folder: Path) -> dict[str, Any]:
     clone = Clone.of(place.repository, folder / "clone")
     pushed = clone.publish("shop/tests.yaml", "tests:\n  - url: /a\n    status: 301\n    location: /new\n")
-    wait_until(lambda: place.get("/version") == pushed, 60, "the push to be served")
+    place.wait_for(pushed)
     place.ask("PUT", f"/draft/redirects/{identity_id('/a')}", 200, json=redirect("/a", "/elsewhere"))
     return {}
 
