@@ -20,7 +20,7 @@ from api.auth.principal import OPERATOR, Principal, PrincipalKind
 from api.auth.table import IdentitySnapshot, TokenEntry, read_snapshot
 from api.db.accounts.sessions import live_session_user
 from api.db.database import Database
-from api.db.errors import StateBroken
+from api.db.errors import StateBroken, StateBusy
 from api.db.generation import GenerationFile, Stamp, read_generation
 from api.db.timestamps import Clock, utc_now
 from api.errors import Unauthenticated, UnknownSession
@@ -29,6 +29,7 @@ from gitstore.errors import StoreError
 
 MAX_STALENESS = 1.0  # seconds between two checks of the database for changes made on other machines
 _MAX_LEARNED = 10_000
+_BUSY_PAUSES = (0.01, 0.05, 0.2)  # seconds
 USE_INTERVAL = timedelta(minutes=1)  # shortest time between two records of a token's use
 
 _log = logs.logger("directory")
@@ -183,7 +184,7 @@ class IdentityCache:
         begun = self._timer()
         try:
             self._keyring.reload()
-            self._replace(self._read())
+            self._replace(self._read_patiently())
         except (StoreError, OSError) as ex:
             if self._snapshot is None:
                 raise _without_path(ex) from ex
@@ -192,6 +193,21 @@ class IdentityCache:
             self._failed_at = self._timer()
             return
         self._stamp, self._checked_at, self._failed_at = stamp, begun, None
+
+    def _read_patiently(self) -> IdentitySnapshot:
+        """Read the snapshot, again if the database was locked for a moment only: until it is read, new users get 401.
+
+        SQLite waits for other writers, but not in each case: https://www.sqlite.org/wal.html#sometimes_queries_return_sqlite_busy_in_wal_mode
+        """
+        begun = self._timer()
+        for pause in _BUSY_PAUSES:
+            try:
+                return self._read()
+            except StateBusy:
+                if self._timer() - begun >= MAX_STALENESS:  # it has waited
+                    raise
+                time.sleep(pause)
+        return self._read()
 
     def _replace(self, snapshot: IdentitySnapshot) -> None:
         if snapshot is not self._snapshot:

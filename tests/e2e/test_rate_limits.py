@@ -54,8 +54,14 @@ def check_refusals(answers: list[httpx.Response], quota: str, most: int) -> None
 
 def many(caller: Caller, method: str, path: str, tries: int, **request: Any) -> list[httpx.Response]:
     """Send requests at once, each over a new connection, which either worker may accept."""
+
+    def send(_: int) -> httpx.Response:
+        # A client for each: threads that share one may close each other's connections, since none is kept.
+        with httpx.Client(base_url=caller.http.base_url, timeout=60, verify=False) as own:  # noqa: S501 - no TLS
+            return Caller(own, caller.token).send(method, path, **request)
+
     with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(lambda _: caller.send(method, path, **request), range(tries)))
+        return list(pool.map(send, range(tries)))
 
 
 def caller(place: Place) -> Caller:

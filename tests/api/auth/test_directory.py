@@ -6,7 +6,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import Connection, delete
 
 from api.auth import directory as directory_module
 from api.auth.directory import MAX_STALENESS, USE_INTERVAL, IdentityCache
@@ -15,6 +15,7 @@ from api.auth.principal import OPERATOR, Principal, PrincipalKind
 from api.db.accounts import roles, tokens
 from api.db.database import Database, default_url
 from api.db.errors import StateBroken, StateBusy
+from api.db.generation import read_generation
 from api.db.tables import sessions
 from api.errors import Unauthenticated, UnknownSession
 from tests.api.world import START, World, world
@@ -131,6 +132,29 @@ def test_while_the_database_is_locked_the_last_good_table_serves_on(here: World,
     directory.reload()
     assert not directory.is_stale
     assert directory.is_fresh()
+
+
+def test_a_database_that_is_locked_for_a_moment_delays_no_change(
+    here: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory, refused, real = (
+        directory_of(here, tmp_path, SteadyClock()),
+        list[None](),
+        read_generation,
+    )
+    directory.reload()
+    value = here.services.tokens.create(OPERATOR, "new", OPERATOR.grants).value
+
+    def refuse_twice(connection: Connection) -> int:
+        if len(refused) < 2:
+            refused.append(None)
+            raise StateBusy("locked for a moment")
+        return real(connection)
+
+    monkeypatch.setattr("api.auth.directory.read_generation", refuse_twice)
+    directory.reload()
+    assert directory.authenticate(value).kind is PrincipalKind.TOKEN
+    assert len(refused) == 2
 
 
 def test_a_directory_that_was_never_read_refuses_everyone_with_the_reason(here: World, tmp_path: Path) -> None:
