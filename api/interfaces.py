@@ -44,6 +44,9 @@ class Authenticator(Protocol):
     def reload(self) -> None:
         """Read the table again; blocks, so call it in a thread."""
 
+    def reload_locked(self) -> None:
+        """Read the table again if the database was locked at the last attempt; blocks."""
+
     @property
     def edition(self) -> int:
         """A number that changes with every change of the table."""
@@ -51,7 +54,8 @@ class Authenticator(Protocol):
     def authenticate(self, bearer: str) -> Principal:
         """Return the principal of a token, from memory alone; raises errors.Unauthenticated.
 
-        Raises errors.UnknownSession if `learn` may find the session.
+        Raises errors.UnknownSession if `learn` may find the session, and Busy for an unknown token while the database is
+        locked.
         """
 
     def learn(self, session: str) -> None:

@@ -29,7 +29,6 @@ from gitstore.errors import StoreError
 
 MAX_STALENESS = 1.0  # seconds between two checks of the database for changes made on other machines
 _MAX_LEARNED = 10_000
-_BUSY_PAUSES = (0.01, 0.05, 0.2)  # seconds
 USE_INTERVAL = timedelta(minutes=1)  # shortest time between two records of a token's use
 
 _log = logs.logger("directory")
@@ -65,6 +64,8 @@ class IdentityCache:
         self._stamp: Stamp | None = None
         self._checked_at = 0.0
         self._failed_at: float | None = None
+        self._is_locked = False
+        """True if the last reload failed because another process held the lock of the database."""
         self._uses: dict[int, datetime] = {}
         self._noted: dict[int, datetime] = {}
 
@@ -84,6 +85,12 @@ class IdentityCache:
             if not self.is_fresh():
                 self._refresh()
 
+    def reload_locked(self) -> None:
+        """Reload the snapshot, without a pause, if the database was locked at the last attempt."""
+        with self._lock:
+            if self._is_locked:
+                self._refresh()
+
     def retry(self) -> None:
         """Let the next request read the database, however short ago a reload failed: its data is back."""
         self._failed_at = None
@@ -100,7 +107,10 @@ class IdentityCache:
         return self._failed_at is not None
 
     def authenticate(self, bearer: str) -> Principal:
-        """Return the principal of an access token or API token; raises Unauthenticated, without the reason."""
+        """Return the principal of an access token or API token; raises Unauthenticated, without the reason.
+
+        Raises StateBusy for an unknown one while the database is locked: it may be newer than the snapshot.
+        """
         if self._snapshot is None:
             raise StateBroken("Users and tokens have not been read yet.")
         if bearer.startswith(api_token.PREFIX):
@@ -108,7 +118,9 @@ class IdentityCache:
         claims = jwt_token.verify(bearer, TokenUse.ACCESS, self._keyring.ring, self._clock())
         principal = self._snapshot.users.get(claims.user_id)
         user = self._snapshot.sessions.get(claims.session) or self._learned.find(claims.session)
-        if principal is None or user not in {None, claims.user_id}:
+        if principal is None:
+            raise self._unknown()
+        if user not in {None, claims.user_id}:
             raise Unauthenticated
         if user is None:
             raise UnknownSession(claims.session)
@@ -157,10 +169,20 @@ class IdentityCache:
         return uses
 
     def _by_api_token(self, table: IdentitySnapshot, value: str) -> Principal:
-        entry = self._find_live(table, value) if api_token.is_well_formed(value) else None
+        if not api_token.is_well_formed(value):
+            raise Unauthenticated
+        entry = table.tokens.get(api_token.digest(value))
         if entry is None:
+            raise self._unknown()
+        if not self._is_live(entry):
             raise Unauthenticated
         return entry.principal
+
+    def _unknown(self) -> Exception:
+        """Return the error for a user or token that is not in the snapshot."""
+        if self._is_locked:
+            return StateBusy("Users and tokens cannot be read: the database is locked. Try again in a moment.")
+        return Unauthenticated()
 
     def _find_live(self, table: IdentitySnapshot, value: str) -> TokenEntry | None:
         entry = table.tokens.get(api_token.digest(value))
@@ -184,30 +206,15 @@ class IdentityCache:
         begun = self._timer()
         try:
             self._keyring.reload()
-            self._replace(self._read_patiently())
+            self._replace(self._read())
         except (StoreError, OSError) as ex:
             if self._snapshot is None:
                 raise _without_path(ex) from ex
             if self._failed_at is None:
                 _log.warning("directory_not_reloaded", exc_info=ex)
-            self._failed_at = self._timer()
+            self._failed_at, self._is_locked = self._timer(), isinstance(ex, StateBusy)
             return
-        self._stamp, self._checked_at, self._failed_at = stamp, begun, None
-
-    def _read_patiently(self) -> IdentitySnapshot:
-        """Read the snapshot, again if the database was locked for a moment only: until it is read, new users get 401.
-
-        SQLite waits for other writers, but not in each case: https://www.sqlite.org/wal.html#sometimes_queries_return_sqlite_busy_in_wal_mode
-        """
-        begun = self._timer()
-        for pause in _BUSY_PAUSES:
-            try:
-                return self._read()
-            except StateBusy:
-                if self._timer() - begun >= MAX_STALENESS:  # it has waited
-                    raise
-                time.sleep(pause)
-        return self._read()
+        self._stamp, self._checked_at, self._failed_at, self._is_locked = stamp, begun, None, False
 
     def _replace(self, snapshot: IdentitySnapshot) -> None:
         if snapshot is not self._snapshot:

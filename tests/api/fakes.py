@@ -70,6 +70,9 @@ class FakeDirectory:
         self.reloads += 1
         self.stale -= 1
 
+    def reload_locked(self) -> None:
+        """Do nothing: there is no database."""
+
     @property
     def edition(self) -> int:
         """Return the number of reloads."""

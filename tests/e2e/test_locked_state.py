@@ -47,6 +47,21 @@ def test_a_worker_that_cannot_start_stops_no_other(tmp_path: Path) -> None:
         assert service.process.poll() is None
 
 
+def test_a_new_token_waits_for_the_lock_and_is_then_known(tmp_path: Path) -> None:
+    """The service reads new tokens a moment after they are made: a lock at that moment does not make them invalid."""
+    with running(WAYPOST, tmp_path / "data") as service, open_world(service) as world:
+        place = world.place()
+        new = world.holder(("project", "read"))
+        with closing(sqlite3.connect(service.data / "waypost.db", isolation_level=None)) as database:
+            database.execute("BEGIN EXCLUSIVE")
+            with ThreadPoolExecutor(1) as pool:
+                asked = pool.submit(new.ask, "GET", place.path, 200)
+                wait_until(lambda: logged(service, "directory_not_reloaded"), 30, "a reload to fail")
+                assert not asked.done()
+                database.execute("ROLLBACK")
+                asked.result()
+
+
 def equal(found: object, wanted: object) -> None:
     assert found == wanted
 

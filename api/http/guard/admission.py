@@ -2,16 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from api.errors import ApiError, UnknownSession
 from api.http.guard.access import Access, missing_grant
 from api.interfaces import Authenticator, Principal
 from api.runtime.background import run_in_thread
-from gitstore.errors import StoreError
+from gitstore.errors import Busy, StoreError
 
 _MAX_RELOADS = 2
+_PATIENCE = 5.0
+"""Seconds that an unknown caller waits for a locked database."""
+_PAUSE = 0.05
 _INTERVAL = 1.0
 """Seconds between two looks at the directory while callers wait."""
 _EVERY_LOOK = 5
@@ -30,8 +33,22 @@ class Admission:
         self._watching: asyncio.Task[None] | None = None
 
     async def authenticate(self, bearer: str) -> Principal:
-        """Return the principal of a token, by a directory as new as the database; raises Unauthenticated."""
+        """Return the principal of a token, by a directory as new as the database.
+
+        Raises Unauthenticated, and Busy for an unknown token if the database stays locked. Known ones do not wait for it.
+        """
         await self._refresh()
+        until = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return await self._find(bearer)
+            except Busy:
+                if time.monotonic() >= until:
+                    raise
+            await asyncio.sleep(_PAUSE)
+            await self._run_once(self._authenticator.reload_locked)
+
+    async def _find(self, bearer: str) -> Principal:
         try:
             return self._authenticator.authenticate(bearer)
         except UnknownSession as ex:
@@ -77,14 +94,14 @@ class Admission:
             if self._authenticator.is_fresh():
                 break
             # A reload that is already running may have begun before the latest change, so reload twice.
-            await self._reload()
+            await self._run_once(self._authenticator.reload)
 
-    async def _reload(self) -> None:
+    async def _run_once(self, reload: Callable[[], None]) -> None:
         """Reload the directory once for all requests that wait for it."""
         if self._reloading is None or self._reloading.done():
             # The attribute keeps the task alive: the event loop holds only a weak reference.
             # https://docs.python.org/3/library/asyncio-task.html#asyncio.create_task
-            self._reloading = asyncio.create_task(run_in_thread(self._authenticator.reload))
+            self._reloading = asyncio.create_task(run_in_thread(reload))
         await asyncio.shield(self._reloading)  # a request that is cancelled must not cancel the reload of the others
 
 

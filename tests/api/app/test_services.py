@@ -124,7 +124,7 @@ def test_a_locked_database_stops_no_reader_and_no_500_comes_of_it(tmp_path: Path
                 answers.add(client.get("/api/permissions").status_code)
                 slowest = max(slowest, time.monotonic() - begun)
             assert answers == {200}
-            assert slowest < 1
+            assert slowest < 10, "a reader waited as long as a writer"
             locked = client.get("/health/ready")
             assert (locked.status_code, locked.json()["status"]) == (200, "degraded")
             assert locked.json()["checks"][0]["reasons"][0]["code"] == "database_unavailable"

@@ -1,12 +1,13 @@
 """The directory: served from memory alone, current after each change, and available without the database."""
 
 import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic
 
 import pytest
-from sqlalchemy import Connection, delete
+from sqlalchemy import delete
 
 from api.auth import directory as directory_module
 from api.auth.directory import MAX_STALENESS, USE_INTERVAL, IdentityCache
@@ -15,7 +16,6 @@ from api.auth.principal import OPERATOR, Principal, PrincipalKind
 from api.db.accounts import roles, tokens
 from api.db.database import Database, default_url
 from api.db.errors import StateBroken, StateBusy
-from api.db.generation import read_generation
 from api.db.tables import sessions
 from api.errors import Unauthenticated, UnknownSession
 from tests.api.world import START, World, world
@@ -134,27 +134,24 @@ def test_while_the_database_is_locked_the_last_good_table_serves_on(here: World,
     assert directory.is_fresh()
 
 
-def test_a_database_that_is_locked_for_a_moment_delays_no_change(
-    here: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    directory, refused, real = (
-        directory_of(here, tmp_path, SteadyClock()),
-        list[None](),
-        read_generation,
-    )
+def test_while_the_database_is_locked_an_unknown_token_is_not_called_invalid(here: World, tmp_path: Path) -> None:
+    directory = directory_of(here, tmp_path, SteadyClock())
+    known = here.token("redirect:read")
     directory.reload()
-    value = here.services.tokens.create(OPERATOR, "new", OPERATOR.grants).value
-
-    def refuse_twice(connection: Connection) -> int:
-        if len(refused) < 2:
-            refused.append(None)
-            raise StateBusy("locked for a moment")
-        return real(connection)
-
-    monkeypatch.setattr("api.auth.directory.read_generation", refuse_twice)
-    directory.reload()
-    assert directory.authenticate(value).kind is PrincipalKind.TOKEN
-    assert len(refused) == 2
+    new = here.token("redirect:read")
+    here.services.close()
+    with closing(sqlite3.connect(tmp_path / "waypost.db", isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        directory.reload()
+        assert directory.authenticate(known).kind is PrincipalKind.TOKEN
+        with pytest.raises(StateBusy):
+            directory.authenticate(new)
+        assert refuses(directory, "svc_x")
+        directory.reload_locked()
+        assert directory.is_stale
+        lock.execute("ROLLBACK")
+    directory.reload_locked()
+    assert directory.authenticate(new).kind is PrincipalKind.TOKEN
 
 
 def test_a_directory_that_was_never_read_refuses_everyone_with_the_reason(here: World, tmp_path: Path) -> None:
