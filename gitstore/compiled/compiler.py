@@ -27,7 +27,7 @@ from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
-from gitstore.yamlfiles.rule_file import EMPTY_VALUE
+from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 
 # Problems of single files that earlier programs did not know.
 _NEW_CODES = frozenset({EMPTY_VALUE, "regex_encoding"})
@@ -83,12 +83,19 @@ class Compiler:
         That is with many rules and no lint before, or with regular expressions over the budget.
         """
         snapshot = self.snapshot(project, tree)
-        lints = LintCache(self.paths.lints)
-        if not lints.has(project) and sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
+        if not self.is_lint_quick(project, sum(map(snapshot.count, Kind))):
             return None
         if find_budget_problems(None, snapshot, self.limits):
             return None
-        return count_never_answering(lints.lint(project, tree, lambda: snapshot, stores_near=False))
+        return count_never_answering(LintCache(self.paths.lints).lint(project, tree, lambda: snapshot, stores_near=False))
+
+    def store_segment(self, blob: BlobId, rules: RuleFile) -> None:
+        """Store the segment of a file that is parsed already; it is not kept in memory."""
+        self._segments.store(blob, rules)
+
+    def is_lint_quick(self, project: str, rules: int) -> bool:
+        """Tell whether the lint of a project with so many rules is quick: they are few, or it was linted before."""
+        return rules <= MAX_UNLINTED_RULES or LintCache(self.paths.lints).has(project)
 
     def list_files(self, tree: TreeId) -> list[File]:
         """List the files of a project's tree, in path order."""
