@@ -1,7 +1,7 @@
 """Plans of bulk imports: each row is added, changed, identical, skipped or invalid, before any write."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
 

@@ -46,7 +46,7 @@ def open_replacement(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Write a file that is too large for memory piece by piece; it gets its name at the end, unsynced."""
     temporary = path.parent / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
     try:
-        with open(temporary, "xb", buffering=_BUFFER, opener=partial(os.open, mode=mode)) as file:  # noqa: PTH123 - `Path.open` takes no opener
+        with open(temporary, "xb", buffering=_BUFFER, opener=partial(os.open, mode=mode)) as file:
             yield file
         temporary.replace(path)
     except OSError as ex:
