@@ -8,9 +8,9 @@ from typing import NamedTuple
 from content.cache import LruCache
 from content.changes.diff import ChangeType
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import ComparedFiles, add_files_with, files_only_in
-from gitstore.compiled.columns import Flags
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.segments.changes import ComparedFiles, add_files_with, files_only_in
+from gitstore.compiled.segments.columns import Flags
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.layout import BlobId
 
 # Compared pairs of files: 50 kB each at most, where all 500 rules of a file differ.

@@ -8,8 +8,8 @@ import os
 from contextlib import suppress
 
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.served_record import load_served_manifest
+from gitstore.compiled.indexes.served_record import load_served_manifest
+from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.directory import NamespacePaths
 from gitstore.git.lock import hold
 from gitstore.git.repository import open_repository

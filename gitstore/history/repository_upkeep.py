@@ -4,7 +4,7 @@ The record of the commits on release is completed, objects are packed and pruned
 files are removed, and releases get new bases.
 """
 
-from gitstore.compiled.served_record import read_served
+from gitstore.compiled.indexes.served_record import read_served
 from gitstore.directory import NamespacePaths
 from gitstore.git.object_log import empty_log, is_log_due
 from gitstore.git.packing import hold_packing, is_git_packing, is_packing_due, pack_loose

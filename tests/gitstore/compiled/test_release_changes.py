@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from content.records.record import Record
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.compiled.release import Release
-from gitstore.compiled.release_changes import PreviousState, dump_changes
-from gitstore.compiled.release_file import ReleaseFile
-from gitstore.compiled.segment_tables import find_exact_key
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.releases.release import Release
+from gitstore.compiled.releases.release_changes import PreviousState, dump_changes
+from gitstore.compiled.releases.release_file import ReleaseFile
+from gitstore.compiled.segments.segment_tables import find_exact_key
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.yamlfiles.dump import new_file
 from tests.content import rules
 from tests.gitstore.fixtures import page, redirect

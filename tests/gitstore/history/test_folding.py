@@ -7,9 +7,9 @@ import pytest
 
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.release_changes import SMALL
-from gitstore.compiled.release_file import read_base_name, release_path
-from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.releases.release_changes import SMALL
+from gitstore.compiled.releases.release_file import read_base_name, release_path
+from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete
 from gitstore.git.repository import open_repository

@@ -16,9 +16,9 @@ from typing import IO, NamedTuple
 
 import orjson
 
-from gitstore.compiled.outline import Outline, OutlinedSegment, dump_outline
-from gitstore.compiled.sections import Damaged
-from gitstore.compiled.segment import Segment
+from gitstore.compiled.segments.outline import Outline, OutlinedSegment, dump_outline
+from gitstore.compiled.segments.sections import Damaged
+from gitstore.compiled.segments.segment import Segment
 from gitstore.directory import make_folder
 from gitstore.errors import StoreError
 from gitstore.file_lock import hold_lock_file

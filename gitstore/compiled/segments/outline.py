@@ -10,9 +10,9 @@ import orjson
 
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.columns import Columns
-from gitstore.compiled.sections import Chunk
-from gitstore.compiled.segment import Segment, dump_problem, load_problem
+from gitstore.compiled.segments.columns import Columns
+from gitstore.compiled.segments.sections import Chunk
+from gitstore.compiled.segments.segment import Segment, dump_problem, load_problem
 
 _HEAD = struct.Struct("<2Q")  # the lengths of the meta data and of the ids
 

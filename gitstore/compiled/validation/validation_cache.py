@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
-from gitstore.compiled.checks import EDITION
+from gitstore.compiled.validation.checks import EDITION
 from gitstore.directory import make_folder
 from gitstore.layout import TreeId
 

@@ -18,8 +18,8 @@ import orjson
 
 from content.cache import LruCache
 from content.records.vocabulary import Kind
-from gitstore.compiled.layer import Layer
-from gitstore.compiled.sections import Damaged, begins_with, load_section, load_sections, read_checksum
+from gitstore.compiled.releases.layer import Layer
+from gitstore.compiled.segments.sections import Damaged, begins_with, load_section, load_sections, read_checksum
 from gitstore.layout import TreeId
 
 # Part of every file name: raise it when the file's content or its meaning changes.
