@@ -32,7 +32,7 @@ _STEPS = ((2_048, 16), (65_536, 1_024), (1 << 24, 1 << 16))
 _MAX_UNRECORDED = 300  # commits of release that are added at once; behind more, the record is begun again
 _MAX_PUSHED = 50  # commits without a merge, pushed by plain Git, that a reader follows to a recorded one
 _PARENTS = 2
-# The number of the first publish in the record: of a record from the first commit on, and of one that was begun again.
+# The number of the first publish in the record: of a record from the first commit on, and of a record that was begun again.
 _FIRST, _BEGUN_AGAIN = 0, 1
 
 

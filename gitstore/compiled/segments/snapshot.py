@@ -150,7 +150,7 @@ class Snapshot:
         return record
 
     def body_of(self, file: CompiledFile, position: int) -> str | None:
-        """Return the text of the file that a page names; None if it names none, or one that does not exist."""
+        """Return the text of the file that a page names; None if it names none, or a missing one."""
         named = file.segment.extras.get(position, {}).get("file")
         return self.bodies.get(body_path(file.path, named)) if named else None
 
