@@ -34,7 +34,7 @@ def close_lock_files(ex: OSError) -> list[Path]:
             # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/file.py
             if file := fields.get("_file"):
                 closed.append(Path(os.fsdecode(fields["_lockfilename"])))
-                held._closed = True  # noqa: SLF001 - as above: nothing is left for `__del__`
+                held._closed = True  # noqa: SLF001 - no public call leaves `__del__` nothing to flush
                 with suppress(OSError):
                     file.raw.close()
     return closed

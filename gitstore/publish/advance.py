@@ -10,12 +10,12 @@ from itertools import chain
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
-from gitstore.compiled.budget import find_budget_problems
-from gitstore.compiled.changes import ChangesByKind, changes_between
-from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler, require_publishable
-from gitstore.compiled.served_record import read_served
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.indexes.served_record import read_served
+from gitstore.compiled.segments.changes import ChangesByKind, changes_between
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.budget import find_budget_problems
+from gitstore.compiled.validation.checks import check_snapshot
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import NothingToPublish
 from gitstore.git.after_commit import after_commit

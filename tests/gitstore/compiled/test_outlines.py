@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled import outline_store
-from gitstore.compiled.columns import Columns
-from gitstore.compiled.outline import OutlinedSegment
-from gitstore.compiled.outline_store import OutlineStore
-from gitstore.compiled.segment import Segment
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.snapshot import Snapshot, take_snapshot
+from gitstore.compiled.segments import outline_store
+from gitstore.compiled.segments.columns import Columns
+from gitstore.compiled.segments.outline import OutlinedSegment
+from gitstore.compiled.segments.outline_store import OutlineStore
+from gitstore.compiled.segments.segment import Segment
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot import Snapshot, take_snapshot
 from gitstore.drafts.draft_changes import draft_changes
 from gitstore.drafts.listing import DraftView, ItemPage, Query, Span, list_items
 from gitstore.errors import OutOfSpace

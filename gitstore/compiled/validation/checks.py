@@ -16,7 +16,7 @@ from content.matching.rule_book import RuleBook
 from content.records.problem import Problem, Severity
 from content.records.record import Placed, Redirect
 from content.records.vocabulary import Kind
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 
 # Raise it when checks of the set block more or less than before: sets that an earlier edition validated are checked
 # again.
