@@ -112,7 +112,8 @@ class OutlineStore:
         except FileNotFoundError:
             names = []
         paths = [folder / name for name in names]
-        for path in [path for path in self._packs if path.parent == folder and path not in paths]:
+        known = list(self._packs)  # other threads may add some
+        for path in [path for path in known if path.parent == folder and path not in paths]:
             self._packs.pop(path, None)
         return [pack for path in paths if (pack := self._pack(path))]
 
