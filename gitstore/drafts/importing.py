@@ -17,9 +17,9 @@ from content.records.problem import Problem
 from content.records.problem_codes import count_never_answering
 from content.records.record import Page, Placed, Redirect
 from content.records.vocabulary import Kind
-from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.drafts import DraftState, commit_workspace, snapshot_of
 from gitstore.drafts.edits import Put
 from gitstore.drafts.workspace import Workspace
@@ -100,9 +100,7 @@ def import_rows(
     text = f"Import: {count_text({Kind.REDIRECTS: plan.counts})}"
     head = commit_workspace(transaction, state, workspace, author, text).head
     rules = sum(map(snapshot.count, Kind)) + plan.counts.added
-    return ImportResult(
-        plan, head, workspace.rewritten, is_countable=compiler.is_lint_quick(state.name.project, rules)
-    )
+    return ImportResult(plan, head, workspace.rewritten, is_countable=compiler.is_lint_quick(state.name.project, rules))
 
 
 def _write_file(compiler: Compiler, transaction: Transaction, redirects: Sequence[Redirect]) -> BlobId:

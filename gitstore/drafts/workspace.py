@@ -22,8 +22,8 @@ from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, errors
 from content.records.record import Page, Placed, Record, Redirect, record_of
 from content.records.vocabulary import Kind
-from gitstore.compiled.segment import id_number
-from gitstore.compiled.snapshot import CompiledFile, Snapshot, body_path
+from gitstore.compiled.segments.segment import id_number
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot, body_path
 from gitstore.drafts.content_files import ContentFiles, ContentPlan
 from gitstore.drafts.edits import Delete, Edit, Patch, Put, etag_of
 from gitstore.errors import BadRequest, DuplicateIdentity, DuplicatePath, Invalid, NotFound, StaleItem, UnknownRecord
@@ -76,7 +76,9 @@ class Workspace:
         self.__dict__.pop("_written", None)
         redirects = map(self._afford, new)
         path = self._file_for_new(Kind.REDIRECTS, "")
-        while self._has(path) and (batch := list(islice(redirects, RULES_PER_FILE - self._length(Kind.REDIRECTS, path)))):
+        while self._has(path) and (
+            batch := list(islice(redirects, RULES_PER_FILE - self._length(Kind.REDIRECTS, path)))
+        ):
             self._opened(Kind.REDIRECTS, path).extend(batch)
             path = self._file_for_new(Kind.REDIRECTS, "")
         while batch := list(islice(redirects, RULES_PER_FILE)):

@@ -1,7 +1,7 @@
 """One whole state of a project: its files in path order, each with its compiled segment.
 
 A snapshot comes from a tree in a repository or from a plain directory. Problems of single files are in `problems`;
-problems of the set are found by `gitstore.compiled.checks`.
+problems of the set are found by `gitstore.compiled.validation.checks`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,8 +15,8 @@ from content.checks.pattern_budget import CostlyRule
 from content.records.problem import Problem, Severity
 from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.compiled.segment import Segment
-from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.segments.segment import Segment
+from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.git.repository import FILE_MODE, SUBMODULE_MODE
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, TESTS_FILE, BlobId, FileRole, TreeId, is_safe_name, role_of
 from gitstore.yamlfiles import project_file
@@ -150,7 +150,7 @@ class Snapshot:
         return record
 
     def body_of(self, file: CompiledFile, position: int) -> str | None:
-        """Return the text of the file that a page names; None if it names none, or one that does not exist."""
+        """Return the text of the file that a page names; None if it names none, or a missing one."""
         named = file.segment.extras.get(position, {}).get("file")
         return self.bodies.get(body_path(file.path, named)) if named else None
 

@@ -24,7 +24,7 @@ import orjson
 from content.changes.diff import Change, ChangeType
 from content.records.record import id_bytes
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import ChangesByKind
+from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.directory import make_folder
 from gitstore.git.atomic_io import translate_os_error
 from gitstore.layout import CommitId

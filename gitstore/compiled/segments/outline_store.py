@@ -11,14 +11,15 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
 import orjson
 
-from gitstore.compiled.outline import Outline, OutlinedSegment, dump_outline
-from gitstore.compiled.sections import Damaged
-from gitstore.compiled.segment import Segment
+from gitstore.compiled.segments.outline import Outline, dump_outline, outlined_segment
+from gitstore.compiled.segments.sections import Damaged
+from gitstore.compiled.segments.segment import Segment
 from gitstore.directory import make_folder
 from gitstore.errors import StoreError
 from gitstore.file_lock import hold_lock_file
@@ -104,7 +105,7 @@ class OutlineStore:
                     found = self._read(project, blobs)
         except OSError:
             return {}
-        return {blob: OutlinedSegment(outline, lambda blob=blob: load(blob)) for blob, outline in found.items()}  # type: ignore[misc]  # a default binds the loop's variable
+        return {blob: outlined_segment(outline, partial(load, blob)) for blob, outline in found.items()}
 
     def _read(self, project: str, blobs: Iterable[BlobId]) -> dict[BlobId, Outline]:
         packs = self._open(project)
@@ -123,7 +124,8 @@ class OutlineStore:
         except FileNotFoundError:
             names = []
         paths = [folder / name for name in names]
-        for path in [path for path in self._packs if path.parent == folder and path not in paths]:
+        known = list(self._packs)  # other threads may add some
+        for path in [path for path in known if path.parent == folder and path not in paths]:
             self._packs.pop(path, None)
         return [pack for path in paths if (pack := self._pack(path))]
 

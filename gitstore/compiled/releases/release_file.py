@@ -18,8 +18,8 @@ import orjson
 
 from content.cache import LruCache
 from content.records.vocabulary import Kind
-from gitstore.compiled.layer import Layer
-from gitstore.compiled.sections import Damaged, begins_with, load_section, load_sections, read_checksum
+from gitstore.compiled.releases.layer import Layer
+from gitstore.compiled.segments.sections import Damaged, begins_with, load_section, load_sections, read_checksum
 from gitstore.layout import TreeId
 
 # Part of every file name: raise it when the file's content or its meaning changes.
@@ -75,7 +75,7 @@ class ReleaseFile:
 
     @cached_property
     def meta(self) -> dict[str, Any]:
-        """The files, settings and hosts, and what is known of the lists."""
+        """The files, settings and hosts, and the facts that are stored about each list."""
         found: dict[str, Any] = orjson.loads(self.sections["meta"])
         return found
 
@@ -117,7 +117,7 @@ def open_release_file(path: Path) -> ReleaseFile:
 
 
 def open_base(folder: Path, base: tuple[str, int]) -> ReleaseFile:
-    """Map the base of a release. Raises FileNotFoundError, Damaged or ValueError if it is not there any more."""
+    """Map the base of a release. Raises FileNotFoundError, Damaged or ValueError if it was removed."""
     name, checksum = base
     found = _open_shared(folder / name)
     if found.checksum != checksum or found.base is not None:
@@ -184,7 +184,7 @@ def _require_bytes(data: bytes) -> bytes:
 
 
 def read_base_name(path: Path) -> str | None:
-    """Return the name of the base of a release; None for a whole one, and for one that cannot be read."""
+    """Return the name of the base of a release; None for a whole one, and for an unreadable one."""
     try:
         with path.open("rb") as file:
             if not begins_with(file.read(_HEAD_BYTES), BASE):

@@ -15,7 +15,7 @@ from zlib import crc32
 import orjson
 
 from content.cache import LruCache
-from gitstore.compiled.number_gaps import Gap, Gaps
+from gitstore.compiled.indexes.number_gaps import Gap, Gaps
 from gitstore.directory import make_folder
 from gitstore.git.atomic_io import replace_file
 from gitstore.layout import CommitId, TreeId

@@ -10,8 +10,8 @@ from content.matching.canonical import exact_key
 from content.matching.patterns import Patterns
 from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.compiled.key_table import KeyEntries, find_positions, join_entries
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.segments.key_table import KeyEntries, find_positions, join_entries
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 
 
 class SnapshotRules:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import orjson
 
-from gitstore.compiled.canonical_items import CanonicalItems, canonical_items, encode_canonical
-from gitstore.compiled.sections import Chunk, checksum_chunk
-from gitstore.compiled.segment import Segment
-from gitstore.compiled.segment_tables import compute_fingerprints
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.segments.canonical_items import CanonicalItems, canonical_items, encode_canonical
+from gitstore.compiled.segments.sections import Chunk, checksum_chunk
+from gitstore.compiled.segments.segment import Segment
+from gitstore.compiled.segments.segment_tables import compute_fingerprints
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 
 
 class EncodedFile(NamedTuple):

@@ -10,9 +10,9 @@ import orjson
 
 from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
-from gitstore.compiled.lint import CheckedList, Finding, Lint, is_near, lint_snapshot
-from gitstore.compiled.sections import Damaged, dump_sections, load_sections
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.sections import Damaged, dump_sections, load_sections
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.lint import CheckedList, Finding, Lint, is_near, lint_snapshot
 from gitstore.directory import make_folder
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file

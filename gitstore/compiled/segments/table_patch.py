@@ -8,9 +8,9 @@ from typing import TypeVar
 from content.matching.canonical import split_host
 from content.matching.onward import target_host
 from content.records.record import Record, Redirect
-from gitstore.compiled.canonical_items import CanonicalItems, canonical_items
-from gitstore.compiled.key_table import KeyEntries, patch_table
-from gitstore.compiled.segment_tables import SegmentTables, build_tables, find_exact_key
+from gitstore.compiled.segments.canonical_items import CanonicalItems, canonical_items
+from gitstore.compiled.segments.key_table import KeyEntries, patch_table
+from gitstore.compiled.segments.segment_tables import SegmentTables, build_tables, find_exact_key
 from gitstore.yamlfiles.rule_window import count_equal_ends
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from zlib import crc32
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
-from gitstore.compiled.number_gaps import Gaps, is_skipped, number_at, place_of
-from gitstore.compiled.sorted_commits import (
+from gitstore.compiled.indexes.number_gaps import Gaps, is_skipped, number_at, place_of
+from gitstore.compiled.indexes.sorted_commits import (
     MOST_UNSORTED,
     DamagedTable,
     SortedCommits,

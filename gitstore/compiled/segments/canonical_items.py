@@ -8,7 +8,7 @@ import orjson
 
 from content.matching.canonical_record import canonical_record
 from content.records.record import Record
-from gitstore.compiled.sections import raw_numbers
+from gitstore.compiled.segments.sections import raw_numbers
 
 # The tables with the type codes of their numbers.
 CODES = {"positions": "I", "offsets": "Q", "replaced": "Q"}

@@ -7,7 +7,7 @@ from content.checks.pattern_budget import exceeds_project, project_problems, rul
 from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot import Snapshot
 
 
 def find_budget_problems(before: Snapshot | None, snapshot: Snapshot, limits: PatternLimits) -> list[Problem]:

@@ -21,10 +21,9 @@ from content.matching.matcher import Matcher
 from content.matching.patterns import Patterns
 from content.records.record import Page, Placed, Redirect, page_of, redirect_of
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.compiled.canonical_list import Splice
-from gitstore.compiled.key_table import find_hash, find_positions, hash_key
-from gitstore.compiled.layer import Layer
-from gitstore.compiled.release_file import (
+from gitstore.compiled.releases.canonical_list import Splice
+from gitstore.compiled.releases.layer import Layer
+from gitstore.compiled.releases.release_file import (
     PIECES,
     ListedFile,
     ReleaseFile,
@@ -32,6 +31,7 @@ from gitstore.compiled.release_file import (
     open_base,
     open_release_file,
 )
+from gitstore.compiled.segments.key_table import find_hash, find_positions, hash_key
 from gitstore.yamlfiles.project_file import ProjectFile
 
 _PATTERNS_CACHE_SIZE = 2

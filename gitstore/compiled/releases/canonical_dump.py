@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from content.matching.canonical import exact_key
 from content.records.record import Page, Record
-from gitstore.compiled.canonical_items import CODES
-from gitstore.compiled.encoded_file import EncodedFile
-from gitstore.compiled.key_table import find_equal_hashes
-from gitstore.compiled.sections import Chunk, raw_numbers
+from gitstore.compiled.segments.canonical_items import CODES
+from gitstore.compiled.segments.encoded_file import EncodedFile
+from gitstore.compiled.segments.key_table import find_equal_hashes
+from gitstore.compiled.segments.sections import Chunk, raw_numbers
 
 
 class CanonicalPart(NamedTuple):

@@ -7,7 +7,7 @@ cannot be read, or is at an older commit, this state is still served: by every p
 import re
 from zlib import crc32
 
-from gitstore.compiled.manifest import Manifest, load_manifest
+from gitstore.compiled.indexes.manifest import Manifest, load_manifest
 from gitstore.directory import NamespacePaths
 from gitstore.git.atomic_io import replace_file
 from gitstore.layout import CommitId

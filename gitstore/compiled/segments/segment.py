@@ -17,11 +17,11 @@ from content.matching.pattern import facts_of
 from content.records.problem import Problem, Severity
 from content.records.record import Page, Record, page_of, redirect_of
 from content.records.vocabulary import Kind
-from gitstore.compiled.canonical_items import CanonicalItems, dump_canonical, load_canonical
-from gitstore.compiled.columns import Columns, dump_columns
-from gitstore.compiled.sections import Chunk, checksum_chunk, dump_sections, load_sections
-from gitstore.compiled.segment_tables import SegmentTables, build_tables
-from gitstore.compiled.table_patch import patch_tables
+from gitstore.compiled.segments.canonical_items import CanonicalItems, dump_canonical, load_canonical
+from gitstore.compiled.segments.columns import Columns, dump_columns
+from gitstore.compiled.segments.sections import Chunk, checksum_chunk, dump_sections, load_sections
+from gitstore.compiled.segments.segment_tables import SegmentTables, build_tables
+from gitstore.compiled.segments.table_patch import patch_tables
 from gitstore.yamlfiles import rule_file
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 

@@ -2,7 +2,7 @@
 
 It is only a cache: a set that is not in it is checked. A record has the edition of the checks, so the results of an
 older program no longer count once the checks have changed. Each record is appended with one write, so records of two
-processes never mix; one that a crash has torn has an invalid checksum, and the records after it are still found.
+processes never mix; a torn record has an invalid checksum, and the records after it are still found.
 """
 
 import struct
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
-from gitstore.compiled.checks import EDITION
+from gitstore.compiled.validation.checks import EDITION
 from gitstore.directory import make_folder
 from gitstore.layout import TreeId
 

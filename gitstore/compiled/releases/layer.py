@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from content.records.vocabulary import Kind
-from gitstore.compiled.canonical_list import CanonicalLayer
+from gitstore.compiled.releases.canonical_list import CanonicalLayer
 
 
 class Layer:

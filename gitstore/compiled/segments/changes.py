@@ -6,7 +6,7 @@ from typing import NamedTuple
 from content.changes.diff import Change, diff
 from content.records.record import Placed, Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 
 ChangesByKind = Mapping[Kind, list[Change]]
 

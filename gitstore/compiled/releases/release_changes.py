@@ -15,14 +15,14 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 
 from content.records.vocabulary import Kind
-from gitstore.compiled.canonical_items import CODES, canonical_items, load_canonical
-from gitstore.compiled.encoded_file import EncodedFile, encode_file
-from gitstore.compiled.key_table import POSITION_BITS, dump_table
-from gitstore.compiled.layer import Layer
-from gitstore.compiled.release import Identity, Release
-from gitstore.compiled.release_file import BASE, PIECES, ListedFile, ReleaseFile, list_files, release_names
-from gitstore.compiled.sections import dump_sections, raw_numbers
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.releases.layer import Layer
+from gitstore.compiled.releases.release import Identity, Release
+from gitstore.compiled.releases.release_file import BASE, PIECES, ListedFile, ReleaseFile, list_files, release_names
+from gitstore.compiled.segments.canonical_items import CODES, canonical_items, load_canonical
+from gitstore.compiled.segments.encoded_file import EncodedFile, encode_file
+from gitstore.compiled.segments.key_table import POSITION_BITS, dump_table
+from gitstore.compiled.segments.sections import dump_sections, raw_numbers
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.yamlfiles.rule_window import count_equal_ends
 
 # A release of fewer bytes is always written as a whole: that costs less than a second file.

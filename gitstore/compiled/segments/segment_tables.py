@@ -11,8 +11,8 @@ import orjson
 from content.matching.canonical import exact_key, split_host
 from content.matching.onward import target_host
 from content.records.record import Page, Record, Redirect, id_bytes
-from gitstore.compiled.canonical_items import CanonicalItems, encode_canonical
-from gitstore.compiled.key_table import key_base
+from gitstore.compiled.segments.canonical_items import CanonicalItems, encode_canonical
+from gitstore.compiled.segments.key_table import key_base
 
 _FINGERPRINT_BYTES = 8
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from content.records.vocabulary import Kind
-from gitstore.compiled.canonical_dump import build_canonical_part
-from gitstore.compiled.encoded_file import encode_file
-from gitstore.compiled.key_table import KeyEntries, dump_table, join_entries, patch_table
-from gitstore.compiled.sections import Chunk, Damaged, list_parts, load_section, raw_numbers
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.releases.canonical_dump import build_canonical_part
+from gitstore.compiled.segments.encoded_file import encode_file
+from gitstore.compiled.segments.key_table import KeyEntries, dump_table, join_entries, patch_table
+from gitstore.compiled.segments.sections import Chunk, Damaged, list_parts, load_section, raw_numbers
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.directory import make_folder
 from gitstore.git.atomic_io import open_replacement
 

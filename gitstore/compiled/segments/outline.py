@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from mmap import mmap
 from typing import overload
@@ -10,9 +11,9 @@ import orjson
 
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.columns import Columns
-from gitstore.compiled.sections import Chunk
-from gitstore.compiled.segment import Segment, dump_problem, load_problem
+from gitstore.compiled.segments.columns import Columns
+from gitstore.compiled.segments.sections import Chunk
+from gitstore.compiled.segments.segment import Segment, dump_problem, load_problem
 
 _HEAD = struct.Struct("<2Q")  # the lengths of the meta data and of the ids
 
@@ -43,27 +44,41 @@ def dump_outline(segment: Segment) -> bytes:
     return b"".join([_HEAD.pack(len(meta), len(segment.id_bytes)), meta, segment.id_bytes, segment.dump_columns()])
 
 
+class _Loaded:
+    """A segment that is loaded at its first use."""
+
+    def __init__(self, load: Callable[[], Segment]) -> None:
+        self._load = load
+
+    @cached_property
+    def segment(self) -> Segment:
+        return self._load()
+
+
+@dataclass(frozen=True)
 class OutlinedSegment(Segment):
     """A segment that is loaded at the first use of anything that its outline lacks."""
 
-    def __init__(self, outline: Outline, load: Callable[[], Segment]) -> None:
-        super().__init__(outline.kind, _Lines(self), outline.problems, lambda: self.whole.tables)
-        self.__dict__.update(_load=load, columns=outline.columns, _outline=outline)
+    outline: Outline
+    loaded: _Loaded
 
     def __len__(self) -> int:
         return len(self.columns)
 
-    @cached_property
+    @property
     def whole(self) -> Segment:
         """The segment with all its tables."""
-        found: Segment = self.__dict__["_load"]()
-        return found
+        return self.loaded.segment
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns, from the outline."""
+        return self.outline.columns
 
     @property
     def id_bytes(self) -> bytes:
         """The ids, from the outline."""
-        found: Outline = self.__dict__["_outline"]
-        return found.id_bytes
+        return self.outline.id_bytes
 
     @property
     def ids(self) -> Sequence[int]:
@@ -99,11 +114,11 @@ class OutlinedSegment(Segment):
 class _Lines(Sequence[int]):
     """The lines of an outlined segment: their number is in the outline."""
 
-    def __init__(self, segment: OutlinedSegment) -> None:
-        self._segment = segment
+    def __init__(self, number: int, loaded: _Loaded) -> None:
+        self._number, self._loaded = number, loaded
 
     def __len__(self) -> int:
-        return len(self._segment)
+        return self._number
 
     @overload
     def __getitem__(self, at: int) -> int: ...
@@ -112,7 +127,14 @@ class _Lines(Sequence[int]):
     def __getitem__(self, at: slice) -> Sequence[int]: ...
 
     def __getitem__(self, at: int | slice) -> int | Sequence[int]:
-        return self._segment.whole.lines[at]
+        return self._loaded.segment.lines[at]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._segment.whole.lines)
+        return iter(self._loaded.segment.lines)
+
+
+def outlined_segment(outline: Outline, load: Callable[[], Segment]) -> OutlinedSegment:
+    """Return the segment of an outline; `load` gives the whole one."""
+    loaded = _Loaded(load)
+    lines = _Lines(len(outline.columns), loaded)
+    return OutlinedSegment(outline.kind, lines, outline.problems, lambda: loaded.segment.tables, outline, loaded)

@@ -12,9 +12,9 @@ from os.path import exists
 from pathlib import Path
 
 from content.cache import LruCache
-from gitstore.compiled.outline_store import OutlineStore
-from gitstore.compiled.sections import Damaged
-from gitstore.compiled.segment import Segment, compile_segment, dump_segment, load_segment, segment_of
+from gitstore.compiled.segments.outline_store import OutlineStore
+from gitstore.compiled.segments.sections import Damaged
+from gitstore.compiled.segments.segment import Segment, compile_segment, dump_segment, load_segment, segment_of
 from gitstore.directory import make_folder
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import replace_file

@@ -15,10 +15,10 @@ from content.matching.matcher import Matcher
 from content.matching.rule_book import RuleBook, RuleSource
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
-from gitstore.compiled.checks import check_snapshot, find_failed_tests, without_pointer
-from gitstore.compiled.key_table import POSITION_BITS, key_base
-from gitstore.compiled.snapshot import Snapshot
-from gitstore.compiled.snapshot_rules import SnapshotRules
+from gitstore.compiled.segments.key_table import POSITION_BITS, key_base
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.checks import check_snapshot, find_failed_tests, without_pointer
+from gitstore.compiled.validation.snapshot_rules import SnapshotRules
 
 # The messages of these problems name the place of another rule, which may move.
 _NAMING_PLACES = frozenset({"shadowed", "page_unreachable"})

@@ -17,8 +17,8 @@ from content.matching.rule_book import RuleBook
 from content.records.problem import Problem, Severity
 from content.records.record import Placed, Redirect
 from content.records.vocabulary import Kind
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
-from gitstore.compiled.snapshot_rules import SnapshotRedirects
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.validation.snapshot_rules import SnapshotRedirects
 
 # Raise it when checks of the set block more or less than before: sets that an earlier edition validated are checked
 # again.
