@@ -18,15 +18,17 @@ from gitstore.compiled.release_changes import PreviousState, dump_changes, needs
 from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
 from gitstore.compiled.release_file import ReleaseFile, map_release, read_base_name, read_file_counts, release_path
 from gitstore.compiled.sections import Damaged
+from gitstore.compiled.segment import Segment
 from gitstore.compiled.segment_store import SegmentStore
 from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.snapshot_cache import MOST_FILES, SnapshotCache, derive_snapshot
 from gitstore.compiled.validation_cache import is_validated, record_validated, was_validated
 from gitstore.directory import NamespacePaths, make_folder
 from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import Repository
-from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
+from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, FileRole, TreeId, role_of
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE
 
 # Problems of single files that earlier programs did not know.
@@ -53,8 +55,10 @@ class Compiler:
         *,
         read_only: bool = False,
         limits: PatternLimits = DEFAULT_LIMITS,
+        cache: SnapshotCache | None = None,
     ) -> None:
         self.limits = limits
+        self._cache = cache
         self._accepted: frozenset[Problem] = frozenset()
         self._only_reads = read_only
         self.paths = paths
@@ -71,7 +75,29 @@ class Compiler:
         return found
 
     def _read(self, project: str, tree: TreeId) -> Snapshot:
+        """Return the snapshot of a tree: from the cache, or from a cached one that differs in few files, or as read."""
+        if self._cache is None:
+            return self._take(project, tree)
+        repository = self.repository.path
+        found = self._cache.find(repository, project, tree)
+        if found is None:
+            near = self._cache.find_near(repository, project)
+            found = (near and self._derive(near, tree)) or self._take(project, tree)
+            self._cache.put(repository, found)
+        return found
+
+    def _take(self, project: str, tree: TreeId) -> Snapshot:
         return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
+
+    def _derive(self, near: Snapshot, tree: TreeId) -> Snapshot | None:
+        changed = self.repository.changed_files(near.tree, tree, MOST_FILES)
+        if changed is None or any(role_of(path) is not FileRole.REDIRECTS for path in changed):
+            return None
+        return derive_snapshot(near, tree, changed, self._load)
+
+    def _load(self, blob: BlobId) -> Segment:
+        found = self._segments.find_cached(blob)
+        return self._segments.get(blob, self.repository.blob(blob)) if found is None else found
 
     def lint(self, project: str, tree: TreeId) -> Sequence[Problem]:
         """Return every error and warning of a project's tree, cached on disk."""

@@ -137,19 +137,44 @@ class _ListBuilder:
 
     def build(self) -> _Built:
         """Return the list; raises _Unsuitable."""
-        listed = [self._add_file(file, old) for file, old in self._match_files()]
+        listed = self._add_files()
         self._refuse_hidden()
         if len(self._pieces) > _MOST_PIECES:
             raise _Unsuitable
         return self._dump(list(_shorten(listed, list_files(self._kind, self._before.release.base.meta, None))))
+
+    def _add_files(self) -> list[ListedFile]:
+        """Add all files; where none is new or gone, the files between two changed ones at once."""
+        listed, files = self._old.listed, self._snapshot.rule_files[self._kind]
+        before = self._before.snapshot.rule_files[self._kind]
+        paths = [file.path for file in listed]
+        if [file.path for file in before] != paths:
+            raise _Unsuitable
+        if [file.path for file in files] != paths:
+            return [self._add_file(file, old) for file, old in self._match_files()]
+        found, starts = list(listed), list(accumulate((file.records for file in listed), initial=0))
+        begin = 0
+        for at, (file, old) in enumerate(zip(files, before, strict=True)):
+            if not self._is_same(file, old, listed[at]):
+                self._keep(begin, starts[at])
+                found[at] = self._add_file(file, _OldFile(listed[at], starts[at], old))
+                begin = starts[at + 1]
+        self._keep(begin, starts[-1])
+        return found
+
+    @staticmethod
+    def _is_same(file: CompiledFile, old: CompiledFile, listed: ListedFile) -> bool:
+        """Tell whether a file and its records are those of the release before; a page may name another file."""
+        if (file is not old and file.blob != old.blob) or not listed.sha256:
+            return False
+        is_list = file.segment.kind is Kind.REDIRECTS
+        return is_list or not any("file" in extra for extra in file.segment.extras.values())
 
     def _match_files(self) -> Iterator[tuple[CompiledFile, _OldFile]]:
         """Yield each file with what the release before has of it, and note the keys of files that are gone."""
         listed = self._old.listed
         starts = accumulate((file.records for file in listed), initial=0)
         files = self._before.snapshot.rule_files[self._kind]
-        if [file.path for file in files] != [file.path for file in listed]:
-            raise _Unsuitable
         old = {each.path: _OldFile(each, start, file) for each, start, file in zip(listed, starts, files, strict=False)}
         for file in self._snapshot.rule_files[self._kind]:
             yield file, old.pop(file.path, _OldFile(ListedFile("", 0, None), 0, None))
@@ -158,8 +183,7 @@ class _ListBuilder:
 
     def _add_file(self, file: CompiledFile, old: _OldFile) -> ListedFile:
         """Add the pieces and new records of a file."""
-        names_files = any("file" in extra for extra in file.segment.extras.values())
-        if old.file and old.file.blob == file.blob and not names_files and old.listed.sha256:
+        if old.file and self._is_same(file, old.file, old.listed):
             self._keep(old.start, old.start + old.listed.records)
             return old.listed
         encoded = encode_file(self._snapshot, file)
@@ -225,7 +249,7 @@ class _ListBuilder:
     def _refuse_hidden(self) -> None:
         """Refuse changes of rules whose key others share: which of them answers in canonical form depends on the list."""
         sides = (each.rule_files[self._kind] for each in (self._before.snapshot, self._snapshot))
-        old, new = (any(file.segment.canonical.positions for file in side) for side in sides)
+        old, new = (any(file.segment.has_canonical for file in side) for side in sides)
         if old != new or (new and any(map(self._is_shared, self._new.keys() | self._gone.keys()))):
             raise _Unsuitable
 

@@ -188,6 +188,26 @@ class Repository:
         pairs = {name: (before.get(name), after.get(name)) for name in before.keys() | after.keys()}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
+    def changed_files(self, old: TreeId, new: TreeId, most: int) -> dict[str, BlobId] | None:
+        """Return the files of a folder that have another content than in another state of it, by path.
+
+        None where the folders differ in anything else, or in more than `most` files.
+        """
+        changed: dict[str, BlobId] = {}
+        ahead = [("", old, new)]
+        while ahead:
+            prefix, before, after = ahead.pop()
+            for name, (one, other) in self.differing_entries(before, after).items():
+                if one is None or other is None or one.mode != other.mode:
+                    return None
+                if one.is_folder:
+                    ahead.append((f"{prefix}{name}/", TreeId(one.id), TreeId(other.id)))
+                else:
+                    changed[prefix + name] = BlobId(other.id)
+            if len(changed) + len(ahead) > most or prefix.count("/") > MAX_FOLDER_DEPTH:
+                return None
+        return changed
+
     def _tree(self, tree_id: TreeId) -> bytes:
         found = self._trees.find(tree_id)
         return self._trees.put(tree_id, self._read(tree_id, Tree, _bytes)) if found is None else found
