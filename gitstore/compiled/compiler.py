@@ -93,7 +93,8 @@ class Compiler:
         changed = self.repository.changed_files(near.tree, tree, MOST_FILES)
         if changed is None or any(role_of(path) is not FileRole.REDIRECTS for path in changed):
             return None
-        return derive_snapshot(near, tree, changed, self._load)
+        blobs = {path: BlobId(entry.id) for path, (_, entry) in changed.items()}
+        return derive_snapshot(near, tree, blobs, self._load)
 
     def _load(self, blob: BlobId) -> Segment:
         found = self._segments.find_cached(blob)

@@ -49,18 +49,34 @@ class FileFinder:
 
     def __init__(self, files: Sequence[tuple[BlobId, Searched]]) -> None:
         self._files = [file for _, file in files]
-        self._others: list[int] = []
-        self._places: dict[BlobId, list[int]] = {}
-        self._indexes: Mapping[int, IdIndex] = {}
-        indexes = {}
+        self._others = set[int]()
+        self._places: dict[BlobId, tuple[int, ...]] = {}
+        self._indexes: dict[int, IdIndex] = {}
         for at, (blob, file) in enumerate(files):
-            index = file.id_index
-            if index is None:
-                self._others.append(at)
-            else:
-                indexes[id(index)] = index
-                self._places.setdefault(blob, []).append(at)
-        self._indexes = indexes
+            self._add(at, blob, file)
+
+    def _add(self, at: int, blob: BlobId, file: Searched) -> None:
+        index = file.id_index
+        if index is None:
+            self._others.add(at)
+        else:
+            self._indexes[id(index)] = index
+            self._places[blob] = (*self._places.get(blob, ()), at)
+
+    @property
+    def unindexed(self) -> Collection[int]:
+        """The places of the files without an index."""
+        return self._others
+
+    def replaced(self, files: Mapping[int, tuple[BlobId, Searched]]) -> "FileFinder":
+        """Return a finder with other files at some places; each hit is looked up, so those before need not be removed."""
+        found = FileFinder(())
+        found._files, found._others = list(self._files), self._others - files.keys()
+        found._places, found._indexes = dict(self._places), dict(self._indexes)
+        for at, (blob, file) in files.items():
+            found._files[at] = file
+            found._add(at, blob, file)
+        return found
 
     def find(self, ids: Collection[int]) -> list[int]:
         """Return the places of the files that have a record with one of these ids."""

@@ -20,7 +20,7 @@ from gitstore.compiled.encoded_file import EncodedFile, encode_file
 from gitstore.compiled.key_table import POSITION_BITS, dump_table
 from gitstore.compiled.layer import Layer
 from gitstore.compiled.release import Identity, Release
-from gitstore.compiled.release_file import BASE, PIECES, ListedFile, ReleaseFile, list_files, release_names
+from gitstore.compiled.release_file import BASE, PIECES, ListedFile, ReleaseFile, release_names
 from gitstore.compiled.sections import dump_sections, raw_numbers
 from gitstore.compiled.snapshot import CompiledFile, Snapshot
 from gitstore.yamlfiles.rule_window import count_equal_ends
@@ -141,7 +141,7 @@ class _ListBuilder:
         self._refuse_hidden()
         if len(self._pieces) > _MOST_PIECES:
             raise _Unsuitable
-        return self._dump(list(_shorten(listed, list_files(self._kind, self._before.release.base.meta, None))))
+        return self._dump(list(_shorten(listed, self._before.release.base.listed[self._kind])))
 
     def _add_files(self) -> list[ListedFile]:
         """Add all files; where none is new or gone, the files between two changed ones at once."""
@@ -367,10 +367,15 @@ def _extend(found: list[tuple[int, int, int]], at: int, place: int) -> None:
 
 def _shorten(listed: Sequence[ListedFile], base: Sequence[ListedFile]) -> Iterator[Sequence[Any]]:
     """Yield the files of a list: ranges of those of the base, as first and count, and the others as they are."""
-    places = {file: at for at, file in enumerate(base)}
+    places: dict[ListedFile, int] = {}
     first = count = 0
     for file in listed:
-        place = places.get(file)
+        following = first + count
+        if following < len(base) and base[following] is file:  # mostly
+            place: int | None = following
+        else:
+            places = places or {each: at for at, each in enumerate(base)}
+            place = places.get(file)
         if count and place != first + count:
             yield first, count
             count = 0

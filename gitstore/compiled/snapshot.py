@@ -140,7 +140,7 @@ class Snapshot:
     def find(self, kind: Kind, record_id: str) -> Placed[Record] | None:
         """Return the record with an id, without building the others; the first one of duplicates."""
         number = id_number(record_id)
-        places = [] if number is None else self._finder(kind).find([number])
+        places = [] if number is None else self.finder(kind).find([number])
         if number is None or not places:
             return None
         files = self.rule_files[kind]
@@ -152,9 +152,10 @@ class Snapshot:
     def files_with(self, kind: Kind, ids: Collection[int]) -> list[CompiledFile]:
         """Return the files that have a record with one of these ids, in order."""
         files = self.rule_files[kind]
-        return [files[at] for at in self._finder(kind).find(ids)]
+        return [files[at] for at in self.finder(kind).find(ids)]
 
-    def _finder(self, kind: Kind) -> FileFinder:
+    def finder(self, kind: Kind) -> FileFinder:
+        """Return the finder of a list's files."""
         found = self._finders.get(kind)
         if found is None:
             files = [(file.blob, file.segment) for file in self.rule_files[kind]]

@@ -6,6 +6,7 @@ A snapshot is found by the id of its tree, so it is never out of date.
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from content.cache import LruCache
 from content.records.vocabulary import Kind
@@ -13,21 +14,28 @@ from gitstore.compiled.segment import Segment
 from gitstore.compiled.snapshot import CompiledFile, Snapshot
 from gitstore.layout import BlobId, TreeId
 
-_CACHED_RULES = 150_000  # rules in memory, some 400 bytes each
+_CACHED_RULES = 150_000  # rules in memory
+_BYTES_PER_RULE = 400
 _RULES_PER_FILE = 10  # that take as much memory as a file whose rules are not in memory
 MOST_FILES = 64  # of rules in memory for one snapshot, derived from others: then it is read, with outlines
+
+
+class _Kept(NamedTuple):
+    snapshot: Snapshot
+    weight: int
 
 
 class SnapshotCache:
     """The last snapshots of the projects of all namespaces; `repository` is the path of the namespace's."""
 
     def __init__(self) -> None:
-        self._snapshots: LruCache[tuple[Path, str, TreeId], Snapshot] = LruCache(_CACHED_RULES, _weigh)
+        self._snapshots: LruCache[tuple[Path, str, TreeId], _Kept] = LruCache(_CACHED_RULES, lambda kept: kept.weight)
         self._newest: LruCache[tuple[Path, str], TreeId] = LruCache(_CACHED_RULES // _RULES_PER_FILE)
 
     def find(self, repository: Path, project: str, tree: TreeId) -> Snapshot | None:
         """Return the snapshot of a tree; None for one that is not cached."""
-        return self._snapshots.find((repository, project, tree))
+        found = self._snapshots.find((repository, project, tree))
+        return found.snapshot if found else None
 
     def find_near(self, repository: Path, project: str) -> Snapshot | None:
         """Return the newest snapshot of a project; None for none."""
@@ -36,14 +44,16 @@ class SnapshotCache:
 
     def put(self, repository: Path, snapshot: Snapshot) -> None:
         """Keep a snapshot."""
-        self._snapshots.put((repository, snapshot.project, snapshot.tree), snapshot)
+        self._snapshots.put((repository, snapshot.project, snapshot.tree), _Kept(snapshot, _weigh(snapshot)))
         self._newest.put((repository, snapshot.project), snapshot.tree)
 
 
 def _weigh(snapshot: Snapshot) -> int:
-    files = [file.segment for files in snapshot.rule_files.values() for file in files]
-    rules = sum(len(segment) for segment in files if segment.id_index is None)
-    return rules + sum(map(len, snapshot.bodies.values())) // 400 + _RULES_PER_FILE * len(files) + 1
+    weight = 1 + sum(map(len, snapshot.bodies.values())) // _BYTES_PER_RULE
+    for kind, files in snapshot.rule_files.items():
+        in_memory = snapshot.finder(kind).unindexed
+        weight += _RULES_PER_FILE * len(files) + sum(len(files[at].segment) for at in in_memory)
+    return weight
 
 
 def derive_snapshot(
@@ -57,11 +67,18 @@ def derive_snapshot(
     places = {file.path: at for at, file in enumerate(files) if file.path in changed}
     if len(places) != len(changed):
         return None
-    for path, at in places.items():
-        segment = load(changed[path])
-        if files[at].segment.problems or segment.problems or segment.kind is not Kind.REDIRECTS:
-            return None
-        files[at] = CompiledFile(path, changed[path], segment)
-    if sum(1 for file in files if file.segment.id_index is None) > MOST_FILES and len(files) > MOST_FILES:
+    new = {at: CompiledFile(path, changed[path], load(changed[path])) for path, at in places.items()}
+    if any(files[at].segment.problems or each.segment.problems for at, each in new.items()):
         return None
-    return replace(near, tree=tree, rule_files={**near.rule_files, Kind.REDIRECTS: files})
+    if any(each.segment.kind is not Kind.REDIRECTS for each in new.values()):
+        return None
+    finder = near.finder(Kind.REDIRECTS).replaced({at: (each.blob, each.segment) for at, each in new.items()})
+    if len(finder.unindexed) > MOST_FILES and len(files) > MOST_FILES:
+        return None
+    has_same_hosts = all(files[at].segment.hosts == each.segment.hosts for at, each in new.items())
+    for at, each in new.items():
+        files[at] = each
+    found = replace(near, tree=tree, rule_files={**near.rule_files, Kind.REDIRECTS: files})
+    finders = {Kind.REDIRECTS: finder, Kind.PAGES: near.finder(Kind.PAGES)}
+    vars(found).update(_finders=finders, **({"hosts": near.hosts} if has_same_hosts else {}))  # the cached properties
+    return found

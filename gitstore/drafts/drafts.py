@@ -173,7 +173,8 @@ def write_project(transaction: Transaction, state: DraftState, files: Files) -> 
     """
     left = _drop_emptied(transaction, state.base_tree, files)
     require_depth(path for path, data in left.items() if data is not None)
-    require_free_paths(state.name.project, _paths(transaction, state.tree), left)
+    if state.tree is None or not all(transaction.has_file(state.tree, path) for path in left):
+        require_free_paths(state.name.project, _paths(transaction, state.tree), left)
     written = {path: transaction.write_blob(data) if data is not None else None for path, data in left.items()}
     tree = transaction.write_files(state.tree, written)
     if tree is None:
