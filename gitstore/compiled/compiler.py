@@ -107,12 +107,13 @@ class Compiler:
     def count_never_answering(self, project: str, tree: TreeId) -> int | None:
         """Count the rules of a tree that can never answer; None where that would take long.
 
-        That is with many rules and no lint before, or with regular expressions over the budget.
+        That is with many rules and no lint of this very state, or with regular expressions over the budget.
         """
         snapshot = self.snapshot(project, tree)
         lints = LintCache(self.paths.lints)
-        if not lints.has(project) and sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
-            return None
+        if sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
+            found = lints.find(project, tree)
+            return None if found is None else count_never_answering(found)
         if find_budget_problems(None, snapshot, self.limits):
             return None
         return count_never_answering(lints.lint(project, tree, lambda: snapshot, stores_near=False))

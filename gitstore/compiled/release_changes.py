@@ -153,11 +153,13 @@ class _ListBuilder:
         if [file.path for file in files] != paths:
             return [self._add_file(file, old) for file, old in self._match_files()]
         found, starts = list(listed), list(accumulate((file.records for file in listed), initial=0))
+        looks_inside = self._kind is Kind.PAGES
+        rows = enumerate(zip(files, before, listed, strict=True))
         begin = 0
-        for at, (file, old) in enumerate(zip(files, before, strict=True)):
-            if not self._is_same(file, old, listed[at]):
+        for at in [at for at, (file, old, each) in rows if file is not old or looks_inside or not each.sha256]:
+            if not self._is_same(files[at], before[at], listed[at]):
                 self._keep(begin, starts[at])
-                found[at] = self._add_file(file, _OldFile(listed[at], starts[at], old))
+                found[at] = self._add_file(files[at], _OldFile(listed[at], starts[at], before[at]))
                 begin = starts[at + 1]
         self._keep(begin, starts[-1])
         return found
@@ -248,8 +250,7 @@ class _ListBuilder:
 
     def _refuse_hidden(self) -> None:
         """Refuse changes of rules whose key others share: which of them answers in canonical form depends on the list."""
-        sides = (each.rule_files[self._kind] for each in (self._before.snapshot, self._snapshot))
-        old, new = (any(file.segment.has_canonical for file in side) for side in sides)
+        old, new = (self._kind in each.canonical_kinds for each in (self._before.snapshot, self._snapshot))
         if old != new or (new and any(map(self._is_shared, self._new.keys() | self._gone.keys()))):
             raise _Unsuitable
 

@@ -201,11 +201,6 @@ class Segment:
             return self._page(position, item)
         return redirect_of({**item, **self.extras.get(position, {})})
 
-    def has_same_bytes(self, other: "Segment", position: int) -> bool:
-        """Tell whether the records at a position have the same bytes; records of other bytes may be equal all the same."""
-        is_same = self.extras.get(position) == other.extras.get(position) and self.kind is other.kind
-        return is_same and _item(self, position) == _item(other, position)
-
     def _page(self, position: int, item: dict[str, Any]) -> Page:
         extras = self.extras.get(position, {})
         return page_of({**item, **extras}, extras.get("file", ""))

@@ -76,7 +76,22 @@ class Snapshot:
 
     def count(self, kind: Kind) -> int:
         """Count the records of a kind."""
-        return sum(len(file.segment) for file in self.rule_files[kind])
+        return self.counts[kind]
+
+    @cached_property
+    def counts(self) -> Mapping[Kind, int]:
+        """The number of records of each kind."""
+        return {kind: sum(len(file.segment) for file in self.rule_files[kind]) for kind in Kind}
+
+    @cached_property
+    def canonical_kinds(self) -> frozenset[Kind]:
+        """The kinds of which any record has a canonical form that is not the written one."""
+        return frozenset(kind for kind in Kind if any(file.segment.has_canonical for file in self.rule_files[kind]))
+
+    @cached_property
+    def pattern_files(self) -> Sequence[CompiledFile]:
+        """The files that have regex redirects."""
+        return [file for file in self.rule_files[Kind.REDIRECTS] if file.segment.costs]
 
     def placed(self, kind: Kind) -> Iterator[Placed[Record]]:
         """Yield all records of a kind in order, each with its file (path in the namespace), line and position."""
@@ -107,22 +122,20 @@ class Snapshot:
     @property
     def has_host_patterns(self) -> bool:
         """True if any regex names hosts."""
-        files = (file.segment for file in self.rule_files[Kind.REDIRECTS] if file.segment.costs)
-        rows = (row for segment in files for row in segment.patterns)
+        rows = (row for file in self.pattern_files for row in file.segment.patterns)
         return any(type_ == RedirectType.REGEX_HOST for _, type_, _ in rows)
 
     @cached_property
     def pattern_cost(self) -> int:
         """The cost of all regex redirects."""
-        return sum(sum(file.segment.costs) for file in self.rule_files[Kind.REDIRECTS])
+        return sum(sum(file.segment.costs) for file in self.pattern_files)
 
     def costly_rules(self, besides: Collection[tuple[str, BlobId]] = ()) -> Iterator[CostlyRule]:
         """Yield every regex redirect with its cost and place, except those of the files `besides`."""
-        for file in self.rule_files[Kind.REDIRECTS]:
-            costs = file.segment.costs
-            if costs and (file.path, file.blob) not in besides:
+        for file in self.pattern_files:
+            if (file.path, file.blob) not in besides:
                 segment = file.segment.whole
-                for (position, _, source), cost in zip(segment.patterns, costs, strict=True):
+                for (position, _, source), cost in zip(segment.patterns, segment.costs, strict=True):
                     yield CostlyRule(cost, source, self.full_path(file.path), segment.lines[position])
 
     def costly_sources(self, limit: int) -> frozenset[str]:

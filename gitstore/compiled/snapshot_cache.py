@@ -3,7 +3,7 @@
 A snapshot is found by the id of its tree, so it is never out of date.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -68,17 +68,33 @@ def derive_snapshot(
     if len(places) != len(changed):
         return None
     new = {at: CompiledFile(path, changed[path], load(changed[path])) for path, at in places.items()}
-    if any(files[at].segment.problems or each.segment.problems for at, each in new.items()):
-        return None
-    if any(each.segment.kind is not Kind.REDIRECTS for each in new.values()):
+    if any(_has_faults(segment) for at, each in new.items() for segment in (files[at].segment, each.segment)):
         return None
     finder = near.finder(Kind.REDIRECTS).replaced({at: (each.blob, each.segment) for at, each in new.items()})
     if len(finder.unindexed) > MOST_FILES and len(files) > MOST_FILES:
         return None
-    has_same_hosts = all(files[at].segment.hosts == each.segment.hosts for at, each in new.items())
+    pairs = [(files[at].segment, each.segment) for at, each in new.items()]
     for at, each in new.items():
         files[at] = each
     found = replace(near, tree=tree, rule_files={**near.rule_files, Kind.REDIRECTS: files})
     finders = {Kind.REDIRECTS: finder, Kind.PAGES: near.finder(Kind.PAGES)}
-    vars(found).update(_finders=finders, **({"hosts": near.hosts} if has_same_hosts else {}))  # the cached properties
+    vars(found).update(_finders=finders, **_derive_sums(near, pairs))
     return found
+
+
+def _derive_sums(near: Snapshot, pairs: Sequence[tuple[Segment, Segment]]) -> dict[str, object]:
+    """Return those of the cached properties that follow from the ones of the near snapshot."""
+    grown = sum(len(new) - len(old) for old, new in pairs)
+    found: dict[str, object] = {"counts": {**near.counts, Kind.REDIRECTS: near.counts[Kind.REDIRECTS] + grown}}
+    if all(old.hosts == new.hosts for old, new in pairs):
+        found["hosts"] = near.hosts
+    if all(old.has_canonical == new.has_canonical for old, new in pairs):
+        found["canonical_kinds"] = near.canonical_kinds
+    if not any(old.costs or new.costs for old, new in pairs):
+        found |= {"pattern_files": near.pattern_files, "pattern_cost": near.pattern_cost}
+    return found
+
+
+def _has_faults(segment: Segment) -> bool:
+    """Tell whether a file has problems in the snapshot: of its rules, or as a whole."""
+    return bool(segment.problems) or segment.kind is not Kind.REDIRECTS

@@ -63,8 +63,10 @@ def _of_kind(old: dict[str, Segment], new: dict[str, Segment]) -> Iterator[tuple
 
 
 def _are_equal(old: Segment, new: Segment) -> bool:
-    """Tell whether two files of the same ids have equal records; only those whose bytes differ are read."""
-    return all(old.has_same_bytes(new, at) or old.record(at) == new.record(at) for at in range(len(old)))
+    """Tell whether two files of the same ids have equal records; only those with another fingerprint are read."""
+    prints = zip(old.whole.fingerprints, new.whole.fingerprints, strict=True)
+    differing = [at for at, (before, after) in enumerate(prints) if before != after or old.kind is not new.kind]
+    return all(old.record(at) == new.record(at) for at in differing)
 
 
 def _all_found(old: dict[str, Segment], new: dict[str, Segment], ids: set[int]) -> bool:
