@@ -121,7 +121,7 @@ class OutlinedSegment(Segment):
 
     @property
     def has_canonical(self) -> bool:
-        """Whether a record has a canonical form of its own, from the outline."""
+        """True if a record has a canonical form of its own, from the outline."""
         found: Outline = self.__dict__["outline"]
         return found.has_canonical
 

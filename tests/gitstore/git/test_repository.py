@@ -245,7 +245,7 @@ CONTENTS = st.sampled_from([b"", b"1", b"2"])
 def test_replaced_contents_make_the_folder_that_is_built_anew(
     old: dict[str, bytes], changes: dict[str, bytes | None]
 ) -> None:
-    """Whether the bytes of folders are patched, or each entry is decoded; and the changed files are found again."""
+    """The bytes of folders are patched, or each entry is decoded; and the changed files are found again."""
     with TemporaryDirectory() as folder:
         repository = Path(folder, "acme.git")
         git(Path(folder), "init", "-q", "--bare", str(repository))
