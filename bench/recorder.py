@@ -70,7 +70,7 @@ def _pass_on() -> None:
         return to_process(pool, _unpack, bytes(ForkingPickler.dumps((work, args, kwargs))))
 
     ThreadPoolExecutor.submit = submit_to_thread  # type: ignore[method-assign, assignment]  # the pools offer no hook
-    ProcessPoolExecutor.submit = submit_to_process  # type: ignore[method-assign, assignment]  # as above
+    ProcessPoolExecutor.submit = submit_to_process  # type: ignore[method-assign, assignment]  # the pools offer no hook
 
 
 def _unpack(packed: bytes) -> Any:

@@ -29,7 +29,7 @@ from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
 from api.runtime.write_check import WriteCheck
 from api.settings import Settings
-from gitstore.compiled.release_file import limit_maps
+from gitstore.compiled.releases.release_file import limit_maps
 from gitstore.errors import StoreError
 from gitstore.store.store import store_at
 

@@ -21,9 +21,9 @@ class AuditEvent(StrEnum):
     LOGIN_FAILED = "authn_login_fail"
     LOGOUT = "authn_logout"
     PASSWORD_CHANGED = "authn_password_change"  # noqa: S105 - the name of an event, not a password
-    TOKEN_CREATED = "authn_token_created"  # noqa: S105 - as above
-    TOKEN_REVOKED = "authn_token_revoked"  # noqa: S105 - as above
-    TOKEN_REUSED = "authn_token_reuse"  # noqa: S105 - as above
+    TOKEN_CREATED = "authn_token_created"  # noqa: S105 - an event's name
+    TOKEN_REVOKED = "authn_token_revoked"  # noqa: S105 - an event's name
+    TOKEN_REUSED = "authn_token_reuse"  # noqa: S105 - an event's name
     USER_CREATED = "user_created"
     USER_UPDATED = "user_updated"
     USER_DELETED = "user_deleted"

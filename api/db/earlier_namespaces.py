@@ -51,7 +51,7 @@ def list_highest_numbers(connection: Connection, name: str) -> dict[str, int]:
 
 
 def note_highest_numbers(connection: Connection, name: str, numbers: Mapping[str, int]) -> None:
-    """Store the highest publish number of each project; a stored one that is higher stays."""
+    """Store the highest publish number of each project; a higher stored one stays."""
     for project, number in sorted(numbers.items()):
         own = (highest_numbers.c.namespace == name, highest_numbers.c.project == project)
         if connection.execute(select(highest_numbers.c.number).where(*own)).first() is None:

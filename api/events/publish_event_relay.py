@@ -15,8 +15,8 @@ from api.db.events.event_cursors import NAMESPACE, EventCursor
 from api.db.events.events import Event, EventType
 from api.db.timestamps import Clock
 from api.http.response import json_views
-from gitstore.compiled.manifest import Manifest, ProjectEntry
-from gitstore.compiled.versions import Version
+from gitstore.compiled.indexes.manifest import Manifest, ProjectEntry
+from gitstore.compiled.indexes.versions import Version
 from gitstore.history.history import PublishRecord
 from gitstore.namespaces.records import NamespaceRecords
 from gitstore.store.store import Store

@@ -35,7 +35,7 @@ from api.http.response.replies import (
 from api.http.walks import Walks
 from api.metrics.counters import Counters
 from content.records.vocabulary import Kind
-from gitstore.compiled.canonical_list import Splice
+from gitstore.compiled.releases.canonical_list import Splice
 from gitstore.history.live import Live, LiveNamespace, LiveProject
 
 Headers = Sequence[tuple[bytes, bytes]]

@@ -146,7 +146,7 @@ async def _run_in_turn(key: str, work: Callable[[], T]) -> T:
 
 
 def _end_unneeded(process: JobProcess, jobs: int) -> None:
-    """End a process that has had no job since, unless it is a small one, and the only one that waits for the next."""
+    """End a process that has had no job since, unless it is small and alone waits for the next job."""
     if process in _pools.idle and process.jobs == jobs and (len(_pools.idle) > 1 or process.memory > _SMALL):
         _pools.idle.remove(process)
         process.close(wait=False)

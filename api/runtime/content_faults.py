@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from api.readiness import Fault, ServedVersion, Status
-from gitstore.compiled.manifest import COLLISION, INVALID, NOT_A_FOLDER, UNREADABLE
+from gitstore.compiled.indexes.manifest import COLLISION, INVALID, NOT_A_FOLDER, UNREADABLE
 from gitstore.errors import NotFound
 from gitstore.history.live import REWOUND, ContentFault
 from gitstore.store.releases import NamespaceFaults

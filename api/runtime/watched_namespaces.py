@@ -86,7 +86,7 @@ class WatchedNamespaces:
         await asyncio.gather(*(group.stop() for group in replaced), return_exceptions=True)  # the new one fails too
 
     async def stop(self) -> None:
-        """End all groups; raise the error of one that failed."""
+        """End all groups; raise the error of a failed one."""
         groups, self._groups = self._groups, []
         ends = await asyncio.gather(*(group.cancel() for group in groups), return_exceptions=True)
         for error in ends:

@@ -17,7 +17,7 @@ from content.formats.tsv import read_rows
 from content.records.names import DEFAULT_DRAFT
 from content.records.record import Redirect
 from content.records.vocabulary import Kind
-from gitstore.compiled.release_file import release_path
+from gitstore.compiled.releases.release_file import release_path
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Put
 from gitstore.drafts.importing import ImportOptions

@@ -76,7 +76,7 @@ def create(  # noqa: PLR0913 - one parameter an option
 @_role_options
 @json_option
 @state_options
-def set_(  # noqa: PLR0913 - as above
+def set_(  # noqa: PLR0913 - click passes each option as a parameter
     name: str,
     role: str | None,
     grants: tuple[str, ...],

@@ -10,7 +10,7 @@ from cli.console.setup import data_option, namespace_argument, open_store, proje
 from cli.content.difference import as_code, as_text, file_lines, markdown_lines, text_lines
 from content.changes.diff import count
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import ChangesByKind
+from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.revisions import BASE, DRAFT
 from gitstore.history.messages import change_text, count_text

@@ -17,8 +17,8 @@ from cli.console.setup import read_settings
 from content.records.problem import Problem, Severity
 from content.records.problem_codes import NEVER_ANSWER, count_never_answering
 from content.records.problem_report import ProblemFilter, summarize
-from gitstore.compiled.lint_cache import LintCache
-from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.validation.lint_cache import LintCache
 from gitstore.namespaces.checkout import ProgressCallback, read_checkout, read_release
 
 

@@ -16,8 +16,9 @@ from content.cache import LruCache
 from content.matching.pattern_cost import UNICODE_CLASS_COST, unicode_classes
 
 SOURCE_LIMIT = 2048
-# Bytes that RE2 may use for one pattern: nearly all fit in the first.
-_PATTERN_MEMORY = (64 << 10, 1 << 20)
+# Bytes that RE2 may use for one pattern: nearly all rules fit in the first. Without room for its cache of states, RE2 takes
+# 40 microseconds instead of 2 for some patterns and texts of 2,000 characters.
+_PATTERN_MEMORY = (12 << 10, 64 << 10, 1 << 20)
 # Bytes: a set of 10,000 patterns does not compile within RE2's default of 8 MiB, see `max_mem` in
 # https://github.com/google/re2/blob/HEAD/re2/re2.h
 SET_MEMORY = 256 << 20

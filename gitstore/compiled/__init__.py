@@ -1,4 +1,4 @@
-"""The compiled form of published content: segments of files, releases of projects, their checks and tables.
+"""The compiled form of published content: segments of files, releases of projects, their checks and indexes.
 
-Everything here is a cache that can be rebuilt from Git. Start with `compiler`, then `segment` and `release`.
+Everything here is a cache that can be rebuilt from Git. Start with `compiler`, then `segments` and `releases`.
 """

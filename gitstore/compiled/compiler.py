@@ -9,20 +9,26 @@ from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, Severity
 from content.records.problem_codes import count_never_answering
 from content.records.vocabulary import Kind
-from gitstore.compiled.budget import find_budget_problems
-from gitstore.compiled.changes import changes_between
-from gitstore.compiled.checks import check_change, check_snapshot, find_blocking_problems
-from gitstore.compiled.lint_cache import LintCache
-from gitstore.compiled.release import Release
-from gitstore.compiled.release_changes import PreviousState, dump_changes, needs_base
-from gitstore.compiled.release_dump import PreviousRelease, dump_release, store_release
-from gitstore.compiled.release_file import ReleaseFile, map_release, read_base_name, read_file_counts, release_path
-from gitstore.compiled.sections import Damaged
-from gitstore.compiled.segment import Segment
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
-from gitstore.compiled.snapshot_cache import MOST_FILES, SnapshotCache, derive_snapshot
-from gitstore.compiled.validation_cache import is_validated, record_validated, was_validated
+from gitstore.compiled.releases.release import Release
+from gitstore.compiled.releases.release_changes import PreviousState, dump_changes, needs_base
+from gitstore.compiled.releases.release_dump import PreviousRelease, dump_release, store_release
+from gitstore.compiled.releases.release_file import (
+    ReleaseFile,
+    map_release,
+    read_base_name,
+    read_file_counts,
+    release_path,
+)
+from gitstore.compiled.segments.changes import changes_between
+from gitstore.compiled.segments.sections import Damaged
+from gitstore.compiled.segments.segment import Segment
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.segments.snapshot_cache import MOST_FILES, SnapshotCache, derive_snapshot
+from gitstore.compiled.validation.budget import find_budget_problems
+from gitstore.compiled.validation.checks import check_change, check_snapshot, find_blocking_problems
+from gitstore.compiled.validation.lint_cache import LintCache
+from gitstore.compiled.validation.validation_cache import is_validated, record_validated, was_validated
 from gitstore.directory import NamespacePaths, make_folder
 from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from content.records.record import Page, Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.snapshot import Snapshot, body_path
+from gitstore.compiled.segments.snapshot import Snapshot, body_path
 from gitstore.layout import FileRole, can_reference, is_safe_name, role_of
 
 Lists = Mapping[str, Sequence[Record]]  # the records of files of pages, by path in the project

@@ -8,13 +8,13 @@ from typing import NamedTuple
 from content.cache import LruCache
 from content.changes.diff import ChangeType
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import ComparedFiles, add_files_with, files_only_in
-from gitstore.compiled.columns import Flags
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.segments.changes import ComparedFiles, add_files_with, files_only_in
+from gitstore.compiled.segments.columns import Flags
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.layout import BlobId
 
 # Compared pairs of files: 50 kB each at most, where all 500 rules of a file differ.
-_PAIRS_AT_HAND = 500
+_CACHED_PAIRS = 500
 _NONE = frozenset[int]()
 
 
@@ -64,7 +64,7 @@ class _Pair(NamedTuple):
     changed: frozenset[int]
 
 
-_compared: LruCache[tuple[BlobId, BlobId], _Pair] = LruCache(_PAIRS_AT_HAND)
+_compared: LruCache[tuple[BlobId, BlobId], _Pair] = LruCache(_CACHED_PAIRS)
 
 
 class _Side:

@@ -9,7 +9,7 @@ from content.records.names import is_name
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.edits import Edit, Patch, Put
 from gitstore.drafts.listing import DraftRecord
 from gitstore.drafts.selected_base import find_selected_base

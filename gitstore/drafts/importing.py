@@ -15,9 +15,9 @@ from content.records.problem import Problem
 from content.records.problem_codes import count_never_answering
 from content.records.record import Page, Placed, Redirect
 from content.records.vocabulary import Kind
-from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.drafts import DraftState, commit_workspace, snapshot_of
 from gitstore.drafts.edits import Put
 from gitstore.drafts.workspace import Workspace

@@ -15,8 +15,8 @@ import orjson
 from content.changes.diff import ChangeType
 from content.records.record import Placed, Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.columns import Columns, Flags, flags_where, intersect_flags
-from gitstore.compiled.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.segments.columns import Columns, Flags, flags_where, intersect_flags
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.drafts.draft_changes import DraftChanges
 from gitstore.drafts.edits import etag_of
 from gitstore.errors import BadRequest

@@ -1,8 +1,8 @@
 """Reopened versions: a draft with the rules and pages of an old version."""
 
-from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.versions import Version
+from gitstore.compiled.indexes.versions import Version
+from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.drafts import DraftName, DraftState, commit_draft, read_draft, require_head
 from gitstore.errors import DraftExists, NotFound, NothingToChange
 from gitstore.git.repository import Author, Repository

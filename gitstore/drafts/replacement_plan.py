@@ -16,7 +16,7 @@ from content.records.problem_codes import problem
 from content.records.record import Placed, Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.draft_changes import draft_changes
 from gitstore.drafts.drafts import DraftName, DraftState, read_draft, require_head, snapshot_of
 from gitstore.drafts.listing import DraftRecord, DraftView, Query, Span, list_items

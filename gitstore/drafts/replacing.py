@@ -12,7 +12,7 @@ from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftState, commit_draft, read_draft, write_project
 from gitstore.drafts.replacement_plan import RecordReplacement, ReplaceRequest, plan_replacement, quote_identity
 from gitstore.drafts.rule_lists import RuleLists

@@ -8,9 +8,9 @@ from content.changes.diff import Change
 from content.changes.rule_order import restore_rules
 from content.records.record import Page, Placed, Record, identity_id
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import find_records_in_differing_files
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot, body_path
+from gitstore.compiled.segments.changes import find_records_in_differing_files
+from gitstore.compiled.segments.snapshot import Snapshot, body_path
 from gitstore.drafts.drafts import (
     DraftName,
     DraftState,

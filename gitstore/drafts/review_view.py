@@ -8,10 +8,10 @@ from content.changes.impact import Impact, RuleSet, find_impact
 from content.matching.matcher import Matcher, RuleBook
 from content.records.problem_codes import NEVER_ANSWER
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import changes_between
-from gitstore.compiled.checks import build_matcher
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.changes import changes_between
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.checks import build_matcher
 from gitstore.drafts.drafts import DraftName, DraftState, read_draft, snapshot_of
 from gitstore.history.file_changes import FileChange, file_changes
 

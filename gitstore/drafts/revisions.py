@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import find_differing_files
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.manifest import ProjectEntry
-from gitstore.compiled.snapshot import Snapshot
-from gitstore.compiled.versions import Version, is_version_word
+from gitstore.compiled.indexes.manifest import ProjectEntry
+from gitstore.compiled.indexes.versions import Version, is_version_word
+from gitstore.compiled.segments.changes import find_differing_files
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftName, project_tree, read_draft
 from gitstore.errors import BadRequest, Invalid, NotFound
 from gitstore.git.refs import is_branch_ref

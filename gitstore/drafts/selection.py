@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from content.changes.diff import Change
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import changes_between
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.changes import changes_between
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftState, snapshot_of, write_project
 from gitstore.drafts.edits import Delete, Edit, Put
 from gitstore.drafts.workspace import Workspace

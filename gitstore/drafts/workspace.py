@@ -21,8 +21,8 @@ from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem, errors
 from content.records.record import Page, Placed, Record, Redirect, record_of
 from content.records.vocabulary import Kind
-from gitstore.compiled.segment import id_number
-from gitstore.compiled.snapshot import CompiledFile, Snapshot, body_path
+from gitstore.compiled.segments.segment import id_number
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot, body_path
 from gitstore.drafts.content_files import ContentFiles, ContentPlan
 from gitstore.drafts.edits import Delete, Edit, Patch, Put, etag_of
 from gitstore.errors import BadRequest, DuplicateIdentity, DuplicatePath, Invalid, NotFound, StaleItem, UnknownRecord

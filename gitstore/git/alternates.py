@@ -34,7 +34,7 @@ def limit_alternates(store: DiskObjectStore) -> None:
 
 def _without_alternates(path: str) -> DiskObjectStore:
     store = DiskObjectStore(path)
-    store._alternates = []  # noqa: SLF001 - as above
+    store._alternates = []  # noqa: SLF001 - no public call empties them without writing the file
     return store
 
 

@@ -59,12 +59,17 @@ def translate_os_error(ex: OSError) -> Exception:
     return OutOfSpace() if is_disk_full(ex) else ex
 
 
+def write_all(handle: int, data: bytes) -> None:
+    """Write bytes to a descriptor, however many calls it takes."""
+    view = memoryview(data)
+    while view:  # write(2) may write less than it was given: https://man7.org/linux/man-pages/man2/write.2.html
+        view = view[os.write(handle, view) :]
+
+
 def _write_new(path: Path, data: bytes, *, sync: bool, mode: int) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
-        view = memoryview(data)
-        while view:  # write(2) may write less than it was given: https://man7.org/linux/man-pages/man2/write.2.html
-            view = view[os.write(handle, view) :]
+        write_all(handle, data)
         if sync:
             os.fsync(handle)
     finally:

@@ -270,8 +270,7 @@ class Repository:
 
     def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
         """Return the best common ancestor, or None for unrelated histories."""
-        # Imported here: it loads dulwich's whole walker, which readers never need.
-        from dulwich.graph import find_merge_base  # noqa: PLC0415
+        from dulwich.graph import find_merge_base  # noqa: PLC0415 - loads dulwich's walker, which readers never need
 
         ends = [ObjectID(one.encode()), ObjectID(other.encode())]
         try:

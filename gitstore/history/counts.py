@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from content.changes.diff import ChangeType, Counts, count
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
-from gitstore.compiled.versions import Version, VersionIndex
+from gitstore.compiled.indexes.versions import Version, VersionIndex
 from gitstore.errors import Busy, OutOfSpace
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH
 from gitstore.git.repository import Repository, TreeEntry

@@ -12,8 +12,8 @@ from content.changes.diff import ChangeType
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segment import Segment
-from gitstore.compiled.snapshot import File, Snapshot
+from gitstore.compiled.segments.segment import Segment
+from gitstore.compiled.segments.snapshot import File, Snapshot
 from gitstore.errors import Invalid
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import TreeEntry

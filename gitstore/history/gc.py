@@ -10,10 +10,10 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from gitstore.compiled.manifest import Manifest, list_manifests, manifest_path
-from gitstore.compiled.release_file import read_base_name, release_names, release_path
-from gitstore.compiled.segment_store import SEGMENT_SUFFIX
-from gitstore.compiled.served_record import load_served_manifest
+from gitstore.compiled.indexes.manifest import Manifest, list_manifests, manifest_path
+from gitstore.compiled.indexes.served_record import load_served_manifest
+from gitstore.compiled.releases.release_file import read_base_name, release_names, release_path
+from gitstore.compiled.segments.segment_store import SEGMENT_SUFFIX
 from gitstore.directory import NamespacePaths
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
 from gitstore.git.lock import hold

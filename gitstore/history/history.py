@@ -8,9 +8,9 @@ from typing import NamedTuple
 from content.cache import LruCache
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.versions import Version, VersionIndex
+from gitstore.compiled.indexes.versions import Version, VersionIndex
+from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.errors import Broken
 from gitstore.git.repository import Repository
 from gitstore.history.counts import FileCounter, with_counts

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from content.changes.alignment import align
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.encoded_file import EncodedFile, encode_file
-from gitstore.compiled.snapshot import File, Snapshot
+from gitstore.compiled.segments.encoded_file import EncodedFile, encode_file
+from gitstore.compiled.segments.snapshot import File, Snapshot
 from gitstore.errors import Broken, Invalid, NotFound, VersionTooOld
 from gitstore.history.history import version_index
 from gitstore.layout import ROLE_OF_KIND, CommitId, FileRole, TreeId, role_of

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.compiled.compiler import Compiler, open_release
-from gitstore.compiled.manifest import PENDING, UNREADABLE, Manifest, ProjectEntry, load_manifest
-from gitstore.compiled.release import Release
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.served_record import load_served_manifest, read_served
+from gitstore.compiled.indexes.manifest import PENDING, UNREADABLE, Manifest, ProjectEntry, load_manifest
+from gitstore.compiled.indexes.served_record import load_served_manifest, read_served
+from gitstore.compiled.releases.release import Release
+from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import Broken, NotCompiled, NotFound, Rewound, StoreError
 from gitstore.git import refs

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from gitstore.compiled.budget import find_budget_problems
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
-from gitstore.compiled.manifest import (
+from gitstore.compiled.indexes.manifest import (
     COLLISION,
     INVALID,
     NOT_A_FOLDER,
@@ -17,8 +16,9 @@ from gitstore.compiled.manifest import (
     load_manifest,
     store_manifest,
 )
-from gitstore.compiled.served_record import load_served_manifest
-from gitstore.compiled.versions import Version, amend_versions
+from gitstore.compiled.indexes.served_record import load_served_manifest
+from gitstore.compiled.indexes.versions import Version, amend_versions
+from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.errors import Broken, Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.git.repository import LINK_MODE, SUBMODULE_MODE, Repository
 from gitstore.history.messages import PUBLISHED_BY, load_message

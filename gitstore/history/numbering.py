@@ -13,15 +13,15 @@ from content.changes.diff import Counts
 from content.changes.diff import count as count_changes
 from content.records.names import is_name
 from content.records.vocabulary import Kind
-from gitstore.compiled.change_log import BlockEntries, append_blocks, build_entries, dump_block
-from gitstore.compiled.changes import ChangesByKind
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
-from gitstore.compiled.manifest import (
+from gitstore.compiled.indexes.change_log import BlockEntries, append_blocks, build_entries, dump_block
+from gitstore.compiled.indexes.manifest import (
     Manifest,
     load_manifest,
 )
-from gitstore.compiled.number_gaps import Gap, Gaps, add_gap, place_of
-from gitstore.compiled.versions import Version, VersionIndex, has_commit, write_versions
+from gitstore.compiled.indexes.number_gaps import Gap, Gaps, add_gap, place_of
+from gitstore.compiled.indexes.versions import Version, VersionIndex, has_commit, write_versions
+from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.errors import Broken, OutOfSpace
 from gitstore.git.repository import CommitInfo, Repository, TreeEntry
 from gitstore.history.messages import load_highest_numbers

@@ -6,8 +6,8 @@ be used again, and agents would get older rules, so the last good state stays un
 """
 
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.manifest import load_manifest
-from gitstore.compiled.served_record import read_served, write_served
+from gitstore.compiled.indexes.manifest import load_manifest
+from gitstore.compiled.indexes.served_record import read_served, write_served
 from gitstore.errors import Rewound
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.after_commit import after_commit

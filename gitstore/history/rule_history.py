@@ -10,9 +10,9 @@ from content.cache import LruCache
 from content.changes.diff import identity_field
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
-from gitstore.compiled.change_log import ChangeLog, LoggedChange, append_blocks, build_entries, dump_block
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
-from gitstore.compiled.versions import VersionIndex
+from gitstore.compiled.indexes.change_log import ChangeLog, LoggedChange, append_blocks, build_entries, dump_block
+from gitstore.compiled.indexes.versions import VersionIndex
 from gitstore.directory import NamespacePaths, make_folder
 from gitstore.errors import Busy, OutOfSpace, StoreError
 from gitstore.file_lock import hold_lock_file

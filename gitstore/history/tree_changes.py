@@ -10,10 +10,10 @@ from typing import NamedTuple
 from content.changes.diff import Change
 from content.records.record import Record, identity_id
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import ChangesByKind, changes_between
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segment import id_number
-from gitstore.compiled.snapshot import File, Snapshot
+from gitstore.compiled.segments.changes import ChangesByKind, changes_between
+from gitstore.compiled.segments.segment import id_number
+from gitstore.compiled.segments.snapshot import File, Snapshot
 from gitstore.errors import Invalid
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH
 from gitstore.git.repository import FILE_MODE, Repository, TreeEntry

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import orjson
 
-from gitstore.compiled.checks import EDITION
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segment_store import SEGMENT_SUFFIX
-from gitstore.compiled.snapshot import Snapshot
-from gitstore.compiled.versions import VersionIndex
+from gitstore.compiled.indexes.versions import VersionIndex
+from gitstore.compiled.segments.segment_store import SEGMENT_SUFFIX
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.checks import EDITION
 from gitstore.directory import make_folder
 from gitstore.errors import Invalid
 from gitstore.file_lock import hold_lock_file

@@ -13,9 +13,9 @@ from content.changes.merge import Conflict, Merge, merge
 from content.records.problem import Problem
 from content.records.record import Placed, Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import find_records_in_differing_files
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot, body_path
+from gitstore.compiled.segments.changes import find_records_in_differing_files
+from gitstore.compiled.segments.snapshot import Snapshot, body_path
 from gitstore.errors import Invalid
 from gitstore.git.file_paths import require_free_paths
 from gitstore.layout import BlobId, FileRole, TreeId, role_of

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from content.changes.merge import Conflict
 from content.records.record import Page, Placed
 from content.records.vocabulary import Kind
-from gitstore.compiled.snapshot import body_path
+from gitstore.compiled.segments.snapshot import body_path
 from gitstore.layout import BlobId, can_reference
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from content.records.problem import Problem, errors
 from content.records.record import Page, Placed, Record, identity_id
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.decisions import dump_decisions, read_decisions
 from gitstore.drafts.drafts import (
     DraftName,

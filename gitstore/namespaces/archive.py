@@ -16,8 +16,8 @@ from pathlib import Path
 
 from content.records.names import is_name
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.manifest import Manifest, load_manifest
-from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.indexes.manifest import Manifest, load_manifest
+from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.directory import DataDirectory, NamespacePaths, make_folder
 from gitstore.errors import AlreadyExists, NotFound, StoreError
 from gitstore.git.after_commit import after_commit, sync_after_commit

@@ -10,12 +10,12 @@ from pathlib import Path
 from content.records.names import is_name
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem
-from gitstore.compiled.budget import find_budget_problems
-from gitstore.compiled.checks import check_snapshot, find_blocking_problems
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.lint_cache import LintCache
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.validation.budget import find_budget_problems
+from gitstore.compiled.validation.checks import check_snapshot, find_blocking_problems
+from gitstore.compiled.validation.lint_cache import LintCache
 from gitstore.directory import NamespacePaths
 from gitstore.errors import NotFound
 from gitstore.git.file_paths import printable_path

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.snapshot import CompiledFile, Snapshot, body_path
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot, body_path
 from gitstore.directory import DataDirectory
 from gitstore.errors import BadRequest, Invalid
 from gitstore.git.repository import Author

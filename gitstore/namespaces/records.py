@@ -7,7 +7,7 @@ another one of the same name.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gitstore.compiled.manifest import Manifest
+from gitstore.compiled.indexes.manifest import Manifest
 
 
 class Archived(NamedTuple):

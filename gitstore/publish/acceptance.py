@@ -6,8 +6,8 @@ the new commit names the highest number of each project instead.
 """
 
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.manifest import Manifest
-from gitstore.compiled.served_record import load_served_manifest, read_served, write_served
+from gitstore.compiled.indexes.manifest import Manifest
+from gitstore.compiled.indexes.served_record import load_served_manifest, read_served, write_served
 from gitstore.errors import Broken, NothingToChange
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction

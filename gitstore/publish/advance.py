@@ -10,15 +10,16 @@ from itertools import chain
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
-from gitstore.compiled.budget import find_budget_problems
-from gitstore.compiled.changes import ChangesByKind, changes_between
-from gitstore.compiled.checks import check_snapshot
 from gitstore.compiled.compiler import Compiler, require_publishable
-from gitstore.compiled.served_record import read_served
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.indexes.served_record import read_served
+from gitstore.compiled.segments.changes import ChangesByKind, changes_between
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.budget import find_budget_problems
+from gitstore.compiled.validation.checks import check_snapshot
 from gitstore.drafts.drafts import project_tree
-from gitstore.errors import NothingToPublish
+from gitstore.errors import NothingToPublish, Rewound
 from gitstore.git.after_commit import after_commit
+from gitstore.git.refs import moved_first
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.history.file_changes import file_changes
@@ -71,7 +72,7 @@ class PublishResult:
 
 def commit_release(compiler: Compiler, transaction: Transaction, release_update: ReleaseUpdate) -> PublishResult:
     """Commit an update; Invalid, NotAllowed, NothingToPublish, LostRace or errors of the approval change nothing."""
-    require_continuous(transaction, release_update.release, read_served(compiler.paths))
+    _require_newest(compiler, transaction, release_update.release)
     before = project_tree(transaction, release_update.release, release_update.project)
     if release_update.tree == before:
         raise NothingToPublish(f"{release_update.project} is already published in this state; nothing to publish.")
@@ -90,6 +91,19 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
     with after_commit("removing old compiled files"):  # the next publish removes the rest
         clean_releases(compiler.paths, manifest, release_update.project)
     return PublishResult(commit, manifest.projects[release_update.project].newest, delta.counts)
+
+
+def _require_newest(compiler: Compiler, transaction: Transaction, release: CommitId) -> None:
+    """Raise Rewound if release does not continue from the served commit, or LostRace if that is later than `release`.
+
+    A push by plain Git takes no lock, and can be served already.
+    """
+    try:
+        require_continuous(transaction, release, read_served(compiler.paths))
+    except Rewound:
+        if transaction.release() != release:
+            raise moved_first(RELEASE_REF) from None
+        raise
 
 
 def _reuse_validated(compiler: Compiler, release_update: ReleaseUpdate, before: TreeId | None) -> PublishDelta | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from content.records.names import is_name
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import require_project_tree
 from gitstore.errors import AlreadyExists, BadRequest
 from gitstore.git.after_commit import after_commit

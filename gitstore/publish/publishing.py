@@ -6,7 +6,7 @@ from hashlib import sha256
 from itertools import islice
 
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.versions import Version
+from gitstore.compiled.indexes.versions import Version
 from gitstore.drafts.drafts import (
     DraftName,
     DraftState,

@@ -11,9 +11,9 @@ from typing import TypeVar
 
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.snapshot_cache import SnapshotCache
-from gitstore.compiled.versions import Version
+from gitstore.compiled.indexes.versions import Version
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot_cache import SnapshotCache
 from gitstore.directory import DataDirectory
 from gitstore.errors import LostRace, NotCompiled
 from gitstore.git.objects import blob_id

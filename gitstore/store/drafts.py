@@ -9,10 +9,10 @@ from content.checks.pattern_budget import CallBudget
 from content.formats.tsv import Row
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
-from gitstore.compiled.budget import find_budget_problems
-from gitstore.compiled.changes import changes_between
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.changes import changes_between
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.draft_changes import DraftChanges, draft_changes
 from gitstore.drafts.drafts import (
     DraftName,

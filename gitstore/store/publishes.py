@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import ChangesByKind
-from gitstore.compiled.versions import Version
+from gitstore.compiled.indexes.versions import Version
+from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import BadRequest, NotFound
 from gitstore.git.after_commit import after_commit

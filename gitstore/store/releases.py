@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.manifest import UNREADABLE, Manifest
-from gitstore.compiled.release import Release
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.versions import Version
+from gitstore.compiled.indexes.manifest import UNREADABLE, Manifest
+from gitstore.compiled.indexes.versions import Version
+from gitstore.compiled.releases.release import Release
+from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.directory import make_folder
 from gitstore.errors import Broken, NotFound, StoreError, is_disk_full
 from gitstore.file_lock import hold_lock_file

@@ -5,11 +5,11 @@ from content.records.names import DEFAULT_DRAFT
 from content.records.problem import Problem
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.budget import find_budget_problems
-from gitstore.compiled.changes import ChangesByKind, changes_between
-from gitstore.compiled.checks import build_matcher
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.changes import ChangesByKind, changes_between
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.budget import find_budget_problems
+from gitstore.compiled.validation.checks import build_matcher
 from gitstore.drafts.revisions import BASE, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
 from gitstore.history.file_changes import FileChange, file_changes
 from gitstore.store.access import Component

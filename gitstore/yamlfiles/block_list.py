@@ -214,7 +214,7 @@ def _upper(upper: str, lower: str) -> str:  # noqa: ARG001 - one of three choice
     return upper
 
 
-def _lower(upper: str, lower: str) -> str:  # noqa: ARG001 - as above
+def _lower(upper: str, lower: str) -> str:  # noqa: ARG001 - one of three choices with the same parameters
     return lower
 
 

@@ -11,7 +11,7 @@ import pytest
 from api.data.served_data import DataLost
 from content.records.problem_codes import CODES
 from gitstore import errors
-from gitstore.compiled.manifest import COLLISION, INVALID, NOT_A_FOLDER, UNREADABLE
+from gitstore.compiled.indexes.manifest import COLLISION, INVALID, NOT_A_FOLDER, UNREADABLE
 from gitstore.history.live import REWOUND
 from tests.docs.blocks import code, rows
 from tests.docs.reference import modules, name_of, page, texts

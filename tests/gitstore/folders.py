@@ -6,12 +6,12 @@ from hashlib import sha1
 from content.matching.matcher import Matcher
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.canonical_list import Splice
-from gitstore.compiled.release import Listing, Release
-from gitstore.compiled.release_dump import dump_release
-from gitstore.compiled.release_file import ReleaseFile
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.releases.canonical_list import Splice
+from gitstore.compiled.releases.release import Listing, Release
+from gitstore.compiled.releases.release_dump import dump_release
+from gitstore.compiled.releases.release_file import ReleaseFile
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
 from gitstore.git.repository import FILE_MODE
 from gitstore.layout import BlobId, TreeId
 from gitstore.yamlfiles.dump import new_file

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from content.changes.diff import Change, ChangeType
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import changes_between
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.changes import changes_between
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.draft_changes import draft_changes
 from gitstore.drafts.listing import DraftView, Query, Span, list_items
 from gitstore.yamlfiles.dump import new_file

@@ -12,7 +12,7 @@ from content.records.problem import errors
 from content.records.record import Page, Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.drafts.drafts import DraftState
 from gitstore.errors import Conflicts
 from gitstore.git.transaction import Transaction, update

@@ -24,7 +24,7 @@ from api.db.namespaces import reviews
 from api.db.state_store import StateStore
 from api.db.tables import api_tokens, roles
 from api.db.timestamps import Clock, dump_time, utc_now
-from gitstore.compiled.manifest import Manifest
+from gitstore.compiled.indexes.manifest import Manifest
 from gitstore.errors import StoreError
 from gitstore.namespaces.archive import merge_numbers
 from gitstore.namespaces.records import Archived, NamespaceRecords

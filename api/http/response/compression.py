@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from api.http.request.parameters import Window
 from content.cache import LruCache
-from gitstore.compiled.release import Listing
+from gitstore.compiled.releases.release import Listing
 
 MIN_SIZE = 1024  # bytes; below this, compressing costs more than it saves
 _MAX_BYTES = 32 * 1024 * 1024

@@ -14,8 +14,8 @@ from api.http.request.parameters import Window
 from api.http.response import json_views
 from api.http.response.compression import MIN_SIZE, CompressionCache
 from content.records.vocabulary import Kind
-from gitstore.compiled.canonical_list import Splice
-from gitstore.compiled.release import Listing, Release
+from gitstore.compiled.releases.canonical_list import Splice
+from gitstore.compiled.releases.release import Listing, Release
 
 Headers = tuple[tuple[str, str], ...]
 Body = tuple[bytes | memoryview | Splice, ...]

@@ -9,7 +9,7 @@ from api.http.response.replies import IMMUTABLE, Digests, ServedVersion, manifes
 from api.resources.agents.published import read_conditional_get, write_reply
 from api.runtime.background import run_in_thread
 from api.runtime.release_loader import ReleaseLoader
-from gitstore.compiled.release import Release
+from gitstore.compiled.releases.release import Release
 from gitstore.store.store import Store
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from api.readiness import Status, worst
 from api.runtime.content_faults import NodeContent, find_faults_of
-from gitstore.compiled.manifest import UNREADABLE
+from gitstore.compiled.indexes.manifest import UNREADABLE
 from gitstore.history.live import ContentFault
 from gitstore.store.releases import NamespaceFaults
 from gitstore.store.store import Store

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from content.matching.pattern import SOURCE_LIMIT, InvalidPattern, PatternSet, compile_pattern
+from content.matching.pattern import SOURCE_LIMIT, InvalidPattern, PatternSet, compile_pattern, find_pattern
 from tests.content.rules import regexes
 
 
@@ -108,3 +108,9 @@ def test_a_set_too_big_for_its_memory_is_split_and_loses_nothing() -> None:
 
 def test_an_empty_set_has_no_candidates() -> None:
     assert PatternSet([]).candidates("/a") == []
+
+
+def test_five_thousand_ordinary_patterns_are_compiled_once() -> None:
+    sources = [rf"^/old-{number}/(\d+)/([a-z-]+)(?:/.*)?$" for number in range(5_000)]
+    first = [find_pattern(source) for source in sources]
+    assert all(find_pattern(source) is pattern for source, pattern in zip(sources, first, strict=True))

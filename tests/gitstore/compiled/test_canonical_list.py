@@ -13,11 +13,11 @@ from content.matching.matcher import Matcher, RuleBook
 from content.matching.request import parse_key
 from content.records.record import Page, Record
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.compiled.canonical_list import Splice
-from gitstore.compiled.release import Release
-from gitstore.compiled.release_dump import PreviousRelease, dump_release
-from gitstore.compiled.segment import dump_segment, load_segment
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.releases.canonical_list import Splice
+from gitstore.compiled.releases.release import Release
+from gitstore.compiled.releases.release_dump import PreviousRelease, dump_release
+from gitstore.compiled.segments.segment import dump_segment, load_segment
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.yamlfiles.dump import new_file
 from tests.content import rules
 from tests.gitstore.fixtures import page, redirect

@@ -8,8 +8,8 @@ import pytest
 from content.changes.diff import Change, ChangeType
 from content.records.record import Record, identity_id
 from content.records.vocabulary import Kind
-from gitstore.compiled.change_log import ChangeLog, LoggedChange, append_blocks, build_entries, dump_block
-from gitstore.compiled.changes import ChangesByKind
+from gitstore.compiled.indexes.change_log import ChangeLog, LoggedChange, append_blocks, build_entries, dump_block
+from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.layout import CommitId
 from tests.gitstore.fixtures import page, redirect, seeded_random
 

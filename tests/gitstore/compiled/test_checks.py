@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from content.records.problem import Problem, errors
 from content.records.record import Page, Record, Redirect
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.compiled.changes import changes_between
-from gitstore.compiled.checks import check_change, check_snapshot
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.changes import changes_between
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.checks import check_change, check_snapshot
 from gitstore.yamlfiles.dump import new_file
 from tests.gitstore.fixtures import page, redirect
 from tests.gitstore.folders import Folder, folder_of, matcher_of_release

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from content.records.vocabulary import Kind
-from gitstore.compiled.manifest import UNREADABLE
-from gitstore.compiled.release_file import release_path
+from gitstore.compiled.indexes.manifest import UNREADABLE
+from gitstore.compiled.releases.release_file import release_path
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.listing import Query, Span
 from gitstore.errors import Broken, NotFound, StoreError

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitstore.compiled.file_finder import FileFinder, IdIndex, dump_index
+from gitstore.compiled.segments.file_finder import FileFinder, IdIndex, dump_index
 from gitstore.layout import BlobId
 
 # Ids that agree in the bits of the index are in different files.

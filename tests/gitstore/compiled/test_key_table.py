@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitstore.compiled.key_table import POSITION_BITS, dump_table, find_equal_hashes, find_positions, key_base
+from gitstore.compiled.segments.key_table import POSITION_BITS, dump_table, find_equal_hashes, find_positions, key_base
 
 keys = st.lists(st.text("ab/é", max_size=3), max_size=30)
 

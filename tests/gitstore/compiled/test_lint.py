@@ -13,11 +13,11 @@ from content.checks.set_rules import SetCheck
 from content.records.problem import Problem
 from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
-from gitstore.compiled.checks import check_snapshot
-from gitstore.compiled.lint import lint_snapshot
-from gitstore.compiled.lint_cache import LintCache, dump_lint, load_lint
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.validation.checks import check_snapshot
+from gitstore.compiled.validation.lint import lint_snapshot
+from gitstore.compiled.validation.lint_cache import LintCache, dump_lint, load_lint
 from gitstore.git.repository import FILE_MODE
 from gitstore.layout import BlobId, TreeId
 from gitstore.yamlfiles.dump import new_file

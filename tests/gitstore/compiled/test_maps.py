@@ -16,7 +16,7 @@ import os, resource, sys
 from pathlib import Path
 from gitstore.store.store import Store
 from content.records.vocabulary import Kind
-from gitstore.compiled.release_file import limit_maps, max_maps
+from gitstore.compiled.releases.release_file import limit_maps, max_maps
 limit_maps(int(sys.argv[4]))
 resource.setrlimit(resource.RLIMIT_NOFILE, (int(sys.argv[2]), int(sys.argv[2])))
 store = Store(Path(sys.argv[1]))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitstore.compiled.number_gaps import Gap, add_gap, is_skipped, number_at, place_of
-from gitstore.compiled.versions import _SIZE, Version, VersionIndex, amend_versions, has_commit, write_versions
+from gitstore.compiled.indexes.number_gaps import Gap, add_gap, is_skipped, number_at, place_of
+from gitstore.compiled.indexes.versions import _SIZE, Version, VersionIndex, amend_versions, has_commit, write_versions
 from gitstore.errors import NotFound
 from gitstore.layout import CommitId, TreeId
 

@@ -8,7 +8,7 @@ from dulwich.objects import Commit
 
 from content.checks import source_rules
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.compiled.canonical_list import Splice
+from gitstore.compiled.releases.canonical_list import Splice
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Invalid
 from gitstore.git.transaction import Transaction
@@ -195,7 +195,9 @@ def test_segments_without_rules_are_read_once(place: Place, monkeypatch: pytest.
     assert files
     for path in files:
         path.chmod(0o444)
-    monkeypatch.setattr("gitstore.compiled.segment_store.compile_segment", lambda _: pytest.fail("compiled again"))
+    monkeypatch.setattr(
+        "gitstore.compiled.segments.segment_store.compile_segment", lambda _: pytest.fail("compiled again")
+    )
     Store(place.root).revisions.lint(SPACE, SHOP)
     store.revisions.lint(SPACE, SHOP)
     assert {path: path.stat().st_mtime_ns for path in _files(place, "parts")} == files

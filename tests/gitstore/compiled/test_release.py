@@ -12,13 +12,13 @@ from content.matching.canonical import exact_key
 from content.matching.request import Request
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.checks import build_matcher
-from gitstore.compiled.key_table import key_base
-from gitstore.compiled.release import Release
-from gitstore.compiled.release_dump import dump_release
-from gitstore.compiled.release_file import ReleaseFile
-from gitstore.compiled.sections import dump_sections, load_sections
-from gitstore.compiled.segment import dump_segment, load_segment
+from gitstore.compiled.releases.release import Release
+from gitstore.compiled.releases.release_dump import dump_release
+from gitstore.compiled.releases.release_file import ReleaseFile
+from gitstore.compiled.segments.key_table import key_base
+from gitstore.compiled.segments.sections import dump_sections, load_sections
+from gitstore.compiled.segments.segment import dump_segment, load_segment
+from gitstore.compiled.validation.checks import build_matcher
 from gitstore.yamlfiles.dump import new_file
 from tests.content import rules
 from tests.gitstore.fixtures import page, redirect

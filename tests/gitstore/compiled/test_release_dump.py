@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.release_dump import PreviousRelease, dump_release
-from gitstore.compiled.sections import load_sections
+from gitstore.compiled.releases.release_dump import PreviousRelease, dump_release
+from gitstore.compiled.segments.sections import load_sections
 from gitstore.yamlfiles.dump import new_file
 from tests.content import rules
 from tests.gitstore.fixtures import page, redirect

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitstore.compiled.sections import Chunk, Damaged, checksum_chunk, dump_sections, load_section, load_sections
+from gitstore.compiled.segments.sections import (
+    Chunk,
+    Damaged,
+    checksum_chunk,
+    dump_sections,
+    load_section,
+    load_sections,
+)
 
 sections = st.dictionaries(st.text(max_size=5), st.lists(st.binary(max_size=20), max_size=3), max_size=4)
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from content.records.vocabulary import Kind
-from gitstore.compiled.sections import Damaged
-from gitstore.compiled.segment import Segment, compile_segment, dump_segment, load_segment, segment_of
+from gitstore.compiled.segments.sections import Damaged
+from gitstore.compiled.segments.segment import Segment, compile_segment, dump_segment, load_segment, segment_of
 from gitstore.yamlfiles.dump import Layout, new_file
 from gitstore.yamlfiles.rule_file import load
 from tests.gitstore import written

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gitstore.compiled import segment_store
-from gitstore.compiled.segment_store import SEGMENT_SUFFIX, SegmentStore
+from gitstore.compiled.segments import segment_store
+from gitstore.compiled.segments.segment_store import SEGMENT_SUFFIX, SegmentStore
 from gitstore.layout import BlobId
 from tests.gitstore.fixtures import yaml
 

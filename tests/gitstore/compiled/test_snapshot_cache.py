@@ -10,10 +10,10 @@ import pytest
 
 from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled import compiler as compilers
-from gitstore.compiled import snapshot_cache
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.snapshot import Snapshot, take_snapshot
-from gitstore.compiled.snapshot_cache import SnapshotCache
+from gitstore.compiled.segments import snapshot_cache
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot import Snapshot, take_snapshot
+from gitstore.compiled.segments.snapshot_cache import SnapshotCache
 from gitstore.drafts.drafts import read_draft
 from gitstore.drafts.edits import Delete, Edit
 from gitstore.layout import CommitId

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from content.records.record import Record, redirect_of
 from content.records.vocabulary import Kind
-from gitstore.compiled.segment import dump_segment, segment_of
-from gitstore.compiled.segment_tables import build_tables
-from gitstore.compiled.table_patch import patch_tables
+from gitstore.compiled.segments.segment import dump_segment, segment_of
+from gitstore.compiled.segments.segment_tables import build_tables
+from gitstore.compiled.segments.table_patch import patch_tables
 from gitstore.yamlfiles.rule_file import RuleFile
 from gitstore.yamlfiles.rule_window import count_equal_ends
 from tests.gitstore.written import record_lists

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gitstore.compiled.checks import EDITION
-from gitstore.compiled.validation_cache import is_validated, record_validated
+from gitstore.compiled.validation.checks import EDITION
+from gitstore.compiled.validation.validation_cache import is_validated, record_validated
 from gitstore.layout import TreeId
 from tests.gitstore.fixtures import seeded_random
 
@@ -39,7 +39,7 @@ def test_a_verdict_of_other_checks_does_not_count(tmp_path: Path, monkeypatch: p
     """Guard: after an update with another check, old content is checked again."""
     log = tmp_path / "validated"
     record_validated(log, ONE, without_warnings=True)
-    monkeypatch.setattr("gitstore.compiled.validation_cache.EDITION", EDITION + 1)
+    monkeypatch.setattr("gitstore.compiled.validation.validation_cache.EDITION", EDITION + 1)
     assert _validated(log, ONE) == (False, False)
     record_validated(log, ONE, without_warnings=False)
     assert _validated(log, ONE) == (True, False)

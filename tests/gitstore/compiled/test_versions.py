@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
-from gitstore.compiled.versions import Version, VersionIndex, has_commit, write_versions
+from gitstore.compiled.indexes.versions import Version, VersionIndex, has_commit, write_versions
 from gitstore.errors import BadRequest, Broken, NotFound
 from gitstore.layout import CommitId, TreeId
 

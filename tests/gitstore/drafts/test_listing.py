@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from content.changes.diff import Change
 from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
-from gitstore.compiled.changes import changes_between
-from gitstore.compiled.segment import Segment, dump_segment, load_segment
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.segments.changes import changes_between
+from gitstore.compiled.segments.segment import Segment, dump_segment, load_segment
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.draft_changes import draft_changes
 from gitstore.drafts.listing import SORTS, DraftRecord, DraftView, Query, Span, list_items, rank_window
 from gitstore.yamlfiles.dump import new_file

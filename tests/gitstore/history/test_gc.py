@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from content.records.vocabulary import Kind
-from gitstore.compiled.release_file import release_path
-from gitstore.compiled.segment_store import SEGMENT_SUFFIX
+from gitstore.compiled.releases.release_file import release_path
+from gitstore.compiled.segments.segment_store import SEGMENT_SUFFIX
 from gitstore.git.atomic_io import TEMPORARY_PREFIX
 from gitstore.history.gc import KEPT_MANIFESTS, KEPT_RELEASES, clean_daily
 from gitstore.store.store import Store

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.release_file import release_path
-from gitstore.compiled.segment import Segment
-from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.releases.release_file import release_path
+from gitstore.compiled.segments.segment import Segment
+from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.drafts.edits import Delete
 from gitstore.errors import BadRequest, NotFound, VersionTooOld
 from gitstore.git.repository import open_repository

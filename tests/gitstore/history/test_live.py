@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from gitstore.compiled.manifest import load_manifest
+from gitstore.compiled.indexes.manifest import load_manifest
 from gitstore.errors import Broken, NotCompiled, NotFound
 from gitstore.history.live import Live
 from gitstore.layout import RELEASE_REF, CommitId

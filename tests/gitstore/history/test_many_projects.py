@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gitstore.compiled import manifest as manifests
-from gitstore.compiled.manifest import Manifest, load_manifest, manifest_path, store_manifest
+from gitstore.compiled.indexes import manifest as manifests
+from gitstore.compiled.indexes.manifest import Manifest, load_manifest, manifest_path, store_manifest
 from gitstore.drafts.drafts import DraftName
 from gitstore.history.gc import KEPT_MANIFESTS, KEPT_RELEASES
 from gitstore.layout import CommitId

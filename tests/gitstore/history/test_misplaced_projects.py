@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from content.records.vocabulary import Kind
-from gitstore.compiled.manifest import NOT_A_FOLDER
+from gitstore.compiled.indexes.manifest import NOT_A_FOLDER
 from gitstore.drafts.listing import Query, Span
 from gitstore.errors import AlreadyExists, Broken, NotFound
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, git, put, redirect, yaml

@@ -9,7 +9,7 @@ import pytest
 
 from content.formats.tsv import Row
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import changes_between
+from gitstore.compiled.segments.changes import changes_between
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete
 from gitstore.drafts.importing import ImportOptions

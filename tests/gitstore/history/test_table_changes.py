@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from content.changes.diff import Change, ChangeType, count
 from content.records.record import Record, identity_id
 from content.records.vocabulary import Kind
-from gitstore.compiled.changes import changes_between
+from gitstore.compiled.segments.changes import changes_between
 from gitstore.history.table_changes import FingerprintTable, compare_tables
 from gitstore.yamlfiles.dump import new_file
 from tests.gitstore.fixtures import page, redirect

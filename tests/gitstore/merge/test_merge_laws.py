@@ -10,7 +10,7 @@ from content.changes.merge import merge
 from content.records.record import Page, Placed, Record, page_of, redirect_of
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segment_store import SegmentStore
+from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.layout import TreeId
 from tests.gitstore.merge_sides import EditGenerator, Flat, Side, expected, merge_rules, order_holds
 from tests.gitstore.trees import MergeRepository, merge_repository

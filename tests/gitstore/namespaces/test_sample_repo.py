@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from content.records.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
-from gitstore.compiled.checks import check_snapshot
-from gitstore.compiled.segment_store import SegmentStore
-from gitstore.compiled.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.validation.checks import check_snapshot
 from gitstore.git.repository import FILE_MODE
 from gitstore.layout import BlobId, TreeId, is_root_file
 

@@ -11,9 +11,9 @@ import pytest
 from content.records.problem import Problem
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
-from gitstore.compiled import checks
-from gitstore.compiled.release_file import release_path
-from gitstore.compiled.snapshot import Snapshot
+from gitstore.compiled.releases.release_file import release_path
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation import checks
 from gitstore.drafts.edits import Delete
 from gitstore.errors import Invalid
 from gitstore.git.atomic_io import TEMPORARY_PREFIX
@@ -156,7 +156,7 @@ def test_content_without_a_cached_verdict_is_checked(grown: Place, monkeypatch: 
     assert len(checked) == len(set(checked)) == 3
     _back_and_forth(grown)
     assert len(checked) == 3
-    monkeypatch.setattr("gitstore.compiled.validation_cache.EDITION", checks.EDITION + 1)
+    monkeypatch.setattr("gitstore.compiled.validation.validation_cache.EDITION", checks.EDITION + 1)
     _back_and_forth(grown)
     assert len(checked[3:]) == len(set(checked[3:])) == 2
 
@@ -165,7 +165,7 @@ def test_stricter_checks_apply_to_compiled_releases(place: Place, monkeypatch: p
     """The live version is still served; a rollback to an invalid version, or a publish on top of it, is refused."""
     place.publish(put(redirect("/zz")))
     place.publish(delete("/zz"), put(redirect("/a")))
-    monkeypatch.setattr("gitstore.compiled.validation_cache.EDITION", checks.EDITION + 1)
+    monkeypatch.setattr("gitstore.compiled.validation.validation_cache.EDITION", checks.EDITION + 1)
     monkeypatch.setattr("gitstore.compiled.compiler.check_snapshot", _no_zz)
     for _ in range(2):
         with pytest.raises(Invalid) as stopped:
@@ -180,7 +180,7 @@ def test_a_live_version_that_fails_stricter_checks_is_served_until_it_is_fixed(
 ) -> None:
     """Guard: checking a change alone is not enough if an unchanged rule is invalid."""
     place.publish(put(redirect("/zz")), *(put(redirect(f"/{number}")) for number in range(_RULES)))
-    monkeypatch.setattr("gitstore.compiled.validation_cache.EDITION", checks.EDITION + 1)
+    monkeypatch.setattr("gitstore.compiled.validation.validation_cache.EDITION", checks.EDITION + 1)
     monkeypatch.setattr("gitstore.compiled.compiler.check_snapshot", _no_zz)
     with pytest.raises(Invalid):
         place.fresh().publish(put(redirect("/b")))

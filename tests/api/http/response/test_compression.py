@@ -12,7 +12,7 @@ from api.http.request.parameters import Window
 from api.http.response import compression
 from api.http.response.compression import CompressionCache
 from content.records.vocabulary import Kind
-from gitstore.compiled.release import Release
+from gitstore.compiled.releases.release import Release
 from gitstore.git.repository import Author
 from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile

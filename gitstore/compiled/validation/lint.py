@@ -1,0 +1,221 @@
+"""The lint of a state: every error and warning, cached, and after a small change computed only for what it touches.
+
+With the problems of each rule, a lint keeps the keys that its check looked up. A rule is checked again if it changed, if
+a rule with one of its keys did, or if its message names the place of another rule. All rules are checked again if the
+order, a pattern or the served hosts changed, or if sources are used twice.
+"""
+
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from content.checks.set_rules import SetCheck
+from content.matching.matcher import Matcher
+from content.matching.rule_book import RuleBook, RuleSource
+from content.records.problem import Problem
+from content.records.vocabulary import Kind
+from gitstore.compiled.segments.key_table import POSITION_BITS, key_base
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.checks import check_snapshot, find_failed_tests, without_pointer
+from gitstore.compiled.validation.snapshot_rules import SnapshotRules
+
+# The messages of these problems name the place of another rule, which may move.
+_NAMING_PLACES = frozenset({"shadowed", "page_unreachable"})
+# If more rules than one in so many have to be checked, checking all of them is faster.
+_RULES_PER_CHECK = 4
+_RULES_PER_NEAR_LINT = 100  # for each differing rule, that of either side
+_POSITION = (1 << POSITION_BITS) - 1
+
+
+class Finding(NamedTuple):
+    """A problem, with the kind and id of the rule that has it among the others; no kind for other problems."""
+
+    problem: Problem
+    kind: Kind | None = None
+    owner: int = 0
+
+
+@dataclass(slots=True)
+class CheckedList:
+    """The checked rules of one kind, in order: ids, fingerprints, and the hashes of their keys (0 for no key).
+
+    `looked_up` has the hashes of the keys that the checks looked up, and `owners` the ids of the checked rules.
+    """
+
+    ids: "array[int]"
+    fingerprints: "array[int]"
+    keys: "array[int]"
+    looked_up: "array[int]" = field(default_factory=lambda: array("Q"))
+    owners: "array[int]" = field(default_factory=lambda: array("Q"))
+
+
+CheckedLists = Mapping[Kind, CheckedList]
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """The findings of a state in the order of their places, and the parts that the next lint needs.
+
+    `lists` is empty where a source or path is used twice: the next lint then checks everything.
+    """
+
+    findings: Sequence[Finding]
+    hosts: frozenset[str]
+    lists: CheckedLists
+
+
+def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
+    """Find every error and warning of a state, as `check_snapshot` does; `before` is the lint of any state, for speed."""
+    lists = {kind: _read_list(snapshot, kind) for kind in Kind}
+    if any(len(set(each.ids)) != len(each.ids) for each in lists.values()):
+        return Lint([Finding(problem) for problem in check_snapshot(snapshot)], snapshot.hosts, {})
+    changed = _changed_rules(snapshot, lists, before) if before else None
+    if before is None or changed is None:
+        source: RuleSource = RuleBook(snapshot.redirects(), snapshot.pages())
+        findings = _check(lists, {kind: set(each.ids) for kind, each in lists.items()}, source)
+    else:
+        source = SnapshotRules(snapshot)
+        findings = [*_reuse(lists, changed, before), *_check(lists, changed, source)]
+    return Lint(_in_order(snapshot, lists, findings, Matcher(source)), snapshot.hosts, lists)
+
+
+def is_near(one: Lint, other: Lint) -> bool:
+    """Tell whether so few rules differ between two lints that the next one can start from either."""
+    if not one.lists or not other.lists:
+        return False
+    differing = (set(one.lists[kind].fingerprints) ^ set(other.lists[kind].fingerprints) for kind in Kind)
+    return sum(map(len, differing)) * _RULES_PER_NEAR_LINT <= sum(len(other.lists[kind].ids) for kind in Kind)
+
+
+def _read_list(snapshot: Snapshot, kind: Kind) -> CheckedList:
+    found = CheckedList(array("Q"), array("Q"), array("Q"))
+    for file in snapshot.rule_files[kind]:
+        found.ids.extend(file.segment.ids)
+        found.fingerprints.extend(file.segment.fingerprints)
+        keys = array("Q", bytes(8 * len(file.segment)))
+        for entry in file.segment.keys:
+            keys[entry & _POSITION] = entry >> POSITION_BITS
+        found.keys.extend(keys)
+    return found
+
+
+def _changed_rules(snapshot: Snapshot, lists: CheckedLists, before: Lint) -> dict[Kind, set[int]] | None:
+    """Return the ids of the rules to check by kind; None if all rules have to be checked."""
+    if not before.lists or before.hosts != snapshot.hosts:
+        return None
+    changed: dict[Kind, set[int]] = {}
+    keys: set[int] = set()
+    for kind in Kind:
+        old, new = before.lists[kind], lists[kind]
+        differing = _rows(old) ^ _rows(new)
+        changed[kind] = {row[0] for row in differing}
+        keys |= {row[2] for row in differing}
+        if 0 in keys or not _same_order(old, new, changed[kind]):
+            return None
+    for kind in Kind:
+        old = before.lists[kind]
+        changed[kind] |= {owner for owner, key in zip(old.owners, old.looked_up, strict=True) if key in keys}
+    for finding in before.findings:
+        if finding.kind and finding.problem.code in _NAMING_PLACES:
+            changed[finding.kind].add(finding.owner)
+    is_small = sum(map(len, changed.values())) * _RULES_PER_CHECK < sum(len(each.ids) for each in lists.values())
+    return changed if is_small else None
+
+
+def _rows(rules: CheckedList) -> set[tuple[int, int, int]]:
+    return set(zip(rules.ids, rules.fingerprints, rules.keys, strict=True))
+
+
+def _same_order(old: CheckedList, new: CheckedList, changed: Collection[int]) -> bool:
+    """Tell whether the unchanged rules are in the same order: the order decides between equal ones."""
+    before, after = ([each for each in rules.ids if each not in changed] for rules in (old, new))
+    return before == after
+
+
+def _reuse(lists: CheckedLists, changed: Mapping[Kind, Collection[int]], before: Lint) -> Iterator[Finding]:
+    """Yield the findings of the rules that are not checked again, and take their look-ups over."""
+    for kind, rules in lists.items():
+        old, checked = before.lists[kind], changed[kind]
+        kept = [at for at, owner in enumerate(old.owners) if owner not in checked]
+        rules.owners.extend(array("Q", [old.owners[at] for at in kept]))
+        rules.looked_up.extend(array("Q", [old.looked_up[at] for at in kept]))
+    for finding in before.findings:
+        if finding.kind and finding.owner not in changed[finding.kind]:
+            yield finding
+
+
+def _check(lists: CheckedLists, ids: Mapping[Kind, Collection[int]], source: RuleSource) -> list[Finding]:
+    """Check the rules with these ids, and note the keys that their checks look up."""
+    recorder = _Recorder(source)
+    check = SetCheck(Matcher(recorder))
+    found = []
+    for kind, rules in lists.items():
+        for position, owner in enumerate(rules.ids):
+            if owner not in ids[kind]:
+                continue
+            is_page = kind is Kind.PAGES
+            problems = (
+                check.page_problems(source.page(position))
+                if is_page
+                else check.redirect_problems(source.redirect(position))
+            )
+            found += [Finding(problem, kind, owner) for problem in without_pointer(problems)]
+            for key in recorder.take():
+                rules.looked_up.append(key)
+                rules.owners.append(owner)
+    return found
+
+
+class _Recorder:
+    """A source of rules that notes the hashes of the keys that are looked up."""
+
+    def __init__(self, source: RuleSource) -> None:
+        self._source = source
+        self._keys: set[str] = set()
+        self.redirect, self.page = source.redirect, source.page
+        self.patterns, self.hosts = source.patterns, source.hosts
+
+    def redirects_at(self, key: str) -> Sequence[int]:
+        """See `RuleSource`."""
+        self._keys.add(key)
+        return self._source.redirects_at(key)
+
+    def pages_at(self, key: str) -> Sequence[int]:
+        """See `RuleSource`."""
+        self._keys.add(key)
+        return self._source.pages_at(key)
+
+    def take(self) -> Iterable[int]:
+        """Return the hashes since the last call."""
+        found = [key_base(key) >> POSITION_BITS for key in self._keys]
+        self._keys.clear()
+        return found
+
+
+def _in_order(snapshot: Snapshot, lists: CheckedLists, findings: Iterable[Finding], matcher: Matcher) -> list[Finding]:
+    """Return all findings by their place: those of files, of the set with the places of today, and failed tests."""
+    by_owner: dict[Kind | None, dict[int, list[Finding]]] = {kind: {} for kind in Kind}
+    for finding in findings:
+        by_owner[finding.kind].setdefault(finding.owner, []).append(finding)
+    rules = SnapshotRules(snapshot)
+    found = [Finding(problem) for problem in snapshot.problems]
+    for kind, each in lists.items():
+        of_kind = by_owner[kind]
+        for position in [position for position, owner in enumerate(each.ids) if owner in of_kind]:
+            place = rules.place(kind, position)
+            found += [_at(finding, *place) for finding in of_kind[each.ids[position]]]
+    tests = find_failed_tests(snapshot, matcher, [finding.problem for finding in found])
+    return sorted([*found, *(Finding(problem) for problem in tests)], key=_by_position)
+
+
+def _at(finding: Finding, file: str, line: int) -> Finding:
+    problem = finding.problem
+    if problem.line == line and problem.file == file:
+        return finding
+    return Finding(problem.at(file, line), finding.kind, finding.owner)
+
+
+def _by_position(finding: Finding) -> tuple[str, int, int]:
+    problem = finding.problem
+    return problem.file, problem.line, problem.column

@@ -1,0 +1,95 @@
+"""The rules of a snapshot, looked up in its segments: a matcher of a state without its records in memory."""
+
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from itertools import accumulate
+from typing import cast
+
+from content.matching.canonical import exact_key
+from content.matching.patterns import Patterns
+from content.records.record import Page, Placed, Record, Redirect
+from content.records.vocabulary import Kind, RedirectType
+from gitstore.compiled.segments.key_table import KeyEntries, find_positions, join_entries
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
+
+
+class SnapshotRules:
+    """The rules of a snapshot as the source of a Matcher; building it takes about 0.1 s for 100,000 rules."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._lists = {kind: _RuleList(snapshot, kind) for kind in Kind}
+
+    def redirects_at(self, key: str) -> Sequence[int]:
+        """See `RuleSource`."""
+        return self._lists[Kind.REDIRECTS].positions(key)
+
+    def pages_at(self, key: str) -> Sequence[int]:
+        """See `RuleSource`."""
+        return self._lists[Kind.PAGES].positions(key)
+
+    def redirect(self, position: int) -> Placed[Redirect]:
+        """See `RuleSource`."""
+        return cast("Placed[Redirect]", self._lists[Kind.REDIRECTS].placed(position))
+
+    def page(self, position: int) -> Placed[Page]:
+        """See `RuleSource`."""
+        return cast("Placed[Page]", self._lists[Kind.PAGES].placed(position))
+
+    def patterns(self) -> Patterns:
+        """See `RuleSource`."""
+        return Patterns(self._lists[Kind.REDIRECTS].pattern_rows())
+
+    def hosts(self) -> Collection[str]:
+        """See `RuleSource`."""
+        return self._snapshot.hosts
+
+    def place(self, kind: Kind, position: int) -> tuple[str, int]:
+        """Return the file (path in the namespace) and line of a record."""
+        return self._lists[kind].place(position)
+
+
+class _RuleList:
+    """The records of one kind."""
+
+    def __init__(self, snapshot: Snapshot, kind: Kind) -> None:
+        self._snapshot = snapshot
+        self._files = snapshot.rule_files[kind]
+        self._starts = list(accumulate((len(file.segment) for file in self._files), initial=0))
+
+    @cached_property
+    def _table(self) -> list[int]:
+        # Python's sort merges the sorted runs of the files: https://docs.python.org/3/howto/sorting.html
+        return sorted(join_entries(KeyEntries(file.segment.keys, len(file.segment)) for file in self._files))
+
+    def positions(self, key: str) -> Sequence[int]:
+        """Return the positions of the exact records with a key."""
+        return [position for position in find_positions(self._table, key) if self._key(position) == key]
+
+    def placed(self, position: int) -> Placed[Record]:
+        """Return the record at a position."""
+        file, index = self._find(position)
+        record = self._snapshot.whole(file, file.segment.record(index))
+        return Placed(record, *self.place(position), position)
+
+    def place(self, position: int) -> tuple[str, int]:
+        """Return the file and line of the record at a position."""
+        file, index = self._find(position)
+        return self._snapshot.full_path(file.path), file.segment.lines[index]
+
+    def _find(self, position: int) -> tuple[CompiledFile, int]:
+        at = bisect_right(self._starts, position) - 1
+        return self._files[at], position - self._starts[at]
+
+    def pattern_rows(self) -> list[tuple[int, RedirectType, str]]:
+        """Return position, type and source of the regex redirects."""
+        return [
+            (start + position, RedirectType(type_), source)
+            for file, start in zip(self._files, self._starts, strict=False)
+            for position, type_, source in file.segment.patterns
+        ]
+
+    def _key(self, position: int) -> str:
+        record = self.placed(position).record
+        return exact_key(record.type.has_host, record.identity)
