@@ -17,9 +17,8 @@ def check(name: str, instance: object, limit: int = MAX_PROBLEMS) -> list[Proble
     """
     if validator_for(name)(instance):
         return []
-    # jsonschema takes a tenth of the time of a start, and only invalid data needs it
-    from schemas.explanation import violations  # noqa: PLC0415
-    from schemas.wording import translate_error  # noqa: PLC0415
+    from schemas.explanation import violations  # noqa: PLC0415 - loads jsonschema, which only invalid data needs
+    from schemas.wording import translate_error  # noqa: PLC0415 - its parameter is an error of jsonschema
 
     found = islice(violations(name, instance), limit)
     return [translate_error(violation) for violation in found] or [_generic_problem(name)]
