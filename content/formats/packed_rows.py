@@ -1,11 +1,10 @@
 """Rows of an import in little memory: the text of each one, from which its redirect is built again when it is read."""
 
+import json
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import overload
-
-import orjson
 
 from content.formats.tsv import Row
 from content.records.record import Redirect
@@ -33,7 +32,7 @@ class PackedRows(Sequence[Row]):
             raise ValueError("an invalid row has no redirect")
         fields: tuple[str, ...] = (redirect.type, redirect.source, redirect.target, redirect.status)
         if redirect.note or redirect.tags:
-            fields = (*fields, orjson.dumps([redirect.note, redirect.tags]).decode())
+            fields = (*fields, json.dumps([redirect.note, redirect.tags]))
         self._texts += "\t".join(fields).encode()
         self._ends.append(len(self._texts))
         self._lines.append(row.line)
@@ -73,5 +72,5 @@ def _unpack(text: bytearray) -> Redirect:
     type_, source, target, status, *rest = text.decode().split("\t", _FIELDS)
     if not rest:
         return Redirect(_TYPES[type_], source, target, STATUS_BY_WORD[status])
-    note, tags = orjson.loads(rest[0])
+    note, tags = json.loads(rest[0])
     return Redirect(_TYPES[type_], source, target, STATUS_BY_WORD[status], note, tuple(tags))

@@ -13,7 +13,7 @@ _NO_KEY = 0
 
 
 class HashedRules:
-    """A `RuleSource` over a list of redirects, which may build each one anew; a redirect's position is its index there."""
+    """A `RuleSource` over a list of redirects, which may build each one when it is read; a position is an index there."""
 
     def __init__(self, redirects: Sequence[Placed[Redirect]], pages: Sequence[Placed[Page]]) -> None:
         self._list = redirects

@@ -43,7 +43,7 @@ class SegmentTables(NamedTuple):
 def build_tables(records: Sequence[Record]) -> SegmentTables:
     """Build the tables of a file's records."""
     keys = [find_exact_key(record) for record in records]
-    items = list(map(_item, records))
+    items = list(map(encode_item, records))
     offsets = list(accumulate(map(len, items), initial=0))
     extras = {position: extra for position, record in enumerate(records) if (extra := _extra(record))}
     return SegmentTables(
@@ -68,7 +68,8 @@ def compute_fingerprints(items: Sequence[bytes], extras: Mapping[int, Mapping[st
     return array("Q", b"".join([blake2b(data, digest_size=_FINGERPRINT_BYTES).digest() for data in whole]))
 
 
-def _item(record: Record) -> bytes:
+def encode_item(record: Record) -> bytes:
+    """Return the JSON of a record, with a comma after it."""
     if isinstance(record, Redirect):  # as of `wire`, in half the time; the values of both enums need no escapes
         source, target = orjson.dumps(record.source), orjson.dumps(record.target)
         return b'{"type":"%b","source":%b,"target":%b,"status":"%b"},' % (

@@ -37,19 +37,19 @@ def build_matcher(snapshot: Snapshot) -> Matcher:
 
 def check_snapshot(snapshot: Snapshot) -> list[Problem]:
     """Return every error and warning of a project: of single rules, of the set, and of its tests."""
-    matcher, in_set = (_check_many if snapshot.count(Kind.REDIRECTS) > MANY_RULES else _check_together)(snapshot)
+    matcher, in_set = (check_many if snapshot.count(Kind.REDIRECTS) > MANY_RULES else check_together)(snapshot)
     found = [*snapshot.problems, *without_pointer(in_set)]
     return sorted([*found, *find_failed_tests(snapshot, matcher, found)], key=_by_position)
 
 
-def _check_together(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:
+def check_together(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:
     """Return a matcher of the rules, and their problems among each other."""
     redirects, pages = snapshot.redirects(), snapshot.pages()
     matcher = Matcher(RuleBook(redirects, pages))
     return matcher, [*_all_duplicates(redirects, pages), *set_problems(matcher, redirects, pages)]
 
 
-def _check_many(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:
+def check_many(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:
     """Do the same file by file: the redirects are built again when they are read, so that few are in memory."""
     redirects, pages = SnapshotRedirects(snapshot), snapshot.pages()
     rules = HashedRules(redirects, pages)

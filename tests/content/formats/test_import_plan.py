@@ -1,5 +1,7 @@
 """The plan of an import: every row counted once, and no field lost that the file does not have."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -162,3 +164,14 @@ def test_warnings_and_problems_of_the_projects_own_files_take_no_row_out() -> No
         Problem("redirect_loop", "it loops somewhere"),
     ]
     assert plan.with_problems(found) == plan
+
+
+@given(present=_rules, imported=_rules, before=_rules, overwrite=st.booleans())
+def test_rows_that_are_planned_again_are_planned_as_if_read_again(
+    *, present: list[Redirect], imported: list[Redirect], before: list[Redirect], overwrite: bool
+) -> None:
+    """A draft may change between the reading of the rows and the lock."""
+    earlier, now = ({rule.source: replace(rule, note="n") for rule in rules} for rules in (before, present))
+    rows = [*read_rows(write_rows([*imported, *imported[:2]]))]
+    again = plan_import(earlier, rows, overwrite=overwrite).planned_again(now, overwrite=overwrite)
+    assert again == plan_import(now, rows, overwrite=overwrite)

@@ -8,7 +8,7 @@ from content.records.record import Page, Record, Redirect
 from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.compiled.validation.checks import check_change, check_snapshot
+from gitstore.compiled.validation.checks import check_change, check_many, check_snapshot, check_together
 from gitstore.yamlfiles.dump import new_file
 from tests.gitstore.fixtures import page, redirect
 from tests.gitstore.folders import Folder, folder_of, matcher_of_release
@@ -108,3 +108,14 @@ def _files(sources: tuple[list[str], ...]) -> Snapshot:
 
 def _duplicates(problems: list[Problem]) -> set[Problem]:
     return {problem for problem in problems if problem.code == "duplicate_source"}
+
+
+@given(st.lists(st.one_of(exact, exact, patterns, pages), max_size=8))
+def test_a_check_file_by_file_finds_the_problems_of_a_check_in_memory(of: list[Record]) -> None:
+    """Both find the same, with duplicates too, in a project of more than one file."""
+    redirects = [record for record in of if isinstance(record, Redirect)]
+    files = {f"redirects/0000{at}.yaml": new_file(Kind.REDIRECTS, redirects[at::2], "flow") for at in range(2)}
+    listed = new_file(Kind.PAGES, [record for record in of if isinstance(record, Page)], "flow")
+    snapshot = Folder({**files, "pages.yaml": listed}).snapshot
+    (_, together), (_, many) = check_together(snapshot), check_many(snapshot)
+    assert many == together

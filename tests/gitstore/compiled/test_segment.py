@@ -1,14 +1,18 @@
 """A compiled segment holds everything of its file, and reads back from disk unchanged."""
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from content.records.record import Redirect
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.sections import Damaged
 from gitstore.compiled.segments.segment import Segment, compile_segment, dump_segment, load_segment, segment_of
+from gitstore.compiled.segments.segment_tables import build_tables
 from gitstore.yamlfiles.dump import Layout, new_file
 from gitstore.yamlfiles.rule_file import load
+from tests.content.rules import redirects
 from tests.gitstore import written
 
 
@@ -70,3 +74,11 @@ def test_a_parsed_file_gives_the_segment_that_its_bytes_give() -> None:
     parsed = segment_of(load(data, "shop/redirects.yaml"))
     assert dump_segment(parsed) == dump_segment(compile_segment(data))
     assert [problem.file for problem in parsed.problems] == ["" for _ in parsed.problems] != []
+
+
+@given(st.lists(redirects(), max_size=4))
+def test_the_items_of_a_segment_are_the_records_as_agents_get_them(rules: list[Redirect]) -> None:
+    tables = build_tables(rules)
+    assert bytes(tables.items) == b"".join(orjson.dumps(rule.wire()) + b"," for rule in rules)
+    assert list(tables.ids) == [int(rule.id, 16) for rule in rules]
+    assert list(tables.extras) == [at for at, rule in enumerate(rules) if rule.note or rule.tags]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from content.records.record import Record, redirect_of
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.segment import dump_segment, segment_of
-from gitstore.compiled.segments.segment_tables import build_tables
+from gitstore.compiled.segments.segment_tables import build_tables, encode_item
 from gitstore.compiled.segments.table_patch import patch_tables
 from gitstore.yamlfiles.rule_file import RuleFile
 from gitstore.yamlfiles.rule_window import count_equal_ends
@@ -75,7 +75,7 @@ def _count_encoded(rules: int) -> int:
 
     def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal encoded
-        encoded += event == "call" and frame.f_code.co_name == "wire"
+        encoded += event == "call" and frame.f_code.co_name == encode_item.__name__
 
     sys.setprofile(count)
     try:

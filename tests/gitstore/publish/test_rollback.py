@@ -69,7 +69,7 @@ def roll_back(place: Place, version: int) -> Any:
 def nothing_read_again() -> Iterator[None]:
     """Fail if any YAML of rules is parsed, or any set of rules checked, within the context."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("segment_store.compile_segment", "compiler.check_snapshot", "compiler.check_change"):
+        for name in ("segments.segment_store.compile_segment", "compiler.check_snapshot", "compiler.check_change"):
             patch.setattr(f"gitstore.compiled.{name}", lambda *_, name=name: pytest.fail(f"{name} was called"))
         yield
 
