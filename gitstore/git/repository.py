@@ -28,7 +28,7 @@ from content.cache import LruCache
 from gitstore.errors import Broken
 from gitstore.git import refs
 from gitstore.git.alternates import limit_alternates
-from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_loose
+from gitstore.git.commit_parser import ParsedCommit, object_id, parse_commit, read_loose
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, depth_error
 from gitstore.git.object_log import restore_missed
 from gitstore.git.raw_tree import RawEntry, Unreadable, compare, find_entries
@@ -61,6 +61,7 @@ NAME_ERRORS = "surrogateescape"
 _CACHED_ENTRIES = 40_000
 _CACHED_BYTES = 8 << 20
 _COMMIT_BYTES = 1_000  # of a commit's other fields
+_TREE_BYTES = 64 << 20  # of a folder; a larger one is left to dulwich
 _MOST_READS = 3  # of an object that is not found; it may be packed, and that pack merged, meanwhile
 _CLOCK_ERROR = 86_400  # seconds by which the clocks of committers may differ
 # The end of the year 9999. A commit may claim any time, or none; it is for display only.
@@ -153,18 +154,18 @@ class Repository:
         return self._commits.get(commit_id, lambda: self._read_commit(commit_id))
 
     def _read_commit(self, commit_id: CommitId) -> CommitInfo:
-        data = read_loose(self.path, commit_id) or self._packed(commit_id)
+        data = read_loose(self.path, commit_id) or self._packed(commit_id, Commit)
         plain = parse_commit(commit_id, data)
         return _parsed_info(commit_id, plain) if plain else self._read(commit_id, Commit, _commit_info)
 
-    def _packed(self, commit_id: CommitId) -> bytes:
-        """Read the bytes of a commit, quickly; empty if it does not exist, or if the read needs a retry."""
+    def _packed(self, name: str, kind: type[ShaFile]) -> bytes:
+        """Read the bytes of an object, quickly; empty if it does not exist, or if the read needs a retry."""
         try:
-            kind, data = self._repo.object_store.get_raw(ObjectID(commit_id.encode()))
+            found, data = self._repo.object_store.get_raw(ObjectID(name.encode()))
         except DAMAGE_ERRORS as ex:
             clear_frames(ex.__traceback__)
             return b""
-        return data if kind == Commit.type_num else b""
+        return data if found == kind.type_num else b""
 
     def entries(self, tree_id: TreeId) -> list[TreeEntry]:
         """List the entries of a folder, in Git's order; bytes of a name that are not UTF-8 become lone surrogates."""
@@ -190,7 +191,12 @@ class Repository:
 
     def _tree(self, tree_id: TreeId) -> bytes:
         found = self._trees.find(tree_id)
-        return self._trees.put(tree_id, self._read(tree_id, Tree, _bytes)) if found is None else found
+        return self._trees.put(tree_id, self._read_tree(tree_id)) if found is None else found
+
+    def _read_tree(self, tree_id: TreeId) -> bytes:
+        """Read the bytes of a folder, undecoded; dulwich decodes every entry, some files' twice, so it reads the damaged ones only."""
+        data = read_loose(self.path, tree_id, _TREE_BYTES) or self._packed(tree_id, Tree)
+        return data if object_id(b"tree", data) == tree_id else self._read(tree_id, Tree, _bytes)
 
     def raw(self, object_id: str) -> tuple[int, bytes]:
         """Read any object: the number of its type in a pack, and its bytes."""

@@ -70,13 +70,13 @@ class Transaction(Repository):
         new = bytes.fromhex(folder) if folder else None
         data = replace_folder(self._tree(base), name.encode(errors=NAME_ERRORS), new)
         if data is not None:
-            written = self._writer.write_tree(Tree.from_string(data))
+            written = self._writer.write_tree(data)
             self._trees.put(written, data)
             return written
         tree = {entry.name: (entry.mode, entry.id) for entry in self.entries(base) if entry.name != name}
         if folder:
             tree[name] = (stat.S_IFDIR, folder)
-        return self._write_tree(tree) or self._writer.write_tree(Tree())
+        return self._write_tree(tree) or self._writer.write_tree(b"")
 
     def _put_folder(self, tree: dict[str, tuple[int, str]], name: str, inner: Mapping[str, BlobId | None]) -> None:
         found = tree.get(name)
@@ -94,7 +94,7 @@ class Transaction(Repository):
         tree = Tree()
         for name, (mode, object_id) in content.items():
             tree.add(name.encode(errors=NAME_ERRORS), mode, ObjectID(object_id.encode()))
-        return self._writer.write_tree(tree) if content else None
+        return self._writer.write_tree(tree.as_raw_string()) if content else None
 
     def write_commit(
         self, tree: TreeId, parents: tuple[CommitId, ...], author: Author, message: str, *, unique: bool = False
