@@ -79,12 +79,12 @@ def _measure(service: Service, names: Sequence[str], tokens: tuple[str, str], ag
     elapsed = time.monotonic() - begun
     print(f"heartbeats of {agents:,} agents: {_describe(sent, elapsed)}")
     print(f"  the process that plays the agents: {100 * (time.process_time() - own) / elapsed:.0f}% of a core")
+    total = 0.0
     for pid, (processor, written) in zip(sorted(service.workers()), before, strict=True):
         used, kilobytes = processor_seconds(pid) - processor, (_written(pid) - written) / 1000
-        each = 1e6 * used / (len(sent.seconds) / len(before))
-        print(
-            f"  a worker: {100 * used / elapsed:.0f}% of a core ({each:.0f} µs a heartbeat), {kilobytes / elapsed:,.0f} kB/s written"
-        )
+        total += used
+        print(f"  a worker: {100 * used / elapsed:.0f}% of a core, {kilobytes / elapsed:,.0f} kB/s written")
+    print(f"  both: {1e6 * total / len(sent.seconds):.0f} µs of processor time a heartbeat, all other work included")
     _print_processes(service, "after it")
 
 

@@ -80,7 +80,7 @@ def publish(place: Place, number: int = 0, source: str = "/x") -> None:
 
 
 def test_costs_follow_the_projects_that_change(tmp_path: Path) -> None:
-    compiled, published, edited = dict[int, Cost](), dict[int, Cost](), dict[int, Cost]()
+    compiled, published, edited, refreshed = (dict[int, Cost]() for _ in range(4))
     for count in (FEW, MANY):
         place = push_projects(create_place(tmp_path / str(count)), count)
         compiled[count] = count_cost(place, partial(place.store.releases.compile, SPACE))
@@ -89,10 +89,12 @@ def test_costs_follow_the_projects_that_change(tmp_path: Path) -> None:
         draft = DraftName(name_of(2), "main")
         edited[count] = count_cost(place, partial(place.save, put(redirect("/x")), draft=draft))
         published[count] = count_cost(place, partial(place.publish, draft=draft))
+        refreshed[count] = count_cost(place, partial(place.store.live.refresh, SPACE))
         root = int(place.git("cat-file", "-s", "release^{tree}"))
     assert compiled[MANY].calls <= 1.2 * MANY / FEW * compiled[FEW].calls
     assert compiled[MANY].bytes <= 1.2 * MANY / FEW * compiled[FEW].bytes
     assert edited[MANY].calls <= 1.25 * edited[FEW].calls
+    assert refreshed[MANY].calls <= 1.25 * refreshed[FEW].calls, "a worker that serves the publish"
     assert published[MANY].calls <= 1.25 * published[FEW].calls
     assert published[MANY].bytes <= 2 * published[FEW].bytes
     assert published[MANY].read <= 1.25 * published[FEW].read + 4 * root, "two root folders, and the one written"
