@@ -4,7 +4,7 @@
 """
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 from content.records.problem import Problem
@@ -14,6 +14,21 @@ class StoreError(Exception):
     """The root of all errors that the content store raises on purpose."""
 
     code: ClassVar[str] = "store_error"
+
+
+def run_each(steps: Iterable[Callable[[], None]]) -> None:
+    """Run independent steps, the later ones also where an earlier one fails; raise the first error after all.
+
+    FileNotFoundError is raised only if there is no other one: it may be gone at the next try.
+    """
+    failures = list[StoreError | OSError]()
+    for step in steps:
+        try:
+            step()
+        except (StoreError, OSError) as ex:
+            failures.append(ex)
+    if failures:
+        raise min(failures, key=lambda ex: isinstance(ex, FileNotFoundError))
 
 
 class NotFound(StoreError):

@@ -63,9 +63,8 @@ class Packer(TaskService):
             await asyncio.sleep(_REST * (time.monotonic() - begun))
             if is_due:
                 await self._keep_up(paths)
-        except (
-            FileNotFoundError
-        ) as ex:  # another program packs, or the namespace is removed: the next round looks again
+        except FileNotFoundError as ex:
+            # Another program packs, or the namespace is removed: the next round looks again.
             _log.info("packing_repeated", namespace=namespace, error=str(ex))
         except (StoreError, ProcessLost, OSError) as ex:
             self._resting[namespace] = time.monotonic() + _FAILURE_SECONDS

@@ -14,7 +14,7 @@ from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.layout import BlobId
 
 # Compared pairs of files: 50 kB each at most, where all 500 rules of a file differ.
-_PAIRS_AT_HAND = 500
+_CACHED_PAIRS = 500
 _NONE = frozenset[int]()
 
 
@@ -64,7 +64,7 @@ class _Pair(NamedTuple):
     changed: frozenset[int]
 
 
-_compared: LruCache[tuple[BlobId, BlobId], _Pair] = LruCache(_PAIRS_AT_HAND)
+_compared: LruCache[tuple[BlobId, BlobId], _Pair] = LruCache(_CACHED_PAIRS)
 
 
 class _Side:

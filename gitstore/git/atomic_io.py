@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -41,11 +42,11 @@ def replace_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o64
 
 
 @contextmanager
-def open_replacement(path: Path) -> Iterator[IO[bytes]]:
+def open_replacement(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Write a file that is too large for memory piece by piece; it gets its name at the end, unsynced."""
     temporary = path.parent / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
     try:
-        with temporary.open("xb", buffering=_BUFFER) as file:
+        with open(temporary, "xb", buffering=_BUFFER, opener=partial(os.open, mode=mode)) as file:
             yield file
         temporary.replace(path)
     except OSError as ex:
@@ -59,12 +60,17 @@ def translate_os_error(ex: OSError) -> Exception:
     return OutOfSpace() if is_disk_full(ex) else ex
 
 
+def write_all(handle: int, data: bytes) -> None:
+    """Write bytes to a descriptor, however many calls it takes."""
+    view = memoryview(data)
+    while view:  # write(2) may write less than it was given: https://man7.org/linux/man-pages/man2/write.2.html
+        view = view[os.write(handle, view) :]
+
+
 def _write_new(path: Path, data: bytes, *, sync: bool, mode: int) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     try:
-        view = memoryview(data)
-        while view:  # write(2) may write less than it was given: https://man7.org/linux/man-pages/man2/write.2.html
-            view = view[os.write(handle, view) :]
+        write_all(handle, data)
         if sync:
             os.fsync(handle)
     finally:

@@ -194,6 +194,7 @@ class ObjectFiles:
 def open_object_files(repository: Path) -> Iterator[ObjectFiles]:
     """Open the object files of a repository."""
     path = repository / "objects"
+    (path / "pack").mkdir(exist_ok=True)  # copies of a repository may lack empty folders; C git works without, too
     with ExitStack() as stack:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         stack.callback(os.close, handle)

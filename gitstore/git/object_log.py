@@ -22,7 +22,7 @@ from dulwich.object_store import DiskObjectStore
 from dulwich.objects import ObjectID
 
 from gitstore.errors import Busy, NotFound, OutOfSpace
-from gitstore.git.atomic_io import replace_file, sync_directory, translate_os_error
+from gitstore.git.atomic_io import replace_file, sync_directory, translate_os_error, write_all
 from gitstore.git.lock import hold
 
 FILE_NAME = "waypost-objects"
@@ -59,7 +59,7 @@ class ObjectLog:
         handle = self._open()
         offset = os.fstat(handle).st_size
         try:
-            _write(handle, _RECORD.pack(_MARK, bytes.fromhex(object_id), len(data)) + data)
+            write_all(handle, _RECORD.pack(_MARK, bytes.fromhex(object_id), len(data)) + data)
         except OSError as ex:
             with suppress(OSError):
                 os.ftruncate(handle, offset)
@@ -131,7 +131,8 @@ def is_log_due(repository: Path, now: float | None = None) -> bool:
     with suppress(FileNotFoundError):
         status = (repository / FILE_NAME).stat()
         is_old = status.st_size > len(_title()) and now - status.st_mtime > MOST_SECONDS
-        return is_old or status.st_size > MOST_BYTES or needs_restore(repository)
+        is_left = (repository / OLD_NAME).exists()  # a kill stopped the last emptying
+        return is_old or is_left or status.st_size > MOST_BYTES or needs_restore(repository)
     return (repository / OLD_NAME).exists()
 
 
@@ -190,12 +191,6 @@ def write_object_file(path: Path, data: bytes) -> None:
 def _begin(repository: Path) -> None:
     """Put an empty log in the place of the present one."""
     replace_file(repository / FILE_NAME, _title(), sync=False)
-
-
-def _write(handle: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:  # write(2) may write less than it was given: https://man7.org/linux/man-pages/man2/write.2.html
-        view = view[os.write(handle, view) :]
 
 
 @lru_cache(maxsize=1)

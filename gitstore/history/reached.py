@@ -134,7 +134,7 @@ def find_selections(repository: Repository, base: CommitId, release: CommitId) -
 def note_release(repository: Repository, commit: CommitId) -> None:
     """Record the commits that release has reached; under the repository's lock, after release has moved to `commit`."""
     path = repository.path / REACHED_FILE
-    known, _ = _read(path, _STEPS[0][0])
+    known = _read_end(path)
     new, last = list[CommitInfo](), None
     for info in repository.first_parents(commit):
         last = known.find(info.id, (_Kind.PUBLISH,))
@@ -286,6 +286,15 @@ def _read(path: Path, count: int) -> tuple[_Tail, bool]:
     while whole > count and start < tail.count and tail.at(start).publish == tail.at(0).publish:
         start += 1
     return replace(tail, start=start), whole <= count
+
+
+def _read_end(path: Path) -> _Tail:
+    """Read the fewest last entries of the record that have all of the newest publish."""
+    for count, _ in _STEPS:
+        found, is_whole = _read(path, count)
+        if is_whole or found.start < found.count:
+            break
+    return found
 
 
 def _is_intact(data: bytes, *, is_whole: bool) -> bool:

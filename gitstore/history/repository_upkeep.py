@@ -1,11 +1,14 @@
 """The upkeep of one namespace's files in the background.
 
-The record of the commits on release is completed, objects are packed and pruned, the log of new objects is emptied, unused
-files are removed, and releases get new bases.
+Objects are packed and pruned, the log of new objects is emptied, unused files are removed, releases get new bases, and the
+record of the commits on release is completed. Each step goes on where another one fails.
 """
+
+from functools import partial
 
 from gitstore.compiled.indexes.served_record import read_served
 from gitstore.directory import NamespacePaths
+from gitstore.errors import run_each
 from gitstore.git.object_log import empty_log, is_log_due
 from gitstore.git.packing import hold_packing, is_git_packing, is_packing_due, pack_loose
 from gitstore.git.pruning import is_prune_due, prune
@@ -32,25 +35,41 @@ def needs_upkeep(paths: NamespacePaths) -> bool:
 
 
 def keep_up(paths: NamespacePaths) -> None:
-    """Complete, pack, prune, clean up and fold as far as it is due; nothing if another process does it.
+    """Pack, prune, clean up, fold and complete as far as it is due; nothing if another process does it.
 
-    Raises OutOfSpace, Broken, Busy, or FileNotFoundError where another program packs at the same time. All of it can be
-    killed at any time, and is continued by the next call.
+    Raises OutOfSpace, Broken, Busy, or FileNotFoundError where another program packs at the same time, after all steps. They
+    can be killed at any time, and are continued by the next call.
     """
     with hold_packing(paths.repository) as is_held:
         if not is_held or is_git_packing(paths.repository):
             return
-        if not is_record_complete(paths.repository):
-            complete_record(paths.repository)
-        packs = is_packing_due(paths.repository)
-        if packs:
-            pack_loose(paths.repository)
-        if packs or is_log_due(paths.repository):
-            empty_log(paths.repository)
-        if is_clean_up_due(paths):
-            clean_daily(paths)
-        if is_prune_due(paths.repository):
-            served = read_served(paths)
-            prune(paths.repository, kept=[served] if served else [])
-        if is_folding_due(paths):
-            fold_releases(paths)
+        run_each(partial(step, paths) for step in (_pack, _clean_up, _prune, _fold, _complete))
+
+
+def _pack(paths: NamespacePaths) -> None:
+    packs = is_packing_due(paths.repository)
+    if packs:
+        pack_loose(paths.repository)
+    if packs or is_log_due(paths.repository):
+        empty_log(paths.repository)
+
+
+def _clean_up(paths: NamespacePaths) -> None:
+    if is_clean_up_due(paths):
+        clean_daily(paths)
+
+
+def _prune(paths: NamespacePaths) -> None:
+    if is_prune_due(paths.repository):
+        served = read_served(paths)
+        prune(paths.repository, kept=[served] if served else [])
+
+
+def _fold(paths: NamespacePaths) -> None:
+    if is_folding_due(paths):
+        fold_releases(paths)
+
+
+def _complete(paths: NamespacePaths) -> None:
+    if not is_record_complete(paths.repository):
+        complete_record(paths.repository)

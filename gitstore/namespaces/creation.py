@@ -151,7 +151,7 @@ def _install(staged: NamespacePaths, paths: NamespacePaths) -> None:
 
 
 def _sync_tree(repository: Path) -> None:
-    """Sync the files and folders of a repository, except for its objects, which are already synced."""
+    """Sync the files and folders of a repository, except for its objects, which their log makes durable."""
     # dulwich 1.2 syncs a file but not its folder, https://github.com/jelmer/dulwich/blob/HEAD/dulwich/file.py
     for root, folders, names in os.walk(repository):
         folders[:] = [name for name in folders if name != "objects"]

@@ -12,6 +12,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.segments import outline_store
 from gitstore.compiled.segments.columns import Columns
 from gitstore.compiled.segments.outline import OutlinedSegment
+from gitstore.compiled.segments.outline_store import OutlineStore
 from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import Snapshot, take_snapshot
@@ -172,6 +173,22 @@ def test_files_of_outlines_stay_few(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         _take(_folder([redirect(f"/{number}") for number in range(2 * turn)], 1), store)
         counts.append(len([*folder.iterdir()]))
     assert counts == [1, 2, 3, 4, 1]
+
+
+def test_threads_may_read_other_projects_meanwhile(many: Place) -> None:
+    """Guard: the first read of a project's outlines ended that of another thread, in another project, with an error."""
+    outlines = OutlineStore(many.root / "compiled" / SPACE / "outlines")
+    (file,) = files_of(many)
+
+    class Meanwhile(type(file)):  # type: ignore[misc]  # the class of paths depends on the system
+        @property
+        def parent(self) -> Path:
+            outlines._pack(file)
+            return Path(super().parent)
+
+    (outlines._packs[Meanwhile("other", "1")],) = outlines._open(SHOP)
+    outlines._packs.pop(file)
+    assert [pack.path for pack in outlines._open(SHOP)] == [file]
 
 
 @given(st.lists(redirects, max_size=12), st.lists(redirects, max_size=12), st.integers(1, 4), queries)

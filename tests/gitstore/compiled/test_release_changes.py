@@ -108,3 +108,11 @@ def test_a_release_of_changes_is_that_of_its_state(
             find_exact_key(each.record) for kind in Kind for state in (before, snapshot) for each in state.placed(kind)
         )
         assert shown(release, keys) == shown(release_of(snapshot), keys)
+
+
+def test_a_change_of_some_rules_is_written_as_changes() -> None:
+    """Control: the law above compares releases of changes, not whole ones only."""
+    sources = [f"/{number}" for number in range(8)]
+    before = _snapshot({"redirects.yaml": [redirect(source) for source in sources]}, [], 0)
+    after = _snapshot({"redirects.yaml": [redirect(source, "/x") for source in sources[::2]]}, [page("/p")], 1)
+    assert dump_changes(after, PreviousState(before, release_of(before)), small=0, most=0)

@@ -1,26 +1,26 @@
 """The log of new objects: what a power cut takes of a change comes back from it, and it stays small."""
 
 import os
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from gitstore.errors import Broken, OutOfSpace
+from gitstore.errors import OutOfSpace
+from gitstore.git import object_log
 from gitstore.git.object_log import (
     FILE_NAME,
-    MOST_BYTES,
-    MOST_SECONDS,
     OLD_NAME,
     ObjectLog,
     empty_log,
     is_log_due,
     read_log,
-    restore,
 )
-from gitstore.git.objects import ObjectWriter
 from gitstore.git.repository import open_repository
 from gitstore.git.transaction import update
-from gitstore.layout import BlobId, TreeId, draft_ref
+from gitstore.layout import BlobId, draft_ref
 from tests.gitstore.fixtures import SHOP, Place, put, redirect
 from tests.gitstore.git.power_cuts import recorded, replace_folder, start_again
 
@@ -59,6 +59,55 @@ def test_answered_changes_survive_a_power_cut(place: Place, emptied: bool) -> No
     assert list(read_log(place.repo / OLD_NAME)) == []
 
 
+@pytest.mark.parametrize("has_new", [True, False])
+def test_a_log_that_was_not_emptied_yet_is_restored_too(
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    has_new: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """Guard: the power may go while the log is emptied: its files are not durable yet, and only the old log has them."""
+    before = _loose(place)
+    place.publish(put(redirect("/a")))
+    with monkeypatch.context() as patched:
+        patched.setattr(object_log, "_sync_files", _fail)
+        with pytest.raises(OSError, match="power"):
+            empty_log(place.repo)
+    if not has_new:
+        (place.repo / FILE_NAME).unlink()
+    _lose_objects(place, before)
+    start_again(place.repo)
+    place.fresh().publish(put(redirect("/b")))
+    assert sorted(item["source"] for item in place.fresh().items()) == ["/a", "/b"]
+    assert place.git("fsck", "--full", "--strict") == ""
+
+
+def test_a_second_power_cut_takes_nothing_either(place: Place) -> None:
+    """Guard: what was restored has to be durable before the log is emptied."""
+    _cut_power(place, emptied=False)
+    with recorded(place.repo) as disk:
+        with update(place.repo):
+            pass
+        disk.cut(place.root / "left")
+    replace_folder(place.repo, place.root / "left")
+    assert place.git("fsck", "--full", "--strict") == ""
+    assert len(place.fresh().items()) == len(SOURCES)
+
+
+def test_the_background_restores_before_it_empties_the_log(place: Place) -> None:
+    """Guard: after a start of the machine without a writer, the log is all that is left of the newest objects."""
+    before = _loose(place)
+    place.publish(put(redirect("/a")))
+    _lose_objects(place, before)
+    start_again(place.repo)
+    empty_log(place.repo)
+    assert [item["source"] for item in place.fresh().items()] == ["/a"]
+    assert place.git("fsck", "--full", "--strict") == ""
+
+
+def _fail(_repository: Path, _name: str) -> None:
+    raise OSError("power")
+
+
 def test_a_reader_finds_what_a_power_cut_took(place: Place) -> None:
     """Guard: no writer comes, and the reader has nothing but the repository."""
     _cut_power(place, emptied=False)
@@ -91,17 +140,18 @@ def test_damaged_files_are_replaced(place: Place) -> None:
 
 def test_records_after_a_half_one_are_read(place: Place) -> None:
     """Guard: a kill while a record is appended must not hide those of later writers."""
-    before = _loose(place)
     place.publish(put(redirect("/a")))
     log = place.repo / FILE_NAME
-    log.write_bytes(log.read_bytes()[:-7])
+    data = log.read_bytes()
+    half = data[data.rfind(b"\0waypost object\n") : -7]
+    before = _loose(place)
+    log.write_bytes(data + half)
     place.publish(put(redirect("/b")))
-    found = {object_id for object_id, _ in read_log(log)}
     _lose_objects(place, before)
-    with update(place.repo) as transaction:
-        missing = restore(place.repo)
-        assert missing >= len(found) - len(before)
-        assert transaction.commit(place.tip).message
+    start_again(place.repo)
+    place.fresh().publish(put(redirect("/c")))
+    assert sorted(item["source"] for item in place.fresh().items()) == ["/a", "/b", "/c"]
+    assert place.git("fsck", "--full", "--strict") == ""
 
 
 def test_a_full_disk_leaves_no_half_record(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,52 +173,30 @@ def test_a_full_disk_leaves_no_half_record(place: Place, monkeypatch: pytest.Mon
     assert (place.repo / FILE_NAME).stat().st_size == size
 
 
-def test_an_emptied_log_is_synced_before_its_first_record(place: Place) -> None:
+def test_an_emptied_log_is_synced_before_its_first_record(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guard: a new log whose name is not on disk yet would lose the changes of its first writers."""
-    with recorded(place.repo) as disk:
-        empty_log(place.repo)
-        ObjectWriter(place.repo).write_blob(b"first\n")
-        disk.cut(place.root / "left")
-    assert (place.root / "left" / FILE_NAME).stat().st_ino
-    assert disk.folders[place.repo.stat().st_ino][FILE_NAME] == (place.repo / FILE_NAME).stat().st_ino
-
-
-def test_a_file_that_cannot_be_synced_keeps_the_log(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guard: what is not durable by itself stays in the log, also in the next attempts."""
-    place.publish(put(redirect("/a")))
-    known = {object_id for object_id, _ in read_log(place.repo / FILE_NAME)}
-
-    def fail(_: int) -> None:
-        raise OSError(5, "Input/output error")
-
-    for _ in range(2):
-        with monkeypatch.context() as patched:
-            patched.setattr(os, "fsync", fail)
-            with pytest.raises(OSError, match="Input/output error"):
-                empty_log(place.repo)
-    assert known <= {object_id for object_id, _ in read_log(place.repo / OLD_NAME)}
+    calls = list[str]()
+    for name in ("sync_directory", "write_all"):
+        monkeypatch.setattr(object_log, name, partial(_recorded, calls, name, getattr(object_log, name)))
     empty_log(place.repo)
-    assert not (place.repo / OLD_NAME).exists()
+    calls.clear()
+    with closing(ObjectLog(place.repo)) as log:
+        log.append("0" * 40, b"first")
+        log.append("1" * 40, b"second")
+    assert calls == ["sync_directory", "write_all", "write_all"]
 
 
-def test_a_log_is_due_when_it_is_large_or_old(place: Place) -> None:
-    log = place.repo / FILE_NAME
-    now = log.stat().st_mtime
-    assert not is_log_due(place.repo, now)
-    assert is_log_due(place.repo, now + MOST_SECONDS + 1)
-    with log.open("ab") as file:
-        file.truncate(MOST_BYTES + 1)
-    assert is_log_due(place.repo, now)
+def _recorded(calls: list[str], name: str, work: Callable[..., None], *args: object) -> None:
+    calls.append(name)
+    work(*args)
+
+
+def test_a_log_that_a_kill_left_half_emptied_is_due(place: Place) -> None:
+    """Guard: its objects were never synced, and it would be read at each restart."""
     empty_log(place.repo)
-    assert not is_log_due(place.repo, now + MOST_SECONDS + 1)
-    start_again(place.repo)
-    assert is_log_due(place.repo, now)
-
-
-def test_damage_without_a_power_cut_is_reported(place: Place) -> None:
-    """Guard: the log is for what a power cut took; a disk that loses files while it runs has to be noticed."""
+    assert not is_log_due(place.repo)
     place.publish(put(redirect("/a")))
-    tree = place.git("rev-parse", f"release:{SHOP}")
-    (place.repo / "objects" / tree[:2] / tree[2:]).unlink()
-    with open_repository(place.repo) as repository, pytest.raises(Broken):
-        repository.entries(TreeId(tree))
+    os.link(place.repo / FILE_NAME, place.repo / f"{FILE_NAME}.old")
+    assert is_log_due(place.repo)
+    empty_log(place.repo)
+    assert not is_log_due(place.repo)

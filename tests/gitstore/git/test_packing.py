@@ -450,3 +450,12 @@ def test_refs_that_name_no_commit_do_not_stop_packing(repository: Path) -> None:
     with hold_packing(repository):
         pack_loose(repository)
     assert not list((repository / "objects").glob("??/*"))
+
+
+def test_a_repository_without_a_folder_for_packs_is_packed(place: Place) -> None:
+    """Copies of a repository may lack empty folders, which C git does not mind."""
+    place.publish(put(redirect("/a")))
+    (place.repo / "objects" / "pack").rmdir()
+    pack_loose(place.repo)
+    assert place.git("fsck", "--full", "--strict") == ""
+    assert list((place.repo / "objects" / "pack").glob("*.idx"))

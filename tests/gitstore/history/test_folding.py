@@ -9,10 +9,9 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.releases.release_changes import SMALL
 from gitstore.compiled.releases.release_file import read_base_name, release_path
-from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete
-from gitstore.git.repository import open_repository
+from gitstore.errors import Broken
 from gitstore.history.folding import is_folding_due
 from gitstore.history.gc import KEPT_RELEASES
 from gitstore.history.repository_upkeep import keep_up, needs_upkeep
@@ -178,18 +177,44 @@ def test_many_changes_get_a_new_base_in_the_background(place: Place) -> None:
     assert file_of(place).stat().st_size < SMALL // 8
 
 
-def test_what_is_published_during_a_fold_gets_the_new_base(grown: Place) -> None:
-    """Guard: without it, a project that is published all the time would never get a new base."""
+def test_a_publish_during_a_fold_gets_the_new_base(grown: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The release that was published meanwhile is written again, as changes since the new base."""
     change(grown, 0, 1, "/first")
-    tree = served(grown)
-    change(grown, 500, 1, "/second")
-    expected, newest = grown.fresh().items(), served(grown)
-    with open_repository(grown.paths.repository) as repository:
-        compiler = Compiler(grown.paths, repository, SegmentStore(grown.paths.segments, grown.paths.archive))
-        compiler.fold(SHOP, tree)
-        compiler.rebase(SHOP, tree, newest)
-    assert base_of(grown) == release_path(grown.paths.releases, tree).name
-    assert grown.fresh().items() == expected
+    mark, old, fold = grown.paths.unfolded / SHOP, base_of(grown), Compiler.fold
+    mark.parent.mkdir()
+    mark.touch()
+
+    def fold_beside_a_publish(compiler: Compiler, project: str, tree: TreeId) -> None:
+        change(grown, 500, 1, "/second")
+        fold(compiler, project, tree)
+
+    monkeypatch.setattr(Compiler, "fold", fold_beside_a_publish)
+    keep_up(grown.paths)
+    assert base_of(grown) not in {None, old}
+    found = grown.fresh().targets()
+    assert (found["/old/0"], found["/old/500"]) == ("/first", "/second")
+    assert not mark.exists()
+
+
+def test_a_project_that_cannot_be_folded_stops_no_other(grown: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    grown.begin("aaa")
+    grown.publish(put(redirect("/aaa")), draft=DraftName("aaa", "main"))
+    change(grown, 0, 1, "/first")
+    fold = Compiler.fold
+    grown.paths.unfolded.mkdir()
+    for name in ("aaa", SHOP):
+        (grown.paths.unfolded / name).touch()
+
+    def fail_for_one(compiler: Compiler, project: str, tree: TreeId) -> None:
+        if project == "aaa":
+            raise Broken("One project is damaged.")
+        fold(compiler, project, tree)
+
+    monkeypatch.setattr(Compiler, "fold", fail_for_one)
+    with pytest.raises(Broken):
+        keep_up(grown.paths)
+    assert base_of(grown) is None
+    assert [mark.name for mark in grown.paths.unfolded.iterdir()] == ["aaa"]
 
 
 def test_a_window_is_as_many_slices_as_it_has_pieces(grown: Place) -> None:

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from gitstore.drafts.drafts import DraftName, read_draft
+from gitstore.errors import Broken
 from gitstore.git.repository import Repository, open_repository
 from gitstore.history import reached
 from gitstore.history.reached import REACHED_FILE, complete_record, find_base, is_record_complete, note_release
@@ -183,6 +184,46 @@ def test_the_record_of_a_long_history_is_completed_in_the_background(
     place.save(put(redirect("/first-update")), draft=OTHER)
     place.publish(draft=OTHER)
     assert is_record_complete(place.repo)
+
+
+def test_a_publish_of_more_commits_than_are_read_at_first_keeps_the_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reached, "_STEPS", ((5, 2), (1_000, 100)))
+    monkeypatch.setattr(reached, "_MAX_UNRECORDED", 2)
+    history = History(tmp_path / "some.git", seeded_random())
+    history.note()
+    for _ in range(5):
+        history.release.append(history.commit(history.release[-1]))
+        history.note()
+    for _ in range(20):
+        history.drafts.append(history.commit(history.drafts[-1]))
+    history.release.append(history.commit(history.release[-1], history.drafts[-1]))
+    history.note()
+    assert is_record_complete(history.path)
+    history.release.append(history.commit(history.release[-1]))
+    history.note()
+    assert is_record_complete(history.path)
+    history.git_ref()
+    written = (history.path / REACHED_FILE).read_bytes()
+    complete_record(history.path)
+    assert (history.path / REACHED_FILE).read_bytes() == written
+    history.check()
+
+
+def test_a_history_that_cannot_be_read_stops_no_other_upkeep(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shallow repository has no first commit: its record stays incomplete, and its objects are packed."""
+    for number in range(60):
+        place.publish(put(redirect(f"/rule{number}")))
+    oldest = git(place.repo, "rev-list", "--max-parents=0", "release")
+    monkeypatch.setattr("gitstore.git.packing.FEWEST_LOOSE", 1)
+    monkeypatch.setattr("gitstore.git.packing.MOST_LOOSE", 1)
+    (place.repo / REACHED_FILE).unlink()
+    (place.repo / "objects" / oldest[:2] / oldest[2:]).unlink()
+    before = sum(1 for _ in (place.repo / "objects").glob("??/*"))
+    with pytest.raises(Broken):
+        keep_up(place.paths)
+    assert sum(1 for _ in (place.repo / "objects").glob("??/*")) < before / 2
 
 
 def refuse_to_walk(*_: object) -> None:
