@@ -37,6 +37,7 @@ class Service:
         self.fast = FastHeartbeats(self.services.directory, self.store.live, self.services.fleet.note, self.counters)
 
     def token(self, *grants: Grant) -> bytes:
+        """Create a token with grants; return its header."""
         issued = self.services.tokens.create(OPERATOR, f"agent {len(grants)}", list(grants))
         self.services.directory.reload()
         self.last_token = issued.token.id
@@ -57,6 +58,7 @@ class Service:
 
     @property
     def noted(self) -> list[AgentKey]:
+        """The agents with a pending heartbeat."""
         return list(self.services.fleet.heartbeats._pending)
 
 
