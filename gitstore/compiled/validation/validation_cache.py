@@ -25,7 +25,7 @@ _KEPT_BYTES = 8 << 20
 
 
 class _Read(NamedTuple):
-    """What was read of a log, with its size and time then."""
+    """The bytes of a log, with its size and its time when they were read."""
 
     size: int
     changed: int
