@@ -32,29 +32,33 @@ class ParsedCommit(NamedTuple):
     message: str
 
 
-def read_loose(repository: Path, name: str, most: int = _MAX_BYTES) -> bytes | None:
-    """Read the bytes of an object file without its header, unchecked; None if another reader is needed."""
-    path = f"{repository}/objects/{name[:2]}/{name[2:]}"
+def read_loose(repository: Path, object_id: str) -> bytes | None:
+    """Read the bytes of an object file as those of a commit, unchecked; None if another reader is needed."""
+    name = f"{repository}/objects/{object_id[:2]}/{object_id[2:]}"
     stream = zlib.decompressobj()
     try:
-        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a thousand per page, and pathlib takes twice as long
-            data = stream.decompress(file.read(), most)
+        with open(name, "rb", buffering=0) as file:  # noqa: PTH123 - a thousand per page, and pathlib takes twice as long
+            data = stream.decompress(file.read(), _MAX_BYTES)
     except (OSError, zlib.error):
         return None
     return data.partition(b"\0")[2]
 
 
-def object_id(kind: bytes, data: bytes) -> str:
-    """Compute the id of an object in Git."""
-    return sha1(b"%b %d\0%b" % (kind, len(data), data), usedforsecurity=False).hexdigest()
+def read_checked(repository: Path, object_id: str, kind: str) -> bytes | None:
+    """Read an object file of a kind, such as `tree`; None if it is not that object, or another reader is needed."""
+    data = read_loose(repository, object_id)
+    if data is None:
+        return None
+    head = b"%b %d\0" % (kind.encode(), len(data))
+    return data if sha1(head + data, usedforsecurity=False).hexdigest() == object_id else None
 
 
-def parse_commit(name: str, data: bytes) -> ParsedCommit | None:
+def parse_commit(object_id: str, data: bytes) -> ParsedCommit | None:
     """Parse the bytes of a commit; None if they are not that commit, or not in the plain form."""
     found = _PLAIN.match(data)
-    if found is None or object_id(b"commit", data) != name:
+    if found is None or sha1(b"commit %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest() != object_id:
         return None
-    tree, parents, person, email, time = found.groups()
+    tree, parents, name, email, time = found.groups()
     each = (parents[at + _PARENT : at + _LINE - 1].decode() for at in range(0, len(parents), _LINE))
-    who, mail, message = (part.decode(errors="replace") for part in (person, email, data[found.end() :]))
+    who, mail, message = (part.decode(errors="replace") for part in (name, email, data[found.end() :]))
     return ParsedCommit(tree.decode(), tuple(each), who, mail, int(time), message)

@@ -6,12 +6,12 @@ See docs/adr/0035-one-log-of-new-objects.md.
 import os
 import zlib
 from contextlib import suppress
+from hashlib import sha1
 from pathlib import Path
 
-from dulwich.objects import Commit
+from dulwich.objects import Blob, Commit, Tree
 
 from gitstore.errors import Busy
-from gitstore.git.commit_parser import object_id
 from gitstore.git.object_log import ObjectLog, Place, object_path, write_object_file
 from gitstore.layout import BlobId, CommitId, TreeId
 
@@ -29,15 +29,15 @@ class ObjectWriter:
 
     def write_blob(self, data: bytes) -> BlobId:
         """Write a file's content."""
-        return BlobId(self._write(b"blob", data))
+        return BlobId(self._write(Blob.type_name, data))
 
     def write_tree(self, data: bytes) -> TreeId:
-        """Write the bytes of a folder."""
-        return TreeId(self._write(b"tree", data))
+        """Write the bytes of a folder; they are not parsed, since a folder may have thousands of entries."""
+        return TreeId(self._write(Tree.type_name, data))
 
     def write_commit(self, commit: Commit) -> CommitId:
         """Write a commit."""
-        return CommitId(self._write(b"commit", commit.as_raw_string()))
+        return CommitId(self._write(Commit.type_name, commit.as_raw_string()))
 
     def sync(self) -> None:
         """Make all objects written so far durable. Raises Busy if another program removes their files again and again.
@@ -61,26 +61,27 @@ class ObjectWriter:
         """Close the log."""
         self._log.close()
 
-    def _write(self, kind: bytes, data: bytes) -> str:
-        name = object_id(kind, data)
+    def _write(self, kind: bytes, content: bytes) -> str:
+        whole = b"%b %d\0%b" % (kind, len(content), content)
+        name = sha1(whole, usedforsecurity=False).hexdigest()
         path = object_path(self._objects, name)
-        found = _freshen(path, data)
+        found = _freshen(path, whole)
         if found is None or path not in self._written:
             # Not by dulwich's `add_object` (1.2.21). It writes through `<object>.lock`: a kill leaves that file, and
             # every later write of the object fails. https://github.com/dulwich/dulwich/blob/HEAD/dulwich/object_store.py
-            packed = zlib.compress(b"%b %d\0%b" % (kind, len(data), data), _COMPRESSION) if found is None else found
-            self._written[path] = self._log.append(name, packed)
+            data = zlib.compress(whole, _COMPRESSION) if found is None else found
+            self._written[path] = self._log.append(name, data)
             if found is None:
-                write_object_file(path, packed)
+                write_object_file(path, data)
         return name
 
 
 def blob_id(data: bytes) -> BlobId:
     """Compute the id of a file's content in Git; nothing is written."""
-    return BlobId(object_id(b"blob", data))
+    return BlobId(Blob.from_string(data).id.decode())
 
 
-def _freshen(path: Path, content: bytes) -> bytes | None:
+def _freshen(path: Path, whole: bytes) -> bytes | None:
     """Return the bytes of an object's file, and set its time to now, so that `git prune` does not take it for an old one.
 
     None if there is no such file, or a damaged one, as a power cut may leave where another writer did not sync.
@@ -89,7 +90,7 @@ def _freshen(path: Path, content: bytes) -> bytes | None:
         with suppress(PermissionError):  # written by another user's git
             os.utime(path)
         data = path.read_bytes()
-        is_intact = zlib.decompress(data).partition(b"\0")[2] == content
+        is_intact = zlib.decompress(data) == whole
     except (FileNotFoundError, zlib.error):
         return None
     return data if is_intact else None

@@ -28,7 +28,7 @@ from content.cache import LruCache
 from gitstore.errors import Broken
 from gitstore.git import refs
 from gitstore.git.alternates import limit_alternates
-from gitstore.git.commit_parser import ParsedCommit, object_id, parse_commit, read_loose
+from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_checked, read_loose
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, depth_error
 from gitstore.git.object_log import restore_missed
 from gitstore.git.raw_tree import RawEntry, Unreadable, compare, find_entries
@@ -61,7 +61,6 @@ NAME_ERRORS = "surrogateescape"
 _CACHED_ENTRIES = 40_000
 _CACHED_BYTES = 8 << 20
 _COMMIT_BYTES = 1_000  # of a commit's other fields
-_TREE_BYTES = 64 << 20  # of a folder; a larger one is left to dulwich
 _MOST_READS = 3  # of an object that is not found; it may be packed, and that pack merged, meanwhile
 _CLOCK_ERROR = 86_400  # seconds by which the clocks of committers may differ
 # The end of the year 9999. A commit may claim any time, or none; it is for display only.
@@ -189,14 +188,33 @@ class Repository:
         pairs = {name: (before.get(name), after.get(name)) for name in before.keys() | after.keys()}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
+    def changed_files(self, old: TreeId, new: TreeId, most: int) -> dict[str, tuple[TreeEntry, TreeEntry]] | None:
+        """Return the files of a folder that have another content than in another state of it, by path: both entries.
+
+        None where the folders differ in anything else, or in more than `most` files.
+        """
+        changed: dict[str, tuple[TreeEntry, TreeEntry]] = {}
+        ahead = [("", old, new)]
+        while ahead:
+            prefix, before, after = ahead.pop()
+            for name, (one, other) in self.differing_entries(before, after).items():
+                if one is None or other is None or one.mode != other.mode:
+                    return None
+                if one.is_folder:
+                    ahead.append((f"{prefix}{name}/", TreeId(one.id), TreeId(other.id)))
+                else:
+                    changed[prefix + name] = one, other
+            if len(changed) + len(ahead) > most or prefix.count("/") > MAX_FOLDER_DEPTH:
+                return None
+        return changed
+
     def _tree(self, tree_id: TreeId) -> bytes:
         found = self._trees.find(tree_id)
         return self._trees.put(tree_id, self._read_tree(tree_id)) if found is None else found
 
     def _read_tree(self, tree_id: TreeId) -> bytes:
-        """Read the bytes of a folder, undecoded; dulwich decodes every entry, some files' twice, so it reads the damaged ones only."""
-        data = read_loose(self.path, tree_id, _TREE_BYTES) or self._packed(tree_id, Tree)
-        return data if object_id(b"tree", data) == tree_id else self._read(tree_id, Tree, _bytes)
+        data = read_checked(self.path, tree_id, "tree") or self._packed(tree_id, Tree)  # dulwich decodes each entry
+        return data or self._read(tree_id, Tree, _bytes)
 
     def raw(self, object_id: str) -> tuple[int, bytes]:
         """Read any object: the number of its type in a pack, and its bytes."""
@@ -205,7 +223,18 @@ class Repository:
 
     def blob(self, blob_id: BlobId) -> bytes:
         """Read a file's content."""
-        return self._read(blob_id, Blob, lambda blob: blob.data)
+        data = read_checked(self.path, blob_id, "blob")
+        return self._read(blob_id, Blob, lambda blob: blob.data) if data is None else data
+
+    def has_file(self, tree_id: TreeId, path: str) -> bool:
+        """Tell whether a folder has a file at a path, without decoding the others."""
+        *folders, name = path.split("/")
+        for folder in folders:
+            found = [entry for entry in self.named_entries(tree_id, folder) if entry.is_folder]
+            if len(found) != 1:
+                return False
+            tree_id = TreeId(found[0].id)
+        return any(not entry.is_folder for entry in self.named_entries(tree_id, name))
 
     def folder(self, tree_id: TreeId, name: str) -> TreeId | None:
         """Return the id of a sub-folder, or None if it does not exist."""
