@@ -12,6 +12,7 @@ from falcon.media import Handlers, JSONHandler
 from api.app.routes import routes
 from api.http.data_check import DataCheck
 from api.http.error_handlers import add_handlers
+from api.http.fast_heartbeats import FastHeartbeats
 from api.http.fast_path import FastPath
 from api.http.guard.guard import Guard
 from api.http.guard.rate_limits import RateLimits
@@ -32,7 +33,7 @@ _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
 class Application(falcon.asgi.App[Any, Any]):
     """The Falcon application; reads every body through `RequestBody`, within `body_timeout` seconds.
 
-    A connection asks `fast_path` before it builds the request for `__call__`. `shutdown_hooks` are called as soon as
+    A connection asks `fast_path` and `fast_heartbeats` before it builds the request for `__call__`. `shutdown_hooks` are called as soon as
     the worker has to stop, while its last requests still run.
     """
 
@@ -40,6 +41,7 @@ class Application(falcon.asgi.App[Any, Any]):
     proxy_headers: ProxyHeaders
     collector: MetricsCollector
     fast_path: FastPath | None = None
+    fast_heartbeats: FastHeartbeats | None = None
     shutdown_hooks: tuple[Callable[[], None], ...] = ()
 
     async def __call__(  # type: ignore[override]  # as in Falcon itself: an ASGI call differs from a WSGI call

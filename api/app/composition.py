@@ -11,6 +11,7 @@ from api.app.identity_routes import identity_routes
 from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
 from api.data.served_data import ServedData, data_check
+from api.http.fast_heartbeats import FastHeartbeats
 from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
 from api.interfaces import Dependencies
@@ -94,6 +95,9 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     )
     if not settings.reads_per_minute:  # the fast path counts nothing
         app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters, data)
+    app.fast_heartbeats = FastHeartbeats(
+        services.directory, store.live, services.fleet.note, app.collector.counters, data
+    )
     app.shutdown_hooks = (
         long_polls.release,
         convergence.release,

@@ -5,7 +5,7 @@ right after the ref moved, the next relay records the event. All calls block; se
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -37,6 +37,8 @@ class PublishEventRelay:
     reader: Database
     clock: Clock
     records: NamespaceRecords
+    # By namespace: the entries of projects whose cursors were seen to have reached them. Only other ones are looked up.
+    _reached: dict[str, dict[str, ProjectEntry]] = field(default_factory=dict)
 
     def begin(self, manifests: Mapping[str, Manifest]) -> None:
         """Set the cursors to the newest publishes at the very first start; later do nothing."""
@@ -56,25 +58,48 @@ class PublishEventRelay:
 
         The cursors are read before the history, so the history is never behind them, unless it was restored.
         """
+        reached = self._reached.setdefault(namespace, {})
+        first = self.store.releases.manifest(namespace) if reached else None
+        due = (
+            None
+            if first is None
+            else [name for name, entry in first.projects.items() if reached.get(name) is not entry]
+        )
         with self.reader.reading() as connection:
             begun = event_cursors.relay_started_at(connection)
-            known = event_cursors.list_cursors(connection, namespace)
+            known = event_cursors.list_cursors(connection, namespace, None if due is None else [NAMESPACE, *due])
         if begun is None:
             return ""
         manifest = self.store.releases.manifest(namespace)
         if NAMESPACE not in known:
-            known = self._create_cursors(namespace, manifest, begun)
-        for project, entry in manifest.projects.items():
-            relayed = known.get(project, _NO_PUBLISH)
-            if entry.newest and relayed.commit != entry.newest_commit:
-                self._catch_up(_Relayed(namespace, known[NAMESPACE], project), relayed, entry)
-        return manifest.commit
+            known, due = self._create_cursors(namespace, manifest, begun), None
+            reached.clear()
+        for project in list(manifest.projects) if due is None else due:
+            self._relay_project(_Relayed(namespace, known[NAMESPACE], project), known, manifest, reached)
+        return (manifest if due is None or first is None else first).commit
+
+    def _relay_project(
+        self,
+        of: "_Relayed",
+        known: Mapping[str, EventCursor],
+        manifest: Manifest,
+        reached: dict[str, ProjectEntry],
+    ) -> None:
+        entry = manifest.projects.get(of.project)
+        relayed = known.get(of.project, _NO_PUBLISH)
+        if entry and entry.newest and relayed.commit != entry.newest_commit:
+            self._catch_up(of, relayed, entry)
+        elif entry:
+            reached[of.project] = entry
 
     def forget_deleted(self, present: Iterable[str]) -> None:
         """Put away the records of namespaces that were archived by a process that died before it did so."""
+        there = set(present)
         with self.reader.reading() as connection:
             relayed = event_cursors.list_cursor_namespaces(connection)
-        for namespace in relayed - set(present):
+        for namespace in set(self._reached) - there:
+            self._reached.pop(namespace, None)
+        for namespace in relayed - there:
             self.store.namespaces.put_away_records(namespace, self.records)
 
     def _create_cursors(self, namespace: str, manifest: Manifest, begun: datetime) -> dict[str, EventCursor]:

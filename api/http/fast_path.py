@@ -52,7 +52,7 @@ _ROUTES = {endpoint: f"/api/namespace/{{namespace}}/project/{{project}}/{endpoin
 _KINDS = {kind.value: kind for kind in Kind}
 _PLAIN = frozenset({b"authorization", b"host", b"if-none-match", b"accept-encoding"})
 _NOT_PLAIN = frozenset({b"prefer", b"x-request-id", b"expect", b"content-length", b"transfer-encoding"})
-_BEARER = b"Bearer "
+BEARER = b"Bearer "
 _SEGMENTS = 7
 _MAX_DIGITS = 9
 _MAX_BYTES = 32 * 1024 * 1024
@@ -171,7 +171,7 @@ class FastPath:
         if len(segments) != _SEGMENTS or segments[4] != "project" or segments[6] not in _REQUIRED_GRANTS:
             return None
         _, _, _, namespace, _, project, endpoint = segments
-        caller = self._directory.admit(authorization[len(_BEARER) :].decode("latin-1"))
+        caller = self._directory.admit(authorization[len(BEARER) :].decode("latin-1"))
         if caller is None:
             return None
         can = caller.entry.principal.can
@@ -247,7 +247,7 @@ class FastPath:
             return None
         reply = without_etag(reply) if match.is_compat else reply
         parts = tuple(part for part in reply.body if not isinstance(part, Splice))
-        return CachedReply(reply, _head_of(reply), reply.size, parts if len(parts) == len(reply.body) else ())
+        return CachedReply(reply, head_of(reply), reply.size, parts if len(parts) == len(reply.body) else ())
 
     def _reply(self, found: LiveProject, match: _RouteMatch, plain: "_Plain", head: _Head) -> Reply | None:
         served_version, conditional_get = (
@@ -281,7 +281,8 @@ def _is_compressed(reply: Reply) -> bool:
     return any(name == "content-encoding" for name, _ in reply.headers)
 
 
-def _head_of(reply: Reply) -> bytes:
+def head_of(reply: Reply) -> bytes:
+    """Return the beginning of a response, without the lines of a single request."""
     size = () if reply.status == _NOT_MODIFIED else (("content-length", str(reply.size)),)
     headers = (*reply.headers, *COMMON_HEADERS, *size)
     lines = [
@@ -301,7 +302,7 @@ def _read_head(headers: Headers) -> _Head | None:
         elif name in _NOT_PLAIN:
             return None
     bearer, host, etag = found.get(b"authorization"), found.get(b"host"), found.get(b"if-none-match")
-    if bearer is None or host is None or not bearer.startswith(_BEARER) or not is_host(host.decode("latin-1")):
+    if bearer is None or host is None or not bearer.startswith(BEARER) or not is_host(host.decode("latin-1")):
         return None
     gzip = accepts_gzip(found.get(b"accept-encoding", b"").decode("latin-1"))
     return _Head(bearer, None if etag is None else etag.decode("latin-1"), gzip)

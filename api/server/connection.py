@@ -234,7 +234,9 @@ class Connection(ASGIProtocol):
 
     def _find_prepared(self, request: Any) -> PreparedResponse | None:
         fast_path = self.worker.asgi.fast_path
-        if fast_path is None or request.method != "GET" or request.version != _VERSION:
+        if request.method != "GET":
+            return self._find_heartbeat(request) if request.method == "PATCH" else None
+        if fast_path is None or request.version != _VERSION:
             return None
         try:
             prepared: PreparedResponse | None = fast_path.answer(
@@ -242,6 +244,15 @@ class Connection(ASGIProtocol):
             )
         except OSError:  # the application meets it too, and reports it
             return None
+        return prepared
+
+    def _find_heartbeat(self, request: Any) -> PreparedResponse | None:
+        heartbeats = self.worker.asgi.fast_heartbeats
+        if heartbeats is None or request.version != _VERSION:
+            return None
+        prepared: PreparedResponse | None = None
+        with suppress(OSError):  # the application meets it too, and reports it
+            prepared = heartbeats.answer(request.path, request.raw_path, request.query, request.headers_bytes)
         return prepared
 
     async def _send(self, prepared: PreparedResponse, *, closes: bool) -> None:

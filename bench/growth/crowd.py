@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import uvloop
+
 from bench import machine
 from bench.processes import private_megabytes, processor_seconds
 from bench.workbench import AUTHOR, bearer, make_token
@@ -69,16 +71,20 @@ def _measure(service: Service, names: Sequence[str], tokens: tuple[str, str], ag
             client.post("/api/namespaces", json={"name": "new"}).raise_for_status()
     paths = [f"/api/namespace/{names[n % len(names)]}/project/{_SHOP}/agents/edge-{n}/hit" for n in range(agents)]
     requests = [_request(path, tokens[0]) for path in paths]
-    first = asyncio.run(_beat(service.port, requests, 2 * _PERIOD))
+    first = uvloop.run(_beat(service.port, requests, 2 * _PERIOD))
     print(f"the first heartbeats, which add the agents: {_describe(first, 2 * _PERIOD)}")
     before = [(processor_seconds(pid), _written(pid)) for pid in sorted(service.workers())]
-    begun = time.monotonic()
-    sent = asyncio.run(_beat(service.port, requests, seconds))
+    begun, own = time.monotonic(), time.process_time()
+    sent = uvloop.run(_beat(service.port, requests, seconds))
     elapsed = time.monotonic() - begun
     print(f"heartbeats of {agents:,} agents: {_describe(sent, elapsed)}")
+    print(f"  the process that plays the agents: {100 * (time.process_time() - own) / elapsed:.0f}% of a core")
+    total = 0.0
     for pid, (processor, written) in zip(sorted(service.workers()), before, strict=True):
         used, kilobytes = processor_seconds(pid) - processor, (_written(pid) - written) / 1000
+        total += used
         print(f"  a worker: {100 * used / elapsed:.0f}% of a core, {kilobytes / elapsed:,.0f} kB/s written")
+    print(f"  both: {1e6 * total / len(sent.seconds):.0f} µs of processor time a heartbeat, all other work included")
     _print_processes(service, "after it")
 
 
@@ -95,19 +101,39 @@ async def _beat(port: int, requests: Sequence[bytes], seconds: float) -> Sent:
     return Sent([second for each in found for second in each.seconds], sum(each.refused for each in found))
 
 
+class _Responses(asyncio.Protocol):
+    """One connection: it sends a request, and waits for its response, which has no body."""
+
+    def __init__(self) -> None:
+        self._received = b""
+        self._waiting: asyncio.Future[bytes] | None = None
+
+    def data_received(self, data: bytes) -> None:
+        """Add what was received; the response is complete at the end of its head."""
+        self._received += data
+        if self._waiting and self._received.endswith(b"\r\n\r\n"):
+            self._waiting.set_result(self._received)
+            self._received = b""
+
+    def wait(self) -> asyncio.Future[bytes]:
+        """Return the next response."""
+        self._waiting = asyncio.get_running_loop().create_future()
+        return self._waiting
+
+
 async def _beat_on_one(port: int, requests: Sequence[bytes], seconds: float) -> Sent:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    transport, responses = await asyncio.get_running_loop().create_connection(_Responses, "127.0.0.1", port)
     elapsed, refused, begun = list[float](), 0, time.perf_counter()
     pause, due = _PERIOD / len(requests), begun
     while (now := time.perf_counter()) < begun + seconds:
         if due > now:
             await asyncio.sleep(due - now)
         sent = time.perf_counter()
-        writer.write(requests[len(elapsed) % len(requests)])
-        refused += _DONE not in await reader.readuntil(b"\r\n\r\n")
+        transport.write(requests[len(elapsed) % len(requests)])
+        refused += _DONE not in await responses.wait()
         elapsed.append(time.perf_counter() - sent)
         due += pause
-    writer.close()
+    transport.close()
     return Sent(elapsed, refused)
 
 

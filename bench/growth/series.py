@@ -100,14 +100,14 @@ def _projects(folder: Path, size: int) -> list[Operation]:
 
 
 def _many_projects(size: int) -> Iterator[bytes]:
-    content = b"redirects:\n- {type: BASIC, source: /a, target: /b, status: FOUND}\n"
+    content = b"redirects:\n- {type: BASIC, source: /a, target: /b%06d, status: FOUND}\n"
     settings = b"project:\n  title: One of many\n"
     yield b"commit refs/heads/release\ncommitter %b\n%bfrom refs/heads/release^0\n" % (
         _WHO.encode(),
         histories.data(b"Add the projects\n"),
     )
     for number in range(size):
-        yield b"M 100644 inline p%06d/redirects.yaml\n%b" % (number, histories.data(content))
+        yield b"M 100644 inline p%06d/redirects.yaml\n%b" % (number, histories.data(content % number))
         yield b"M 100644 inline p%06d/project.yaml\n%b" % (number, histories.data(settings))
 
 

@@ -153,18 +153,18 @@ class Repository:
         return self._commits.get(commit_id, lambda: self._read_commit(commit_id))
 
     def _read_commit(self, commit_id: CommitId) -> CommitInfo:
-        data = read_loose(self.path, commit_id) or self._packed(commit_id)
+        data = read_loose(self.path, commit_id) or self._packed(commit_id, Commit)
         plain = parse_commit(commit_id, data)
         return _parsed_info(commit_id, plain) if plain else self._read(commit_id, Commit, _commit_info)
 
-    def _packed(self, commit_id: CommitId) -> bytes:
-        """Read the bytes of a commit, quickly; empty if it does not exist, or if the read needs a retry."""
+    def _packed(self, name: str, kind: type[ShaFile]) -> bytes:
+        """Read the bytes of an object, quickly; empty if it does not exist, or if the read needs a retry."""
         try:
-            kind, data = self._repo.object_store.get_raw(ObjectID(commit_id.encode()))
+            found, data = self._repo.object_store.get_raw(ObjectID(name.encode()))
         except DAMAGE_ERRORS as ex:
             clear_frames(ex.__traceback__)
             return b""
-        return data if kind == Commit.type_num else b""
+        return data if found == kind.type_num else b""
 
     def entries(self, tree_id: TreeId) -> list[TreeEntry]:
         """List the entries of a folder, in Git's order; bytes of a name that are not UTF-8 become lone surrogates."""
@@ -213,8 +213,8 @@ class Repository:
         return self._trees.put(tree_id, self._read_tree(tree_id)) if found is None else found
 
     def _read_tree(self, tree_id: TreeId) -> bytes:
-        data = read_checked(self.path, tree_id, "tree")
-        return self._read(tree_id, Tree, _bytes) if data is None else data
+        data = read_checked(self.path, tree_id, "tree") or self._packed(tree_id, Tree)  # dulwich decodes each entry
+        return data or self._read(tree_id, Tree, _bytes)
 
     def raw(self, object_id: str) -> tuple[int, bytes]:
         """Read any object: the number of its type in a pack, and its bytes."""

@@ -108,7 +108,9 @@ class LiveNamespace:
     def faults(self) -> list[ContentFault]:
         """All present faults: first that of the whole namespace."""
         own = [ContentFault(self.fault or UNREADABLE, self.failure)] if self.failure else []
-        return own + [fault for name in self.manifest.projects if (fault := self.fault_of(name))]
+        faulty = self.manifest.failed | self.unserved.keys()
+        names = [name for name in self.manifest.projects if name in faulty] if faulty else []
+        return own + [fault for name in names if (fault := self.fault_of(name))]
 
     def fault_of(self, name: str) -> ContentFault | None:
         """Return the present fault of a project itself; None if it has none, or does not exist."""
@@ -222,9 +224,9 @@ class Live:
         self, compiler: Compiler, manifest: Manifest, *, compiles: bool
     ) -> tuple[dict[str, LiveProject], dict[str, str]]:
         """Return the served projects, and the reasons of those that cannot be served, not even by a last good version."""
-        projects, unserved = dict[str, LiveProject](), dict[str, str]()
         known = self._namespaces.get(compiler.paths.name)
-        for name, entry in manifest.projects.items():
+        projects, unserved = _unchanged(known, manifest), dict[str, str]()
+        for name, entry in [each for each in manifest.projects.items() if each[0] not in projects]:
             if entry.tree is None:
                 continue
             try:
@@ -263,6 +265,14 @@ class Live:
             return replace(before, signature=signature, failure="", fault="", until=until, is_unfinished=True)
         code = REWOUND if isinstance(ex, Rewound) else UNREADABLE
         return replace(before, signature=signature, failure=str(ex), fault=code, until=until, is_unfinished=False)
+
+
+def _unchanged(known: LiveNamespace | None, manifest: Manifest) -> dict[str, LiveProject]:
+    """Return the served projects that a manifest does not change, without a call for each: there may be ten thousand."""
+    if known is None:
+        return {}
+    entries = manifest.projects
+    return {name: served for name, served in known.projects.items() if served.entry is entries.get(name)}
 
 
 def _served_manifest(paths: NamespacePaths) -> Manifest | None:

@@ -64,6 +64,8 @@ def ensure_manifest(
 def complete_manifest(compiler: Compiler, commit: CommitId) -> Manifest:
     """Return the manifest of a release commit, like `ensure_manifest`, after another attempt at unfinished projects."""
     manifest = ensure_manifest(compiler, commit)
+    if not manifest.unfinished:
+        return manifest
     base = replace(manifest, projects={name: entry for name, entry in manifest.projects.items() if entry.tree})
     newest = {name: _newest(compiler, name, manifest) for name in manifest.unfinished}
     entries = _build_entries(compiler, commit, base, newest, lambda _: True)

@@ -61,12 +61,14 @@ class ReleaseUpdate:
 class PublishResult:
     """A successful publish: the project's new version and number, and the counts of changed records.
 
-    `never_answer` counts the rules of the version that can never answer, None where it is unknown.
+    `tree` is the project's content, None if it was removed. `never_answer` counts the rules of the version that can
+    never answer, None where it is unknown.
     """
 
     version: CommitId
     number: int
     counts: Mapping[Kind, Counts]
+    tree: TreeId | None = None
     never_answer: int | None = None
 
 
@@ -90,7 +92,8 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
         record_served(compiler, commit)
     with after_commit("removing old compiled files"):  # the next publish removes the rest
         clean_releases(compiler.paths, manifest, release_update.project)
-    return PublishResult(commit, manifest.projects[release_update.project].newest, delta.counts)
+    number = manifest.projects[release_update.project].newest
+    return PublishResult(commit, number, delta.counts, tree=release_update.tree)
 
 
 def _require_newest(compiler: Compiler, transaction: Transaction, release: CommitId) -> None:

@@ -198,7 +198,7 @@ def _selected_from(ids: Collection[str], head: CommitId | None) -> str:
 
 def _published(compiler: Compiler, project: str, release: CommitId, commit: CommitId) -> PublishResult:
     found = read_index(compiler, ensure_manifest(compiler, release), project).resolve(commit)
-    return PublishResult(found.commit, found.number, found.counts or {})
+    return PublishResult(found.commit, found.number, found.counts or {}, found.tree)
 
 
 def _with_settings(transaction: Transaction, tree: TreeId, today: TreeId | None) -> TreeId:

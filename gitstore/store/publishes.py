@@ -6,7 +6,6 @@ from dataclasses import replace
 from content.records.vocabulary import Kind
 from gitstore.compiled.indexes.versions import Version
 from gitstore.compiled.segments.changes import ChangesByKind
-from gitstore.drafts.drafts import project_tree
 from gitstore.errors import BadRequest, NotFound
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
@@ -43,10 +42,11 @@ class Publishes(Component):
 
     def _with_never_answering(self, namespace: str, project: str, published: PublishResult) -> PublishResult:
         """Add the number of rules that can never answer, without the lock; the publish is valid whatever happens here."""
+        if published.tree is None:
+            return published
         with after_commit("the count of rules that never answer"), self._access.reading(namespace) as compiler:
-            tree = project_tree(compiler.repository, published.version, project)
-            if tree:
-                return replace(published, never_answer=compiler.count_never_answering(project, tree))
+            never = compiler.count_never_answering(project, published.tree)
+            return replace(published, never_answer=never)
         return published
 
     def history(self, namespace: str, project: str, offset: int, limit: int) -> tuple[list[PublishRecord], int]:

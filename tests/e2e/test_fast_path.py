@@ -73,6 +73,23 @@ def test_both_ways_know_what_the_caller_has(shop: Place, tail: str) -> None:
         assert shown(plain) == shown(other)
 
 
+@pytest.mark.parametrize("base", ["", BASE])
+@pytest.mark.parametrize(
+    "tail", ["agents/edge-1/hit", "agents/edge-1/hit?x=1", "agents/edge+1/hit", "agents/edge%2D1/hit", "agents//hit"]
+)
+def test_both_ways_give_the_same_answer_to_a_heartbeat(shop: Place, base: str, tail: str) -> None:
+    sender = shop.holder(("agent", "write")).root
+    plain = sender.send("PATCH", f"{base}{shop.path}/{tail}")
+    other = sender.send("PATCH", f"{base}{shop.path}/{tail}", headers=BY_THE_FRAMEWORK)
+    assert _without_request_id(plain) == _without_request_id(other)
+    assert (plain.status_code == 200) is (tail not in {"agents/edge+1/hit", "agents//hit"})
+
+
+def _without_request_id(answer: httpx.Response) -> tuple[int, Mapping[str, str], bytes]:
+    status, headers, body = shown(answer)
+    return status, headers, body.replace(answer.headers["X-Request-Id"].encode(), b"")
+
+
 def test_gzip_is_for_those_who_ask(shop: Place) -> None:
     plain = shop.ask("GET", "/redirects", 200, headers={"Accept-Encoding": "identity"})
     assert "Content-Encoding" not in plain.headers

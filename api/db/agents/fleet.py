@@ -1,6 +1,7 @@
 """The agents of all projects: operations on their rows and pending heartbeats. All calls block: run them in threads."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -11,6 +12,7 @@ from api.db.agents.agents import Agent, AgentKey, AgentProgress, VersionCount
 from api.db.agents.heartbeats import Heartbeats
 from api.db.database import Database
 from api.db.earlier_namespaces import changed_since
+from api.db.errors import StateBusy
 from api.db.timestamps import Clock, utc_now
 from gitstore.errors import NotFound
 
@@ -58,6 +60,16 @@ class Fleet:
                 raise self.heartbeats.limit.refuse(key)
             agents.register(connection, agent)
             record_report_event(connection, agent, was_failing=bool(was_failing))
+
+    def note(self, namespace: str, project: str, name: str) -> bool:
+        """Record a heartbeat; False if the agent has to be looked up first, or too many are pending."""
+        key = AgentKey(namespace, project, name)
+        if self.is_full(key):
+            return False
+        with suppress(StateBusy):
+            self.heartbeats.note(key, self.clock())
+            return True
+        return False
 
     def is_full(self, key: AgentKey) -> bool:
         """Tell whether a heartbeat of a new agent would be dropped; quick, and false for the known ones of a project."""

@@ -1,7 +1,7 @@
 """Cursors of the publish-event relay: the last publish of each project with an event, so that each gets exactly one."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from api.db.tables import event_cursors
 NAMESPACE = ""  # in place of a project: the cursor of the namespace itself
 # The key of the row with the time at which this service started the relay.
 _SERVICE = ("", "")
+_MOST_NAMED = 500  # in a query: https://www.sqlite.org/limits.html#max_variable_number
 
 
 class EventCursor(NamedTuple):
@@ -32,9 +33,14 @@ def begin(connection: Connection, now: datetime) -> None:
     add_cursor(connection, *_SERVICE, EventCursor(0, ""), now)
 
 
-def list_cursors(connection: Connection, namespace: str) -> dict[str, EventCursor]:
-    """Return the cursors of a namespace, by project."""
-    rows = connection.execute(select(event_cursors).where(event_cursors.c.namespace == namespace))
+def list_cursors(
+    connection: Connection, namespace: str, projects: Collection[str] | None = None
+) -> dict[str, EventCursor]:
+    """Return the cursors of a namespace, by project; with `projects`, at least those."""
+    query = select(event_cursors).where(event_cursors.c.namespace == namespace)
+    if projects is not None and len(projects) <= _MOST_NAMED:
+        query = query.where(event_cursors.c.project.in_(projects))
+    rows = connection.execute(query)
     return {row.project: EventCursor(row.number, row.commit) for row in rows}
 
 

@@ -1,5 +1,6 @@
 """Events of publishes: real repositories, real SQLite, and several relays as in several workers."""
 
+import cProfile
 import shutil
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -181,3 +182,26 @@ def test_a_relay_that_fails_relays_everything_the_next_time(tmp_path: Path) -> N
     found.relay("acme")
     assert numbers(found) == [1, 2]
     assert relayed(found)[0].at == START
+
+
+def test_a_publish_among_many_projects_looks_up_its_own_cursor_only(tmp_path: Path) -> None:
+    calls = {}
+    for count in (3, 30):
+        found = event_relay(tmp_path / str(count))
+        found.begin({})
+        made(found)
+        for number in range(count):
+            found.store.projects.create("acme", f"other{number}", ProjectFile(), ADA)
+        for number in (2, 3, 4):  # the first ones import, and fill what a process keeps
+            publish(found, [number])
+            found.relay("acme")
+        found.relay("acme")
+        publish(found, [5])
+        found.store.releases.manifest("acme")
+        profile = cProfile.Profile()
+        profile.runcall(found.relay, "acme")
+        calls[count] = sum(entry.callcount for entry in profile.getstats())
+        assert len(relayed(found)) == count + 5, "each publish has its event"
+        assert numbers(found)[-1] == 5
+    assert calls[30] <= 1.25 * calls[3]
+    assert event_relay(tmp_path / "30").relay("acme") == found.store.releases.manifest("acme").commit

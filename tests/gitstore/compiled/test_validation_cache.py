@@ -7,7 +7,7 @@ import pytest
 from gitstore.compiled.validation.checks import EDITION
 from gitstore.compiled.validation.validation_cache import is_validated, record_validated
 from gitstore.layout import TreeId
-from tests.gitstore.fixtures import seeded_random
+from tests.gitstore.fixtures import bytes_read, seeded_random
 
 ONE, OTHER = TreeId("1" * 40), TreeId("2" * 40)
 
@@ -66,3 +66,20 @@ def test_no_damaged_byte_makes_a_tree_valid(tmp_path: Path) -> None:
 
 def test_an_unreadable_log_has_no_verdicts(tmp_path: Path) -> None:
     assert _validated(tmp_path, ONE) == (False, False)
+
+
+def test_only_what_was_appended_is_read_again(tmp_path: Path) -> None:
+    """Guard: a publish looks into the log seven times, and it has a record for each publish. Replaced logs are read as a whole."""
+    log = tmp_path / "validated"
+    trees = [TreeId(f"{number:040x}") for number in range(1_000)]
+    for tree in trees:
+        record_validated(log, tree, without_warnings=True)
+    before = bytes_read()
+    record_validated(log, ONE, without_warnings=True)
+    assert _validated(log, ONE) == _validated(log, trees[0]) == (True, True)
+    assert bytes_read() - before < log.stat().st_size / 10
+    data = log.read_bytes()
+    log.write_bytes(data[: len(data) // 2])
+    assert (_validated(log, ONE), _validated(log, trees[0])) == ((False, False), (True, True))
+    log.unlink()
+    assert _validated(log, trees[0]) == (False, False)

@@ -58,7 +58,7 @@ def test_our_own_commits_take_the_fast_path(place: Place, repository: Repository
     place.git("gc", "--quiet", "--prune=now")
     assert [read_loose(place.repo, commit) for commit in commits] == [None] * len(commits)
     with open_repository(place.repo) as packed:
-        assert [parse_commit(commit, packed._packed(commit)) for commit in commits] == loose
+        assert [parse_commit(commit, packed._packed(commit, Commit)) for commit in commits] == loose
         assert [packed.commit(commit) for commit in commits] == infos
 
 

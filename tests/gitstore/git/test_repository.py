@@ -1,5 +1,6 @@
 """Reading and writing a bare repository next to C git, intact and damaged."""
 
+import cProfile
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +36,22 @@ def test_repo_that_lost_its_packs_is_reopened(place: Place, monkeypatch: pytest.
         monkeypatch.setattr(Repo, "__getitem__", stale)
         assert {entry.name for entry in reader.entries(reader.commit(reader.release()).tree)} >= {"shop"}
         assert reader._repo is not first
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_folder_is_searched_and_changed_without_decoding_it(place: Place, *, packed: bool) -> None:
+    """Guard: decoding takes 10 ms for a root folder of 10,000 projects, each time."""
+    if packed:
+        place.git("gc", "--quiet", "--prune=now")
+    profile = cProfile.Profile()
+    with update(place.repo) as opened:
+        root = opened.commit(opened.release()).tree
+        with profile:
+            assert opened.folder(root, "shop")
+            written = opened.put_folder(root, "shop", TreeId(f"{1:040x}"))
+    called = [str(entry.code) for entry in profile.getstats()]
+    assert not [name for name in called if "parse_tree" in name]
+    assert place.git("ls-tree", written).split()[-2:] == [f"{1:040x}", "shop"]
 
 
 def test_reads_survive_a_repack_between_and_during(place: Place) -> None:

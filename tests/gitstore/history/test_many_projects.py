@@ -14,7 +14,7 @@ from gitstore.compiled.indexes.manifest import Manifest, load_manifest, manifest
 from gitstore.drafts.drafts import DraftName
 from gitstore.history.gc import KEPT_MANIFESTS, KEPT_RELEASES
 from gitstore.layout import CommitId
-from tests.gitstore.fixtures import SPACE, Place, create_place, put, redirect, yaml
+from tests.gitstore.fixtures import SPACE, Place, bytes_read, create_place, put, redirect, yaml
 
 FEW, MANY = 10, 200
 
@@ -40,19 +40,21 @@ def push_projects(place: Place, count: int, rules: int = 1) -> Place:
 
 @dataclass(frozen=True)
 class Cost:
-    """The calls of functions, and the bytes that files in the data directory grew by, Git's objects apart."""
+    """The calls of functions, the bytes that files in the data directory grew by, Git's objects apart, and the bytes read."""
 
     calls: int
     bytes: int
+    read: int = 0
 
 
 def count_cost(place: Place, work: Callable[[], object]) -> Cost:
-    before = sizes(place)
+    before, begin = sizes(place), bytes_read()
     profile = cProfile.Profile()
     profile.runcall(work)
+    read = bytes_read() - begin
     after = sizes(place)
     written = sum(size - before.get(file, 0) for file, size in after.items() if size > before.get(file, 0))
-    return Cost(sum(entry.callcount for entry in profile.getstats()), written)
+    return Cost(sum(entry.callcount for entry in profile.getstats()), written, read)
 
 
 def sizes(place: Place) -> dict[tuple[str, int], int]:
@@ -78,7 +80,7 @@ def publish(place: Place, number: int = 0, source: str = "/x") -> None:
 
 
 def test_costs_follow_the_projects_that_change(tmp_path: Path) -> None:
-    compiled, published, edited = dict[int, Cost](), dict[int, Cost](), dict[int, Cost]()
+    compiled, published, edited, refreshed = (dict[int, Cost]() for _ in range(4))
     for count in (FEW, MANY):
         place = push_projects(create_place(tmp_path / str(count)), count)
         compiled[count] = count_cost(place, partial(place.store.releases.compile, SPACE))
@@ -87,11 +89,15 @@ def test_costs_follow_the_projects_that_change(tmp_path: Path) -> None:
         draft = DraftName(name_of(2), "main")
         edited[count] = count_cost(place, partial(place.save, put(redirect("/x")), draft=draft))
         published[count] = count_cost(place, partial(place.publish, draft=draft))
+        refreshed[count] = count_cost(place, partial(place.store.live.refresh, SPACE))
+        root = int(place.git("cat-file", "-s", "release^{tree}"))
     assert compiled[MANY].calls <= 1.2 * MANY / FEW * compiled[FEW].calls
     assert compiled[MANY].bytes <= 1.2 * MANY / FEW * compiled[FEW].bytes
     assert edited[MANY].calls <= 1.25 * edited[FEW].calls
+    assert refreshed[MANY].calls <= 1.25 * refreshed[FEW].calls, "a worker that serves the publish"
     assert published[MANY].calls <= 1.25 * published[FEW].calls
     assert published[MANY].bytes <= 2 * published[FEW].bytes
+    assert published[MANY].read <= 1.25 * published[FEW].read + 4 * root, "two root folders, and the one written"
 
 
 def test_a_chain_of_manifests_is_read_as_it_was_written(tmp_path: Path) -> None:
