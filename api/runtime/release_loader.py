@@ -61,7 +61,7 @@ class ReleaseLoader:
 
     async def project(self, namespace: str, project: str) -> LiveProject:
         """Return the served state of a project; raises NotFound or Broken."""
-        found = self._store.live.peek(namespace) or await self._refreshed(namespace)
+        found = self._peek(namespace, project) or await self._refreshed(namespace, project)
         return found.project(project)
 
     async def namespace(self, namespace: str) -> LiveNamespace:
@@ -75,11 +75,18 @@ class ReleaseLoader:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _refreshed(self, namespace: str) -> LiveNamespace:
-        """Refresh a namespace, once for all requests that arrived before the refresh began."""
+    def _peek(self, namespace: str, project: str) -> LiveNamespace | None:
+        live = self._store.live
+        return live.peek(namespace) or (live.peek_unchanged(namespace, project) if project else None)
+
+    async def _refreshed(self, namespace: str, project: str = "") -> LiveNamespace:
+        """Refresh a namespace, once for all requests that arrived before the refresh began.
+
+        A request for a project in which nothing changed does not wait until the others are opened.
+        """
         arrived = time.monotonic()
         async with self._locks.setdefault(namespace, asyncio.Lock()):
-            found = self._store.live.peek(namespace)
+            found = self._peek(namespace, project)
             if found is None and self._begun.get(namespace, 0.0) >= arrived:
                 # `peek` does not trust a ref that has just moved: the next move could look the same.
                 found = self._store.live.last(namespace)

@@ -16,7 +16,10 @@ from api.http.fast_path import FastPath, PreparedResponse
 from api.http.response.compression import CompressionCache, accepts_gzip
 from api.metrics.counters import Counters
 from api.settings import Settings
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.releases.release import Release
 from gitstore.git.repository import Author
+from gitstore.layout import TreeId
 from gitstore.store.store import Store
 from gitstore.yamlfiles.project_file import ProjectFile
 
@@ -73,6 +76,26 @@ def test_plain_reads_are_answered(fast_path: tuple[FastPath, bytes], what: str, 
     assert first.answer.reply.status == 200
     assert lines(first)[b"content-length"] == b"%d" % first.answer.size
     assert lines(first)[b"x-request-id"] != lines(second)[b"x-request-id"]
+
+
+def test_projects_that_stay_the_same_are_answered_while_another_is_opened(
+    fast_path: tuple[FastPath, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: all polls of a namespace waited for the checksums of a large release."""
+    Store(tmp_path).projects.create("acme", "other", ProjectFile("Other"), ADA)
+    release, found = Compiler.release, list[PreparedResponse | None]()
+
+    def note(self: Compiler, project: str, tree: TreeId) -> Release:
+        found.extend((ask(fast_path), ask(fast_path, path=PATH.replace("shop", "other"))))
+        return release(self, project, tree)
+
+    monkeypatch.setattr(Compiler, "release", note)
+    assert ask(fast_path) is None
+    fast_path[0]._live.refresh("acme")
+    same, opened = found
+    assert opened is None
+    assert same is not None
+    assert same.answer.reply.status == 200
 
 
 def test_a_path_with_anything_encoded_is_left_to_the_framework(fast_path: tuple[FastPath, bytes]) -> None:
