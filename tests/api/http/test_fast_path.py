@@ -8,6 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 from api.app.services import Services, open_services
+from api.auth import directory
 from api.auth.grants import BUILT_IN_ROLES
 from api.auth.principal import OPERATOR
 from api.http import fast_path as fast_paths
@@ -36,16 +37,17 @@ def services(tmp_path: Path) -> Iterator[Services]:
 
 
 @pytest.fixture
-def fast_path(tmp_path: Path, services: Services) -> tuple[FastPath, bytes]:
+def fast_path(tmp_path: Path, services: Services, monkeypatch: pytest.MonkeyPatch) -> tuple[FastPath, bytes]:
     """Create a fast path over a loaded project, and the header of an agent's token."""
+    monkeypatch.setattr(
+        directory, "MAX_STALENESS", 3600.0
+    )  # nothing reads the tokens again here, however slow the test
     store = Store(tmp_path)
     store.namespaces.create("acme", "", ADA)
     store.projects.create("acme", "shop", ProjectFile("Shop"), ADA)
     token = services.tokens.create(OPERATOR, "agent", BUILT_IN_ROLES["agent"][1]).value
     services.directory.reload()
-    # A ref that moved a moment ago is looked at twice, since the clock of the file system ticks slowly.
-    while store.live.peek("acme") is None:
-        store.live.refresh("acme")
+    store.live.refresh("acme")
     return FastPath(services.directory, store.live, CompressionCache(), Counters()), f"Bearer {token}".encode()
 
 
