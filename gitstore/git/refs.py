@@ -163,7 +163,7 @@ def move_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId | N
     name, wanted = Ref(ref.encode()), ObjectID(new.encode())
     with _only_if_not_at(repository, ref, new):
         if not _swap(repository, lock, (ref,), lambda: refs.set_if_equals(name, expected, wanted)):
-            raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
+            raise moved_first(ref)
     sync_after_commit((repository / ref).parent)
 
 
@@ -172,7 +172,12 @@ def remove_ref(repository: Path, lock: RepositoryLock, ref: str, old: CommitId |
     with _only_if_not_at(repository, ref, None):
         # Locks packed-refs too, so that a git that holds it is waited for before anything is removed.
         if not _swap(repository, lock, (ref, PACKED_REFS), lambda: _remove(repository, ref, old)):
-            raise LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
+            raise moved_first(ref)
+
+
+def moved_first(ref: str) -> LostRace:
+    """Return the error for a ref that is elsewhere than it was when it was read."""
+    return LostRace(f"Another writer moved {ref} first; nothing changed. Read it again, then retry.")
 
 
 @contextmanager

@@ -6,11 +6,14 @@ import time
 import pytest
 
 from content.records.vocabulary import Kind
+from gitstore.compiled.indexes.served_record import read_served
+from gitstore.directory import NamespacePaths
 from gitstore.errors import Broken, Invalid, NotFound
 from gitstore.git import refs
 from gitstore.git.refs import Signature
 from gitstore.history import live
-from gitstore.layout import RELEASE_REF
+from gitstore.layout import RELEASE_REF, CommitId
+from gitstore.publish import advance
 from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, git, put, redirect, yaml
 from tests.gitstore.folders import join_window
 
@@ -213,3 +216,21 @@ def test_folders_without_end_leave_what_is_served(place: Place) -> None:
     assert place.state()[1] == 2
     assert "deep" in " ".join(place.store.releases.failures())
     place.fresh().store.publishes.history(SPACE, SHOP, 0, 10)
+
+
+def test_a_push_that_is_served_while_a_draft_is_published_is_no_rewind(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The publish had read release before the push, and the commit that was served last after it."""
+    pushed = list[str]()
+
+    def read_after_a_push(paths: NamespacePaths) -> CommitId | None:
+        if not pushed:
+            pushed.append(place.push({"other/project.yaml": "project: {}\n"}))
+            assert place.fresh().store.releases.project(SPACE, "other")
+        return read_served(paths)
+
+    monkeypatch.setattr(advance, "read_served", read_after_a_push)
+    place.publish(put(redirect("/a")))
+    assert set(place.targets()) == {"/a"}
+    assert place.git("merge-base", "--is-ancestor", pushed[0], "release") == ""
