@@ -142,6 +142,7 @@ class Live:
     def __init__(self, directory: DataDirectory, limits: PatternLimits = DEFAULT_LIMITS) -> None:
         self.defers = False
         self.listener: Callable[[str, LiveNamespace | None, LiveNamespace], None] | None = None
+        self.opening_listener: Callable[[str], None] | None = None
         self._directory = directory
         self._limits = limits
         self._namespaces: dict[str, LiveNamespace] = {}
@@ -258,6 +259,8 @@ class Live:
         if known is not None:
             same = {name: each for name, each in known.projects.items() if manifest.projects.get(name) == each.entry}
             self._opening[paths.name] = LiveNamespace(str(paths.repository), signature, manifest, same)
+            if self.opening_listener:
+                self.opening_listener(paths.name)
 
     def _open_projects(
         self, compiler: Compiler, manifest: Manifest, *, compiles: bool

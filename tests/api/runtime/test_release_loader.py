@@ -90,8 +90,10 @@ def test_requests_for_other_projects_do_not_wait_for_a_large_release(
         place.publish(put(redirect("/a")))
         monkeypatch.setattr(Compiler, "find_compiled", wait)
         changed = asyncio.create_task(loader.project(SPACE, SHOP))
+        early = asyncio.create_task(loader.project(SPACE, "other"))
         assert await asyncio.to_thread(opening.wait, 60)
         try:
+            assert await asyncio.wait_for(early, 60) == before
             assert await asyncio.wait_for(loader.project(SPACE, "other"), 60) == before
             assert not changed.done()
         finally:
