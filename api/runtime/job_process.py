@@ -157,12 +157,14 @@ def _call(work: Callable[[], T]) -> _Done[T]:
         result: T | _Failure = work()
     except Exception as ex:  # noqa: BLE001 - every failure is raised again for the caller in the other process
         result = _Failure(type(ex), ex.args, dict(ex.__dict__), traceback.format_exc())
-    return _Done(result, _resident_memory())
+    return _Done(result, _own_memory())
 
 
-def _resident_memory() -> int:
-    # the second number is the resident set, in pages: https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+def _own_memory() -> int:
+    # the second and third numbers are the resident set, and the part of it that is in files, in pages. Maps of compiled
+    # files are there once for all processes: https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html
+    resident, in_files = map(int, Path("/proc/self/statm").read_text(encoding="ascii").split()[1:3])
+    return (resident - in_files) * _PAGE
 
 
 def _initialize_process(log_level: int, pid: c_int) -> None:

@@ -21,8 +21,10 @@ from gitstore.compiled.releases.release_file import (
 )
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.sections import Damaged
+from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.segments.snapshot_cache import MOST_FILES, SnapshotCache, derive_snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import check_change, check_snapshot, find_blocking_problems
 from gitstore.compiled.validation.lint_cache import LintCache
@@ -32,7 +34,7 @@ from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import Repository
-from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
+from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, FileRole, TreeId, role_of
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 
 # Problems of single files that earlier programs did not know.
@@ -60,8 +62,10 @@ class Compiler:
         *,
         read_only: bool = False,
         limits: PatternLimits = DEFAULT_LIMITS,
+        cache: SnapshotCache | None = None,
     ) -> None:
         self.limits = limits
+        self._cache = cache
         self._accepted: frozenset[Problem] = frozenset()
         self._only_reads = read_only
         self.paths = paths
@@ -78,7 +82,30 @@ class Compiler:
         return found
 
     def _read(self, project: str, tree: TreeId) -> Snapshot:
+        """Return the snapshot of a tree: from the cache, or from a cached one that differs in few files, or as read."""
+        if self._cache is None:
+            return self._take(project, tree)
+        repository = self.repository.path
+        found = self._cache.find(repository, project, tree)
+        if found is None:
+            near = self._cache.find_near(repository, project)
+            found = (near and self._derive(near, tree)) or self._take(project, tree)
+            self._cache.put(repository, found)
+        return found
+
+    def _take(self, project: str, tree: TreeId) -> Snapshot:
         return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
+
+    def _derive(self, near: Snapshot, tree: TreeId) -> Snapshot | None:
+        changed = self.repository.changed_files(near.tree, tree, MOST_FILES)
+        if changed is None or any(role_of(path) is not FileRole.REDIRECTS for path in changed):
+            return None
+        blobs = {path: BlobId(entry.id) for path, (_, entry) in changed.items()}
+        return derive_snapshot(near, tree, blobs, self._load)
+
+    def _load(self, blob: BlobId) -> Segment:
+        found = self._segments.find_cached(blob)
+        return self._segments.get(blob, self.repository.blob(blob)) if found is None else found
 
     def lint(self, project: str, tree: TreeId) -> Sequence[Problem]:
         """Return every error and warning of a project's tree, cached on disk."""
@@ -87,24 +114,20 @@ class Compiler:
     def count_never_answering(self, project: str, tree: TreeId) -> int | None:
         """Count the rules of a tree that can never answer; None where that would take long.
 
-        That is with many rules and no lint before, or with regular expressions over the budget.
+        That is with many rules and no lint of this very state, or with regular expressions over the budget.
         """
         snapshot = self.snapshot(project, tree)
-        if not self.is_lint_quick(project, sum(map(snapshot.count, Kind))):
-            return None
+        lints = LintCache(self.paths.lints)
+        if sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
+            found = lints.find(project, tree)
+            return None if found is None else count_never_answering(found)
         if find_budget_problems(None, snapshot, self.limits):
             return None
-        return count_never_answering(
-            LintCache(self.paths.lints).lint(project, tree, lambda: snapshot, stores_near=False)
-        )
+        return count_never_answering(lints.lint(project, tree, lambda: snapshot, stores_near=False))
 
     def store_segment(self, blob: BlobId, rules: RuleFile) -> None:
         """Store the segment of a file that is parsed already; it is not kept in memory."""
         self._segments.store(blob, rules)
-
-    def is_lint_quick(self, project: str, rules: int) -> bool:
-        """Tell whether the lint of a project with so many rules is quick: they are few, or it was linted before."""
-        return rules <= MAX_UNLINTED_RULES or LintCache(self.paths.lints).has(project)
 
     def list_files(self, tree: TreeId) -> list[File]:
         """List the files of a project's tree, in path order."""

@@ -49,7 +49,7 @@ class ImportResult:
     """The result of an import or a dry run; `head` is None where nothing was written.
 
     `never_answer` counts the rules that can never answer in the draft with the import, None where it is unknown;
-    `is_countable` tells that the draft is small enough, or linted already.
+    `is_countable` tells that the draft is small enough to count them.
     """
 
     plan: ImportPlan
@@ -100,7 +100,7 @@ def import_rows(
     text = f"Import: {count_text({Kind.REDIRECTS: plan.counts})}"
     head = commit_workspace(transaction, state, workspace, author, text).head
     rules = sum(map(snapshot.count, Kind)) + plan.counts.added
-    return ImportResult(plan, head, workspace.rewritten, is_countable=compiler.is_lint_quick(state.name.project, rules))
+    return ImportResult(plan, head, workspace.rewritten, is_countable=rules <= MAX_UNLINTED_RULES)
 
 
 def _write_file(compiler: Compiler, transaction: Transaction, redirects: Sequence[Redirect]) -> BlobId:

@@ -263,8 +263,7 @@ class Workspace:
         moved = self._moved.get((kind, wanted))
         if moved is not None:
             return moved
-        files = self._snapshot.rule_files[kind]
-        return next((file.path for file in files if file.segment.place_of(wanted) is not None), "")
+        return next((file.path for file in self._snapshot.files_with(kind, [wanted])), "")
 
     def _file_for_new(self, kind: Kind, named: str) -> str:
         if named:

@@ -44,6 +44,15 @@ def read_loose(repository: Path, object_id: str) -> bytes | None:
     return data.partition(b"\0")[2]
 
 
+def read_checked(repository: Path, object_id: str, kind: str) -> bytes | None:
+    """Read an object file of a kind, such as `tree`; None if it is not that object, or another reader is needed."""
+    data = read_loose(repository, object_id)
+    if data is None:
+        return None
+    head = b"%b %d\0" % (kind.encode(), len(data))
+    return data if sha1(head + data, usedforsecurity=False).hexdigest() == object_id else None
+
+
 def parse_commit(object_id: str, data: bytes) -> ParsedCommit | None:
     """Parse the bytes of a commit; None if they are not that commit, or not in the plain form."""
     found = _PLAIN.match(data)

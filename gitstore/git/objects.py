@@ -6,9 +6,10 @@ See docs/adr/0035-one-log-of-new-objects.md.
 import os
 import zlib
 from contextlib import suppress
+from hashlib import sha1
 from pathlib import Path
 
-from dulwich.objects import Blob, Commit, ShaFile, Tree
+from dulwich.objects import Blob, Commit, Tree
 
 from gitstore.errors import Busy
 from gitstore.git.object_log import ObjectLog, Place, object_path, write_object_file
@@ -28,15 +29,15 @@ class ObjectWriter:
 
     def write_blob(self, data: bytes) -> BlobId:
         """Write a file's content."""
-        return BlobId(self._write(Blob.from_string(data)))
+        return BlobId(self._write(Blob.type_name, data))
 
-    def write_tree(self, tree: Tree) -> TreeId:
-        """Write a folder."""
-        return TreeId(self._write(tree))
+    def write_tree(self, data: bytes) -> TreeId:
+        """Write the bytes of a folder; they are not parsed, since a folder may have thousands of entries."""
+        return TreeId(self._write(Tree.type_name, data))
 
     def write_commit(self, commit: Commit) -> CommitId:
         """Write a commit."""
-        return CommitId(self._write(commit))
+        return CommitId(self._write(Commit.type_name, commit.as_raw_string()))
 
     def sync(self) -> None:
         """Make all objects written so far durable. Raises Busy if another program removes their files again and again.
@@ -60,14 +61,15 @@ class ObjectWriter:
         """Close the log."""
         self._log.close()
 
-    def _write(self, obj: ShaFile) -> str:
-        name = obj.id.decode()
+    def _write(self, kind: bytes, content: bytes) -> str:
+        whole = b"%b %d\0%b" % (kind, len(content), content)
+        name = sha1(whole, usedforsecurity=False).hexdigest()
         path = object_path(self._objects, name)
-        found = _freshen(path, obj)
+        found = _freshen(path, whole)
         if found is None or path not in self._written:
             # Not by dulwich's `add_object` (1.2.21). It writes through `<object>.lock`: a kill leaves that file, and
             # every later write of the object fails. https://github.com/dulwich/dulwich/blob/HEAD/dulwich/object_store.py
-            data = obj.as_legacy_object(_COMPRESSION) if found is None else found
+            data = zlib.compress(whole, _COMPRESSION) if found is None else found
             self._written[path] = self._log.append(name, data)
             if found is None:
                 write_object_file(path, data)
@@ -79,7 +81,7 @@ def blob_id(data: bytes) -> BlobId:
     return BlobId(Blob.from_string(data).id.decode())
 
 
-def _freshen(path: Path, obj: ShaFile) -> bytes | None:
+def _freshen(path: Path, whole: bytes) -> bytes | None:
     """Return the bytes of an object's file, and set its time to now, so that `git prune` does not take it for an old one.
 
     None if there is no such file, or a damaged one, as a power cut may leave where another writer did not sync.
@@ -88,7 +90,7 @@ def _freshen(path: Path, obj: ShaFile) -> bytes | None:
         with suppress(PermissionError):  # written by another user's git
             os.utime(path)
         data = path.read_bytes()
-        is_intact = zlib.decompress(data).partition(b"\0")[2] == obj.as_raw_string()
+        is_intact = zlib.decompress(data) == whole
     except (FileNotFoundError, zlib.error):
         return None
     return data if is_intact else None

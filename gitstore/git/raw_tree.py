@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_FOLDER_MODE = b"40000"
+FOLDER = b"40000"
+PLAIN_FILE = b"100644"
 # mode, space, name, NUL, 20 bytes of the id: https://git-scm.com/docs/gitformat-pack#_object_types and `tree.c` of Git.
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 # Not possessive (`*+`): before Python 3.11.5 that goes wrong where the group itself can backtrack.
@@ -43,17 +44,17 @@ def find_entries(data: bytes, name: bytes, *, ignores_case: bool = False) -> Ite
         at = text.find(wanted, at + 1)
 
 
-def replace_folder(data: bytes, name: bytes, folder: bytes | None) -> bytes | None:
-    """Return the bytes with a folder of this name replaced by `folder` or (None) removed.
+def replace_entry(data: bytes, mode: bytes, name: bytes, new: bytes | None) -> bytes | None:
+    """Return the bytes with another id in the entry of this mode and name, or (None) without it.
 
-    None unless there is exactly one entry of the name, and it is a folder.
+    None unless there is exactly one entry of the name, and it has the mode.
     """
     found = list(find_entries(data, name))
-    if len(found) != 1 or found[0].mode != _FOLDER_MODE:
+    if len(found) != 1 or found[0].mode != mode:
         return None
     entry = found[0]
-    new = b"" if folder is None else b"%b %b\0%b" % (_FOLDER_MODE, name, folder)
-    return data[: entry.start] + new + data[entry.end :]
+    replaced = b"" if new is None else b"%b %b\0%b" % (mode, name, new)
+    return data[: entry.start] + replaced + data[entry.end :]
 
 
 def compare(old: bytes, new: bytes) -> tuple[list[RawEntry], list[RawEntry]]:

@@ -28,7 +28,7 @@ from content.cache import LruCache
 from gitstore.errors import Broken
 from gitstore.git import refs
 from gitstore.git.alternates import limit_alternates
-from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_loose
+from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_checked, read_loose
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, depth_error
 from gitstore.git.object_log import restore_missed
 from gitstore.git.raw_tree import RawEntry, Unreadable, compare, find_entries
@@ -188,9 +188,33 @@ class Repository:
         pairs = {name: (before.get(name), after.get(name)) for name in before.keys() | after.keys()}
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
+    def changed_files(self, old: TreeId, new: TreeId, most: int) -> dict[str, tuple[TreeEntry, TreeEntry]] | None:
+        """Return the files of a folder that have another content than in another state of it, by path: both entries.
+
+        None where the folders differ in anything else, or in more than `most` files.
+        """
+        changed: dict[str, tuple[TreeEntry, TreeEntry]] = {}
+        ahead = [("", old, new)]
+        while ahead:
+            prefix, before, after = ahead.pop()
+            for name, (one, other) in self.differing_entries(before, after).items():
+                if one is None or other is None or one.mode != other.mode:
+                    return None
+                if one.is_folder:
+                    ahead.append((f"{prefix}{name}/", TreeId(one.id), TreeId(other.id)))
+                else:
+                    changed[prefix + name] = one, other
+            if len(changed) + len(ahead) > most or prefix.count("/") > MAX_FOLDER_DEPTH:
+                return None
+        return changed
+
     def _tree(self, tree_id: TreeId) -> bytes:
         found = self._trees.find(tree_id)
-        return self._trees.put(tree_id, self._read(tree_id, Tree, _bytes)) if found is None else found
+        return self._trees.put(tree_id, self._read_tree(tree_id)) if found is None else found
+
+    def _read_tree(self, tree_id: TreeId) -> bytes:
+        data = read_checked(self.path, tree_id, "tree")
+        return self._read(tree_id, Tree, _bytes) if data is None else data
 
     def raw(self, object_id: str) -> tuple[int, bytes]:
         """Read any object: the number of its type in a pack, and its bytes."""
@@ -199,7 +223,18 @@ class Repository:
 
     def blob(self, blob_id: BlobId) -> bytes:
         """Read a file's content."""
-        return self._read(blob_id, Blob, lambda blob: blob.data)
+        data = read_checked(self.path, blob_id, "blob")
+        return self._read(blob_id, Blob, lambda blob: blob.data) if data is None else data
+
+    def has_file(self, tree_id: TreeId, path: str) -> bool:
+        """Tell whether a folder has a file at a path, without decoding the others."""
+        *folders, name = path.split("/")
+        for folder in folders:
+            found = [entry for entry in self.named_entries(tree_id, folder) if entry.is_folder]
+            if len(found) != 1:
+                return False
+            tree_id = TreeId(found[0].id)
+        return any(not entry.is_folder for entry in self.named_entries(tree_id, name))
 
     def folder(self, tree_id: TreeId, name: str) -> TreeId | None:
         """Return the id of a sub-folder, or None if it does not exist."""

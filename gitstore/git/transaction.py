@@ -15,7 +15,7 @@ from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.file_paths import path_conflict, split_by_folder
 from gitstore.git.object_log import needs_restore, restore
 from gitstore.git.objects import ObjectWriter
-from gitstore.git.raw_tree import replace_folder
+from gitstore.git.raw_tree import FOLDER, PLAIN_FILE, replace_entry
 from gitstore.git.repository import FILE_MODE, NAME_ERRORS, Author, Repository
 from gitstore.layout import BlobId, CommitId, TreeId
 
@@ -52,6 +52,9 @@ class Transaction(Repository):
         removed; None means that nothing is left. Raises Invalid if a file would replace a folder that stays, or be
         below a file.
         """
+        replaced = self._replace_files(base, changes) if base else None
+        if replaced:
+            return replaced
         tree = {entry.name: (entry.mode, entry.id) for entry in self.entries(base)} if base else {}
         here, below = split_by_folder(changes)
         for name in (name for name, content in here.items() if content is None and not _is_folder(tree.get(name))):
@@ -65,18 +68,36 @@ class Transaction(Repository):
                 tree[name] = (FILE_MODE, content)
         return self._write_tree(tree)
 
+    def _replace_files(self, base: TreeId, changes: Mapping[str, BlobId | None]) -> TreeId | None:
+        """Write the folder with other content of files that it has, and nothing else; None for any other changes."""
+        here, below = split_by_folder(changes)
+        new = {name: bytes.fromhex(content) for name, content in here.items() if content is not None}
+        entries = {name: self.folder(base, name) for name in below}
+        if len(new) < len(here) or not all(entries.values()):
+            return None
+        data: bytes | None = self._tree(base)
+        for name, content in new.items():
+            data = data and _replace(data, PLAIN_FILE, name, content)
+        for name, inner in below.items() if data else ():
+            folder = self._replace_files(TreeId(entries[name] or ""), inner)
+            data = _replace(data, FOLDER, name, bytes.fromhex(folder)) if data and folder else None
+        return self._write_raw_tree(data) if data else None
+
+    def _write_raw_tree(self, data: bytes) -> TreeId:
+        written = self._writer.write_tree(data)
+        self._trees.put(written, data)
+        return written
+
     def put_folder(self, base: TreeId, name: str, folder: TreeId | None) -> TreeId:
         """Write the tree `base` with the sub-folder `name` replaced by `folder` or (None) removed; return its id."""
         new = bytes.fromhex(folder) if folder else None
-        data = replace_folder(self._tree(base), name.encode(errors=NAME_ERRORS), new)
+        data = _replace(self._tree(base), FOLDER, name, new)
         if data is not None:
-            written = self._writer.write_tree(Tree.from_string(data))
-            self._trees.put(written, data)
-            return written
+            return self._write_raw_tree(data)
         tree = {entry.name: (entry.mode, entry.id) for entry in self.entries(base) if entry.name != name}
         if folder:
             tree[name] = (stat.S_IFDIR, folder)
-        return self._write_tree(tree) or self._writer.write_tree(Tree())
+        return self._write_tree(tree) or self._writer.write_tree(b"")
 
     def _put_folder(self, tree: dict[str, tuple[int, str]], name: str, inner: Mapping[str, BlobId | None]) -> None:
         found = tree.get(name)
@@ -94,7 +115,7 @@ class Transaction(Repository):
         tree = Tree()
         for name, (mode, object_id) in content.items():
             tree.add(name.encode(errors=NAME_ERRORS), mode, ObjectID(object_id.encode()))
-        return self._writer.write_tree(tree) if content else None
+        return self._writer.write_tree(tree.as_raw_string()) if content else None
 
     def write_commit(
         self, tree: TreeId, parents: tuple[CommitId, ...], author: Author, message: str, *, unique: bool = False
@@ -127,6 +148,10 @@ class Transaction(Repository):
     def remove(self, ref: str, old: CommitId | None) -> None:
         """Remove a ref that is still at `old`, or (None) at any commit."""
         refs.remove_ref(self.path, self._lock, ref, old)
+
+
+def _replace(data: bytes, mode: bytes, name: str, new: bytes | None) -> bytes | None:
+    return replace_entry(data, mode, name.encode(errors=NAME_ERRORS), new)
 
 
 def _is_folder(entry: tuple[int, str] | None) -> bool:

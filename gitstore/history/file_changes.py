@@ -20,6 +20,7 @@ from gitstore.git.repository import TreeEntry
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, FileRole, TreeId, role_of
 from gitstore.yamlfiles.project_file import load_project
 
+_FEW = 64  # files, found without a list of the others
 _ROLES = frozenset(ROLE_OF_KIND.values())
 
 
@@ -62,8 +63,10 @@ def _of_kind(old: dict[str, Segment], new: dict[str, Segment]) -> Iterator[tuple
 
 
 def _are_equal(old: Segment, new: Segment) -> bool:
-    """Tell whether two files of the same ids have equal records; only those whose bytes differ are read."""
-    return all(old.has_same_bytes(new, at) or old.record(at) == new.record(at) for at in range(len(old)))
+    """Tell whether two files of the same ids have equal records; only those with another fingerprint are read."""
+    prints = zip(old.whole.fingerprints, new.whole.fingerprints, strict=True)
+    differing = [at for at, (before, after) in enumerate(prints) if before != after or old.kind is not new.kind]
+    return all(old.record(at) == new.record(at) for at in differing)
 
 
 def _all_found(old: dict[str, Segment], new: dict[str, Segment], ids: set[int]) -> bool:
@@ -110,7 +113,7 @@ def file_changes(compiler: Compiler, project: str, old: TreeId | None, new: Tree
     If the project is added or removed, so are all its rules: then no rule file is listed.
     """
     trees = (old, new)
-    sides = [_files(compiler, tree) for tree in trees] if old != new else [{}, {}]
+    sides = _differing(compiler, old, new) if old != new else [{}, {}]
     changed = [path for path in sorted(sides[0].keys() | sides[1].keys()) if sides[0].get(path) != sides[1].get(path)]
     files = ([_file(path, side[path]) for path in changed if path in side] for side in sides)
     only = find_unchanged_rule_files(compiler, project, *files) if all(trees) else {}
@@ -123,6 +126,14 @@ def file_changes(compiler: Compiler, project: str, old: TreeId | None, new: Tree
 
 def _file(path: str, entry: TreeEntry) -> File:
     return File(path, entry.mode, BlobId(entry.id))
+
+
+def _differing(compiler: Compiler, old: TreeId | None, new: TreeId | None) -> list[dict[str, TreeEntry]]:
+    """Return the files on each side that differ; where not only contents do, all files."""
+    changed = compiler.repository.changed_files(old, new, _FEW) if old and new else None
+    if changed is None:
+        return [_files(compiler, tree) for tree in (old, new)]
+    return [{printable_path(path): pair[at] for path, pair in changed.items()} for at in range(2)]
 
 
 def _files(compiler: Compiler, tree: TreeId | None) -> dict[str, TreeEntry]:

@@ -5,7 +5,7 @@ Every component of the store works through one `StoreAccess`, so that they share
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,13 +13,15 @@ from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.versions import Version
 from gitstore.compiled.segments.segment_store import SegmentStore
+from gitstore.compiled.segments.snapshot_cache import SnapshotCache
 from gitstore.directory import DataDirectory
 from gitstore.errors import LostRace, NotCompiled
 from gitstore.git.objects import blob_id
-from gitstore.git.repository import open_repository
+from gitstore.git.repository import Repository, open_repository
 from gitstore.git.transaction import Transaction, update
 from gitstore.history import history
 from gitstore.history.live import Live, LiveNamespace, LiveProject
+from gitstore.layout import BlobId
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
 T = TypeVar("T")
@@ -35,6 +37,7 @@ class StoreAccess:
         self.limits = limits
         self.live = Live(self.directory, limits)
         self._segments: dict[str, SegmentStore] = {}
+        self._snapshots = SnapshotCache()
 
     def namespace(self, namespace: str) -> LiveNamespace:
         """Return what a namespace serves now; NotFound where there is no such namespace."""
@@ -62,7 +65,7 @@ class StoreAccess:
         paths = self.directory.namespace(namespace)
         self.live.require_namespace(namespace)
         with open_repository(paths.repository) as repository:
-            yield Compiler(paths, repository, self._segment_store(namespace), read_only=True, limits=self.limits)
+            yield self._compiler(namespace, repository, read_only=True)
 
     @contextmanager
     def writing(self, namespace: str) -> Iterator[tuple[Compiler, Transaction]]:
@@ -71,7 +74,11 @@ class StoreAccess:
         self.live.require_namespace(namespace)
         with update(paths.repository) as transaction:
             paths.write_marker()
-            yield Compiler(paths, transaction, self._segment_store(namespace), limits=self.limits), transaction
+            yield self._compiler(namespace, transaction), transaction
+
+    def _compiler(self, namespace: str, repository: Repository, *, read_only: bool = False) -> Compiler:
+        paths, segments = self.directory.namespace(namespace), self._segment_store(namespace)
+        return Compiler(paths, repository, segments, read_only=read_only, limits=self.limits, cache=self._snapshots)
 
     def write(self, namespace: str, work: Callable[[Compiler, Transaction], T]) -> T:
         """Run work that changes a namespace, under its repository's lock; again where a push by plain git overtook it.
@@ -92,7 +99,18 @@ class StoreAccess:
 
     def _segment_store(self, namespace: str) -> SegmentStore:
         paths = self.directory.namespace(namespace)
-        return self._segments.setdefault(namespace, SegmentStore(paths.segments, paths.archive, paths.outlines))
+        found = self._segments.get(namespace)
+        if found is None:
+            read = partial(_read_blob, paths.repository)
+            found = self._segments.setdefault(
+                namespace, SegmentStore(paths.segments, paths.archive, paths.outlines, read)
+            )
+        return found
+
+
+def _read_blob(repository: Path, blob: BlobId) -> bytes:
+    with open_repository(repository) as opened:
+        return opened.blob(blob)
 
 
 class Component:

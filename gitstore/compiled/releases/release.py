@@ -136,7 +136,7 @@ class ReleaseList(_Windows):
         self.listed = files
         self._identity = _IDENTITY[kind]
         self._begins = [f'{{"type":"{type_}","{self._identity}":'.encode() for type_ in ("BASIC", "BASIC_HOST")]
-        self._files: list[str] = [f"{project}/{file.path}" for file in files]
+        self._project = project
         self._starts: list[int] = list(accumulate((file.records for file in files), initial=0))
 
     def part(self, layer: Layer, start: int, end: int) -> memoryview:
@@ -239,7 +239,8 @@ class ReleaseList(_Windows):
         """Return the file (path in the namespace) and line of an item."""
         ordinal, shift = self.pieces.ordinal(position)
         layer, place = self.pieces.locate(ordinal)
-        return self._files[bisect_right(self._starts, position) - 1], layer.lines[place] + shift
+        file = self.listed[bisect_right(self._starts, position) - 1]
+        return f"{self._project}/{file.path}", layer.lines[place] + shift
 
 
 class CanonicalList(_Windows):
@@ -270,11 +271,9 @@ class Release:
     @cached_property
     def listings(self) -> Mapping[Kind, ReleaseList]:
         """The lists as they are written."""
-        base = None if self.base is self.own else self.base.meta
-        return {
-            kind: ReleaseList(self._project, kind, self._pieces(kind), list_files(kind, self.own.meta, base))
-            for kind in Kind
-        }
+        base = None if self.base is self.own else self.base.listed
+        listed = {kind: list_files(kind, self.own.meta, base[kind]) if base else self.own.listed[kind] for kind in Kind}
+        return {kind: ReleaseList(self._project, kind, self._pieces(kind), listed[kind]) for kind in Kind}
 
     @cached_property
     def canonical_listings(self) -> Mapping[Kind, Listing]:

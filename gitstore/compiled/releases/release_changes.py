@@ -17,7 +17,7 @@ import orjson
 from content.records.vocabulary import Kind
 from gitstore.compiled.releases.layer import Layer
 from gitstore.compiled.releases.release import Identity, Release
-from gitstore.compiled.releases.release_file import BASE, PIECES, ListedFile, ReleaseFile, list_files, release_names
+from gitstore.compiled.releases.release_file import BASE, PIECES, ListedFile, ReleaseFile, release_names
 from gitstore.compiled.segments.canonical_items import CODES, canonical_items, load_canonical
 from gitstore.compiled.segments.encoded_file import EncodedFile, encode_file
 from gitstore.compiled.segments.key_table import POSITION_BITS, dump_table
@@ -137,19 +137,46 @@ class _ListBuilder:
 
     def build(self) -> _Built:
         """Return the list; raises _Unsuitable."""
-        listed = [self._add_file(file, old) for file, old in self._match_files()]
+        listed = self._add_files()
         self._refuse_hidden()
         if len(self._pieces) > _MOST_PIECES:
             raise _Unsuitable
-        return self._dump(list(_shorten(listed, list_files(self._kind, self._before.release.base.meta, None))))
+        return self._dump(list(_shorten(listed, self._before.release.base.listed[self._kind])))
+
+    def _add_files(self) -> list[ListedFile]:
+        """Add all files; where none is new or gone, the files between two changed ones at once."""
+        listed, files = self._old.listed, self._snapshot.rule_files[self._kind]
+        before = self._before.snapshot.rule_files[self._kind]
+        paths = [file.path for file in listed]
+        if [file.path for file in before] != paths:
+            raise _Unsuitable
+        if [file.path for file in files] != paths:
+            return [self._add_file(file, old) for file, old in self._match_files()]
+        found, starts = list(listed), list(accumulate((file.records for file in listed), initial=0))
+        looks_inside = self._kind is Kind.PAGES
+        rows = enumerate(zip(files, before, listed, strict=True))
+        begin = 0
+        for at in [at for at, (file, old, each) in rows if file is not old or looks_inside or not each.sha256]:
+            if not self._is_same(files[at], before[at], listed[at]):
+                self._keep(begin, starts[at])
+                found[at] = self._add_file(files[at], _OldFile(listed[at], starts[at], before[at]))
+                begin = starts[at + 1]
+        self._keep(begin, starts[-1])
+        return found
+
+    @staticmethod
+    def _is_same(file: CompiledFile, old: CompiledFile, listed: ListedFile) -> bool:
+        """Tell whether a file and its records are those of the release before; a page may name another file."""
+        if (file is not old and file.blob != old.blob) or not listed.sha256:
+            return False
+        is_list = file.segment.kind is Kind.REDIRECTS
+        return is_list or not any("file" in extra for extra in file.segment.extras.values())
 
     def _match_files(self) -> Iterator[tuple[CompiledFile, _OldFile]]:
         """Yield each file with what the release before has of it, and note the keys of files that are gone."""
         listed = self._old.listed
         starts = accumulate((file.records for file in listed), initial=0)
         files = self._before.snapshot.rule_files[self._kind]
-        if [file.path for file in files] != [file.path for file in listed]:
-            raise _Unsuitable
         old = {each.path: _OldFile(each, start, file) for each, start, file in zip(listed, starts, files, strict=False)}
         for file in self._snapshot.rule_files[self._kind]:
             yield file, old.pop(file.path, _OldFile(ListedFile("", 0, None), 0, None))
@@ -158,8 +185,7 @@ class _ListBuilder:
 
     def _add_file(self, file: CompiledFile, old: _OldFile) -> ListedFile:
         """Add the pieces and new records of a file."""
-        names_files = any("file" in extra for extra in file.segment.extras.values())
-        if old.file and old.file.blob == file.blob and not names_files and old.listed.sha256:
+        if old.file and self._is_same(file, old.file, old.listed):
             self._keep(old.start, old.start + old.listed.records)
             return old.listed
         encoded = encode_file(self._snapshot, file)
@@ -224,8 +250,7 @@ class _ListBuilder:
 
     def _refuse_hidden(self) -> None:
         """Refuse changes of rules whose key others share: which of them answers in canonical form depends on the list."""
-        sides = (each.rule_files[self._kind] for each in (self._before.snapshot, self._snapshot))
-        old, new = (any(file.segment.canonical.positions for file in side) for side in sides)
+        old, new = (self._kind in each.canonical_kinds for each in (self._before.snapshot, self._snapshot))
         if old != new or (new and any(map(self._is_shared, self._new.keys() | self._gone.keys()))):
             raise _Unsuitable
 
@@ -343,10 +368,15 @@ def _extend(found: list[tuple[int, int, int]], at: int, place: int) -> None:
 
 def _shorten(listed: Sequence[ListedFile], base: Sequence[ListedFile]) -> Iterator[Sequence[Any]]:
     """Yield the files of a list: ranges of those of the base, as first and count, and the others as they are."""
-    places = {file: at for at, file in enumerate(base)}
+    places: dict[ListedFile, int] = {}
     first = count = 0
     for file in listed:
-        place = places.get(file)
+        following = first + count
+        if following < len(base) and base[following] is file:  # mostly
+            place: int | None = following
+        else:
+            places = places or {each: at for at, each in enumerate(base)}
+            place = places.get(file)
         if count and place != first + count:
             yield first, count
             count = 0

@@ -8,7 +8,7 @@ import mmap
 import os
 import resource
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,6 +83,11 @@ class ReleaseFile:
     def layers(self) -> Mapping[Kind, Layer]:
         """The records of each list."""
         return {kind: Layer(kind, self.meta[kind.value], self.sections) for kind in Kind}
+
+    @cached_property
+    def listed(self) -> Mapping[Kind, list[ListedFile]]:
+        """The files of rules of each list of a whole release."""
+        return {kind: list_files(kind, self.meta, None) for kind in Kind}
 
     @cached_property
     def patterns(self) -> list[tuple[int, str, str]]:
@@ -200,16 +205,15 @@ def _load_base(section: memoryview) -> tuple[str, int]:
     return name, checksum
 
 
-def list_files(kind: Kind, meta: Mapping[str, Any], base: Mapping[str, Any] | None) -> list[ListedFile]:
-    """Return the files of rules of a release in order, from what is in its file and (None for a whole one) in its base."""
+def list_files(kind: Kind, meta: Mapping[str, Any], base: Sequence[ListedFile] | None) -> list[ListedFile]:
+    """Return the files of rules of a release in order, from what is in its file and (None for a whole one) its base's."""
     own = meta[kind.value]
     if base is None:
         sums = own.get("runs") or [None] * len(own["files"])  # releases of earlier programs do not have it
         return [ListedFile(path, count, sum_) for (path, count, _), sum_ in zip(own["files"], sums, strict=True)]
-    earlier = list_files(kind, base, None)
     found: list[ListedFile] = []
     for first, *rest in own["listed"]:
-        found += earlier[first : first + rest[0]] if isinstance(first, int) else [ListedFile(first, *rest)]
+        found += base[first : first + rest[0]] if isinstance(first, int) else [ListedFile(first, *rest)]
     return found
 
 
@@ -225,4 +229,5 @@ def read_file_counts(path: Path) -> dict[Kind, dict[str, int]]:
     meta = orjson.loads(load_section(buffer, "meta"))
     name = read_base_name(path)
     base = orjson.loads(load_section(map_release(path.parent / name), "meta")) if name else None
-    return {kind: {each.path: each.records for each in list_files(kind, meta, base)} for kind in Kind}
+    earlier = {kind: list_files(kind, base, None) if base else None for kind in Kind}
+    return {kind: {each.path: each.records for each in list_files(kind, meta, earlier[kind])} for kind in Kind}

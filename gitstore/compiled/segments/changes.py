@@ -6,7 +6,10 @@ from typing import NamedTuple
 from content.changes.diff import Change, diff
 from content.records.record import Placed, Record
 from content.records.vocabulary import Kind
+from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
+
+_FEW = 100  # records, which are built one by one
 
 ChangesByKind = Mapping[Kind, list[Change]]
 
@@ -27,29 +30,19 @@ class ComparedFiles(NamedTuple):
     new: list[CompiledFile]
 
 
-def find_compared_files(kind: Kind, old: Snapshot | None, new: Snapshot | None) -> ComparedFiles:
-    """Find the files whose comparison shows every difference between two states."""
-    if old is None or new is None:
-        return ComparedFiles([*old.rule_files[kind]] if old else [], [*new.rule_files[kind]] if new else [])
-    differing = ComparedFiles(files_only_in(kind, old, new), files_only_in(kind, new, old))
-    touched = frozenset[int]().union(*(file.segment.id_set for files in differing for file in files))
-    return add_files_with(kind, (old, new), differing, touched)
-
-
 def add_files_with(
     kind: Kind, states: tuple[Snapshot, Snapshot], differing: ComparedFiles, ids: frozenset[int]
 ) -> ComparedFiles:
     """Add the unchanged files of two states that have a record with one of these ids."""
-    only = [{file.path for file in files} for files in differing]
-    return ComparedFiles(*(_with_touched(one, kind, paths, ids) for one, paths in zip(states, only, strict=True)))
+    return ComparedFiles(*(_with_touched(kind, one, files, ids) for one, files in zip(states, differing, strict=True)))
 
 
-def _with_touched(snapshot: Snapshot, kind: Kind, paths: set[str], touched: frozenset[int]) -> list[CompiledFile]:
-    return [
-        file
-        for file in (snapshot.rule_files[kind] if touched else ())
-        if file.path in paths or file.segment.has_any(touched)
-    ]
+def _with_touched(
+    kind: Kind, snapshot: Snapshot, differing: list[CompiledFile], touched: frozenset[int]
+) -> list[CompiledFile]:
+    """Return the differing files and those with a touched record, in path order, which is that of a state."""
+    files = {file.path: file for file in (*differing, *snapshot.files_with(kind, touched))} if touched else {}
+    return [files[path] for path in sorted(files)]
 
 
 def find_records_in_differing_files(
@@ -61,6 +54,8 @@ def find_records_in_differing_files(
 
 def files_only_in(kind: Kind, one: Snapshot, other: Snapshot | None) -> list[CompiledFile]:
     """List the rule files of `one` that `other` does not have unchanged."""
+    if other and kind is Kind.REDIRECTS:  # only pages name other files
+        return differing_files(one.rule_files[kind], other.rule_files[kind])
     same = _fingerprints(kind, other) if other else set()
     return [file for file in one.rule_files[kind] if _fingerprint(one, file) not in same]
 
@@ -71,22 +66,65 @@ def find_differing_files(kind: Kind, one: Snapshot | None, other: Snapshot) -> I
         yield from ((here, file) for file in files_only_in(kind, here, there))
 
 
+def differing_files(files: Sequence[CompiledFile], others: Sequence[CompiledFile]) -> list[CompiledFile]:
+    """List the files that are not among the others with the same path and content; both are in path order."""
+    if len(files) == len(others):  # mostly the same objects
+        pairs = [pair for pair in zip(files, others, strict=True) if pair[0] is not pair[1]]
+        if all(file.path == other.path for file, other in pairs):
+            return [file for file, other in pairs if file.blob != other.blob]
+    same = {(file.path, file.blob) for file in others}
+    return [file for file in files if (file.path, file.blob) not in same]
+
+
 def _changes(kind: Kind, old: Snapshot | None, new: Snapshot | None) -> list[Change]:
-    files = find_compared_files(kind, old, new)
-    return diff(kind, _records(kind, old, files.old), _records(kind, new, files.new))
+    if old is None or new is None:
+        return diff(kind, *(_records(kind, one, one.rule_files[kind]) if one else {} for one in (old, new)))
+    differing = ComparedFiles(files_only_in(kind, old, new), files_only_in(kind, new, old))
+    touched = _find_touched(kind, differing)
+    files = add_files_with(kind, (old, new), differing, touched)
+    only = touched if kind is Kind.REDIRECTS else None
+    return diff(kind, _records(kind, old, files.old, only), _records(kind, new, files.new, only))
 
 
-def _records(kind: Kind, snapshot: Snapshot | None, files: Sequence[CompiledFile]) -> dict[str, Record]:
-    """Collect records like `_differing`, but without places: 100,000 in half the time. Of duplicates the last counts."""
-    if snapshot and kind is Kind.PAGES:
+def _find_touched(kind: Kind, differing: ComparedFiles) -> frozenset[int]:
+    """Return the ids of the records that may differ; of pages all, since their content may be in other files."""
+    if kind is Kind.PAGES:
+        return frozenset[int]().union(*(file.segment.id_set for files in differing for file in files))
+    old, new = ({file.path: _prints(file) for file in files} for files in differing)
+    none = frozenset[tuple[int, int]]()
+    rows = (old.get(path, none) ^ new.get(path, none) for path in old.keys() | new.keys())
+    return frozenset(number for row in rows for number, _ in row)
+
+
+def _prints(file: CompiledFile) -> frozenset[tuple[int, int]]:
+    """Return the ids of a file's records with their fingerprints; of duplicates the last counts."""
+    segment = file.segment.whole
+    return frozenset(dict(zip(segment.ids, segment.fingerprints, strict=True)).items())
+
+
+def _records(
+    kind: Kind, snapshot: Snapshot, files: Sequence[CompiledFile], only: frozenset[int] | None = None
+) -> dict[str, Record]:
+    """Collect records like `_differing`, but without places: 100,000 in half the time. Of duplicates the last counts.
+
+    With `only`, these ids: of a few, no other record is built.
+    """
+    if only is not None and len(only) <= _FEW:
+        return {record.identity: record for file in files for record in _some(file.segment.whole, only)}
+    if kind is Kind.PAGES:
         return {record.identity: snapshot.whole(file, record) for file in files for record in file.segment.records}
     return {record.identity: record for file in files for record in file.segment.records}
 
 
+def _some(segment: Segment, ids: frozenset[int]) -> Iterator[Record]:
+    return (segment.record(at) for at, number in enumerate(segment.ids) if number in ids)
+
+
 def _differing(kind: Kind, one: Snapshot, other: Snapshot | None) -> Iterator[Placed[Record]]:
     for file in files_only_in(kind, one, other):
-        for index, record in enumerate(file.segment.records):
-            yield Placed(one.whole(file, record), one.full_path(file.path), file.segment.lines[index], index)
+        segment = file.segment.whole
+        for index, record in enumerate(segment.records):
+            yield Placed(one.whole(file, record), one.full_path(file.path), segment.lines[index], index)
 
 
 def _fingerprints(kind: Kind, snapshot: Snapshot) -> set[tuple[object, ...]]:

@@ -3,30 +3,39 @@
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from mmap import mmap
 from typing import overload
+from weakref import ref
 
 import orjson
 
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.columns import Columns
+from gitstore.compiled.segments.file_finder import IdIndex
 from gitstore.compiled.segments.sections import Chunk
 from gitstore.compiled.segments.segment import Segment, dump_problem, load_problem
+from gitstore.compiled.segments.segment_tables import SegmentTables
 
 _HEAD = struct.Struct("<2Q")  # the lengths of the meta data and of the ids
 
 
 class Outline:
-    """The kind, problems, ids and columns of a file, in a block of bytes from `start`."""
+    """The kind, problems, hosts, ids and columns of a file, in a block of bytes from `start`.
 
-    def __init__(self, block: "bytes | mmap", start: int = 0) -> None:
+    `index` has the ids of this file among those of others; None for none.
+    """
+
+    def __init__(self, block: "bytes | mmap", start: int = 0, index: IdIndex | None = None) -> None:
         meta, ids = _HEAD.unpack(block[start : start + _HEAD.size])
         at = start + _HEAD.size
         found = orjson.loads(block[at : at + meta])
         self.kind = Kind(found["kind"]) if found["kind"] else None
         self.problems = tuple(map(load_problem, found["problems"]))
+        self.hosts, self.target_hosts = frozenset[str](found["hosts"]), frozenset[str](found["target_hosts"])
+        self.costs: Sequence[int] = found["costs"]
+        self.has_canonical: bool = found["canonical"]
+        self.index = index
         self.columns = Columns(block, at + meta + ids)
         self._block = block
         self._ids = at + meta, at + meta + ids
@@ -39,41 +48,59 @@ class Outline:
 
 def dump_outline(segment: Segment) -> bytes:
     """Return the outline of a segment."""
-    found = {"kind": segment.kind, "problems": [dump_problem(problem) for problem in segment.problems]}
+    found = {
+        "kind": segment.kind,
+        "problems": [dump_problem(problem) for problem in segment.problems],
+        "hosts": sorted(segment.hosts),
+        "target_hosts": sorted(segment.target_hosts),
+        "costs": segment.costs,
+        "canonical": segment.has_canonical,
+    }
     meta = orjson.dumps(found)
     return b"".join([_HEAD.pack(len(meta), len(segment.id_bytes)), meta, segment.id_bytes, segment.dump_columns()])
 
 
 class _Loaded:
-    """A segment that is loaded at its first use."""
+    """A segment that is loaded when it is used, and not kept: the cache of segments keeps it."""
 
     def __init__(self, load: Callable[[], Segment]) -> None:
         self._load = load
+        self._known: ref[Segment] | None = None
 
-    @cached_property
+    @property
     def segment(self) -> Segment:
-        return self._load()
+        known = self._known
+        found = known() if known else None
+        if found is None:
+            found = self._load()
+            self._known = ref(found)
+        return found
 
 
 @dataclass(frozen=True)
 class OutlinedSegment(Segment):
-    """A segment that is loaded at the first use of anything that its outline lacks."""
+    """A segment that is loaded at the use of anything that its outline lacks."""
 
     outline: Outline
     loaded: _Loaded
 
     def __len__(self) -> int:
-        return len(self.columns)
+        return len(self.outline.columns)
 
     @property
     def whole(self) -> Segment:
         """The segment with all its tables."""
         return self.loaded.segment
 
-    @cached_property
+    @property
     def columns(self) -> Columns:
         """The columns, from the outline."""
         return self.outline.columns
+
+    @property
+    def id_index(self) -> IdIndex | None:
+        """The index that has the ids of this file."""
+        return self.outline.index
 
     @property
     def id_bytes(self) -> bytes:
@@ -85,27 +112,57 @@ class OutlinedSegment(Segment):
         """The ids, from the outline."""
         return memoryview(self.id_bytes).cast("Q")
 
-    @cached_property
+    @property
+    def id_set(self) -> frozenset[int]:
+        """The ids as a set; it is not kept, since 500 ids take 50 kB."""
+        return frozenset(self.ids)
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The hosts, from the outline."""
+        return self.outline.hosts
+
+    @property
+    def target_hosts(self) -> frozenset[str]:
+        """The hosts of targets, from the outline."""
+        return self.outline.target_hosts
+
+    @property
+    def costs(self) -> Sequence[int]:
+        """The costs of regex redirects, from the outline."""
+        return self.outline.costs
+
+    @property
+    def has_canonical(self) -> bool:
+        """True if a record has a canonical form of its own, from the outline."""
+        return self.outline.has_canonical
+
+    @property
+    def patterns(self) -> list[tuple[int, str, str]]:
+        """The regex redirects; each has a cost, so without costs there are none."""
+        return self.whole.patterns if self.costs else []
+
+    @property
+    def tables(self) -> SegmentTables:
+        """The tables of the whole segment."""
+        return self.whole.tables
+
+    @property
     def items_chunk(self) -> Chunk:
         """The items with their checksum."""
         return self.whole.items_chunk
 
-    @cached_property
+    @property
     def items_sha256(self) -> str:
         """The stored SHA-256 of the items."""
         return self.whole.items_sha256
 
-    @cached_property
-    def costs(self) -> Sequence[int]:
-        """The stored costs of regex redirects."""
-        return self.whole.costs
-
-    @cached_property
+    @property
     def canonical_chunk(self) -> Chunk:
         """The canonical items with their checksum."""
         return self.whole.canonical_chunk
 
-    @cached_property
+    @property
     def records(self) -> tuple[Record, ...]:
         """The records of the whole segment."""
         return self.whole.records

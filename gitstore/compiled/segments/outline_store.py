@@ -9,6 +9,7 @@ import mmap
 import os
 import struct
 import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -17,6 +18,7 @@ from typing import IO, NamedTuple
 
 import orjson
 
+from gitstore.compiled.segments.file_finder import IdIndex, dump_index
 from gitstore.compiled.segments.outline import Outline, dump_outline, outlined_segment
 from gitstore.compiled.segments.sections import Damaged
 from gitstore.compiled.segments.segment import Segment
@@ -27,7 +29,7 @@ from gitstore.git.atomic_io import open_replacement
 from gitstore.layout import BlobId
 
 # Part of every name: raise it when the content of an outline changes, or of a segment.
-_SUFFIX = ".1"
+_SUFFIX = ".2"
 _MAGIC = b"OUTLINES"
 _TAIL = struct.Struct("<QI8s")  # the length of the directory, its CRC-32, magic
 _FEW = 64
@@ -56,9 +58,17 @@ class _Pack:
         directory = self._block[-_TAIL.size - length : -_TAIL.size]
         if magic != _MAGIC or zlib.crc32(directory) != crc:
             raise Damaged("the checksum does not match")
-        self.places = {BlobId(blob): _At(*place) for blob, *place in orjson.loads(directory)}
+        places, ids = orjson.loads(directory)
+        self.places = {BlobId(blob): _At(*place) for blob, *place in places}
+        self._index = IdIndex(self._read_table(_At(*ids)), list(self.places))
         self._known: dict[BlobId, Outline] = {}
         self.checked = 0  # outlines that were read whole
+
+    def _read_table(self, place: _At) -> memoryview:
+        """Return the table of all ids; raises Damaged, so that none is missed."""
+        if self._crc(place) != place.crc:
+            raise Damaged("the checksum does not match")
+        return memoryview(self._block)[place.start : place.end].cast("Q")
 
     def find(self, blob: BlobId) -> Outline | None:
         """Return the outline of a blob; None where it is missing or damaged."""
@@ -66,7 +76,7 @@ class _Pack:
         place = self.places.get(blob)
         if found is None and place and self._crc(place) == place.crc:
             self.checked += 1
-            found = self._known[blob] = Outline(self._block, place.start)
+            found = self._known[blob] = Outline(self._block, place.start, self._index)
         return found
 
     def data(self, blob: BlobId) -> bytes:
@@ -90,10 +100,13 @@ class OutlineStore:
         self._folder = folder
         self._packs: dict[Path, _Pack] = {}
 
-    def segments(self, project: str, blobs: Sequence[BlobId], load: _Load) -> Mapping[BlobId, Segment]:
+    def segments(
+        self, project: str, blobs: Sequence[BlobId], load: _Load, load_later: _Load
+    ) -> Mapping[BlobId, Segment]:
         """Return segments for files of a project as far as there are outlines; none for a few files.
 
-        `load` returns the segment of a blob. Where many outlines are missing, they are written first.
+        `load` returns the segment of a blob now, `load_later` at any time. Where many outlines are missing, they are
+        written first.
         """
         if len(blobs) < _FEW:
             return {}
@@ -105,7 +118,7 @@ class OutlineStore:
                     found = self._read(project, blobs)
         except OSError:
             return {}
-        return {blob: outlined_segment(outline, partial(load, blob)) for blob, outline in found.items()}
+        return {blob: outlined_segment(outline, partial(load_later, blob)) for blob, outline in found.items()}
 
     def _read(self, project: str, blobs: Iterable[BlobId]) -> dict[BlobId, Outline]:
         packs = self._open(project)
@@ -166,12 +179,16 @@ def _data(packs: Iterable[_Pack], blob: BlobId, load: _Load) -> bytes:
 
 
 def _dump(file: IO[bytes], outlines: Iterator[tuple[BlobId, bytes]]) -> None:
-    """Write outlines as they come, so that none is held in memory, then their directory."""
+    """Write outlines as they come, so that none is held in memory, then an index of all ids, then their directory."""
     places: list[tuple[str, int, int, int]] = []
+    ids: list[Sequence[int]] = []
     at = 0
     for blob, data in outlines:
         file.write(data)
+        ids.append(array("Q", Outline(data).id_bytes))
         places.append((blob, at, at + len(data), zlib.crc32(data)))
         at += len(data)
-    directory = orjson.dumps(places)
+    table = dump_index(ids)
+    file.write(table)
+    directory = orjson.dumps([places, (at, at + len(table), zlib.crc32(table))])
     file.write(directory + _TAIL.pack(len(directory), zlib.crc32(directory), _MAGIC))

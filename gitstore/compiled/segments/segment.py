@@ -19,6 +19,7 @@ from content.records.record import Page, Record, page_of, redirect_of
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.canonical_items import CanonicalItems, dump_canonical, load_canonical
 from gitstore.compiled.segments.columns import Columns, dump_columns
+from gitstore.compiled.segments.file_finder import IdIndex
 from gitstore.compiled.segments.sections import Chunk, checksum_chunk, dump_sections, load_sections
 from gitstore.compiled.segments.segment_tables import SegmentTables, build_tables
 from gitstore.compiled.segments.table_patch import patch_tables
@@ -51,6 +52,11 @@ class Segment:
     def tables(self) -> SegmentTables:
         """The tables for a release; checks of files do not need them."""
         return self.tables_factory()
+
+    @property
+    def id_index(self) -> IdIndex | None:
+        """The index of many files that has the ids of this one; None for none."""
+        return None
 
     @property
     def hiding_problems(self) -> list[Problem]:
@@ -121,6 +127,11 @@ class Segment:
     def canonical(self) -> CanonicalItems:
         """The records whose canonical form is not the written one; content from another file is empty."""
         return self.tables.canonical
+
+    @property
+    def has_canonical(self) -> bool:
+        """True if a record has a canonical form that is not the written one."""
+        return bool(self.canonical.positions)
 
     @cached_property
     def canonical_chunk(self) -> Chunk:
@@ -193,11 +204,6 @@ class Segment:
         if self.kind is Kind.PAGES:
             return self._page(position, item)
         return redirect_of({**item, **self.extras.get(position, {})})
-
-    def has_same_bytes(self, other: "Segment", position: int) -> bool:
-        """Tell whether the records at a position have the same bytes; records of other bytes may be equal all the same."""
-        is_same = self.extras.get(position) == other.extras.get(position) and self.kind is other.kind
-        return is_same and _item(self, position) == _item(other, position)
 
     def _page(self, position: int, item: dict[str, Any]) -> Page:
         extras = self.extras.get(position, {})

@@ -28,25 +28,45 @@ _CACHED_RULES = 150_000  # rules in memory, some 400 bytes each
 _RULES_PER_SEGMENT = 50  # that take as much memory as a segment without any
 _TOUCH_AFTER = 86_400
 _COMPRESSION_LEVEL = 1
+_ARCHIVED_SECONDS = 600.0
 
 
 class SegmentStore:
     """The segments of one namespace: a cache, so a missing or damaged file only costs reading the YAML again.
 
-    `folder` has recently used segments, `archive` the published ones; with None, nothing is written.
+    `folder` has recently used segments, `archive` the published ones; with None, nothing is written. `read_blob` reads a
+    file that is not compiled at any time, also after the operation whose snapshot has it.
     """
 
-    def __init__(self, folder: Path | None, archive: Path | None = None, outlines: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path | None,
+        archive: Path | None = None,
+        outlines: Path | None = None,
+        read_blob: Callable[[BlobId], bytes] | None = None,
+    ) -> None:
+        self.read_blob = read_blob
         self._folder = folder
         self._archive = archive
         self._outlines = OutlineStore(outlines) if outlines else None
         self._cache: LruCache[BlobId, Segment] = LruCache(_CACHED_RULES, _weigh)
+        self._archived = set[BlobId]()  # those that this process has seen, for a while: the clean-up may remove some
+        self._archived_since = 0.0
 
     def find_outlined(
         self, project: str, blobs: Sequence[BlobId], load: Callable[[BlobId], Segment]
     ) -> Mapping[BlobId, Segment]:
         """Return segments that are read when they are needed, for the files of a project with many; `load` reads one."""
-        return self._outlines.segments(project, blobs, load) if self._outlines else {}
+        later = self._load_later if self.read_blob else load
+        return self._outlines.segments(project, blobs, load, later) if self._outlines else {}
+
+    def _load_later(self, blob: BlobId) -> Segment:
+        found = self.find_cached(blob)
+        if found is None and self.read_blob:  # not `or`: a segment without rules is false
+            found = self.get(blob, self.read_blob(blob))
+        if found is None:
+            raise ValueError("nothing reads blobs")
+        return found
 
     def get(self, blob: BlobId, data: bytes) -> Segment:
         """Return the segment of a blob with these bytes, compiled if necessary."""
@@ -77,9 +97,13 @@ class SegmentStore:
         """Archive published segments that are not archived yet; half a millisecond for 500 rules."""
         if self._archive is None:
             return
-        for blob, segment in segments:
+        now = time.monotonic()
+        if now - self._archived_since > _ARCHIVED_SECONDS:
+            self._archived, self._archived_since = set(), now
+        for blob, segment in [each for each in segments if each[0] not in self._archived]:
             if not self.is_archived(blob):
-                _store(_path(self._archive, blob), zlib.compress(dump_segment(segment), _COMPRESSION_LEVEL))
+                _store(_path(self._archive, blob), zlib.compress(dump_segment(segment.whole), _COMPRESSION_LEVEL))
+            self._archived.add(blob)
 
     def is_archived(self, blob: BlobId) -> bool:
         """Tell whether a segment is archived."""
@@ -114,6 +138,7 @@ class SegmentStore:
         if self._archive is None:
             return None
         path = _path(self._archive, blob)
+        self._archived.discard(blob)
         try:
             return load_segment(zlib.decompress(path.read_bytes()))
         except OSError:

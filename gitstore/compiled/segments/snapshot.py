@@ -15,7 +15,8 @@ from content.checks.pattern_budget import CostlyRule
 from content.records.problem import Problem, Severity
 from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import Kind, RedirectType
-from gitstore.compiled.segments.segment import Segment
+from gitstore.compiled.segments.file_finder import FileFinder
+from gitstore.compiled.segments.segment import Segment, id_number
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.git.repository import FILE_MODE, SUBMODULE_MODE
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, TESTS_FILE, BlobId, FileRole, TreeId, is_safe_name, role_of
@@ -75,7 +76,22 @@ class Snapshot:
 
     def count(self, kind: Kind) -> int:
         """Count the records of a kind."""
-        return sum(len(file.segment) for file in self.rule_files[kind])
+        return self.counts[kind]
+
+    @cached_property
+    def counts(self) -> Mapping[Kind, int]:
+        """The number of records of each kind."""
+        return {kind: sum(len(file.segment) for file in self.rule_files[kind]) for kind in Kind}
+
+    @cached_property
+    def canonical_kinds(self) -> frozenset[Kind]:
+        """The kinds of which any record has a canonical form that is not the written one."""
+        return frozenset(kind for kind in Kind if any(file.segment.has_canonical for file in self.rule_files[kind]))
+
+    @cached_property
+    def pattern_files(self) -> Sequence[CompiledFile]:
+        """The files that have regex redirects."""
+        return [file for file in self.rule_files[Kind.REDIRECTS] if file.segment.costs]
 
     def placed(self, kind: Kind) -> Iterator[Placed[Record]]:
         """Yield all records of a kind in order, each with its file (path in the namespace), line and position."""
@@ -87,7 +103,8 @@ class Snapshot:
         for file in self.rule_files[kind]:
             first, end = max(offset - start, 0), min(offset + limit - start, len(file.segment))
             if first < end:
-                path, records, lines = self.full_path(file.path), file.segment.records, file.segment.lines
+                segment = file.segment.whole
+                path, records, lines = self.full_path(file.path), segment.records, segment.lines
                 for index in range(first, end):
                     yield Placed(self.whole(file, records[index]), path, lines[index], start + index)
             start += len(file.segment)
@@ -105,20 +122,21 @@ class Snapshot:
     @property
     def has_host_patterns(self) -> bool:
         """True if any regex names hosts."""
-        rows = (row for file in self.rule_files[Kind.REDIRECTS] for row in file.segment.patterns)
+        rows = (row for file in self.pattern_files for row in file.segment.patterns)
         return any(type_ == RedirectType.REGEX_HOST for _, type_, _ in rows)
 
     @cached_property
     def pattern_cost(self) -> int:
         """The cost of all regex redirects."""
-        return sum(sum(file.segment.costs) for file in self.rule_files[Kind.REDIRECTS])
+        return sum(sum(file.segment.costs) for file in self.pattern_files)
 
     def costly_rules(self, besides: Collection[tuple[str, BlobId]] = ()) -> Iterator[CostlyRule]:
         """Yield every regex redirect with its cost and place, except those of the files `besides`."""
-        for file in self.rule_files[Kind.REDIRECTS]:
+        for file in self.pattern_files:
             if (file.path, file.blob) not in besides:
-                for (position, _, source), cost in zip(file.segment.patterns, file.segment.costs, strict=True):
-                    yield CostlyRule(cost, source, self.full_path(file.path), file.segment.lines[position])
+                segment = file.segment.whole
+                for (position, _, source), cost in zip(segment.patterns, segment.costs, strict=True):
+                    yield CostlyRule(cost, source, self.full_path(file.path), segment.lines[position])
 
     def costly_sources(self, limit: int) -> frozenset[str]:
         """Return the sources of regex redirects that cost more than `limit`."""
@@ -134,14 +152,32 @@ class Snapshot:
 
     def find(self, kind: Kind, record_id: str) -> Placed[Record] | None:
         """Return the record with an id, without building the others; the first one of duplicates."""
-        before = 0
-        for file in self.rule_files[kind]:
-            at = file.segment.position(record_id)
-            if at is not None:
-                record = self.whole(file, file.segment.record(at))
-                return Placed(record, self.full_path(file.path), file.segment.lines[at], before + at)
-            before += len(file.segment)
-        return None
+        number = id_number(record_id)
+        places = [] if number is None else self.finder(kind).find([number])
+        if number is None or not places:
+            return None
+        files = self.rule_files[kind]
+        file, before = files[places[0]], sum(len(each.segment) for each in files[: places[0]])
+        segment = file.segment.whole
+        at = segment.place_of(number) or 0
+        return Placed(self.whole(file, segment.record(at)), self.full_path(file.path), segment.lines[at], before + at)
+
+    def files_with(self, kind: Kind, ids: Collection[int]) -> list[CompiledFile]:
+        """Return the files that have a record with one of these ids, in order."""
+        files = self.rule_files[kind]
+        return [files[at] for at in self.finder(kind).find(ids)]
+
+    def finder(self, kind: Kind) -> FileFinder:
+        """Return the finder of a list's files."""
+        found = self._finders.get(kind)
+        if found is None:
+            files = [(file.blob, file.segment) for file in self.rule_files[kind]]
+            found = self._finders[kind] = FileFinder(files)
+        return found
+
+    @cached_property
+    def _finders(self) -> dict[Kind, FileFinder]:
+        return {}
 
     def whole(self, file: CompiledFile, record: Record) -> Record:
         """Return the record with its content read from the file that it names."""

@@ -6,13 +6,12 @@ A state that was published under higher limits is still served, and may be chang
 from content.checks.pattern_budget import exceeds_project, project_problems, rule_problems
 from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
-from content.records.vocabulary import Kind
 from gitstore.compiled.segments.snapshot import Snapshot
 
 
 def find_budget_problems(before: Snapshot | None, snapshot: Snapshot, limits: PatternLimits) -> list[Problem]:
     """Return the problems of rules that are new in the snapshot and too costly, or else those of the whole project."""
-    same = {(file.path, file.blob) for file in before.rule_files[Kind.REDIRECTS]} if before else set()
+    same = {file[:2] for file in before.pattern_files} if before else set()
     costly = [rule for rule in snapshot.costly_rules(same) if rule.cost > limits.rule]
     if costly and before:
         known = before.costly_sources(limits.rule)

@@ -1,6 +1,6 @@
 """The checks of a snapshot before a publish: of every file, of the whole set, and the project's own tests."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -17,7 +17,8 @@ from content.matching.rule_book import RuleBook
 from content.records.problem import Problem, Severity
 from content.records.record import Placed, Redirect
 from content.records.vocabulary import Kind
-from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.segments.changes import differing_files
+from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.snapshot_rules import SnapshotRedirects
 
 # Raise it when checks of the set block more or less than before: sets that an earlier edition validated are checked
@@ -146,24 +147,15 @@ def _new_duplicates(before: Snapshot, snapshot: Snapshot) -> list[Problem]:
     """Find duplicates in a snapshot whose state before had none: only ids that are new in a file can be duplicates."""
     found: list[Problem] = []
     for kind in Kind:
-        old, new = (_files_only_in(kind, *pair) for pair in ((before, snapshot), (snapshot, before)))
+        lists = [state.rule_files[kind] for state in (before, snapshot)]
+        old, new = differing_files(*lists), differing_files(*reversed(lists))
         ids = list(chain.from_iterable(file.segment.ids for file in new))
         added = set(ids).difference(*(file.segment.ids for file in old))
-        if len(set(ids)) != len(ids) or (added and _contains_any(snapshot, kind, new, added)):
+        paths = {file.path for file in new}
+        elsewhere = (file for file in snapshot.files_with(kind, added) if file.path not in paths)
+        if len(set(ids)) != len(ids) or any(elsewhere):
             found += duplicate_problems(snapshot.placed(kind))
     return found
-
-
-def _files_only_in(kind: Kind, one: Snapshot, other: Snapshot) -> list[CompiledFile]:
-    """List the files that the other snapshot does not have unchanged."""
-    same = {(file.path, file.blob) for file in other.rule_files[kind]}
-    return [file for file in one.rule_files[kind] if (file.path, file.blob) not in same]
-
-
-def _contains_any(snapshot: Snapshot, kind: Kind, besides: Sequence[CompiledFile], ids: Collection[int]) -> bool:
-    """Tell whether any other file has one of the ids."""
-    paths = {file.path for file in besides}
-    return any(not file.segment.id_set.isdisjoint(ids) for file in snapshot.rule_files[kind] if file.path not in paths)
 
 
 def find_failed_tests(snapshot: Snapshot, matcher: Matcher, found: Iterable[Problem]) -> list[Problem]:

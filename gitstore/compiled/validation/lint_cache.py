@@ -1,5 +1,6 @@
 """The lints of states on disk, for every process of the machine: pages of one lint, and the start of the next one."""
 
+import os
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,7 +11,7 @@ import orjson
 
 from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
-from gitstore.compiled.segments.sections import Damaged, dump_sections, load_sections
+from gitstore.compiled.segments.sections import Damaged, dump_sections, load_section, load_sections
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.lint import CheckedList, Finding, Lint, is_near, lint_snapshot
 from gitstore.directory import make_folder
@@ -21,6 +22,7 @@ from gitstore.layout import TreeId
 # Part of every file name: raise it when a check changes, or the content of the file.
 _FORMAT = "1"
 _MOST_FILES = 32
+_TREE_DIGITS = 40  # that a name begins with
 _ARRAYS = ("ids", "fingerprints", "keys", "looked_up", "owners")
 _KINDS = (None, *Kind)
 
@@ -47,16 +49,26 @@ class LintCache:
                 self._store(path, known)
         return [finding.problem for finding in known.findings]
 
-    def has(self, project: str) -> bool:
-        """Tell whether any state of a project is cached, so that a lint of the next one is quick."""
-        return any(self._folder.glob(f"*.{project}.{_FORMAT}"))
+    def find(self, project: str, tree: TreeId) -> Sequence[Problem] | None:
+        """Return every error and warning of a state where they are cached, without the parts for the next lint."""
+        try:
+            findings = load_section(memoryview(self._path(project, tree).read_bytes()), "findings")
+            return [_problem(row[2:]) for row in orjson.loads(findings)]
+        except (OSError, ValueError):
+            return None
 
     def _path(self, project: str, tree: TreeId) -> Path:
         return self._folder / f"{tree}.{project}.{_FORMAT}"
 
     def _newest(self, project: str) -> Lint | None:
-        newest = max(self._folder.glob(f"*.{project}.{_FORMAT}"), key=_written, default=None)
-        return self._load(newest) if newest else None
+        ending = f".{project}.{_FORMAT}"
+        with suppress(OSError), os.scandir(self._folder) as found:
+            names = [entry.name for entry in found if entry.name.endswith(ending)]
+            newest = max(
+                (self._folder / name for name in names if name[_TREE_DIGITS:] == ending), key=_written, default=None
+            )
+            return self._load(newest) if newest else None
+        return None
 
     @staticmethod
     def _load(path: Path) -> Lint | None:

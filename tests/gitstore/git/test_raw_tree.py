@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gitstore.git.raw_tree import compare, find_entries, replace_folder
+from gitstore.git.raw_tree import compare, find_entries, replace_entry
 
 Entries = dict[bytes, tuple[bytes, bytes]]
 FOLDER = b"40000"
@@ -28,14 +28,16 @@ def test_entries_are_found_by_name_in_any_case_or_the_same(entries: Entries, nam
     assert found == {each: entries[each] for each in entries if each.lower() == name.lower()}
 
 
-@given(FOLDERS, NAMES, IDS)
-def test_only_a_folder_that_is_there_is_replaced_or_removed(entries: Entries, name: bytes, new: bytes) -> None:
+@given(FOLDERS, NAMES, IDS, st.sampled_from([FOLDER, b"100644"]))
+def test_only_an_entry_of_the_mode_is_replaced_or_removed(
+    entries: Entries, name: bytes, new: bytes, mode: bytes
+) -> None:
     data = dump(entries)
-    if entries.get(name, (b"",))[0] == FOLDER:
-        assert replace_folder(data, name, new) == dump({**entries, name: (FOLDER, new)})
-        assert replace_folder(data, name, None) == dump({each: entries[each] for each in entries if each != name})
+    if entries.get(name, (b"",))[0] == mode:
+        assert replace_entry(data, mode, name, new) == dump({**entries, name: (mode, new)})
+        assert replace_entry(data, mode, name, None) == dump({each: entries[each] for each in entries if each != name})
     else:
-        assert replace_folder(data, name, new) is None
+        assert replace_entry(data, mode, name, new) is None
 
 
 @given(old=FOLDERS, other=FOLDERS, is_near=st.booleans())

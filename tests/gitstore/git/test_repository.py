@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from dulwich.repo import Repo
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitstore.errors import BadRequest, Broken
+from gitstore.git.commit_parser import read_checked
 from gitstore.git.repository import Author, Repository, open_repository
 from gitstore.git.transaction import update
 from gitstore.layout import BlobId, CommitId, TreeId
@@ -232,3 +234,51 @@ def test_emptied_folder_goes(place: Place) -> None:
         rest = opened.write_files(tree, {"a/b/c": None})
         assert rest == opened.write_files(None, {"d": blob})
         assert opened.write_files(rest, {"d": None}) is None
+
+
+PATHS = st.sampled_from(["a.yaml", "b.yaml", "r/a.yaml", "r/b.yaml", "r/s/a.yaml", "t/a.yaml"])
+CONTENTS = st.sampled_from([b"", b"1", b"2"])
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(PATHS, CONTENTS, min_size=1), st.dictionaries(PATHS, st.none() | CONTENTS, min_size=1))
+def test_replaced_contents_make_the_folder_that_is_built_anew(
+    old: dict[str, bytes], changes: dict[str, bytes | None]
+) -> None:
+    """The bytes of folders are patched, or each entry is decoded; and the changed files are found again."""
+    with TemporaryDirectory() as folder:
+        repository = Path(folder, "acme.git")
+        git(Path(folder), "init", "-q", "--bare", str(repository))
+        with update(repository) as opened:
+            blobs = {path: opened.write_blob(data) for path, data in old.items()}
+            base = opened.write_files(None, blobs)
+            new = {path: opened.write_blob(data) if data is not None else None for path, data in changes.items()}
+            state = {path: blob for path, blob in {**blobs, **new}.items() if blob is not None}
+            after = opened.write_files(base, new)
+            assert after == opened.write_files(None, state)
+            if not base or not after:
+                return
+            assert all(
+                opened.has_file(base, path) == (path in old) for path in ("a.yaml", "r", "r/a.yaml", "r/s/a.yaml")
+            )
+            found = opened.changed_files(base, after, 10)
+            differing = {path for path in blobs.keys() | state.keys() if blobs.get(path) != state.get(path)}
+            if blobs.keys() == state.keys():
+                assert found is not None
+                assert {path: pair[1].id for path, pair in found.items()} == {path: state[path] for path in differing}
+                assert (opened.changed_files(base, after, max(len(differing) - 1, 0)) is None) == bool(differing)
+            else:
+                assert found is None
+
+
+def test_bytes_of_a_changed_object_file_are_not_taken(place: Place) -> None:
+    """A folder whose file on disk is that of another one is Broken, not read as the other."""
+    place.publish(put(redirect("/a")))
+    names = place.git("rev-parse", "release^{tree}", "release:shop").split()
+    paths = [place.repo / "objects" / name[:2] / name[2:] for name in names]
+    paths[0].chmod(0o644)
+    paths[0].write_bytes(paths[1].read_bytes())
+    with open_repository(place.repo) as reader:
+        assert reader._read_tree(TreeId(names[1]))
+        assert read_checked(place.repo, names[0], "tree") is None
+        assert read_checked(place.repo, names[1], "blob") is None
