@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 _SCRIPT = Path(__file__).with_name("wrk.lua")
 _LONGEST = 120  # seconds after which a load ends that was not ended by its caller
@@ -42,14 +43,21 @@ def run_load(url: str, headers: Mapping[str, str], seconds: float, connections: 
     return _read(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
 
 
+class PacedLoad(NamedTuple):
+    """A load under way: its process, and the call that ends it."""
+
+    pid: int
+    end: Callable[[], Load]
+
+
 @contextmanager
-def paced_load(url: str, headers: Mapping[str, str], connections: int, pause: int) -> Iterator[Callable[[], Load]]:
-    """Send requests on each connection, `pause` milliseconds after its last response; the callable ends the load."""
+def paced_load(url: str, headers: Mapping[str, str], connections: int, pause: int) -> Iterator[PacedLoad]:
+    """Send requests on each connection, `pause` milliseconds after its last response, until the load is ended."""
     environment = {**os.environ, "BENCH_PAUSE": str(pause)}
     command = _command(url, headers, f"{_LONGEST}s", connections)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
-        yield lambda: _end(process)
+        yield PacedLoad(process.pid, lambda: _end(process))
     finally:
         if process.poll() is None:
             process.kill()

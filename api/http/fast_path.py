@@ -143,7 +143,7 @@ class FastPath:
         match = self._match(path, head.authorization) if head else None
         if head is None or match is None:
             return None
-        served = self._live.peek(match.namespace)
+        served = self._live.peek(match.namespace) or self._live.peek_unchanged(match.namespace, match.project)
         found = self._find_reply(served, match, _Plain(path, query), head, walks) if served else None
         if found is None:
             return None

@@ -94,5 +94,5 @@ class Packer(TaskService):
 
 
 def _keep_up_at_low_priority(paths: NamespacePaths) -> None:
-    os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
+    os.setpriority(os.PRIO_PROCESS, 0, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))  # only root may lower it
     keep_up(paths)

@@ -49,7 +49,10 @@ class ReleaseLoader:
         self._listeners: tuple[Callable[[str, LiveNamespace | None, LiveNamespace], None], ...] = ()
         self._loop: asyncio.AbstractEventLoop | None = None
         store.live.defers = True
+        self._waiting: dict[str, set[asyncio.Future[None]]] = {}
+        self._refreshing: set[asyncio.Task[LiveNamespace]] = set()
         store.live.listener = self._note
+        store.live.opening_listener = self._note_opening
 
     async def start(self) -> None:
         """Tell the listeners from now on, in this event loop."""
@@ -61,7 +64,7 @@ class ReleaseLoader:
 
     async def project(self, namespace: str, project: str) -> LiveProject:
         """Return the served state of a project; raises NotFound or Broken."""
-        found = self._store.live.peek(namespace) or await self._refreshed(namespace)
+        found = self._peek(namespace, project) or await self._first_state(namespace, project)
         return found.project(project)
 
     async def namespace(self, namespace: str) -> LiveNamespace:
@@ -75,11 +78,50 @@ class ReleaseLoader:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _refreshed(self, namespace: str) -> LiveNamespace:
-        """Refresh a namespace, once for all requests that arrived before the refresh began."""
+    def _peek(self, namespace: str, project: str) -> LiveNamespace | None:
+        live = self._store.live
+        return live.peek(namespace) or (live.peek_unchanged(namespace, project) if project else None)
+
+    async def _first_state(self, namespace: str, project: str) -> LiveNamespace:
+        """Return the refreshed state, or before that the one in which nothing of the project changed."""
+        opening = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(namespace, set())
+        waiting.add(opening)
+        whole = asyncio.create_task(self._refreshed(namespace, project))
+        self._refreshing.add(whole)
+        whole.add_done_callback(self._forget_refresh)
+        try:
+            await asyncio.wait((opening, whole), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.discard(opening)
+            if not waiting:
+                self._waiting.pop(namespace, None)
+        found = None if whole.done() else self._store.live.peek_unchanged(namespace, project)
+        return found or await whole
+
+    def _forget_refresh(self, refresh: asyncio.Task[LiveNamespace]) -> None:
+        self._refreshing.discard(refresh)
+        if not refresh.cancelled():
+            refresh.exception()  # marks it as handled, also where no one waits any more
+
+    def _note_opening(self, namespace: str) -> None:
+        if self._loop:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._wake, namespace)
+
+    def _wake(self, namespace: str) -> None:
+        for opening in self._waiting.get(namespace, ()):
+            if not opening.done():
+                opening.set_result(None)
+
+    async def _refreshed(self, namespace: str, project: str = "") -> LiveNamespace:
+        """Refresh a namespace, once for all requests that arrived before the refresh began.
+
+        A request for a project in which nothing changed does not wait until the others are opened.
+        """
         arrived = time.monotonic()
         async with self._locks.setdefault(namespace, asyncio.Lock()):
-            found = self._store.live.peek(namespace)
+            found = self._peek(namespace, project)
             if found is None and self._begun.get(namespace, 0.0) >= arrived:
                 # `peek` does not trust a ref that has just moved: the next move could look the same.
                 found = self._store.live.last(namespace)

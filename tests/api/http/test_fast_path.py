@@ -8,6 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 from api.app.services import Services, open_services
+from api.auth import directory
 from api.auth.grants import BUILT_IN_ROLES
 from api.auth.principal import OPERATOR
 from api.http import fast_path as fast_paths
@@ -16,7 +17,10 @@ from api.http.fast_path import FastPath, PreparedResponse
 from api.http.response.compression import CompressionCache, accepts_gzip
 from api.metrics.counters import Counters
 from api.settings import Settings
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.releases.release import Release
 from gitstore.git.repository import Author
+from gitstore.layout import TreeId
 from gitstore.store.store import Store
 from gitstore.yamlfiles.project_file import ProjectFile
 
@@ -33,16 +37,17 @@ def services(tmp_path: Path) -> Iterator[Services]:
 
 
 @pytest.fixture
-def fast_path(tmp_path: Path, services: Services) -> tuple[FastPath, bytes]:
+def fast_path(tmp_path: Path, services: Services, monkeypatch: pytest.MonkeyPatch) -> tuple[FastPath, bytes]:
     """Create a fast path over a loaded project, and the header of an agent's token."""
+    monkeypatch.setattr(
+        directory, "MAX_STALENESS", 3600.0
+    )  # nothing reads the tokens again here, however slow the test
     store = Store(tmp_path)
     store.namespaces.create("acme", "", ADA)
     store.projects.create("acme", "shop", ProjectFile("Shop"), ADA)
     token = services.tokens.create(OPERATOR, "agent", BUILT_IN_ROLES["agent"][1]).value
     services.directory.reload()
-    # A ref that moved a moment ago is looked at twice, since the clock of the file system ticks slowly.
-    while store.live.peek("acme") is None:
-        store.live.refresh("acme")
+    store.live.refresh("acme")
     return FastPath(services.directory, store.live, CompressionCache(), Counters()), f"Bearer {token}".encode()
 
 
@@ -73,6 +78,26 @@ def test_plain_reads_are_answered(fast_path: tuple[FastPath, bytes], what: str, 
     assert first.answer.reply.status == 200
     assert lines(first)[b"content-length"] == b"%d" % first.answer.size
     assert lines(first)[b"x-request-id"] != lines(second)[b"x-request-id"]
+
+
+def test_projects_that_stay_the_same_are_answered_while_another_is_opened(
+    fast_path: tuple[FastPath, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: all polls of a namespace waited for the checksums of a large release."""
+    Store(tmp_path).projects.create("acme", "other", ProjectFile("Other"), ADA)
+    release, found = Compiler.release, list[PreparedResponse | None]()
+
+    def note(self: Compiler, project: str, tree: TreeId) -> Release:
+        found.extend((ask(fast_path), ask(fast_path, path=PATH.replace("shop", "other"))))
+        return release(self, project, tree)
+
+    monkeypatch.setattr(Compiler, "release", note)
+    assert ask(fast_path) is None
+    fast_path[0]._live.refresh("acme")
+    same, opened = found
+    assert opened is None
+    assert same is not None
+    assert same.answer.reply.status == 200
 
 
 def test_a_path_with_anything_encoded_is_left_to_the_framework(fast_path: tuple[FastPath, bytes]) -> None:

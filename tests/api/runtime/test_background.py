@@ -70,6 +70,14 @@ def test_a_worker_is_another_process_and_gives_the_result() -> None:
     assert ratio == 2.0
 
 
+def test_jobs_give_way_to_requests() -> None:
+    """A busy core goes to the workers, which answer agents, before it goes to a publish or an import."""
+    try:
+        assert asyncio.run(run_in_process(os.nice, 0)) == min(os.nice(0) + 5, 19)
+    finally:
+        close_pools()
+
+
 def test_processes_without_jobs_end_but_for_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last one stays for the next job; a large one gives its memory back."""
     monkeypatch.setattr(background, "_IDLE_SECONDS", 0.05)

@@ -1,14 +1,17 @@
 """The release loader of a worker: requests at the same time share one refresh."""
 
 import asyncio
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from api.runtime.release_loader import ReleaseLoader
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.releases.release import Release
 from gitstore.history.live import LiveNamespace
-from gitstore.layout import RELEASE_REF
+from gitstore.layout import RELEASE_REF, TreeId
 from tests.e2e.git import rules
 from tests.gitstore.fixtures import SHOP, SPACE, create_place, put, redirect
 
@@ -64,3 +67,38 @@ def test_a_state_that_another_reader_met_first_is_compiled_and_told(tmp_path: Pa
     asyncio.run(scenario())
     assert found[0]
     assert not found[-1]
+
+
+def test_requests_for_other_projects_do_not_wait_for_a_large_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: each poll of the namespace waited until the checksums of a new release were compared."""
+    place = create_place(tmp_path / "data").begin(SHOP, "other")
+    store = place.fresh().store
+    opening, go_on = threading.Event(), threading.Event()
+    find = Compiler.find_compiled
+
+    def wait(self: Compiler, project: str, tree: TreeId) -> Release | None:
+        opening.set()
+        assert go_on.wait(60)
+        return find(self, project, tree)
+
+    async def scenario() -> None:
+        loader = ReleaseLoader(store)
+        await loader.start()
+        before = await loader.project(SPACE, "other")
+        place.publish(put(redirect("/a")))
+        monkeypatch.setattr(Compiler, "find_compiled", wait)
+        changed = asyncio.create_task(loader.project(SPACE, SHOP))
+        early = asyncio.create_task(loader.project(SPACE, "other"))
+        assert await asyncio.to_thread(opening.wait, 60)
+        try:
+            assert await asyncio.wait_for(early, 60) == before
+            assert await asyncio.wait_for(loader.project(SPACE, "other"), 60) == before
+            assert not changed.done()
+        finally:
+            go_on.set()
+        assert (await changed).version == place.tip
+        await loader.stop()
+
+    asyncio.run(scenario())

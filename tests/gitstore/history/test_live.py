@@ -4,10 +4,13 @@ import time
 
 import pytest
 
+from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.manifest import load_manifest
+from gitstore.compiled.releases.release import Release
 from gitstore.errors import Broken, NotCompiled, NotFound
-from gitstore.history.live import Live
-from gitstore.layout import RELEASE_REF, CommitId
+from gitstore.git import refs
+from gitstore.history.live import Live, LiveNamespace
+from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from tests.gitstore.fixtures import SPACE, Place, put, redirect, yaml
 
 _MILLISECOND = 1_000_000
@@ -28,13 +31,80 @@ def look_after(place: Place, live: Live, monkeypatch: pytest.MonkeyPatch, nanose
 
 
 @pytest.mark.parametrize("nanoseconds", [0, _MILLISECOND, 10 * _MILLISECOND])
-def test_ref_that_moved_within_a_tick_of_the_clock_is_read_again(
+def test_ref_that_moved_within_a_tick_of_the_clock_is_looked_at_again(
     place: Place, live: Live, monkeypatch: pytest.MonkeyPatch, nanoseconds: int
 ) -> None:
     """Guard: a second move within the same tick has the same signature. Trusting it would serve the older rules forever."""
     look_after(place, live, monkeypatch, nanoseconds)
+    found = live.last(SPACE)
+    assert found
+    monkeypatch.setattr(refs, "signature", lambda *_: found.signature)
+    with monkeypatch.context() as patch:
+        moved = (place.repo / RELEASE_REF).stat().st_mtime_ns
+        patch.setattr(time, "time_ns", lambda: moved + nanoseconds)
+        assert live.peek(SPACE) is found
+    (place.repo / RELEASE_REF).write_text("0" * 40 + "\n")
     assert live.peek(SPACE) is None
-    assert live.last(SPACE) is not None
+    assert live.last(SPACE) is found
+
+
+def test_one_look_proves_an_older_stamp(place: Place, live: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: each request would read the ref."""
+    look_after(place, live, monkeypatch, 0)
+    moved = (place.repo / RELEASE_REF).stat().st_mtime_ns
+    monkeypatch.setattr(time, "time_ns", lambda: moved + 100 * _MILLISECOND)
+    found = live.peek(SPACE)
+    monkeypatch.setattr(refs, "read_ref", None)
+    assert found is not None
+    assert live.peek(SPACE) is found
+
+
+def test_readers_of_other_projects_go_on_while_a_release_is_opened(
+    place: Place, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: the polls of all projects waited for the checksums of one large release."""
+    place.begin("other")
+    other = live.refresh(SPACE).project("other")
+    place.publish(put(redirect("/a")))
+    seen: list[tuple[LiveNamespace | None, ...]] = []
+    release = Compiler.release
+
+    def note(self: Compiler, project: str, tree: TreeId) -> Release:
+        seen.append((live.peek(SPACE), *(live.peek_unchanged(SPACE, name) for name in ("other", "shop"))))
+        return release(self, project, tree)
+
+    monkeypatch.setattr(Compiler, "release", note)
+    after = live.refresh(SPACE)
+    ((whole, unchanged, changed),) = seen
+    assert (whole, changed) == (None, None)
+    assert unchanged is not None
+    assert unchanged.project("other") == other
+    assert live.peek_unchanged(SPACE, "other") is None
+    assert after.project("other").release is other.release
+
+
+def test_a_state_that_release_left_meanwhile_is_served_to_no_one(
+    place: Place, live: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: while a release is opened, release may move on, also within a tick of the clock."""
+    place.begin("other")
+    live.refresh(SPACE)
+    place.publish(put(redirect("/a")))
+    seen: list[LiveNamespace | None] = []
+    release = Compiler.release
+
+    def move(self: Compiler, project: str, tree: TreeId) -> Release:
+        found = refs.signature(place.repo, RELEASE_REF)
+        (place.repo / RELEASE_REF).write_text("0" * 40 + "\n")
+        seen.append(live.peek_unchanged(SPACE, "other"))
+        with monkeypatch.context() as patch:
+            patch.setattr(refs, "signature", lambda *_: found)
+            seen.append(live.peek_unchanged(SPACE, "other"))
+        return release(self, project, tree)
+
+    monkeypatch.setattr(Compiler, "release", move)
+    live.refresh(SPACE)
+    assert seen == [None, None]
 
 
 @pytest.mark.parametrize("nanoseconds", [100 * _MILLISECOND, 86_400_000 * _MILLISECOND, -_MILLISECOND])
