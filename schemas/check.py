@@ -4,8 +4,6 @@ from itertools import islice
 
 from content.records.problem import Problem
 from schemas.acceptance import validator_for
-from schemas.explanation import violations
-from schemas.wording import translate_error
 
 MAX_PROBLEMS = 50
 
@@ -19,6 +17,9 @@ def check(name: str, instance: object, limit: int = MAX_PROBLEMS) -> list[Proble
     """
     if validator_for(name)(instance):
         return []
+    from schemas.explanation import violations  # noqa: PLC0415 - loads jsonschema, which only invalid data needs
+    from schemas.wording import translate_error  # noqa: PLC0415 - its parameter is an error of jsonschema
+
     found = islice(violations(name, instance), limit)
     return [translate_error(violation) for violation in found] or [_generic_problem(name)]
 

@@ -5,9 +5,11 @@ but Python reads one as a float, which would fail far from here.
 """
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from jsonschema.exceptions import ValidationError
-from jsonschema.protocols import Validator
+if TYPE_CHECKING:  # jsonschema takes a tenth of the time of a start, and only invalid data needs it
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
 EXACT_KEYWORD = "x-exact"
 
@@ -29,7 +31,11 @@ class ExactKeyword:
             raise ValueError(EXACT_KEYWORD)
 
 
-def exact_errors(_validator: Validator, _value: object, instance: object, _schema: object) -> Iterator[ValidationError]:
+def exact_errors(
+    _validator: "Validator", _value: object, instance: object, _schema: object
+) -> "Iterator[ValidationError]":
     """Yield the errors of the keyword, in the interface of jsonschema."""
+    from jsonschema.exceptions import ValidationError  # noqa: PLC0415 - its caller has imported it
+
     if not is_exact(instance):
         yield ValidationError(EXACT_KEYWORD)

@@ -5,13 +5,14 @@ A schema may replace the end of the sentence "'name' must …" in `x-must`, wher
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
-
-from jsonschema.exceptions import ValidationError
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from content.records.nearness import nearest
 from content.records.problem import Problem
 from schemas.exactness import EXACT_KEYWORD
+
+if TYPE_CHECKING:  # as in `schemas.exactness`
+    from jsonschema.exceptions import ValidationError
 
 _MAX_LENGTH = 40
 _MAX_BITS = 128  # at most 39 digits; Python refuses to print an integer of more than 4,300
@@ -52,7 +53,7 @@ class _Violation(NamedTuple):
         return self.problem(code, f"must {self.schema.get('x-must', otherwise)}")
 
 
-def translate_error(error: ValidationError) -> Problem:
+def translate_error(error: "ValidationError") -> Problem:
     """Return the problem of a violation."""
     steps = list(error.absolute_path)
     schema: Any = error.schema if isinstance(error.schema, Mapping) else {}

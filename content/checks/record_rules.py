@@ -14,8 +14,10 @@ from content.records.vocabulary import PageType, RedirectType
 # Nearly every record matches these: one match (about a microsecond) shows that it has no problem.
 _PATH = r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%]*"
 _REST = r"[A-Za-z0-9\-._~!$&'()*+,;=:@/\[\]%?#]*"
-_PLAIN_SOURCE = re.compile(rf"/{_PATH}")
-_PLAIN_TARGET = re.compile(rf"(?:/(?!/)|https?://{PLAIN_HOST}){_REST}")
+PLAIN_SOURCE = rf"/{_PATH}"
+PLAIN_TARGET = rf"(?:/(?!/)|https?://{PLAIN_HOST}){_REST}"
+_PLAIN_SOURCE = re.compile(PLAIN_SOURCE)
+_PLAIN_TARGET = re.compile(PLAIN_TARGET)
 _PLAIN_HOST_SOURCE = re.compile(rf"{PLAIN_HOST}/{_PATH}")
 _PLAIN_HOST_TARGET = re.compile(rf"https?://{PLAIN_HOST}{_REST}")
 

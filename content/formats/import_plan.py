@@ -1,17 +1,19 @@
 """Plans of bulk imports: each row is added, changed, identical, skipped or invalid, before any write."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import merge
 
 from content.changes.diff import Counts
+from content.formats.packed_rows import PackedRows
 from content.formats.tsv import COLUMNS, FILE_PROBLEM_CODES, Row, column_of
 from content.records.problem import Problem, errors
 from content.records.record import Placed, Redirect
 
 # Invalid rows that are reported; a file with more of them has one fault that the first ones show.
 MAX_REPORTED_ROWS = 1_000
-_GROUPS = ("added", "changed", "identical", "skipped", "wrong")
+_GROUPS = ("added", "changed", "identical", "skipped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +24,10 @@ class ImportPlan:
     Only the first 1,000 invalid rows are stored; `unreported_rows` and `unreported_errors` count the rest.
     """
 
-    added: tuple[Row, ...] = ()
-    changed: tuple[Row, ...] = ()
-    identical: tuple[Row, ...] = ()
-    skipped: tuple[Row, ...] = ()
+    added: Sequence[Row] = field(default_factory=PackedRows)
+    changed: Sequence[Row] = field(default_factory=PackedRows)
+    identical: Sequence[Row] = field(default_factory=PackedRows)
+    skipped: Sequence[Row] = field(default_factory=PackedRows)
     wrong: tuple[Row, ...] = ()
     unreported_rows: int = 0
     unreported_errors: int = 0
@@ -33,8 +35,29 @@ class ImportPlan:
     @property
     def wanted(self) -> list[Placed[Redirect]]:
         """The redirects to write, new and changed, in the order of the file; `line` is the row's, `file` is empty."""
-        rows = sorted((*self.added, *self.changed), key=lambda row: row.line)
-        return [Placed(row.fields, line=row.line) for row in rows if row.fields is not None]
+        return [placed_row(row) for row in self.wanted_rows()]
+
+    def wanted_rows(self) -> Sequence[Row]:
+        """Return the rows to write, in the order of the file."""
+        if not (self.added and self.changed):
+            return self.added or self.changed
+        return _pack(merge(self.added, self.changed, key=_line_of))
+
+    def planned_again(self, existing: Mapping[str, Redirect], *, overwrite: bool) -> "ImportPlan":
+        """Plan the same rows for other redirects; this plan has no problems of the set yet."""
+        changed = (row._replace(fields=_as_in_file(row.fields)) for row in self.changed)
+        rows = merge(self.added, changed, self.identical, self.skipped, self.wrong, key=_line_of)
+        plan = plan_import(existing, rows, overwrite=overwrite)
+        return replace(
+            plan,
+            unreported_rows=plan.unreported_rows + self.unreported_rows,
+            unreported_errors=plan.unreported_errors + self.unreported_errors,
+        )
+
+    @property
+    def wanted_count(self) -> int:
+        """The number of redirects to write."""
+        return len(self.added) + len(self.changed)
 
     @property
     def errors(self) -> list[Problem]:
@@ -70,16 +93,21 @@ class ImportPlan:
         found = defaultdict(list)
         for problem in errors([each for each in problems if each.line and not each.file]):
             found[problem.line].append(replace(problem, column=column_of(problem)))
-        moved = [
-            Row(row.line, None, tuple(found[row.line])) for row in (*self.added, *self.changed) if row.line in found
-        ]
+        if not found:
+            return self
+        moved = (
+            Row(row.line, None, tuple(found[row.line]))
+            for rows in (self.added, self.changed)
+            for row in rows
+            if row.line in found
+        )
         invalid = _InvalidRows()
-        for row in sorted((*self.wrong, *moved), key=lambda row: row.line):
+        for row in sorted((*self.wrong, *moved), key=_line_of):
             invalid.add(row)
         return replace(
             self,
-            added=tuple(row for row in self.added if row.line not in found),
-            changed=tuple(row for row in self.changed if row.line not in found),
+            added=_pack(row for row in self.added if row.line not in found),
+            changed=_pack(row for row in self.changed if row.line not in found),
             wrong=tuple(invalid.rows),
             unreported_rows=self.unreported_rows + invalid.unreported_rows,
             unreported_errors=self.unreported_errors + invalid.unreported_errors,
@@ -108,17 +136,65 @@ def plan_import(existing: Mapping[str, Redirect], rows: Iterable[Row], *, overwr
     A row that differs from its redirect is changed with `overwrite`, skipped without. A source that is repeated in the
     file is invalid there, even when the two rows are equal.
     """
-    groups: dict[str, list[Row]] = {name: [] for name in _GROUPS}
+    groups = {name: PackedRows() for name in _GROUPS}
+    sources = _Sources(groups.values())
     invalid = _InvalidRows()
-    for row in _reject_duplicates(rows):
-        group, kept = _classify(row, existing, overwrite=overwrite)
-        if group == "wrong":
-            invalid.add(kept)
-        else:
-            groups[group].append(kept)
-    groups["wrong"] = invalid.rows
-    found = {name: tuple(group) for name, group in groups.items()}
-    return ImportPlan(**found, unreported_rows=invalid.unreported_rows, unreported_errors=invalid.unreported_errors)
+    add: dict[str, Callable[[Row], None]] = {name: group.append for name, group in groups.items()}
+    add["wrong"] = invalid.add
+    for row in rows:
+        first = sources.find_first(row.fields.source, row.line) if row.fields else row.line
+        unique = row if first == row.line else Row(row.line, None, (_duplicate(row.line, first),))
+        group, kept = _classify(unique, existing, overwrite=overwrite)
+        add[group](kept)
+    return ImportPlan(
+        **groups,
+        wrong=tuple(invalid.rows),
+        unreported_rows=invalid.unreported_rows,
+        unreported_errors=invalid.unreported_errors,
+    )
+
+
+def placed_row(row: Row) -> Placed[Redirect]:
+    """Return the redirect of a valid row, at its line."""
+    if row.fields is None:
+        raise ValueError("an invalid row has no redirect")
+    return Placed(row.fields, line=row.line)
+
+
+def _as_in_file(redirect: Redirect | None) -> Redirect | None:
+    """Return a redirect without the note and tags, for which the file has no columns."""
+    return replace(redirect, note="", tags=()) if redirect else None
+
+
+def _line_of(row: Row) -> int:
+    return row.line
+
+
+def _pack(rows: Iterable[Row]) -> PackedRows:
+    packed = PackedRows()
+    for row in rows:
+        packed.append(row)
+    return packed
+
+
+class _Sources:
+    """The first line of each source: by its hash, since the rows hold the texts."""
+
+    def __init__(self, groups: Iterable[PackedRows]) -> None:
+        self._groups = tuple(groups)
+        self._lines: dict[int, int] = {}
+        self._others: dict[str, int] = {}  # of sources that share the hash of another one
+
+    def find_first(self, source: str, line: int) -> int:
+        """Return the first line of a source, which is this one for a new source."""
+        first = self._lines.setdefault(hash(source), line)
+        if first == line or self._has(first, source):
+            return first
+        return self._others.setdefault(source, line)
+
+    def _has(self, line: int, source: str) -> bool:
+        rows = (group.find_line(line) for group in self._groups)
+        return any(row.fields.source == source for row in rows if row and row.fields)
 
 
 class _InvalidRows:
@@ -139,14 +215,6 @@ class _InvalidRows:
 
 def _is_file_problem(row: Row) -> bool:
     return any(problem.code in FILE_PROBLEM_CODES for problem in row.problems)
-
-
-def _reject_duplicates(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows, with each repeated source as an invalid row."""
-    first_lines: dict[str, int] = {}
-    for row in rows:
-        first = first_lines.setdefault(row.fields.source, row.line) if row.fields else row.line
-        yield row if first == row.line else Row(row.line, None, (_duplicate(row.line, first),))
 
 
 def _classify(row: Row, existing: Mapping[str, Redirect], *, overwrite: bool) -> tuple[str, Row]:

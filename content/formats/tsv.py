@@ -3,11 +3,12 @@
 There is no quoting: a quote is an ordinary character, so no row can swallow the next.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from content.checks.pattern_budget import CallBudget, is_pattern
-from content.checks.record_rules import record_problems
+from content.checks.record_rules import PLAIN_SOURCE, PLAIN_TARGET, record_problems
 from content.records.pattern_limits import DEFAULT_LIMITS
 from content.records.problem import Problem, errors
 from content.records.record import Redirect
@@ -22,6 +23,8 @@ _MAX_LINE_BYTES = 2 * 4 * MAX_FIELD_LENGTH + 1024  # bytes: source and target at
 _BOM = b"\xef\xbb\xbf"
 _CHUNK = 1 << 16
 _TYPE_BY_WORD = {each.value: each for each in RedirectType}
+# Nearly every row: an exact rule for a path, of which one match shows that `record_problems` has nothing to say.
+_PLAIN_ROW = re.compile(rf"BASIC\t({PLAIN_SOURCE})\t({PLAIN_TARGET})\t([A-Z0-9_]+)")
 _ALLOWED_VALUES: dict[str, Collection[str]] = {"type": _TYPE_BY_WORD, "status": STATUS_BY_WORD}
 
 
@@ -121,9 +124,16 @@ def _parse_row(line: int, raw: bytes, budget: CallBudget) -> Row:
     if len(raw) > _MAX_LINE_BYTES:
         return _invalid_row(line, _problem("too_long", 1, f"the line has more than {_MAX_LINE_BYTES:,} bytes"))
     try:
-        texts = raw.decode().split("\t")
+        text = raw.decode()
     except UnicodeDecodeError as ex:
         return _invalid_row(line, _encoding_problem(raw, ex.start))
+    plain = _PLAIN_ROW.fullmatch(text) if len(text) <= MAX_FIELD_LENGTH else None
+    if plain and (status := STATUS_BY_WORD.get(plain[3])):
+        return Row(line, Redirect(RedirectType.BASIC, plain[1], plain[2], status))
+    return _parse_fields(line, text.split("\t"), budget)
+
+
+def _parse_fields(line: int, texts: list[str], budget: CallBudget) -> Row:
     if found := _shape_problems(texts):
         return _invalid_row(line, *found)
     redirect = Redirect(_TYPE_BY_WORD[texts[0]], texts[1], texts[2], STATUS_BY_WORD[texts[3]])

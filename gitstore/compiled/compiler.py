@@ -11,7 +11,7 @@ from content.records.problem_codes import count_never_answering
 from content.records.vocabulary import Kind
 from gitstore.compiled.releases.release import Release
 from gitstore.compiled.releases.release_changes import PreviousState, dump_changes, needs_base
-from gitstore.compiled.releases.release_dump import PreviousRelease, dump_release, store_release
+from gitstore.compiled.releases.release_dump import Parts, PreviousRelease, list_release_parts, store_release
 from gitstore.compiled.releases.release_file import (
     ReleaseFile,
     map_release,
@@ -35,7 +35,7 @@ from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import Repository
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, FileRole, TreeId, role_of
-from gitstore.yamlfiles.rule_file import EMPTY_VALUE
+from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 
 # Problems of single files that earlier programs did not know.
 _NEW_CODES = frozenset({EMPTY_VALUE, "regex_encoding"})
@@ -43,6 +43,7 @@ _WAIT_SECONDS = 120.0
 _RULES = frozenset(ROLE_OF_KIND.values())
 # If more than one rule in so many changed, all rules are checked: reading them together is then faster.
 _RULES_PER_CHANGE = 20
+_MAPPED = 16 << 20  # bytes of a release that is mapped as soon as it is written
 # The first lint of so many rules takes about a second.
 MAX_UNLINTED_RULES = 50_000
 
@@ -122,7 +123,17 @@ class Compiler:
             return None if found is None else count_never_answering(found)
         if find_budget_problems(None, snapshot, self.limits):
             return None
-        return count_never_answering(lints.lint(project, tree, lambda: snapshot, stores_near=False))
+        return count_never_answering(
+            LintCache(self.paths.lints).lint(project, tree, lambda: snapshot, stores_near=False)
+        )
+
+    def store_segment(self, blob: BlobId, rules: RuleFile) -> None:
+        """Store the segment of a file that is parsed already; it is not kept in memory."""
+        self._segments.store(blob, rules)
+
+    def is_lint_quick(self, project: str, rules: int) -> bool:
+        """Tell whether the lint of a project with so many rules is quick: they are few, or it was linted before."""
+        return rules <= MAX_UNLINTED_RULES or LintCache(self.paths.lints).has(project)
 
     def list_files(self, tree: TreeId) -> list[File]:
         """List the files of a project's tree, in path order."""
@@ -194,9 +205,15 @@ class Compiler:
         ):
             return self.validated_release(snapshot.project, snapshot.tree)
         if self._needs_full_check(snapshot, changes):
-            self._require_checked(snapshot)
-            return self._store(snapshot, *self._dump(before, snapshot))
+            return self.compile_rewritten(before, snapshot)
         return self._store(snapshot, *self._dump_checked(before, snapshot, changes))
+
+    def compile_rewritten(self, before: Snapshot, snapshot: Snapshot) -> Release:
+        """Compile a state of which so much changed since `before` that all of it is checked."""
+        if self.is_validated(snapshot.tree) or not self.is_validated(before.tree):
+            return self.validated_release(snapshot.project, snapshot.tree)
+        self._require_checked(snapshot)
+        return self._store(snapshot, *self._dump(before, snapshot))
 
     def is_validated(self, tree: TreeId) -> bool:
         """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
@@ -245,18 +262,19 @@ class Compiler:
 
     @staticmethod
     def _needs_full_check(snapshot: Snapshot, changes: Sequence[Change]) -> bool:
-        return snapshot.settings.strict or len(changes) * _RULES_PER_CHANGE > snapshot.count(Kind.REDIRECTS)
+        return is_rewritten(snapshot, len(changes))
 
     def _dump_checked(
         self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]
-    ) -> tuple[bytes, ReleaseFile | None]:
-        data, base = self._dump(before, snapshot)
+    ) -> tuple[Parts, ReleaseFile | None]:
+        parts, base = self._dump(before, snapshot)
+        data = b"".join(parts)
         matcher = Release(snapshot.project, ReleaseFile(memoryview(data), trusted=True), base).matcher
         self._require_publishable(snapshot, check_change(before, snapshot, matcher, changes))
         self._record_validated(snapshot, without_warnings=False)  # other rules may have new warnings
-        return data, base
+        return [data], base
 
-    def _dump(self, before: Snapshot, snapshot: Snapshot) -> tuple[bytes, ReleaseFile | None]:
+    def _dump(self, before: Snapshot, snapshot: Snapshot) -> tuple[Parts, ReleaseFile | None]:
         """Compile a state: as changes since the base of the one before, which is returned too, or else as a whole.
 
         A file that is there may be the base of others, so only a whole release replaces it.
@@ -265,8 +283,8 @@ class Compiler:
         release = self.find_compiled(before.project, before.tree) if is_new else None
         data = dump_changes(snapshot, PreviousState(before, release)) if release else None
         if release and data:
-            return data, release.base
-        return dump_release(snapshot, self._previous_release(before)), None
+            return [data], release.base
+        return list_release_parts(snapshot, self._previous_release(before)), None
 
     def _check_all(self, snapshot: Snapshot) -> None:
         problems = check_snapshot(snapshot)
@@ -275,7 +293,7 @@ class Compiler:
 
     def _compile(self, snapshot: Snapshot) -> Release:
         self._require_checked(snapshot)
-        return self._store(snapshot, dump_release(snapshot))
+        return self._store(snapshot, list_release_parts(snapshot))
 
     def _require_checked(self, snapshot: Snapshot) -> None:
         """Raise Invalid if a state cannot be published; a set of rules that was validated is not checked again."""
@@ -334,12 +352,16 @@ class Compiler:
             (file.blob, file.segment) for files in snapshot.rule_files.values() for file in files
         )
 
-    def _store(self, snapshot: Snapshot, data: bytes, base: ReleaseFile | None = None) -> Release:
+    def _store(self, snapshot: Snapshot, parts: Parts, base: ReleaseFile | None = None) -> Release:
         project, tree = snapshot.project, snapshot.tree
+        data: memoryview | None = None
         with self.tolerate_full_disk():
-            store_release(release_path(self.paths.releases, tree), data)
+            path = release_path(self.paths.releases, tree)
+            store_release(path, parts)
+            data = map_release(path) if sum(map(len, parts)) > _MAPPED else None  # else its bytes are twice in memory
         self._archive_segments(snapshot)
-        release = self._releases[project, tree] = Release(project, ReleaseFile(memoryview(data), trusted=True), base)
+        own = ReleaseFile(memoryview(b"".join(parts)) if data is None else data, trusted=True)
+        release = self._releases[project, tree] = Release(project, own, base)
         if needs_base(release):
             self._mark_unfolded(project)
         return release
@@ -352,7 +374,7 @@ class Compiler:
     def fold(self, project: str, tree: TreeId) -> None:
         """Write a release as a whole, which is the base of later ones then; a whole one stays."""
         if read_base_name(release_path(self.paths.releases, tree)):
-            store_release(release_path(self.paths.releases, tree), dump_release(self.snapshot(project, tree)))
+            store_release(release_path(self.paths.releases, tree), list_release_parts(self.snapshot(project, tree)))
             self._releases.clear()
 
     def rebase(self, project: str, base: TreeId, tree: TreeId) -> None:
@@ -363,7 +385,12 @@ class Compiler:
             return
         data = dump_changes(self.snapshot(project, tree), PreviousState(self.snapshot(project, base), before))
         if data:
-            store_release(path, data)
+            store_release(path, [data])
+
+
+def is_rewritten(snapshot: Snapshot, changes: int) -> bool:
+    """Tell whether after so many changes of a state all of its rules are checked."""
+    return snapshot.settings.strict or changes * _RULES_PER_CHANGE > snapshot.count(Kind.REDIRECTS)
 
 
 def open_release(paths: NamespacePaths, project: str, tree: TreeId) -> Release | None:

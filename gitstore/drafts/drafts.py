@@ -1,6 +1,6 @@
 """Drafts: the working branches of a project, and the commits of edits on them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import describe_misplaced
 from gitstore.history.messages import edit_message
 from gitstore.history.reached import find_base
-from gitstore.layout import CommitId, TreeId, draft_ref, is_root_file
+from gitstore.layout import BlobId, CommitId, TreeId, draft_ref, is_root_file
 from gitstore.yamlfiles.dump import EMPTY_FILES
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
@@ -155,27 +155,34 @@ def _change_since_base(compiler: Compiler, state: DraftState, kind: Kind, record
 def commit_workspace(
     transaction: Transaction, state: DraftState, workspace: Workspace, author: Author, text: str = ""
 ) -> EditResult:
-    """Commit the changes of a workspace, by default with a message that lists them; no commit without changes."""
+    """Commit the changes of a workspace, with a message that lists them, or `text`; no commit without changes.
+
+    With a `text`, the changes are not in the result: an import can have a million.
+    """
     files = workspace.files
-    if not files:
+    if not (files or workspace.full):
         return EditResult(state.head or state.release, ())
-    tree = write_project(transaction, state, files)
+    tree = write_project(transaction, state, files, workspace.full)
     if tree == state.tree:
         return EditResult(state.head or state.release, ())
-    changes = workspace.changes
+    changes = () if text else workspace.changes
     return EditResult(commit_draft(transaction, state, tree, author, text or edit_message(changes)), changes)
 
 
-def write_project(transaction: Transaction, state: DraftState, files: Files) -> TreeId:
-    """Write the project's folder of the draft with new bytes of some files.
+def write_project(
+    transaction: Transaction, state: DraftState, files: Files, full: Mapping[str, BlobId] | None = None
+) -> TreeId:
+    """Write the project's folder of the draft with new bytes of some files, and files that are written already.
 
     A file without any rule left is removed where the draft's base lacks it. Raises Invalid for a path that cannot exist.
     """
     left = _drop_emptied(transaction, state.base_tree, files)
     require_depth(path for path, data in left.items() if data is not None)
-    if state.tree is None or not all(transaction.has_file(state.tree, path) for path in left):
-        require_free_paths(state.name.project, _paths(transaction, state.tree), left)
+    written_to = {**left, **(full or {})}
+    if state.tree is None or not all(transaction.has_file(state.tree, path) for path in written_to):
+        require_free_paths(state.name.project, _paths(transaction, state.tree), written_to)
     written = {path: transaction.write_blob(data) if data is not None else None for path, data in left.items()}
+    written |= full or {}
     tree = transaction.write_files(state.tree, written)
     if tree is None:
         raise Invalid("A project needs at least one file.", ())

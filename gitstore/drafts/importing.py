@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, overload
 
 from content.checks.record_rules import record_problems
-from content.checks.set_rules import set_problems
-from content.formats.import_plan import ImportPlan, plan_import
+from content.checks.set_rules import listed_problems, set_problems
+from content.formats.import_plan import ImportPlan, placed_row, plan_import
 from content.formats.tsv import Row
 from content.matching.canonical import exact_key
+from content.matching.hashed_rules import HashedRules
 from content.matching.matcher import Matcher
 from content.matching.request import parse_key
 from content.matching.rule_book import RuleBook
@@ -24,8 +26,10 @@ from gitstore.drafts.workspace import Workspace
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.history.messages import count_text
-from gitstore.layout import CommitId
+from gitstore.layout import BlobId, CommitId, TreeId
+from gitstore.yamlfiles.dump import new_file
 from gitstore.yamlfiles.rewrite import RewrittenFile
+from gitstore.yamlfiles.rule_file import written_rules
 
 # Without an invalid row only chains through it break, so in practice the second round finds nothing new.
 _ROUNDS = 5
@@ -44,41 +48,72 @@ class ImportOptions:
 class ImportResult:
     """The result of an import or a dry run; `head` is None where nothing was written.
 
-    `never_answer` counts the rules that can never answer in the draft with the import, None where it is unknown.
+    `never_answer` counts the rules that can never answer in the draft with the import, None where it is unknown;
+    `is_countable` tells that the draft is small enough, or linted already.
     """
 
     plan: ImportPlan
     head: CommitId | None
     files: Sequence[RewrittenFile] = ()
     never_answer: int | None = None
+    is_countable: bool = False
+
+
+class PlannedImport(NamedTuple):
+    """A plan for one state of a project: before the checks of the rows together, and after them."""
+
+    tree: TreeId | None
+    read: ImportPlan
+    plan: ImportPlan
+
+
+def plan_rows(compiler: Compiler, state: DraftState, rows: Iterable[Row], options: ImportOptions) -> PlannedImport:
+    """Read the rows, and plan their import into a draft; needs no lock."""
+    snapshot = snapshot_of(compiler, state)
+    return _check_together(snapshot, state, plan_import(_known(snapshot), rows, overwrite=options.overwrite))
 
 
 def import_rows(
     compiler: Compiler,
     transaction: Transaction,
     state: DraftState,
-    rows: Iterable[Row],
+    planned: PlannedImport,
     options: ImportOptions,
     author: Author,
 ) -> ImportResult:
     """Import rows into a draft. Invalid rows stop it unless they are to be skipped; the plan lists all of them."""
     snapshot = snapshot_of(compiler, state)
-    plan = _plan(snapshot, rows, overwrite=options.overwrite)
-    if plan.is_unreadable or (plan.wrong and not options.skip_errors) or not (plan.wanted or options.dry_run):
+    if planned.tree != state.tree:  # it changed meanwhile
+        again = planned.read.planned_again(_known(snapshot), overwrite=options.overwrite)
+        planned = _check_together(snapshot, state, again)
+    plan = planned.plan
+    if plan.is_unreadable or (plan.wrong and not options.skip_errors) or not (plan.wanted_count or options.dry_run):
         return ImportResult(plan, None)
     if options.dry_run:
         return ImportResult(plan, None, never_answer=_count_never_answering(compiler, snapshot, plan))
     workspace = Workspace(snapshot, transaction.blob, "flow", compiler.limits)
-    workspace.apply(Put(Kind.REDIRECTS, placed.record) for placed in plan.wanted)
+    workspace.apply(Put(Kind.REDIRECTS, row.fields) for row in plan.changed if row.fields)
+    workspace.append_redirects(
+        (row.fields for row in plan.added if row.fields), lambda batch: _write_file(compiler, transaction, batch)
+    )
     workspace.require_affordable()
     text = f"Import: {count_text({Kind.REDIRECTS: plan.counts})}"
     head = commit_workspace(transaction, state, workspace, author, text).head
-    return ImportResult(plan, head, workspace.rewritten)
+    rules = sum(map(snapshot.count, Kind)) + plan.counts.added
+    return ImportResult(plan, head, workspace.rewritten, is_countable=compiler.is_lint_quick(state.name.project, rules))
+
+
+def _write_file(compiler: Compiler, transaction: Transaction, redirects: Sequence[Redirect]) -> BlobId:
+    """Write a new file of rules, and its segment, which is not kept in memory: an import can have thousands."""
+    data = new_file(Kind.REDIRECTS, redirects, "flow")
+    blob = transaction.write_blob(data)
+    compiler.store_segment(blob, written_rules(redirects, data))
+    return blob
 
 
 def _count_never_answering(compiler: Compiler, snapshot: Snapshot, plan: ImportPlan) -> int | None:
     """Count the rules that could never answer after the import; None where that would take long."""
-    if len(plan.wanted) + sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
+    if plan.wanted_count + sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
         return None
     if find_budget_problems(None, snapshot, compiler.limits):
         return None
@@ -89,26 +124,57 @@ def _count_never_answering(compiler: Compiler, snapshot: Snapshot, plan: ImportP
     return count_never_answering([*alone, *set_problems(Matcher(RuleBook(redirects, pages)), redirects, pages)])
 
 
-def _plan(snapshot: Snapshot, rows: Iterable[Row], *, overwrite: bool) -> ImportPlan:
+def _known(snapshot: Snapshot) -> dict[str, Redirect]:
+    return {placed.record.source: placed.record for placed in snapshot.redirects()}
+
+
+def _check_together(snapshot: Snapshot, state: DraftState, read: ImportPlan) -> PlannedImport:
     """Return the plan, which also lists rows that are invalid only among the others (loops, unreachable pages)."""
     existing, pages = snapshot.redirects(), snapshot.pages()
-    known = {placed.record.source: placed.record for placed in existing}
-    plan = plan_import(known, rows, overwrite=overwrite)
+    plan = read
     for _ in range(_ROUNDS):
         before, plan = plan, plan.with_problems(_set_problems(existing, pages, plan))
-        if before == plan:
+        if before is plan:
             break
-    return plan
+    return PlannedImport(state.tree, read, plan)
 
 
 def _set_problems(
     existing: Sequence[Placed[Redirect]], pages: Sequence[Placed[Page]], plan: ImportPlan
 ) -> list[Problem]:
-    wanted = {placed.record.source: placed for placed in plan.wanted}
-    kept = [placed for placed in existing if placed.record.source not in wanted]
-    matcher = Matcher(RuleBook([*kept, *wanted.values()], pages))
+    changed = {row.fields.source for row in plan.changed if row.fields}
+    together = _Together([placed for placed in existing if placed.record.source not in changed], plan.wanted_rows())
+    rules = HashedRules(together, pages)
+    matcher = Matcher(rules)
     hiding = [problem for page in pages for problem in _hiding(matcher, page.record)]
-    return [*set_problems(matcher, wanted.values(), ()), *hiding]
+    return [*listed_problems(matcher, rules, together.enumerate_rows()), *hiding]
+
+
+class _Together(Sequence[Placed[Redirect]]):
+    """The redirects that a project has already, then those of an import, which are built when they are read."""
+
+    def __init__(self, kept: Sequence[Placed[Redirect]], rows: Sequence[Row]) -> None:
+        self._kept, self._rows = kept, rows
+
+    def __len__(self) -> int:
+        return len(self._kept) + len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Placed[Redirect]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Placed[Redirect]]: ...
+    def __getitem__(self, index: int | slice) -> Placed[Redirect] | Sequence[Placed[Redirect]]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        return self._kept[index] if index < len(self._kept) else placed_row(self._rows[index - len(self._kept)])
+
+    def __iter__(self) -> Iterator[Placed[Redirect]]:
+        yield from self._kept
+        yield from map(placed_row, self._rows)
+
+    def enumerate_rows(self) -> Iterator[tuple[int, Placed[Redirect]]]:
+        """Yield the redirects of the import, each with its position."""
+        return enumerate(map(placed_row, self._rows), len(self._kept))
 
 
 def _hiding(matcher: Matcher, page: Page) -> Iterator[Problem]:

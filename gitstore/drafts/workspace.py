@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from posixpath import dirname, relpath
 from typing import NamedTuple
 
@@ -62,6 +63,36 @@ class Workspace:
         self._open: dict[tuple[Kind, str], _OpenFile] = {}
         self._moved: dict[tuple[Kind, int], str] = {}
         self._room: dict[Kind, str] = {}
+        self._full_patterns: list[Redirect] = []
+        self.full: dict[str, BlobId] = {}
+        """The files that `append_redirects` wrote, by path in the project."""
+
+    def append_redirects(self, new: Iterable[Redirect], write: Callable[[Sequence[Redirect]], BlobId]) -> None:
+        """Append valid redirects whose sources are new, after any other edit.
+
+        Files that exist get the first ones; `write` writes each new file as soon as it is full, so that the redirects of
+        one file are in memory at a time.
+        """
+        self.__dict__.pop("_written", None)
+        redirects = map(self._afford, new)
+        path = self._file_for_new(Kind.REDIRECTS, "")
+        while self._has(path) and (
+            batch := list(islice(redirects, RULES_PER_FILE - self._length(Kind.REDIRECTS, path)))
+        ):
+            self._opened(Kind.REDIRECTS, path).extend(batch)
+            path = self._file_for_new(Kind.REDIRECTS, "")
+        while batch := list(islice(redirects, RULES_PER_FILE)):
+            self.full[path] = write(batch)
+            self._full_patterns += filter(is_pattern, batch)
+            path = _next_file(Kind.REDIRECTS, [path])
+
+    def _has(self, path: str) -> bool:
+        return (Kind.REDIRECTS, path) in self._original or (Kind.REDIRECTS, path) in self._open
+
+    def _afford(self, redirect: Redirect) -> Redirect:
+        if is_pattern(redirect):
+            raise_invalid(self._budget.spend(redirect.source))
+        return redirect
 
     def apply(self, edits: Iterable[Edit]) -> list[str]:
         """Apply edits in order; return the id of each edited record. The workspace is unusable after an error."""
@@ -141,8 +172,9 @@ class Workspace:
         """Raise Invalid if the edits raise the cost of the project's regular expressions above the limit."""
         opened = {path: file for (kind, path), file in self._open.items() if kind is Kind.REDIRECTS}
         grown = {path: pattern_cost(file.records) - pattern_cost(file.original) for path, file in opened.items()}
-        before = self._snapshot.pattern_cost if any(grown.values()) else 0
-        cost = before + sum(grown.values())
+        added = sum(grown.values()) + pattern_cost(self._full_patterns)
+        before = self._snapshot.pattern_cost if added or any(grown.values()) else 0
+        cost = before + added
         if exceeds_project(self._limits, before, cost):
             rules = self._snapshot.costly_rules({(file.path, file.blob) for file in self._original_of(opened)})
             new = (CostlyRule(facts_of(each.source).cost, each.source) for each in self._patterns(opened.values()))
@@ -152,8 +184,8 @@ class Workspace:
         found = (self._original.get((Kind.REDIRECTS, path)) for path in opened)
         return (file for file in found if file)
 
-    @staticmethod
-    def _patterns(opened: Iterable["_OpenFile"]) -> Iterator[Redirect]:
+    def _patterns(self, opened: Iterable["_OpenFile"]) -> Iterator[Redirect]:
+        yield from self._full_patterns
         for file in opened:
             yield from (each for each in file.records if isinstance(each, Redirect) and is_pattern(each))
 
@@ -307,6 +339,10 @@ class _OpenFile:
         self.records = list(records)
         self.ids = list(ids)
         self.renamed: dict[str, str] = {}  # the identity of a rule in the file, by its new identity
+
+    def extend(self, records: Sequence[Record]) -> None:
+        self.records += records
+        self.ids += [int(record.id, 16) for record in records]
 
     def put(self, at: int, record: Record) -> None:
         for before in self.records[at : at + 1]:

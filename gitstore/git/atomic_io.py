@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -41,11 +42,11 @@ def replace_file(path: Path, data: bytes, *, sync: bool = True, mode: int = 0o64
 
 
 @contextmanager
-def open_replacement(path: Path) -> Iterator[IO[bytes]]:
+def open_replacement(path: Path, *, mode: int = 0o644) -> Iterator[IO[bytes]]:
     """Write a file that is too large for memory piece by piece; it gets its name at the end, unsynced."""
     temporary = path.parent / f"{TEMPORARY_PREFIX}{secrets.token_hex(8)}"
     try:
-        with temporary.open("xb", buffering=_BUFFER) as file:
+        with open(temporary, "xb", buffering=_BUFFER, opener=partial(os.open, mode=mode)) as file:
             yield file
         temporary.replace(path)
     except OSError as ex:

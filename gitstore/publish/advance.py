@@ -10,12 +10,12 @@ from itertools import chain
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
-from gitstore.compiled.compiler import Compiler, require_publishable
+from gitstore.compiled.compiler import Compiler, is_rewritten, require_publishable
 from gitstore.compiled.indexes.served_record import read_served
-from gitstore.compiled.segments.changes import ChangesByKind, changes_between
+from gitstore.compiled.segments.changes import ChangesByKind, changes_between, files_only_in
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
-from gitstore.compiled.validation.checks import check_snapshot
+from gitstore.compiled.validation.checks import MANY_RULES, check_snapshot
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import NothingToPublish, Rewound
 from gitstore.git.after_commit import after_commit
@@ -122,10 +122,15 @@ def _check_and_compile(compiler: Compiler, release_update: ReleaseUpdate, before
     old, new = (
         compiler.snapshot(release_update.project, tree) if tree else None for tree in (before, release_update.tree)
     )
-    changes = changes_between(old, new)
     served = _find_served(compiler, release_update, old)
     if served:
         compiler.accept(served)
+    if old and new and not release_update.is_rollback and _differs_much(old, new):
+        delta = build_delta_from_tables(compiler, release_update.project, (old.tree, new.tree))
+        if is_rewritten(new, len(delta.entries.codes)):
+            _compile_rewritten(compiler, release_update, (old, new), served)
+            return delta
+    changes = changes_between(old, new)
     if new and release_update.tree:
         if not release_update.is_rollback:  # its rules were published before
             require_publishable(new, find_budget_problems(served, new, compiler.limits))
@@ -134,6 +139,27 @@ def _check_and_compile(compiler: Compiler, release_update: ReleaseUpdate, before
     if release_update.requires_same_policy:
         require_same_policy(old, new)
     return build_publish_delta(release_update.project, (before, release_update.tree), changes)
+
+
+def _differs_much(old: Snapshot, new: Snapshot) -> bool:
+    """Tell whether the files that differ have so many rules that these are compared by their tables first."""
+    return sum(len(file.segment) for file in files_only_in(Kind.REDIRECTS, new, old)) > MANY_RULES
+
+
+def _compile_rewritten(
+    compiler: Compiler, release_update: ReleaseUpdate, states: tuple[Snapshot, Snapshot], served: Snapshot | None
+) -> None:
+    """Check and compile a state of which so much is new that all rules are checked; their changes are not needed."""
+    old, new = states
+    require_publishable(new, find_budget_problems(served, new, compiler.limits))
+    if old.settings.strict and not new.settings.strict:
+        require_publishable(new, check_snapshot(new), strict=True)
+    if _is_known_valid(compiler, release_update):
+        compiler.compile_rewritten(old, new)
+    else:
+        compiler.validated_release(new.project, new.tree)
+    if release_update.requires_same_policy:
+        require_same_policy(old, new)
 
 
 def _find_served(compiler: Compiler, release_update: ReleaseUpdate, old: Snapshot | None) -> Snapshot | None:
@@ -154,12 +180,17 @@ def _compile(
     compiler: Compiler, release_update: ReleaseUpdate, states: tuple[Snapshot | None, Snapshot], changes: ChangesByKind
 ) -> None:
     """Compile the new state: all of it where the old one was never valid, else the changes."""
-    known = ensure_manifest(compiler, release_update.release, waits=False).projects.get(release_update.project)
     old, new = states
-    if old is None or known is None or known.tree is None or known.failed:
+    if old is None or not _is_known_valid(compiler, release_update):
         compiler.validated_release(release_update.project, new.tree)
     else:
         compiler.compile_change(old, new, list(chain.from_iterable(changes.values())))
+
+
+def _is_known_valid(compiler: Compiler, release_update: ReleaseUpdate) -> bool:
+    """Tell whether the state on release is served."""
+    known = ensure_manifest(compiler, release_update.release, waits=False).projects.get(release_update.project)
+    return not (known is None or known.tree is None or known.failed)
 
 
 def _text(

@@ -25,7 +25,7 @@ from gitstore.drafts.drafts import (
     write_record,
 )
 from gitstore.drafts.edits import Edit, Patch, Put
-from gitstore.drafts.importing import ImportOptions, ImportResult, import_rows
+from gitstore.drafts.importing import ImportOptions, ImportResult, import_rows, plan_rows
 from gitstore.drafts.listing import DraftRecord, DraftView, ItemPage, Query, Span, find_item, list_items
 from gitstore.drafts.reopening import reopen
 from gitstore.drafts.replacement_plan import ReplaceRequest
@@ -184,14 +184,17 @@ class Drafts(Component):
         self, namespace: str, name: DraftName, rows: Iterable[Row], options: ImportOptions, author: Author
     ) -> ImportResult:
         """Import rows into a draft as one commit, or report the problems of the rows."""
-        known = list(rows)  # read before the lock is taken
+        with self._access.reading(namespace) as reader:  # before the lock is taken
+            planned = plan_rows(reader, read_draft(reader.repository, name), rows, options)
         done = self._access.write(
             namespace,
-            lambda compiler, opened: import_rows(compiler, opened, read_draft(opened, name), known, options, author),
+            lambda compiler, opened: import_rows(compiler, opened, read_draft(opened, name), planned, options, author),
         )
         with after_commit("caching the imported files"):  # so that the count below has no file to parse
             self._access.add_segments(namespace, done.files)
-        return done if done.head is None else replace(done, never_answer=self._count_never_answering(namespace, name))
+        if done.head is None or not done.is_countable:
+            return done
+        return replace(done, never_answer=self._count_never_answering(namespace, name))
 
     def _count_never_answering(self, namespace: str, name: DraftName) -> int | None:
         """Count the rules of a draft that can never answer; the import is done whatever happens here."""

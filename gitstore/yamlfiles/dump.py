@@ -77,6 +77,12 @@ def dump_block(record: Record, indent: str = INDENT, dash: str = "- ", eol: str 
 
 def dump_flow(record: Record, indent: str = INDENT, dash: str = "- ", eol: str = "\n") -> str:
     """Return the record as an item of a block list on one line, with the line break."""
+    if isinstance(record, Redirect) and not (
+        record.note or record.tags
+    ):  # nearly every rule of an import: four times faster
+        source, target = quote(record.source), quote(record.target)
+        fields = f'"type": "{record.type}", "source": {source}, "target": {target}, "status": "{record.status}"'
+        return f"{indent}{dash}{{{fields}}}{eol}"
     return f"{indent}{dash}{dump_json(file_fields(record))}{eol}"
 
 

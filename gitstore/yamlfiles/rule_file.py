@@ -47,6 +47,16 @@ def load(data: bytes, file: str, kind: Kind | None = None) -> RuleFile:
         return RuleFile(None, (), (), ex.problems)
 
 
+def written_rules(records: Sequence[Record], data: bytes) -> RuleFile:
+    """Return what `load` reads of a new file in the flow layout with these redirects.
+
+    The file is read only where a rule has a problem, such as a warning.
+    """
+    if not records or any(map(record_problems, records)):
+        return load(data, "")
+    return RuleFile(Kind.REDIRECTS, tuple(records), tuple(range(2, len(records) + 2)), ())
+
+
 def load_document(document: Document, kind: Kind | None = None) -> RuleFile:
     """Read the rules of a parsed document, like `load`."""
     entries = _StrictEntries(document, kind)

@@ -15,10 +15,10 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.releases.canonical_dump import build_canonical_part
 from gitstore.compiled.segments.encoded_file import encode_file
 from gitstore.compiled.segments.key_table import KeyEntries, dump_table, join_entries, patch_table
-from gitstore.compiled.segments.sections import Chunk, Damaged, dump_sections, load_section, raw_numbers
+from gitstore.compiled.segments.sections import Chunk, Damaged, list_parts, load_section, raw_numbers
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.directory import make_folder
-from gitstore.git.atomic_io import replace_file
+from gitstore.git.atomic_io import open_replacement
 
 # Workers map the file. A truncation in place would kill them all with SIGBUS, so this prevents one by accident:
 # https://man7.org/linux/man-pages/man2/mmap.2.html
@@ -32,8 +32,16 @@ class PreviousRelease(NamedTuple):
     compiled: memoryview
 
 
+Parts = Sequence[bytes | memoryview]
+
+
 def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> bytes:
-    """Compile a snapshot. The cost depends on its bytes (copied, not parsed) and its files."""
+    """Compile a snapshot, as the bytes of its file."""
+    return b"".join(list_release_parts(snapshot, before))
+
+
+def list_release_parts(snapshot: Snapshot, before: PreviousRelease | None = None) -> Parts:
+    """Compile a snapshot, as parts of its file. The cost depends on its bytes (not copied, not parsed) and its files."""
     sections: dict[str, Sequence[Chunk | bytes | memoryview]] = {}
     meta: dict[str, Any] = {"hosts": sorted(snapshot.hosts), "settings": asdict(snapshot.settings)}
     for kind in Kind:
@@ -59,13 +67,14 @@ def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> b
         sections[f"{kind}.prints"] = [b"".join(raw_numbers("Q", data.fingerprints) for data in encoded_files)]
         sections |= canonical.sections
     sections["patterns"] = [orjson.dumps(list(_patterns(snapshot.rule_files[Kind.REDIRECTS])))]
-    return dump_sections({"meta": [orjson.dumps(meta)], **sections})
+    return list_parts({"meta": [orjson.dumps(meta)], **sections})
 
 
-def store_release(path: Path, data: bytes) -> None:
+def store_release(path: Path, parts: Parts) -> None:
     """Write a compiled release to its path; not synced, since a release that a power cut damaged is compiled again from Git."""
     make_folder(path.parent, levels=2)
-    replace_file(path, data, sync=False, mode=_READ_ONLY)
+    with open_replacement(path, mode=_READ_ONLY) as file:
+        file.writelines(parts)
 
 
 def _key_table(kind: Kind, snapshot: Snapshot, before: PreviousRelease | None) -> bytes | memoryview:

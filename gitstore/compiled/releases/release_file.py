@@ -28,6 +28,7 @@ _WHOLE_FORMAT = "4"  # of earlier programs: whole releases only
 BASE = "base"  # the first section of a file with changes: name and checksum of the base
 PIECES = "pieces"  # in a file with changes, the pieces of a list: first ordinal, count, and shift of the lines
 _SMALL_BYTES = 16_384  # a few pages; as many bytes as some objects of a release take anyway
+_LARGE_BYTES = 16 << 20
 _SHARE_OF_FILES = 4
 _HEAD_BYTES = 64
 _KEPT_BASES = 2  # besides those of the releases in use: for the next publish of the same project
@@ -136,7 +137,9 @@ def _open_shared(path: Path) -> ReleaseFile:
     with _sharing:
         found = _shared.get(identity)
     if found is None:
-        found = ReleaseFile(map_release(path), path.name)
+        mapped = map_release(path)
+        found = ReleaseFile(mapped, path.name)
+        _forget_pages(mapped)
         if found.base is None and found.size > _SMALL_BYTES:
             with _sharing:
                 _shared[identity] = found
@@ -157,6 +160,15 @@ def map_release(path: Path) -> memoryview:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         _maps.add(mapped)
         return memoryview(mapped)
+
+
+def _forget_pages(mapped: memoryview) -> None:
+    """Let this process forget the pages of a large map that was read for its checksums; they stay in the system's cache.
+
+    Else each worker that opens a release of a million rules has all of it in its memory, most of it for nothing.
+    """
+    if len(mapped) >= _LARGE_BYTES and isinstance(mapped.obj, mmap.mmap):
+        mapped.obj.madvise(mmap.MADV_DONTNEED)
 
 
 def limit_maps(most: int) -> None:

@@ -62,6 +62,7 @@ class _Pack:
         self.places = {BlobId(blob): _At(*place) for blob, *place in places}
         self._index = IdIndex(self._read_table(_At(*ids)), list(self.places))
         self._known: dict[BlobId, Outline] = {}
+        self.checked = 0  # outlines that were read whole
 
     def _read_table(self, place: _At) -> memoryview:
         """Return the table of all ids; raises Damaged, so that none is missed."""
@@ -74,6 +75,7 @@ class _Pack:
         found = self._known.get(blob)
         place = self.places.get(blob)
         if found is None and place and self._crc(place) == place.crc:
+            self.checked += 1
             found = self._known[blob] = Outline(self._block, place.start, self._index)
         return found
 
@@ -81,6 +83,11 @@ class _Pack:
         """Return the bytes of an outline."""
         place = self.places[blob]
         return self._block[place.start : place.end]
+
+    def release_pages(self) -> None:
+        """Let this process forget the pages that it has read: they stay in the system's cache, and count there only."""
+        if self.places:
+            self._block.madvise(mmap.MADV_DONTNEED)
 
     def _crc(self, place: _At) -> int:
         return zlib.crc32(self._block[place.start : place.end])
@@ -115,7 +122,12 @@ class OutlineStore:
 
     def _read(self, project: str, blobs: Iterable[BlobId]) -> dict[BlobId, Outline]:
         packs = self._open(project)
-        return {blob: found for blob in blobs if (found := _find(packs, blob)) is not None}
+        checked = sum(pack.checked for pack in packs)
+        found = {blob: outline for blob in blobs if (outline := _find(packs, blob)) is not None}
+        if sum(pack.checked for pack in packs) - checked >= _FEW:
+            for pack in packs:
+                pack.release_pages()
+        return found
 
     def _open(self, project: str) -> list[_Pack]:
         """Return the files of a project, the newest first, as they are now."""

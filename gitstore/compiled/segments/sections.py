@@ -49,6 +49,11 @@ def raw_numbers(code: str, numbers: Sequence[int]) -> bytes | memoryview:
 
 def dump_sections(sections: Mapping[str, Chunks]) -> bytes:
     """Return one file with the sections; each is given in chunks, so that no byte is copied twice."""
+    return b"".join(list_parts(sections))
+
+
+def list_parts(sections: Mapping[str, Chunks]) -> list[bytes | memoryview]:
+    """Return the bytes of one file with the sections, in parts that are not copied."""
     directory: _Directory = {}
     body: list[bytes | memoryview] = []
     for name, given in sections.items():
@@ -59,7 +64,7 @@ def dump_sections(sections: Mapping[str, Chunks]) -> bytes:
         body += [chunk.data for chunk in padded]
     index = _padded(orjson.dumps(directory))
     checked = _LENGTH.pack(len(index)) + index
-    return b"".join([_HEAD.pack(_MAGIC, zlib.crc32(checked)), checked, *body])
+    return [_HEAD.pack(_MAGIC, zlib.crc32(checked)), checked, *body]
 
 
 def load_sections(buffer: memoryview, *, trusted: bool = False) -> dict[str, memoryview]:

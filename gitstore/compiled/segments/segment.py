@@ -141,6 +141,10 @@ class Segment:
     @cached_property
     def records(self) -> tuple[Record, ...]:
         """The records as people wrote them; content from another file is empty."""
+        return self.build_records()
+
+    def build_records(self) -> tuple[Record, ...]:
+        """Build all records, and do not keep them."""
         if self.kind is Kind.PAGES:
             return tuple(self._page(position, item) for position, item in enumerate(self._fields()))
         return tuple(

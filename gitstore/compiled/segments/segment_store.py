@@ -79,6 +79,10 @@ class SegmentStore:
             edited = self._cache.find(before) if before else None
             self._remember(blob, self._write(blob, segment_of(rules, edited)))
 
+    def store(self, blob: BlobId, rules: RuleFile) -> None:
+        """Write the segment of a blob that is parsed already, and do not keep it in memory."""
+        self._write(blob, segment_of(rules))
+
     def find_cached(self, blob: BlobId) -> Segment | None:
         """Return the segment of a blob, or None if it is not cached."""
         found = self._cache.find(blob)

@@ -7,8 +7,9 @@ from typing import Any
 
 from content.changes.diff import Change
 from content.checks.expectations import failed_expectations
-from content.checks.set_rules import MAX_HOPS, duplicate_problems, set_problems
+from content.checks.set_rules import MAX_HOPS, duplicate_problems, listed_problems, set_problems
 from content.matching.canonical import exact_key
+from content.matching.hashed_rules import HashedRules
 from content.matching.matcher import Matcher
 from content.matching.onward import ANY_HOST
 from content.matching.request import Request, parse_key
@@ -18,10 +19,13 @@ from content.records.record import Placed, Redirect
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.changes import differing_files
 from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation.snapshot_rules import SnapshotRedirects
 
 # Raise it when checks of the set block more or less than before: sets that an earlier edition validated are checked
 # again.
 EDITION = 1
+MANY_RULES = 50_000
+"""Redirects above which a state is checked file by file."""
 # Requests; with more of them, a walk over all rules is as fast (100,000 take about a second).
 _MAX_REQUESTS = 20_000
 
@@ -33,11 +37,27 @@ def build_matcher(snapshot: Snapshot) -> Matcher:
 
 def check_snapshot(snapshot: Snapshot) -> list[Problem]:
     """Return every error and warning of a project: of single rules, of the set, and of its tests."""
-    redirects, pages = snapshot.redirects(), snapshot.pages()
-    matcher = Matcher(RuleBook(redirects, pages))
-    in_set = [*_all_duplicates(redirects, pages), *set_problems(matcher, redirects, pages)]
+    matcher, in_set = (_check_many if snapshot.count(Kind.REDIRECTS) > MANY_RULES else _check_together)(snapshot)
     found = [*snapshot.problems, *without_pointer(in_set)]
     return sorted([*found, *find_failed_tests(snapshot, matcher, found)], key=_by_position)
+
+
+def _check_together(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:
+    """Return a matcher of the rules, and their problems among each other."""
+    redirects, pages = snapshot.redirects(), snapshot.pages()
+    matcher = Matcher(RuleBook(redirects, pages))
+    return matcher, [*_all_duplicates(redirects, pages), *set_problems(matcher, redirects, pages)]
+
+
+def _check_many(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:
+    """Do the same file by file: the redirects are built again when they are read, so that few are in memory."""
+    redirects, pages = SnapshotRedirects(snapshot), snapshot.pages()
+    rules = HashedRules(redirects, pages)
+    matcher = Matcher(rules)
+    are_unique = len(set(redirects.ids())) == len(redirects)
+    duplicates = _all_duplicates(*(() if are_unique else (snapshot.redirects(),)), pages)
+    in_set = listed_problems(matcher, rules, enumerate(redirects))
+    return matcher, [*duplicates, *in_set, *set_problems(matcher, (), pages)]
 
 
 def check_change(before: Snapshot, snapshot: Snapshot, matcher: Matcher, changes: Sequence[Change]) -> list[Problem]:

@@ -1,10 +1,10 @@
 """The rules of a snapshot, looked up in its segments: a matcher of a state without its records in memory."""
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
-from typing import cast
+from itertools import accumulate, chain
+from typing import cast, overload
 
 from content.matching.canonical import exact_key
 from content.matching.patterns import Patterns
@@ -93,3 +93,35 @@ class _RuleList:
     def _key(self, position: int) -> str:
         record = self.placed(position).record
         return exact_key(record.type.has_host, record.identity)
+
+
+class SnapshotRedirects(Sequence[Placed[Redirect]]):
+    """The redirects of a snapshot, built when they are read; those of one file are in memory at a time."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._files = [(snapshot.full_path(file.path), file.segment) for file in snapshot.rule_files[Kind.REDIRECTS]]
+        self._starts = list(accumulate((len(segment) for _, segment in self._files), initial=0))
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    @overload
+    def __getitem__(self, index: int) -> Placed[Redirect]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Placed[Redirect]]: ...
+    def __getitem__(self, index: int | slice) -> Placed[Redirect] | Sequence[Placed[Redirect]]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        at = bisect_right(self._starts, index) - 1
+        path, segment = self._files[at]
+        place = index - self._starts[at]
+        return Placed(cast("Redirect", segment.record(place)), path, segment.lines[place], index)
+
+    def __iter__(self) -> Iterator[Placed[Redirect]]:
+        for start, (path, segment) in zip(self._starts, self._files, strict=False):
+            for place, (record, line) in enumerate(zip(segment.build_records(), segment.lines, strict=True)):
+                yield Placed(cast("Redirect", record), path, line, start + place)
+
+    def ids(self) -> Iterator[int]:
+        """Yield the API's ids, as numbers."""
+        return chain.from_iterable(segment.ids for _, segment in self._files)
