@@ -178,9 +178,9 @@ def write_project(
     """
     left = _drop_emptied(transaction, state.base_tree, files)
     require_depth(path for path, data in left.items() if data is not None)
-    paths = {**left, **(full or {})}
-    if state.tree is None or not all(transaction.has_file(state.tree, path) for path in paths):
-        require_free_paths(state.name.project, _paths(transaction, state.tree), paths)
+    written_to = {**left, **(full or {})}
+    if state.tree is None or not all(transaction.has_file(state.tree, path) for path in written_to):
+        require_free_paths(state.name.project, _paths(transaction, state.tree), written_to)
     written = {path: transaction.write_blob(data) if data is not None else None for path, data in left.items()}
     written |= full or {}
     tree = transaction.write_files(state.tree, written)

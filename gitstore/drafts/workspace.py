@@ -263,7 +263,8 @@ class Workspace:
         moved = self._moved.get((kind, wanted))
         if moved is not None:
             return moved
-        return next((file.path for file in self._snapshot.files_with(kind, [wanted])), "")
+        at = self._snapshot.finder(kind).find_first(wanted)
+        return "" if at is None else self._snapshot.rule_files[kind][at].path
 
     def _file_for_new(self, kind: Kind, named: str) -> str:
         if named:

@@ -88,6 +88,11 @@ class FileFinder:
             found.update(at for at in self._candidates(number) if self._files[at].place_of(number) is not None)
         return sorted(found)
 
+    def find_first(self, number: int) -> int | None:
+        """Return the place of the first file that has a record with an id; None for none. An import asks for each row."""
+        places = self._others if not self._indexes else {*self._others, *self._candidates(number)}
+        return min((at for at in places if self._files[at].place_of(number) is not None), default=None)
+
     def _candidates(self, number: int) -> set[int]:
         blobs = set[BlobId]().union(*(index.files_of(number) for index in self._indexes.values()))
         return {at for blob in blobs for at in self._places.get(blob, ())}

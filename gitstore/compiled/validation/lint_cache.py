@@ -49,6 +49,10 @@ class LintCache:
                 self._store(path, known)
         return [finding.problem for finding in known.findings]
 
+    def has(self, project: str) -> bool:
+        """Tell whether any state of a project is cached, so that a lint of the next one is quick."""
+        return any(self._folder.glob(f"*.{project}.{_FORMAT}"))
+
     def find(self, project: str, tree: TreeId) -> Sequence[Problem] | None:
         """Return every error and warning of a state where they are cached, without the parts for the next lint."""
         try:

@@ -43,7 +43,10 @@ def indexed(lists: Sequence[Sequence[int]], count: int) -> list[tuple[BlobId, Li
 @given(LISTS, st.integers(0, 30), st.frozensets(IDS, max_size=3))
 def test_found_files_are_those_of_a_search(lists: list[list[int]], count: int, wanted: frozenset[int]) -> None:
     expected = [at for at, ids in enumerate(lists) if wanted.intersection(ids)]
-    assert FileFinder(indexed(lists, count)).find(wanted) == expected
+    finder = FileFinder(indexed(lists, count))
+    assert finder.find(wanted) == expected
+    firsts = [next((at for at, ids in enumerate(lists) if number in ids), None) for number in wanted]
+    assert [finder.find_first(number) for number in wanted] == firsts
 
 
 @given(LISTS, LISTS, st.integers(0, 30), st.integers(0, 30), st.frozensets(IDS, max_size=3))
