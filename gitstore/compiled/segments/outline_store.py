@@ -8,6 +8,7 @@ from the segments, and written again once it is more than a few.
 import mmap
 import os
 import struct
+import time
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,21 +22,22 @@ import orjson
 from gitstore.compiled.segments.file_finder import IdIndex, dump_index
 from gitstore.compiled.segments.outline import Outline, dump_outline, outlined_segment
 from gitstore.compiled.segments.sections import Damaged
-from gitstore.compiled.segments.segment import Segment
+from gitstore.compiled.segments.segment import SEGMENT_FORMAT, Segment
 from gitstore.directory import make_folder
 from gitstore.errors import StoreError
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.atomic_io import open_replacement
 from gitstore.layout import BlobId
 
-# Part of every name: raise it when the content of an outline changes, or of a segment.
-_SUFFIX = ".2"
+# Part of every name: raise the last number when the content of an outline changes.
+_SUFFIX = f".{SEGMENT_FORMAT}-2"
 _MAGIC = b"OUTLINES"
 _TAIL = struct.Struct("<QI8s")  # the length of the directory, its CRC-32, magic
-_FEW = 64
-"""Files of rules: projects with fewer have no outlines, and so many are at most read from segments instead."""
+_FEWEST = 64  # files of rules of a project that has outlines, and of those that are written together
 _MOST_READ = 4  # files of outlines for one state, before they become one
 _MOST_KEPT = 8  # files of outlines for one project
+_MOST_MAPPED = 64  # files of outlines in one process
+_TOUCH_AFTER = 86_400  # seconds
 _WAIT_SECONDS = 20.0
 
 _Load = Callable[[BlobId], Segment]
@@ -108,11 +110,11 @@ class OutlineStore:
         `load` returns the segment of a blob now, `load_later` at any time. Where many outlines are missing, they are
         written first.
         """
-        if len(blobs) < _FEW:
+        if len(blobs) < _FEWEST:
             return {}
         try:
             found = self._read(project, blobs)
-            if len(blobs) - len(found) >= _FEW:
+            if len(blobs) - len(found) >= _FEWEST:
                 with suppress(StoreError, OSError):  # a cache: a full or read-only disk must not stop a read
                     self._write(project, blobs, load)
                     found = self._read(project, blobs)
@@ -124,7 +126,7 @@ class OutlineStore:
         packs = self._open(project)
         checked = sum(pack.checked for pack in packs)
         found = {blob: outline for blob in blobs if (outline := _find(packs, blob)) is not None}
-        if sum(pack.checked for pack in packs) - checked >= _FEW:
+        if sum(pack.checked for pack in packs) - checked >= _FEWEST:
             for pack in packs:
                 pack.release_pages()
         return found
@@ -143,11 +145,16 @@ class OutlineStore:
         return [pack for path in paths if (pack := self._pack(path))]
 
     def _pack(self, path: Path) -> _Pack | None:
-        found = self._packs.get(path)
-        if found is None:
-            with suppress(OSError, ValueError, struct.error, TypeError):  # missing, damaged or cut
-                found = self._packs[path] = _Pack(path)
-                path.touch()  # one in use stays young, so that the clean-up leaves it
+        """Return a file, mapped; None for a missing or damaged one. A file in use stays young, so that the clean-up leaves it."""
+        found = self._packs.pop(path, None)
+        with suppress(OSError, ValueError, struct.error, TypeError):
+            found = found or _Pack(path)
+            if time.time() - path.stat().st_mtime > _TOUCH_AFTER:
+                path.touch()
+        if found:
+            self._packs[path] = found  # at the end: the first one is the one that was not used for longest
+        for each in list(self._packs)[:-_MOST_MAPPED]:
+            self._packs.pop(each, None)
         return found
 
     def _write(self, project: str, blobs: Sequence[BlobId], load: _Load) -> None:
@@ -157,7 +164,7 @@ class OutlineStore:
         with hold_lock_file(self._folder / f"{project}.lock", _WAIT_SECONDS) as has_lock:
             packs = self._open(project)
             missing = [blob for blob in dict.fromkeys(blobs) if _find(packs, blob) is None]
-            if not has_lock or len(missing) < _FEW:  # another process wrote them
+            if not has_lock or len(missing) < _FEWEST:  # another process wrote them
                 return
             used = [pack for pack in packs if not pack.places.keys().isdisjoint(blobs)]
             whole = len(used) >= _MOST_READ

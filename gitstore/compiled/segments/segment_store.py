@@ -14,16 +14,21 @@ from pathlib import Path
 from content.cache import LruCache
 from gitstore.compiled.segments.outline_store import OutlineStore
 from gitstore.compiled.segments.sections import Damaged
-from gitstore.compiled.segments.segment import Segment, compile_segment, dump_segment, load_segment, segment_of
+from gitstore.compiled.segments.segment import (
+    SEGMENT_FORMAT,
+    Segment,
+    compile_segment,
+    dump_segment,
+    load_segment,
+    segment_of,
+)
 from gitstore.directory import make_folder
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import replace_file
 from gitstore.layout import BlobId
 from gitstore.yamlfiles.rule_file import RuleFile
 
-# Part of every name: raise it when the content of a segment, or the checks of a rule, change.
-_FORMAT = "5"
-SEGMENT_SUFFIX = f".{_FORMAT}"
+SEGMENT_SUFFIX = f".{SEGMENT_FORMAT}"
 _CACHED_RULES = 150_000  # rules in memory, some 400 bytes each
 _RULES_PER_SEGMENT = 50  # that take as much memory as a segment without any
 _TOUCH_AFTER = 86_400

@@ -1,5 +1,6 @@
 """Outlines: a project with many files of rules is listed, searched and edited by reading a few of its segments."""
 
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +14,7 @@ from gitstore.compiled.segments import outline_store
 from gitstore.compiled.segments.columns import Columns
 from gitstore.compiled.segments.outline import OutlinedSegment
 from gitstore.compiled.segments.outline_store import OutlineStore
-from gitstore.compiled.segments.segment import Segment
+from gitstore.compiled.segments.segment import SEGMENT_FORMAT, Segment, compile_segment
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import Snapshot, take_snapshot
 from gitstore.drafts.draft_changes import draft_changes
@@ -127,7 +128,7 @@ def test_repeated_search_is_not_made_again_after_an_edit(many: Place, monkeypatc
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "emptied", "removed", "replaced"])
 def test_damaged_outlines_are_written_again(many: Place, damage: str) -> None:
-    """Every list is right, and the next process has outlines."""
+    """Every list is right; the file is written again, unless few outlines of it are damaged."""
     expected = listed(many.store, Query(text="7-1"), 20)
     (file,) = files_of(many)
     data = file.read_bytes()
@@ -142,7 +143,7 @@ def test_damaged_outlines_are_written_again(many: Place, damage: str) -> None:
     if damage != "removed":
         file.write_bytes(damaged)
     assert listed(Store(many.root), Query(text="7-1"), 20) == expected
-    assert any(path.read_bytes() == data or path.stat().st_size > len(data) // 2 for path in files_of(many))
+    assert (data in {path.read_bytes() for path in files_of(many)}) is (damage != "flipped")
 
 
 def test_full_disk_stops_no_list(many: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +159,7 @@ def test_full_disk_stops_no_list(many: Place, monkeypatch: pytest.MonkeyPatch) -
 
 def test_files_of_outlines_stay_few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest ones go where each state is another one; where one state is in many, they become one."""
-    monkeypatch.setattr(outline_store, "_FEW", 2)
+    monkeypatch.setattr(outline_store, "_FEWEST", 2)
     store = SegmentStore(tmp_path / "parts", None, tmp_path / "outlines")
     folder = tmp_path / "outlines" / SHOP
     counts = []
@@ -173,6 +174,34 @@ def test_files_of_outlines_stay_few(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         _take(_folder([redirect(f"/{number}") for number in range(2 * turn)], 1), store)
         counts.append(len([*folder.iterdir()]))
     assert counts == [1, 2, 3, 4, 1]
+
+
+def test_outlines_in_use_stay_young(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: the daily clean-up removed those of a process that had them mapped for long."""
+    monkeypatch.setattr(outline_store, "_FEWEST", 2)
+    outlines, segment = OutlineStore(tmp_path), compile_segment(b"redirects: []\n")
+    blobs = [BlobId(f"{number:040}") for number in range(2)]
+    for _ in range(2):
+        assert outlines.segments(SHOP, blobs, lambda _: segment, lambda _: segment).keys() == {*blobs}
+        (file,) = (tmp_path / SHOP).iterdir()
+        assert file.stat().st_mtime > 0
+        os.utime(file, (0, 0))
+
+
+def test_few_files_of_outlines_are_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: the files of removed projects stayed open as long as the process."""
+    monkeypatch.setattr(outline_store, "_FEWEST", 2)
+    monkeypatch.setattr(outline_store, "_MOST_MAPPED", 3)
+    outlines, segment = OutlineStore(tmp_path), compile_segment(b"redirects: []\n")
+    blobs = [BlobId(f"{number:040}") for number in range(2)]
+    for project in ("a", "b", "c", "d", "b"):
+        assert outlines.segments(project, blobs, lambda _: segment, lambda _: segment).keys() == {*blobs}
+    assert [path.parent.name for path in outlines._packs] == ["c", "d", "b"]
+
+
+def test_outlines_depend_on_the_format_of_segments() -> None:
+    """They contain the problems of the rules, which other checks change."""
+    assert f".{SEGMENT_FORMAT}-" in outline_store._SUFFIX
 
 
 def test_threads_may_read_other_projects_meanwhile(many: Place) -> None:
@@ -197,7 +226,7 @@ def test_outlined_state_equals_one_of_whole_segments(
 ) -> None:
     """Records, ids, lines, problems, changes and lists; also with a source twice in a file or in two."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outline_store, "_FEW", 1)
+        patch.setattr(outline_store, "_FEWEST", 1)
         folders = [_folder(each, per_file) for each in (old, new)]
         store = SegmentStore(Path(folder, "parts"), None, Path(folder, "outlines"))
         base, working = (_take(each, store) for each in folders)
