@@ -30,7 +30,7 @@ from gitstore.compiled.validation.checks import check_change, check_snapshot, fi
 from gitstore.compiled.validation.lint_cache import LintCache
 from gitstore.compiled.validation.validation_cache import is_validated, record_validated, was_validated
 from gitstore.directory import NamespacePaths, make_folder
-from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
+from gitstore.errors import Broken, Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import Repository
@@ -97,7 +97,13 @@ class Compiler:
         return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
 
     def _derive(self, near: Snapshot, tree: TreeId) -> Snapshot | None:
-        changed = self.repository.changed_files(near.tree, tree, MOST_FILES)
+        """Return the snapshot of a tree that differs little from a cached one; None where it must be read.
+
+        The other tree may be missing: pruned since, or of an earlier namespace of the name.
+        """
+        changed = None
+        with suppress(Broken):
+            changed = self.repository.changed_files(near.tree, tree, MOST_FILES)
         if changed is None or any(role_of(path) is not FileRole.REDIRECTS for path in changed):
             return None
         blobs = {path: BlobId(entry.id) for path, (_, entry) in changed.items()}

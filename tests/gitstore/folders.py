@@ -8,7 +8,7 @@ from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.releases.canonical_list import Splice
 from gitstore.compiled.releases.release import Listing, Release
-from gitstore.compiled.releases.release_dump import dump_release
+from gitstore.compiled.releases.release_dump import PreviousRelease, list_release_parts
 from gitstore.compiled.releases.release_file import ReleaseFile
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
@@ -54,6 +54,11 @@ def folder_of(redirects: Iterable[Record], pages: Iterable[Record] = ()) -> Fold
     """Return a folder with one file of each kind."""
     records = {Kind.REDIRECTS: tuple(redirects), Kind.PAGES: tuple(pages)}
     return Folder({f"{kind}.yaml": new_file(kind, found, "flow") for kind, found in records.items()})
+
+
+def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> bytes:
+    """Return the file of a whole release."""
+    return b"".join(list_release_parts(snapshot, before))
 
 
 def release_of(snapshot: Snapshot) -> Release:

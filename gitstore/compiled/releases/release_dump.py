@@ -35,11 +35,6 @@ class PreviousRelease(NamedTuple):
 Parts = Sequence[bytes | memoryview]
 
 
-def dump_release(snapshot: Snapshot, before: PreviousRelease | None = None) -> bytes:
-    """Compile a snapshot, as the bytes of its file."""
-    return b"".join(list_release_parts(snapshot, before))
-
-
 def list_release_parts(snapshot: Snapshot, before: PreviousRelease | None = None) -> Parts:
     """Compile a snapshot, as parts of its file. The cost depends on its bytes (not copied, not parsed) and its files."""
     sections: dict[str, Sequence[Chunk | bytes | memoryview]] = {}

@@ -15,13 +15,13 @@ from content.records.record import Page, Record
 from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled.releases.canonical_list import Splice
 from gitstore.compiled.releases.release import Release
-from gitstore.compiled.releases.release_dump import PreviousRelease, dump_release
+from gitstore.compiled.releases.release_dump import PreviousRelease
 from gitstore.compiled.segments.segment import dump_segment, load_segment
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.yamlfiles.dump import new_file
 from tests.content import rules
 from tests.gitstore.fixtures import page, redirect
-from tests.gitstore.folders import Folder, folder_of, release_of
+from tests.gitstore.folders import Folder, dump_release, folder_of, release_of
 
 _NAMES = ("redirects.yaml", "redirects/a.yaml", "redirects/b.yaml", "redirects/c.yaml")
 _SOURCES = ("/é", "/%C3%A9", "/%c3%a9", "/a", "/%61", "/b", "/ü x", "/%41", "/A", "/%")

@@ -13,7 +13,6 @@ from content.matching.request import Request
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.releases.release import Release
-from gitstore.compiled.releases.release_dump import dump_release
 from gitstore.compiled.releases.release_file import ReleaseFile
 from gitstore.compiled.segments.key_table import key_base
 from gitstore.compiled.segments.sections import dump_sections, load_sections
@@ -22,7 +21,7 @@ from gitstore.compiled.validation.checks import build_matcher
 from gitstore.yamlfiles.dump import new_file
 from tests.content import rules
 from tests.gitstore.fixtures import page, redirect
-from tests.gitstore.folders import Folder, folder_of, join_window, release_of
+from tests.gitstore.folders import Folder, dump_release, folder_of, join_window, release_of
 
 projects = st.tuples(
     st.lists(rules.redirects(), max_size=8, unique_by=lambda record: record.identity),

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.releases.release_dump import PreviousRelease, dump_release
+from gitstore.compiled.releases.release_dump import PreviousRelease
 from gitstore.compiled.segments.sections import load_sections
 from gitstore.yamlfiles.dump import new_file
 from tests.content import rules
 from tests.gitstore.fixtures import page, redirect
-from tests.gitstore.folders import Folder
+from tests.gitstore.folders import Folder, dump_release
 
 _NAMES = ("redirects.yaml", "redirects/a.yaml", "redirects/b.yaml", "redirects/c.yaml")
 _lists = st.lists(rules.redirects(), max_size=4)

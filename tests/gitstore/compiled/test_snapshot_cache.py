@@ -17,7 +17,7 @@ from gitstore.compiled.segments.snapshot_cache import SnapshotCache
 from gitstore.drafts.drafts import read_draft
 from gitstore.drafts.edits import Delete, Edit
 from gitstore.layout import CommitId
-from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, page, put, redirect
+from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, page, put, redirect
 from tests.gitstore.folders import Folder
 
 FEW, MANY = 80, 400
@@ -237,3 +237,13 @@ def test_a_large_project_is_counted_where_its_state_was_checked(filled: Place, m
     filled.store.drafts.report(SPACE, MAIN)
     assert filled.publish().never_answer == 1
     assert filled.publish(put(redirect("/2-0", "/there"))).never_answer is None
+
+
+def test_a_recreated_namespace_has_none_of_the_states_before(place: Place) -> None:
+    """Guard: a state was derived from one of the archived repository, whose objects are not in the new one."""
+    place.publish(put(redirect("/before")))
+    place.store.namespaces.delete(SPACE)
+    place.store.namespaces.create(SPACE, "", ADA)
+    place.begin(SHOP)
+    place.publish(put(redirect("/after")))
+    assert place.targets() == {"/after": "/new"}
