@@ -63,6 +63,18 @@ def readiness(world: World) -> tuple[int, list[str]]:
     return answer.status_code, [reason["message"] for reason in check.get("reasons", [])]
 
 
+def wait_for_unready(world: World) -> list[str]:
+    """Wait until readiness fails, and return the messages; each worker shares its results for half a second."""
+    messages: list[str] = []
+
+    def is_unready() -> bool:
+        status, messages[:] = readiness(world)
+        return status == 503
+
+    wait_until(is_unready, PATIENCE, "readiness to fail")
+    return messages
+
+
 def requests_of(place: Place) -> list[tuple[str, str, dict[str, Any]]]:
     """Return a request of each kind: reads by agents and people, changes, logins, and names that do not exist."""
     return [
@@ -118,8 +130,7 @@ def test_everything_is_unavailable_until_it_is_back(fragile: World, part: str, r
                 Caller(worker.http, who) for worker in pair for who in (token, fragile.root.token, "svc_unknown", "")
             ]
             assert statuses(callers, place) == {}
-            status, messages = readiness(fragile)
-            assert status == 503
+            messages = wait_for_unready(fragile)
             assert "is missing" in messages[0] or "was replaced" in messages[0]
             assert str(fragile.service.data) not in messages[0]
             for path in ANSWERS_WITHOUT_DATA:
