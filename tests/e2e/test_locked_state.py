@@ -5,11 +5,13 @@ import signal
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import httpx
 
+from tests.e2e.caller import Caller
+from tests.e2e.wire import pinned_pair
 from tests.e2e.world import open_world
 from tests.service import WAYPOST, Service, running, wait_until
 
@@ -72,8 +74,10 @@ def test_what_needs_no_approval_is_published_while_the_database_is_away(tmp_path
         free, other, bound = world.place(), world.place(), world.place(review="required")
         for place in (free, other, bound):
             place.add("/a")
-        for worker in range(8):  # both have loaded the token before the database is locked
-            assert free.get("/draft")["review"]["state"] == "none", worker
+        with ExitStack() as stack:  # both have loaded the token before the database is locked
+            for worker in pinned_pair(service, stack):
+                seen = free.as_(Caller(worker.http, free.root.token))
+                assert seen.get("/draft")["review"]["state"] == "none"
         with closing(sqlite3.connect(service.data / "waypost.db", isolation_level=None)) as database:
             database.execute("BEGIN EXCLUSIVE")
             work: list[Callable[[], object]] = [
