@@ -13,18 +13,32 @@ REAL_LISTS = "tests/content/checks/test_real_lists.py::test_regexes_of_a_real_si
 IMPORTS = "tests/content/formats/test_tsv.py::test_no_input_is_too_strange_to_be_checked"
 
 
-def run_tests(*arguments: str, ci: bool) -> subprocess.CompletedProcess[str]:
-    """Run pytest without a folder of real lists."""
+def run_tests(folder: Path, *arguments: str, ci: bool) -> subprocess.CompletedProcess[str]:
+    """Run pytest without a folder of real lists, in a folder of its own.
+
+    In the folder of all users' runs it would remove what earlier runs have left, which takes minutes.
+    """
     own = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "CI"))}
     env = {**own, "WAYPOST_TEST_DATASETS": "/nowhere", **({"CI": "true"} if ci else {})}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--basetemp={folder / 'run'}",
+        *arguments,
+    ]
     return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "with workers"])
-def test_without_the_real_lists_a_closing_line_says_so_and_only_ci_fails(workers: tuple[str, ...]) -> None:
+def test_without_the_real_lists_a_closing_line_says_so_and_only_ci_fails(
+    workers: tuple[str, ...], tmp_path: Path
+) -> None:
     for ci in (False, True):
-        found = run_tests(*workers, REAL_LISTS, IMPORTS, ci=ci)
+        found = run_tests(tmp_path, *workers, REAL_LISTS, IMPORTS, ci=ci)
         (line,) = [line for line in found.stdout.splitlines() if "not run:" in line]
         assert line.removeprefix("ERROR: ").startswith("not run: 1 tests on real redirect lists")
         assert line.startswith("ERROR") is ci
@@ -32,8 +46,8 @@ def test_without_the_real_lists_a_closing_line_says_so_and_only_ci_fails(workers
         assert found.returncode == int(ci)
 
 
-def test_a_run_that_needs_nothing_else_says_nothing() -> None:
-    found = run_tests(IMPORTS, ci=True)
+def test_a_run_that_needs_nothing_else_says_nothing(tmp_path: Path) -> None:
+    found = run_tests(tmp_path, IMPORTS, ci=True)
     assert (found.returncode, "not run" in found.stdout) == (0, False)
 
 

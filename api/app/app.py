@@ -33,8 +33,8 @@ _JSON_OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NAIVE_UTC
 class Application(falcon.asgi.App[Any, Any]):
     """The Falcon application; reads every body through `RequestBody`, within `body_timeout` seconds.
 
-    A connection asks `fast_path` and `fast_heartbeats` before it builds the request for `__call__`. `shutdown_hooks` are called as soon as
-    the worker has to stop, while its last requests still run.
+    A connection asks `fast_path` and `fast_heartbeats` before it builds the request for `__call__`. `shutdown_hooks` are
+    called as soon as the worker has to stop, while its last requests still run.
     """
 
     body_timeout: float

@@ -56,27 +56,24 @@ class PublishEventRelay:
     def relay(self, namespace: str) -> str:
         """Record an event for each publish without one; return the commit up to which it has.
 
-        The cursors are read before the history, so the history is never behind them, unless it was restored.
+        The cursors are read before the history, so the history is never behind them, unless it was restored. A project that
+        changes meanwhile is left to the next relay.
         """
         reached = self._reached.setdefault(namespace, {})
-        first = self.store.releases.manifest(namespace) if reached else None
-        due = (
-            None
-            if first is None
-            else [name for name, entry in first.projects.items() if reached.get(name) is not entry]
-        )
+        before = self.store.releases.manifest(namespace)
+        due = [name for name, entry in before.projects.items() if reached.get(name) is not entry]
         with self.reader.reading() as connection:
             begun = event_cursors.relay_started_at(connection)
-            known = event_cursors.list_cursors(connection, namespace, None if due is None else [NAMESPACE, *due])
+            known = event_cursors.list_cursors(connection, namespace, [NAMESPACE, *due])
         if begun is None:
             return ""
         manifest = self.store.releases.manifest(namespace)
         if NAMESPACE not in known:
-            known, due = self._create_cursors(namespace, manifest, begun), None
+            known, due = self._create_cursors(namespace, manifest, begun), list(manifest.projects)
             reached.clear()
-        for project in list(manifest.projects) if due is None else due:
+        for project in due:
             self._relay_project(_Relayed(namespace, known[NAMESPACE], project), known, manifest, reached)
-        return (manifest if due is None or first is None else first).commit
+        return before.commit
 
     def _relay_project(
         self,

@@ -4,17 +4,17 @@ import json
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import overload
 
+from content.computed_sequence import ComputedSequence
 from content.formats.tsv import Row
 from content.records.record import Redirect
 from content.records.vocabulary import STATUS_BY_WORD, RedirectType
 
 _TYPES = {each.value: each for each in RedirectType}
-_FIELDS = 4  # of every row; one that changes a redirect with a note or tags has these as well
+_FIELDS = 4  # of every row; a row for a redirect with a note or tags has these as well
 
 
-class PackedRows(Sequence[Row]):
+class PackedRows(ComputedSequence[Row]):
     """Valid rows, appended in the order of the file: a million take some 130 MB, a third of what the objects take.
 
     No accepted field of a file has a tab, so a tab separates them here too.
@@ -45,16 +45,9 @@ class PackedRows(Sequence[Row]):
     def __len__(self) -> int:
         return len(self._lines)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
-        line = self._lines[index]
-        at = index % len(self)
-        return Row(line, _unpack(self._texts[self._ends[at] : self._ends[at + 1]]))
+    def build(self, index: int) -> Row:
+        """Build a row from its text."""
+        return Row(self._lines[index], _unpack(self._texts[self._ends[index] : self._ends[index + 1]]))
 
     def __iter__(self) -> Iterator[Row]:
         texts, start = self._texts, 0

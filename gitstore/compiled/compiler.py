@@ -21,20 +21,20 @@ from gitstore.compiled.releases.release_file import (
 )
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.sections import Damaged
-from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.segment_store import SegmentStore
-from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
-from gitstore.compiled.segments.snapshot_cache import MOST_FILES, SnapshotCache, derive_snapshot
+from gitstore.compiled.segments.snapshot import File, Snapshot
+from gitstore.compiled.segments.snapshot_cache import SnapshotCache
+from gitstore.compiled.segments.snapshot_reader import SnapshotReader
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import check_change, check_snapshot, find_blocking_problems
 from gitstore.compiled.validation.lint_cache import LintCache
-from gitstore.compiled.validation.validation_cache import is_validated, record_validated, was_validated
+from gitstore.compiled.validation.validation_cache import ValidatedTrees
 from gitstore.directory import NamespacePaths, make_folder
-from gitstore.errors import Broken, Busy, Invalid, OutOfSpace, is_disk_full
+from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import Repository
-from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, FileRole, TreeId, role_of
+from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, BlobId, TreeId, role_of
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
 
 # Problems of single files that earlier programs did not know.
@@ -65,53 +65,30 @@ class Compiler:
         cache: SnapshotCache | None = None,
     ) -> None:
         self.limits = limits
-        self._cache = cache
         self._accepted: frozenset[Problem] = frozenset()
         self._only_reads = read_only
         self.paths = paths
         self.repository = repository
         self._segments = segments
-        self._snapshots: dict[tuple[str, TreeId], Snapshot] = {}
+        self._reader = SnapshotReader(repository, segments, cache)
+        self._validated = ValidatedTrees(paths.validations, repository)
         self._releases: dict[tuple[str, TreeId], Release] = {}
 
     def snapshot(self, project: str, tree: TreeId) -> Snapshot:
         """Return the snapshot of a project's tree, read once per operation."""
-        found = self._snapshots.get((project, tree))
-        if found is None:
-            found = self._snapshots[project, tree] = self._read(project, tree)
-        return found
+        return self._reader.snapshot(project, tree)
 
-    def _read(self, project: str, tree: TreeId) -> Snapshot:
-        """Return the snapshot of a tree: from the cache, or from a cached one that differs in few files, or as read."""
-        if self._cache is None:
-            return self._take(project, tree)
-        repository = self.repository.path
-        found = self._cache.find(repository, project, tree)
-        if found is None:
-            near = self._cache.find_near(repository, project)
-            found = (near and self._derive(near, tree)) or self._take(project, tree)
-            self._cache.put(repository, found)
-        return found
+    def snapshot_files(self, project: str, files: Sequence[File]) -> Snapshot:
+        """Return a snapshot of some files of a project, as if no others existed."""
+        return self._reader.snapshot_files(project, files)
 
-    def _take(self, project: str, tree: TreeId) -> Snapshot:
-        return take_snapshot(project, tree, self.list_files(tree), self.repository, self._segments)
+    def list_files(self, tree: TreeId) -> list[File]:
+        """List the files of a project's tree, in path order."""
+        return self._reader.list_files(tree)
 
-    def _derive(self, near: Snapshot, tree: TreeId) -> Snapshot | None:
-        """Return the snapshot of a tree that differs little from a cached one; None where it must be read.
-
-        The other tree may be missing: pruned since, or of an earlier namespace of the name.
-        """
-        changed = None
-        with suppress(Broken):
-            changed = self.repository.changed_files(near.tree, tree, MOST_FILES)
-        if changed is None or any(role_of(path) is not FileRole.REDIRECTS for path in changed):
-            return None
-        blobs = {path: BlobId(entry.id) for path, (_, entry) in changed.items()}
-        return derive_snapshot(near, tree, blobs, self._load)
-
-    def _load(self, blob: BlobId) -> Segment:
-        found = self._segments.find_cached(blob)
-        return self._segments.get(blob, self.repository.blob(blob)) if found is None else found
+    def clear_snapshots(self) -> None:
+        """Drop the snapshots, for a walk through a long history."""
+        self._reader.clear()
 
     def lint(self, project: str, tree: TreeId) -> Sequence[Problem]:
         """Return every error and warning of a project's tree, cached on disk."""
@@ -134,18 +111,6 @@ class Compiler:
     def store_segment(self, blob: BlobId, rules: RuleFile) -> None:
         """Store the segment of a file that is parsed already; it is not kept in memory."""
         self._segments.store(blob, rules)
-
-    def list_files(self, tree: TreeId) -> list[File]:
-        """List the files of a project's tree, in path order."""
-        return [File(printable_path(path), entry.mode, BlobId(entry.id)) for path, entry in self.repository.files(tree)]
-
-    def clear_snapshots(self) -> None:
-        """Drop the snapshots, for a walk through a long history."""
-        self._snapshots.clear()
-
-    def snapshot_files(self, project: str, files: Sequence[File]) -> Snapshot:
-        """Return a snapshot of some files of a project, as if no others existed."""
-        return take_snapshot(project, TreeId(""), files, self.repository, self._segments)
 
     def release(self, project: str, tree: TreeId) -> Release:
         """Return the release of a tree, compiled if its file is missing or damaged. Raises Invalid for invalid content."""
@@ -181,10 +146,12 @@ class Compiler:
 
     def find_validated(self, project: str, tree: TreeId) -> Release | None:
         """Return the release of a tree that today's checks validated, assembled if its file is missing; else None."""
-        if not self._is_validated(tree, without_warnings=False):
+        if not self.is_validated(tree):
             return None
         found = self.find_compiled(project, tree)
-        if found is None or (self._is_strict(project, tree) and not self._is_validated(tree, without_warnings=True)):
+        if found is None or (
+            self._is_strict(project, tree) and not self._validated.are_valid(tree, without_warnings=True)
+        ):
             found = self._compile(self.snapshot(project, tree))
         return found
 
@@ -200,11 +167,8 @@ class Compiler:
 
         Raises Invalid for invalid content.
         """
-        if self._is_validated(snapshot.tree, without_warnings=False) or not self._is_validated(
-            before.tree, without_warnings=False
-        ):
-            return self.validated_release(snapshot.project, snapshot.tree)
-        if self._needs_full_check(snapshot, changes):
+        is_comparable = self.is_validated(before.tree) and not self.is_validated(snapshot.tree)
+        if not is_comparable or is_rewritten(snapshot, len(changes)):
             return self.compile_rewritten(before, snapshot)
         return self._store(snapshot, *self._dump_checked(before, snapshot, changes))
 
@@ -217,7 +181,7 @@ class Compiler:
 
     def is_validated(self, tree: TreeId) -> bool:
         """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
-        return self._is_validated(tree, without_warnings=False)
+        return self._validated.are_valid(tree)
 
     def find_blocking_problems(self, before: Snapshot | None, snapshot: Snapshot) -> Sequence[Problem]:
         """Return the problems that block a publish of a state; checks only the change if `before` is validated."""
@@ -234,14 +198,14 @@ class Compiler:
 
     def _check_change(self, before: Snapshot, snapshot: Snapshot) -> None:
         changes = list(chain.from_iterable(changes_between(before, snapshot).values()))
-        if self._needs_full_check(snapshot, changes):
+        if is_rewritten(snapshot, len(changes)):
             self._check_all(snapshot)
         else:
             self._dump_checked(before, snapshot, changes)
 
     def is_prepared(self, tree: TreeId) -> bool:
         """Tell whether a release of the tree could be assembled without reading YAML or checking rules."""
-        if not self._is_validated(tree, without_warnings=False):
+        if not self.is_validated(tree):
             return False
         files = ((printable_path(path), entry) for path, entry in self.repository.files(tree))
         return all(self._segments.is_archived(BlobId(entry.id)) for path, entry in files if role_of(path) in _RULES)
@@ -252,17 +216,13 @@ class Compiler:
         `near` is a valid state; if little differs from it, only the difference is checked.
         """
         snapshot = self.snapshot(project, tree)
-        if not self._is_validated(tree, without_warnings=False):
+        if not self.is_validated(tree):
             if near is None:
                 self._check_all(snapshot)
             else:
                 self._check_change(near, snapshot)
         self._archive_segments(snapshot)
         return snapshot
-
-    @staticmethod
-    def _needs_full_check(snapshot: Snapshot, changes: Sequence[Change]) -> bool:
-        return is_rewritten(snapshot, len(changes))
 
     def _dump_checked(
         self, before: Snapshot, snapshot: Snapshot, changes: Sequence[Change]
@@ -271,7 +231,7 @@ class Compiler:
         data = b"".join(parts)
         matcher = Release(snapshot.project, ReleaseFile(memoryview(data), trusted=True), base).matcher
         self._require_publishable(snapshot, check_change(before, snapshot, matcher, changes))
-        self._record_validated(snapshot, without_warnings=False)  # other rules may have new warnings
+        self._validated.record(snapshot.tree, without_warnings=False)  # other rules may have new warnings
         return [data], base
 
     def _dump(self, before: Snapshot, snapshot: Snapshot) -> tuple[Parts, ReleaseFile | None]:
@@ -289,7 +249,7 @@ class Compiler:
     def _check_all(self, snapshot: Snapshot) -> None:
         problems = check_snapshot(snapshot)
         self._require_publishable(snapshot, problems)
-        self._record_validated(snapshot, without_warnings=not problems)
+        self._validated.record(snapshot.tree, without_warnings=not problems)
 
     def _compile(self, snapshot: Snapshot) -> Release:
         self._require_checked(snapshot)
@@ -297,36 +257,20 @@ class Compiler:
 
     def _require_checked(self, snapshot: Snapshot) -> None:
         """Raise Invalid if a state cannot be published; a set of rules that was validated is not checked again."""
-        if self._is_validated(snapshot.tree, without_warnings=snapshot.settings.strict):
+        if self._validated.are_valid(snapshot.tree, without_warnings=snapshot.settings.strict):
             self._require_publishable(snapshot, snapshot.problems)
         else:
             self._check_all(snapshot)
 
-    def _is_validated(self, tree: TreeId, *, without_warnings: bool) -> bool:
-        """Tell whether the set of a tree's rules was validated before, whatever project.yaml is: it has no rules."""
-        return is_validated(
-            self.paths.validations,
-            self.repository.tree_id_without(tree, PROJECT_FILE),
-            without_warnings=without_warnings,
-        )
-
     def was_validated(self, tree: TreeId) -> bool:
         """Tell whether the checks of this program, or of an earlier one, validated the rules of a tree."""
-        return was_validated(self.paths.validations, self.repository.tree_id_without(tree, PROJECT_FILE))
+        return self._validated.were_valid(tree)
 
     def _is_strict(self, project: str, tree: TreeId) -> bool:
         """Tell whether a tree's own project.yaml requires strict lint; no other file is read."""
         found = self.repository.files_named(tree, PROJECT_FILE).values()
         files = [File(entry.name, entry.mode, BlobId(entry.id)) for entry in found]
         return self.snapshot_files(project, files).settings.strict
-
-    def _record_validated(self, snapshot: Snapshot, *, without_warnings: bool) -> None:
-        with suppress(OutOfSpace, OSError):  # a cache: without the record it is checked again
-            record_validated(
-                self.paths.validations,
-                self.repository.tree_id_without(snapshot.tree, PROJECT_FILE),
-                without_warnings=without_warnings,
-            )
 
     @contextmanager
     def tolerate_full_disk(self) -> Iterator[None]:

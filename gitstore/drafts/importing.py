@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 from content.checks.record_rules import record_problems
 from content.checks.set_rules import listed_problems, set_problems
+from content.computed_sequence import ComputedSequence
 from content.formats.import_plan import ImportPlan, placed_row, plan_import
 from content.formats.tsv import Row
 from content.matching.canonical import exact_key
@@ -150,7 +151,7 @@ def _set_problems(
     return [*listed_problems(matcher, rules, together.enumerate_rows()), *hiding]
 
 
-class _Together(Sequence[Placed[Redirect]]):
+class _Together(ComputedSequence[Placed[Redirect]]):
     """The redirects that a project has already, then those of an import, which are built when they are read."""
 
     def __init__(self, kept: Sequence[Placed[Redirect]], rows: Sequence[Row]) -> None:
@@ -159,13 +160,8 @@ class _Together(Sequence[Placed[Redirect]]):
     def __len__(self) -> int:
         return len(self._kept) + len(self._rows)
 
-    @overload
-    def __getitem__(self, index: int) -> Placed[Redirect]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Placed[Redirect]]: ...
-    def __getitem__(self, index: int | slice) -> Placed[Redirect] | Sequence[Placed[Redirect]]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+    def build(self, index: int) -> Placed[Redirect]:
+        """Build the redirect at an index."""
         return self._kept[index] if index < len(self._kept) else placed_row(self._rows[index - len(self._kept)])
 
     def __iter__(self) -> Iterator[Placed[Redirect]]:

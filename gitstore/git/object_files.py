@@ -133,7 +133,7 @@ class ObjectFiles:
     def note_removal(self, names: Collection[str]) -> None:
         """Note the packs that are about to be hidden and removed: a kill in between leaves files without an index.
 
-        A pack without an index may also be all that a power cut has left of one that C git wrote: that one has to stay.
+        A pack without an index may also be all that a power cut has left of one by C git: that one has to stay.
         """
         if names:
             replace_file(self.path / _REMOVAL, "\n".join(names).encode(), sync=False)

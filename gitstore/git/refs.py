@@ -120,7 +120,7 @@ def _loose_names(folder: Path) -> list[str]:
 def list_refs(repository: Path, *, is_lenient: bool = False) -> dict[str, CommitId]:
     """Return all refs with the objects that they name, apart from refs that name another ref.
 
-    Raises Broken for a damaged ref, such as the empty file that a power cut leaves; one that `is_lenient` leaves it out.
+    Raises Broken for a damaged ref, such as the empty file that a power cut leaves; with `is_lenient` it is left out.
     """
     found = _packed_refs(repository)
     for folder, _, names in os.walk(repository / "refs"):

@@ -4,11 +4,11 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from mmap import mmap
-from typing import overload
 from weakref import ref
 
 import orjson
 
+from content.computed_sequence import ComputedSequence
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.columns import Columns
@@ -168,7 +168,7 @@ class OutlinedSegment(Segment):
         return self.whole.records
 
 
-class _Lines(Sequence[int]):
+class _Lines(ComputedSequence[int]):
     """The lines of an outlined segment: their number is in the outline."""
 
     def __init__(self, number: int, loaded: _Loaded) -> None:
@@ -177,14 +177,9 @@ class _Lines(Sequence[int]):
     def __len__(self) -> int:
         return self._number
 
-    @overload
-    def __getitem__(self, at: int) -> int: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[int]: ...
-
-    def __getitem__(self, at: int | slice) -> int | Sequence[int]:
-        return self._loaded.segment.lines[at]
+    def build(self, index: int) -> int:
+        """Return the line of a record."""
+        return self._loaded.segment.lines[index]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._loaded.segment.lines)

@@ -152,7 +152,7 @@ class OutlineStore:
             if time.time() - path.stat().st_mtime > _TOUCH_AFTER:
                 path.touch()
         if found:
-            self._packs[path] = found  # at the end: the first one is the one that was not used for longest
+            self._packs[path] = found  # at the end: the first has been unused for longest
         for each in list(self._packs)[:-_MOST_MAPPED]:
             self._packs.pop(each, None)
         return found

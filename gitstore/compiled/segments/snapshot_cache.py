@@ -33,7 +33,7 @@ class SnapshotCache:
         self._newest: LruCache[tuple[Path, str], TreeId] = LruCache(_CACHED_RULES // _RULES_PER_FILE)
 
     def find(self, repository: Path, project: str, tree: TreeId) -> Snapshot | None:
-        """Return the snapshot of a tree; None for one that is not cached."""
+        """Return the snapshot of a tree; None if it is not cached."""
         found = self._snapshots.find((repository, project, tree))
         return found.snapshot if found else None
 

@@ -4,8 +4,9 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import cast, overload
+from typing import cast
 
+from content.computed_sequence import ComputedSequence
 from content.matching.canonical import exact_key
 from content.matching.patterns import Patterns
 from content.records.record import Page, Placed, Record, Redirect
@@ -95,7 +96,7 @@ class _RuleList:
         return exact_key(record.type.has_host, record.identity)
 
 
-class SnapshotRedirects(Sequence[Placed[Redirect]]):
+class SnapshotRedirects(ComputedSequence[Placed[Redirect]]):
     """The redirects of a snapshot, built when they are read; those of one file are in memory at a time."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -105,13 +106,8 @@ class SnapshotRedirects(Sequence[Placed[Redirect]]):
     def __len__(self) -> int:
         return self._starts[-1]
 
-    @overload
-    def __getitem__(self, index: int) -> Placed[Redirect]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Placed[Redirect]]: ...
-    def __getitem__(self, index: int | slice) -> Placed[Redirect] | Sequence[Placed[Redirect]]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
+    def build(self, index: int) -> Placed[Redirect]:
+        """Build the redirect at an index."""
         at = bisect_right(self._starts, index) - 1
         path, segment = self._files[at]
         place = index - self._starts[at]

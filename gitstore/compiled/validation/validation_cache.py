@@ -8,6 +8,7 @@ processes never mix; a torn record has an invalid checksum, and the records afte
 import os
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
@@ -15,7 +16,9 @@ from zlib import crc32
 from content.cache import LruCache
 from gitstore.compiled.validation.checks import EDITION
 from gitstore.directory import make_folder
-from gitstore.layout import TreeId
+from gitstore.errors import OutOfSpace
+from gitstore.git.repository import Repository
+from gitstore.layout import PROJECT_FILE, TreeId
 
 _RECORD = struct.Struct("<20sHB")
 _CRC = struct.Struct("<I")
@@ -33,6 +36,30 @@ class _Read(NamedTuple):
 
 
 _logs: LruCache[tuple[Path, int, int], _Read] = LruCache(_KEPT_BYTES, weigh=lambda read: read.size)
+
+
+class ValidatedTrees:
+    """The validated sets of one namespace, whatever project.yaml each tree has: it has no rules."""
+
+    def __init__(self, log: Path, repository: Repository) -> None:
+        self._log = log
+        self._repository = repository
+
+    def are_valid(self, tree: TreeId, *, without_warnings: bool = False) -> bool:
+        """Tell whether today's checks passed the rules of a tree; `without_warnings`, whether they have no warnings either."""
+        return is_validated(self._log, self._rules(tree), without_warnings=without_warnings)
+
+    def were_valid(self, tree: TreeId) -> bool:
+        """Tell whether the checks of this program, or of an earlier one, passed the rules of a tree."""
+        return was_validated(self._log, self._rules(tree))
+
+    def record(self, tree: TreeId, *, without_warnings: bool) -> None:
+        """Record that the rules of a tree are valid; without the record they are checked again."""
+        with suppress(OutOfSpace, OSError):
+            record_validated(self._log, self._rules(tree), without_warnings=without_warnings)
+
+    def _rules(self, tree: TreeId) -> TreeId:
+        return self._repository.tree_id_without(tree, PROJECT_FILE)
 
 
 def is_validated(log: Path, tree: TreeId, *, without_warnings: bool) -> bool:
@@ -73,7 +100,7 @@ def _found(log: Path, tree: TreeId, *, any_edition: bool = False) -> Iterator[in
 
 
 def _read(log: Path) -> bytes:
-    """Return the bytes of a log; of one that this process read before, only what was appended since is read."""
+    """Return the bytes of a log; where this process read it before, only what was appended since is read."""
     with log.open("rb", buffering=0) as file:
         status = os.fstat(file.fileno())
         key = log, status.st_dev, status.st_ino

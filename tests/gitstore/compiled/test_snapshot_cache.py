@@ -10,7 +10,7 @@ import pytest
 
 from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled import compiler as compilers
-from gitstore.compiled.segments import snapshot_cache
+from gitstore.compiled.segments import snapshot_cache, snapshot_reader
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import Snapshot, take_snapshot
 from gitstore.compiled.segments.snapshot_cache import SnapshotCache
@@ -50,7 +50,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.extend([str(arguments[1])] if arguments[1] else [])  # else some files only
         return take_snapshot(*arguments)  # type: ignore[arg-type]  # passed on as they come
 
-    monkeypatch.setattr(compilers, "take_snapshot", note)
+    monkeypatch.setattr(snapshot_reader, "take_snapshot", note)
     return found
 
 
