@@ -1,7 +1,7 @@
-"""Processor time and memory of a process, from /proc."""
+"""Processor time, memory and transferred bytes of a process, from /proc."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -47,6 +47,28 @@ def descendants(pid: int) -> set[int]:
 
 def private_megabytes(pid: int) -> float:
     """Return the megabytes of private memory of a process."""
+    return _megabytes(pid, "Private_Clean:", "Private_Dirty:")
+
+
+def proportional_megabytes(pid: int) -> float:
+    """Return the megabytes of a process, with its share of what it has in common with others; 0 for one that has ended."""
+    with suppress(OSError):
+        return _megabytes(pid, "Pss:")
+    return 0.0
+
+
+def _megabytes(pid: int, *fields: str) -> float:
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-    kibibytes = (int(line.split()[1]) for line in lines if line.startswith(("Private_Clean:", "Private_Dirty:")))
-    return sum(kibibytes) * _KIB / 1e6
+    return sum(int(line.split()[1]) for line in lines if line.startswith(fields)) * _KIB / 1e6
+
+
+def transferred(pid: int | str) -> Mapping[str, int]:
+    """Return the bytes that a process has read and written so far, by kind; nothing for one that has ended.
+
+    `rchar` and `wchar` count the system calls, `read_bytes` and `write_bytes` what went from and to a disk.
+    """
+    # https://man7.org/linux/man-pages/man5/proc_pid_io.5.html
+    with suppress(OSError):
+        lines = Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines()
+        return {name: int(value) for name, value in (line.split(": ") for line in lines)}
+    return {}

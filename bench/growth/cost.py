@@ -4,10 +4,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 from types import FrameType
 from typing import Any, NamedTuple
+
+from bench.processes import transferred
 
 _REPEAT = 5
 _LIMIT_SECONDS = 60.0  # of the timed calls together; the first two calls are always made
@@ -88,6 +89,5 @@ def _counted() -> Iterator[list[int]]:
 
 def _transferred() -> tuple[int, int]:
     """Return the bytes that this process has written and read so far."""
-    # https://man7.org/linux/man-pages/man5/proc_pid_io.5.html
-    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text(encoding="ascii").splitlines())
-    return int(fields["wchar"]), int(fields["rchar"])
+    found = transferred("self")
+    return found["wchar"], found["rchar"]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import uvloop
 
 from bench import machine
-from bench.processes import private_megabytes, processor_seconds
+from bench.processes import private_megabytes, processor_seconds, transferred
 from bench.workbench import AUTHOR, bearer, make_token
 from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile
@@ -152,8 +152,7 @@ def _print_processes(service: Service, when: str) -> None:
 
 
 def _written(pid: int) -> int:
-    fields = dict(line.split(": ") for line in Path(f"/proc/{pid}/io").read_text(encoding="ascii").splitlines())
-    return int(fields["write_bytes"])
+    return transferred(pid)["write_bytes"]
 
 
 @contextmanager
