@@ -188,6 +188,10 @@ class Compiler:
         """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
         return self._validated.are_valid(tree)
 
+    def record_validated(self, tree: TreeId) -> None:
+        """Record that the rules of a tree have passed the checks of a publish elsewhere, so that it checks them no more."""
+        self._validated.record(tree, without_warnings=False)
+
     def find_blocking_problems(self, before: Snapshot | None, snapshot: Snapshot) -> Sequence[Problem]:
         """Return the problems that block a publish of a state; checks only the change if `before` is validated."""
         try:
