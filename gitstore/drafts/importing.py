@@ -8,6 +8,7 @@ from content.checks.record_rules import record_problems
 from content.checks.set_rules import listed_problems, set_problems
 from content.computed_sequence import ComputedSequence
 from content.formats.import_plan import ImportPlan, placed_row, plan_import
+from content.formats.packed_rows import PackedRows
 from content.formats.tsv import Row
 from content.matching.canonical import exact_key
 from content.matching.hashed_rules import HashedRules
@@ -17,7 +18,7 @@ from content.matching.rule_book import RuleBook
 from content.records.problem import Problem
 from content.records.problem_codes import count_never_answering
 from content.records.record import Page, Placed, Redirect
-from content.records.vocabulary import Kind
+from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
@@ -153,7 +154,7 @@ def _set_problems(
 ) -> list[Problem]:
     changed = {row.fields.source for row in plan.changed if row.fields}
     together = _Together([placed for placed in existing if placed.record.source not in changed], plan.wanted_rows())
-    rules = HashedRules(together, pages)
+    rules = HashedRules(together, pages, together.sources())
     matcher = Matcher(rules)
     hiding = [problem for page in pages for problem in _hiding(matcher, page.record)]
     return [*listed_problems(matcher, rules, together.enumerate_rows()), *hiding]
@@ -162,7 +163,7 @@ def _set_problems(
 class _Together(ComputedSequence[Placed[Redirect]]):
     """The redirects that a project has already, then those of an import, which are built when they are read."""
 
-    def __init__(self, kept: Sequence[Placed[Redirect]], rows: Sequence[Row]) -> None:
+    def __init__(self, kept: Sequence[Placed[Redirect]], rows: PackedRows) -> None:
         self._kept, self._rows = kept, rows
 
     def __len__(self) -> int:
@@ -175,6 +176,11 @@ class _Together(ComputedSequence[Placed[Redirect]]):
     def __iter__(self) -> Iterator[Placed[Redirect]]:
         yield from self._kept
         yield from map(placed_row, self._rows)
+
+    def sources(self) -> Iterator[tuple[RedirectType, str]]:
+        """Yield type and source of each redirect."""
+        yield from ((placed.record.type, placed.record.source) for placed in self._kept)
+        yield from self._rows.sources()
 
     def enumerate_rows(self) -> Iterator[tuple[int, Placed[Redirect]]]:
         """Yield the redirects of the import, each with its position."""
