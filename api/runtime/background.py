@@ -28,6 +28,7 @@ THREADS = 8
 # one while another of its jobs runs.
 PROCESSES = 3
 _IDLE_SECONDS = 60.0
+_COLLECT_SECONDS = 1.0  # after a job without another one
 _SMALL = 128 << 20  # bytes of memory, of a process that may wait for jobs; with all modules it has 80 MB
 
 # The namespace of the current request: its jobs for processes run one at a time.
@@ -142,7 +143,15 @@ async def _run_in_turn(key: str, work: Callable[[], T]) -> T:
             _pools.busy.pop(process, None)
             if process.is_usable:
                 _pools.idle.append(process)
-                asyncio.get_running_loop().call_later(_IDLE_SECONDS, _end_unneeded, process, process.jobs)
+                loop = asyncio.get_running_loop()
+                loop.call_later(_COLLECT_SECONDS, _collect_if_idle, process, process.jobs)
+                loop.call_later(_IDLE_SECONDS, _end_unneeded, process, process.jobs)
+
+
+def _collect_if_idle(process: JobProcess, jobs: int) -> None:
+    """Have the garbage of a process collected that has had no job since: a collection in a job would make it slow."""
+    if process in _pools.idle and process.jobs == jobs:
+        process.collect()
 
 
 def _end_unneeded(process: JobProcess, jobs: int) -> None:

@@ -1,6 +1,7 @@
 """Work off the event loop: results and exceptions arrive unchanged, and no process is left behind."""
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -94,6 +95,27 @@ def test_processes_without_jobs_end_but_for_a_small_one(monkeypatch: pytest.Monk
     pids, kept, last = asyncio.run(scenario())
     assert kept in pids
     assert last not in pids
+
+
+def _count_collections() -> tuple[int, int]:
+    """Return the id of this process, and how often it collected all garbage."""
+    return os.getpid(), gc.get_stats()[2]["collections"]
+
+
+def test_an_idle_process_collects_its_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a busy one: a collection of all objects takes longer than a small publish."""
+    monkeypatch.setattr(background, "_COLLECT_SECONDS", 0.05)
+
+    async def scenario() -> list[tuple[int, int]]:
+        async with asyncio.timeout(120):
+            found = [await run_in_process(_count_collections)]
+            while found[-1][1] == found[0][1]:
+                await asyncio.sleep(0.2)
+                found.append(await run_in_process(_count_collections))
+            return found
+
+    found = asyncio.run(scenario())
+    assert len({pid for pid, _ in found}) == 1
 
 
 def _is_running(pid: int) -> bool:
