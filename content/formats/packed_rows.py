@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from content.computed_sequence import ComputedSequence
 from content.formats.tsv import Row
 from content.records.record import Redirect
-from content.records.vocabulary import STATUS_BY_WORD, RedirectType
+from content.records.vocabulary import STATUS_BY_WORD, TYPE_BY_NAME
 
-_TYPES = {each.value: each for each in RedirectType}
 _FIELDS = 4  # of every row; a row for a redirect with a note or tags has these as well
 
 
@@ -64,6 +63,6 @@ class PackedRows(ComputedSequence[Row]):
 def _unpack(text: bytearray) -> Redirect:
     type_, source, target, status, *rest = text.decode().split("\t", _FIELDS)
     if not rest:
-        return Redirect(_TYPES[type_], source, target, STATUS_BY_WORD[status])
+        return Redirect(TYPE_BY_NAME[type_], source, target, STATUS_BY_WORD[status])
     note, tags = json.loads(rest[0])
-    return Redirect(_TYPES[type_], source, target, STATUS_BY_WORD[status], note, tuple(tags))
+    return Redirect(TYPE_BY_NAME[type_], source, target, STATUS_BY_WORD[status], note, tuple(tags))

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Generic, TypeVar
 
-from content.records.vocabulary import STATUS_BY_WORD, ContentType, Kind, PageType, RedirectStatus, RedirectType
+from content.records.vocabulary import (
+    STATUS_BY_WORD,
+    TYPE_BY_NAME,
+    ContentType,
+    Kind,
+    PageType,
+    RedirectStatus,
+    RedirectType,
+)
 
 
 def identity_id(identity: str) -> str:
@@ -102,7 +110,7 @@ def _annotations(note: str, tags: tuple[str, ...]) -> dict[str, object]:
 def redirect_of(fields: Mapping[str, Any]) -> Redirect:
     """Return a redirect from schema-valid fields by wire name (status: a name, or a code as int or text)."""
     return Redirect(
-        RedirectType[fields["type"]],
+        TYPE_BY_NAME[fields["type"]],
         fields["source"],
         fields["target"],
         STATUS_BY_WORD[str(fields["status"])],

@@ -37,6 +37,8 @@ _CODES = {
     RedirectStatus.TEMPORARY_REDIRECT: 307,
     RedirectStatus.PERMANENT_REDIRECT: 308,
 }
+# By name; `RedirectType[name]` takes five times as long, which counts for a million rules.
+TYPE_BY_NAME: dict[str, RedirectType] = {each.value: each for each in RedirectType}
 # Every accepted spelling of a status, as text: the four names and the four codes.
 STATUS_BY_WORD: dict[str, RedirectStatus] = {
     **{status.value: status for status in RedirectStatus},

@@ -28,6 +28,7 @@ from gitstore.compiled.segments.snapshot_reader import SnapshotReader
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import check_change, check_snapshot, find_blocking_problems
 from gitstore.compiled.validation.lint_cache import LintCache
+from gitstore.compiled.validation.never_answering import count_after_change
 from gitstore.compiled.validation.validation_cache import ValidatedTrees
 from gitstore.directory import NamespacePaths, make_folder
 from gitstore.errors import Busy, Invalid, OutOfSpace, is_disk_full
@@ -106,7 +107,11 @@ class Compiler:
             return None if found is None else count_never_answering(found)
         if find_budget_problems(None, snapshot, self.limits):
             return None
-        return count_never_answering(lints.lint(project, tree, lambda: snapshot, stores_near=False))
+        known, release = lints.newest(project), self.find_compiled(project, tree)
+        count = count_after_change(known, snapshot, release.matcher.source) if known and release else None
+        if count is None:
+            count = count_never_answering(lints.lint(project, tree, lambda: snapshot, stores_near=False))
+        return count
 
     def store_segment(self, blob: BlobId, rules: RuleFile) -> None:
         """Store the segment of a file that is parsed already; it is not kept in memory."""
@@ -182,6 +187,10 @@ class Compiler:
     def is_validated(self, tree: TreeId) -> bool:
         """Tell whether today's checks passed a tree's rules, so that it has no duplicates."""
         return self._validated.are_valid(tree)
+
+    def record_validated(self, tree: TreeId) -> None:
+        """Record that the rules of a tree have passed the checks of a publish elsewhere, so that it checks them no more."""
+        self._validated.record(tree, without_warnings=False)
 
     def find_blocking_problems(self, before: Snapshot | None, snapshot: Snapshot) -> Sequence[Problem]:
         """Return the problems that block a publish of a state; checks only the change if `before` is validated."""

@@ -146,10 +146,10 @@ def write_record(
 def _change_since_base(compiler: Compiler, state: DraftState, kind: Kind, record: Record) -> ChangeType | None:
     """Compare a record of a draft with the base: added, changed, or None where both are equal."""
     base = compiler.snapshot(state.name.project, state.base_tree) if state.base_tree else None
-    before = base.find(kind, record.id) if base else None
+    before = base.find_record(kind, record.id) if base else None
     if before is None:
         return ChangeType.ADDED
-    return None if before.record == record else ChangeType.CHANGED
+    return None if before == record else ChangeType.CHANGED
 
 
 def commit_workspace(

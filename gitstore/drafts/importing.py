@@ -20,7 +20,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
-from gitstore.drafts.drafts import DraftState, commit_workspace, snapshot_of
+from gitstore.drafts.drafts import DraftState, commit_workspace, project_tree, snapshot_of
 from gitstore.drafts.edits import Put
 from gitstore.drafts.import_order import ImportedRedirects
 from gitstore.drafts.workspace import Workspace
@@ -100,8 +100,16 @@ def import_rows(
     workspace.require_affordable()
     text = f"Import: {count_text({Kind.REDIRECTS: plan.counts})}"
     head = commit_workspace(transaction, state, workspace, author, text).head
+    tree = project_tree(transaction, head, state.name.project)
+    if tree and not plan.wrong and _has_no_content(snapshot):
+        compiler.record_validated(tree)
     rules = sum(map(snapshot.count, Kind)) + plan.counts.added
     return ImportResult(plan, head, workspace.rewritten, is_countable=rules <= MAX_UNLINTED_RULES)
+
+
+def _has_no_content(snapshot: Snapshot) -> bool:
+    """Tell whether nothing can go wrong among what a project has and new rules: the check of the rules is that of the project."""
+    return not (any(snapshot.counts.values()) or snapshot.expectations or snapshot.problems)
 
 
 def _write_file(compiler: Compiler, transaction: Transaction, redirects: Sequence[Redirect]) -> BlobId:

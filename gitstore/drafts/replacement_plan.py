@@ -118,7 +118,7 @@ def _bounded(found: Iterable[RecordReplacement]) -> Iterator[RecordReplacement]:
 
 
 def _require_records(working: Snapshot, request: ReplaceRequest) -> None:
-    unknown = (id_ for id_ in sorted(request.ids) if not any(working.find(kind, id_) for kind in request.kinds))
+    unknown = (id_ for id_ in sorted(request.ids) if not any(working.find_record(kind, id_) for kind in request.kinds))
     if missing := next(unknown, None):
         raise NotFound(f"The draft has no record with the id {missing[:40]!r}; nothing was replaced.")
 

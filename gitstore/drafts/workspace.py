@@ -26,6 +26,7 @@ from gitstore.compiled.segments.segment import id_number
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot, body_path
 from gitstore.drafts.content_files import ContentFiles, ContentPlan
 from gitstore.drafts.edits import Delete, Edit, Patch, Put, etag_of
+from gitstore.drafts.open_file import OpenFile, open_file
 from gitstore.errors import BadRequest, DuplicateIdentity, DuplicatePath, Invalid, NotFound, StaleItem, UnknownRecord
 from gitstore.layout import (
     ROLE_OF_KIND,
@@ -60,7 +61,7 @@ class Workspace:
         self._read_blob = read_blob
         self._layout = layout
         self._original = {(kind, file.path): file for kind in Kind for file in snapshot.rule_files[kind]}
-        self._open: dict[tuple[Kind, str], _OpenFile] = {}
+        self._open: dict[tuple[Kind, str], OpenFile] = {}
         self._moved: dict[tuple[Kind, int], str] = {}
         self._room: dict[Kind, str] = {}
         self._full_patterns: list[Redirect] = []
@@ -182,7 +183,7 @@ class Workspace:
         found = (self._original.get((Kind.REDIRECTS, path)) for path in opened)
         return (file for file in found if file)
 
-    def _patterns(self, opened: Iterable["_OpenFile"]) -> Iterator[Redirect]:
+    def _patterns(self, opened: Iterable[OpenFile]) -> Iterator[Redirect]:
         yield from self._full_patterns
         for file in opened:
             yield from (each for each in file.records if isinstance(each, Redirect) and is_pattern(each))
@@ -284,14 +285,11 @@ class Workspace:
         opened = self._open.get((kind, path))
         return len(opened.ids) if opened else len(self._original[kind, path].segment)
 
-    def _opened(self, kind: Kind, path: str) -> "_OpenFile":
+    def _opened(self, kind: Kind, path: str) -> OpenFile:
         found = self._open.get((kind, path))
         if found is None:
             original = self._original.get((kind, path))
-            if original:
-                _require_readable(self._snapshot, original, kind)
-            records = [self._snapshot.whole(original, each) for each in original.segment.records] if original else []
-            found = self._open[kind, path] = _OpenFile(records, original.segment.ids if original else ())
+            found = self._open[kind, path] = open_file(self._snapshot, original, kind) if original else OpenFile()
         return found
 
     def _plan_contents(self) -> ContentPlan:
@@ -329,32 +327,6 @@ class _WrittenFiles(NamedTuple):
     rewritten: Mapping[tuple[Kind, str], RewrittenFile]
 
 
-class _OpenFile:
-    """The records of a file that an edit touches, with their ids in parallel for fast lookup."""
-
-    def __init__(self, records: Sequence[Record], ids: Iterable[int]) -> None:
-        self.original = tuple(records)
-        self.records = list(records)
-        self.ids = list(ids)
-        self.renamed: dict[str, str] = {}  # the identity of a rule in the file, by its new identity
-
-    def extend(self, records: Sequence[Record]) -> None:
-        self.records += records
-        self.ids += [int(record.id, 16) for record in records]
-
-    def put(self, at: int, record: Record) -> None:
-        for before in self.records[at : at + 1]:
-            if before.identity != record.identity:
-                self.renamed[record.identity] = self.renamed.pop(before.identity, before.identity)
-        self.records[at : at + 1] = [record]
-        self.ids[at : at + 1] = [int(record.id, 16)]
-
-    def remove(self, at: int) -> Record:
-        del self.ids[at]
-        self.renamed.pop(self.records[at].identity, None)
-        return self.records.pop(at)
-
-
 def require_valid(record: Record) -> None:
     """Raise Invalid where a record by itself has an error."""
     raise_invalid(errors(record_problems(record)))
@@ -369,16 +341,6 @@ def raise_invalid(found: Sequence[Problem]) -> None:
 def _require_etag(etag: str, record: Record) -> None:
     if etag and etag != etag_of(record):
         raise StaleItem(f"{record.identity!r} has changed since it was read. Read it again, then retry.")
-
-
-def _require_readable(snapshot: Snapshot, file: CompiledFile, kind: Kind) -> None:
-    found = file.segment.hiding_problems
-    if not found and file.segment.kind not in {kind, None}:
-        found = [Problem("wrong_kind", f"This file must hold `{kind}:`, not `{file.segment.kind}:`.", line=1)]
-    if found:
-        path = snapshot.full_path(file.path)
-        placed = [replace(problem, file=path) for problem in found]
-        raise Invalid(f"{path} has errors. Fix them in Git, then edit the file here.", placed)
 
 
 def list_files_for_new(kind: Kind, lengths: Mapping[str, int]) -> Iterator[tuple[str, int]]:

@@ -17,7 +17,7 @@ from dulwich.pack import Pack, PackFileDisappeared
 
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
 from gitstore.git.new_pack import TYPES, DamagedObject
-from gitstore.git.repository import DAMAGE_ERRORS
+from gitstore.git.object_reader import DAMAGE_ERRORS
 
 _FOLDERS = 256
 _LOOSE = re.compile(r"[0-9a-f]{38}")

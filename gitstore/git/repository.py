@@ -1,58 +1,25 @@
 """One namespace's bare repository, opened for one operation to read: objects, commits, refs."""
 
 import stat
-import struct
-import zlib
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from traceback import clear_frames
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from dulwich.errors import (
-    ApplyDeltaError,
-    ChecksumMismatch,
-    FileFormatException,
-    NotGitRepository,
-    ObjectFormatException,
-    ObjectMissing,
-    WrongObjectException,
-)
-from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
-from dulwich.pack import PackFileDisappeared, UnresolvedDeltas
-from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
+from dulwich.objects import Blob, Commit, ObjectID, Tree
 
 from content.cache import LruCache
 from gitstore.errors import Broken
 from gitstore.git import refs
-from gitstore.git.alternates import limit_alternates
 from gitstore.git.commit_parser import ParsedCommit, parse_commit, read_checked, read_loose
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, depth_error
 from gitstore.git.object_log import restore_missed
+from gitstore.git.object_reader import ObjectReader
 from gitstore.git.raw_tree import RawEntry, Unreadable, compare, find_entries
 from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
 
-T = TypeVar("T")
-S = TypeVar("S", bound=ShaFile)
-_DECODE_ERRORS = (
-    LookupError,
-    ValueError,
-    TypeError,
-    BufferError,
-    AssertionError,
-    EOFError,
-    OverflowError,
-    struct.error,
-)
-# The errors of dulwich 1.2.21 for missing or damaged bytes on disk; they share no base class:
-# https://github.com/dulwich/dulwich/blob/HEAD/dulwich/errors.py
-DAMAGE_ERRORS = (
-    *_DECODE_ERRORS,
-    *(zlib.error, FileFormatException, WrongObjectException, ObjectMissing, ChecksumMismatch),
-    *(ApplyDeltaError, UnresolvedDeltas, PackFileDisappeared),
-)
 FILE_MODE = 0o100644
 SUBMODULE_MODE = 0o160000
 LINK_MODE = 0o120000
@@ -61,7 +28,6 @@ NAME_ERRORS = "surrogateescape"
 _CACHED_ENTRIES = 40_000
 _CACHED_BYTES = 8 << 20
 _COMMIT_BYTES = 1_000  # of a commit's other fields
-_MOST_READS = 3  # of an object that is not found; it may be packed, and that pack merged, meanwhile
 _CLOCK_ERROR = 86_400  # seconds by which the clocks of committers may differ
 # The end of the year 9999. A commit may claim any time, or none; it is for display only.
 _LAST_SECOND = 253_402_300_799
@@ -112,14 +78,14 @@ class Repository:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._repo = self._open()
+        self._objects = ObjectReader(path, self._restore)
         self._entries: LruCache[TreeId, list[TreeEntry]] = LruCache(_CACHED_ENTRIES, weigh=len)
         self._commits: LruCache[CommitId, CommitInfo] = LruCache(_CACHED_BYTES, weigh=_weigh_commit)
         self._trees: LruCache[TreeId, bytes] = LruCache(_CACHED_BYTES, weigh=len)
 
     def close(self) -> None:
         """Close the packs."""
-        self._repo.close()
+        self._objects.close()
 
     def require_head(self) -> None:
         """Raise Broken without the file HEAD: this program does not need it, but `git` does not take pushes then."""
@@ -128,14 +94,7 @@ class Repository:
 
     def has(self, object_id: str) -> bool:
         """Tell whether an object is there, without reading it."""
-        return self._contains(object_id)
-
-    def _contains(self, object_id: str) -> bool:
-        name = ObjectID(object_id.encode())
-        # Again for an object that was packed between the look at the packs and the one at its own file.
-        return any(
-            self._read_with_retry(lambda: name in self._repo.object_store, object_id) for _ in range(_MOST_READS)
-        )
+        return self._objects.contains(object_id)
 
     def release(self) -> CommitId:
         """Return the tip of the release branch. Raises Broken if it is missing, since every namespace has one."""
@@ -153,23 +112,14 @@ class Repository:
         return self._commits.get(commit_id, lambda: self._read_commit(commit_id))
 
     def _read_commit(self, commit_id: CommitId) -> CommitInfo:
-        data = read_loose(self.path, commit_id) or self._packed(commit_id, Commit)
+        data = read_loose(self.path, commit_id) or self._objects.raw_once(commit_id, Commit)
         plain = parse_commit(commit_id, data)
-        return _parsed_info(commit_id, plain) if plain else self._read(commit_id, Commit, _commit_info)
-
-    def _packed(self, name: str, kind: type[ShaFile]) -> bytes:
-        """Read the bytes of an object, quickly; empty if it does not exist, or if the read needs a retry."""
-        try:
-            found, data = self._repo.object_store.get_raw(ObjectID(name.encode()))
-        except DAMAGE_ERRORS as ex:
-            clear_frames(ex.__traceback__)
-            return b""
-        return data if found == kind.type_num else b""
+        return _parsed_info(commit_id, plain) if plain else self._objects.read(commit_id, Commit, _commit_info)
 
     def entries(self, tree_id: TreeId) -> list[TreeEntry]:
         """List the entries of a folder, in Git's order; bytes of a name that are not UTF-8 become lone surrogates."""
         found = self._entries.find(tree_id)
-        return self._entries.put(tree_id, self._read(tree_id, Tree, _entries)) if found is None else found
+        return self._entries.put(tree_id, self._objects.read(tree_id, Tree, _entries)) if found is None else found
 
     def named_entries(self, tree_id: TreeId, name: str, *, ignores_case: bool = False) -> list[TreeEntry]:
         """Return the entries of a folder that have a name, without decoding the others."""
@@ -213,18 +163,19 @@ class Repository:
         return self._trees.put(tree_id, self._read_tree(tree_id)) if found is None else found
 
     def _read_tree(self, tree_id: TreeId) -> bytes:
-        data = read_checked(self.path, tree_id, "tree") or self._packed(tree_id, Tree)  # dulwich decodes each entry
-        return data or self._read(tree_id, Tree, _bytes)
+        data = read_checked(self.path, tree_id, "tree") or self._objects.raw_once(
+            tree_id, Tree
+        )  # dulwich decodes each entry
+        return data or self._objects.read(tree_id, Tree, _bytes)
 
     def raw(self, object_id: str) -> tuple[int, bytes]:
         """Read any object: the number of its type in a pack, and its bytes."""
-        name = ObjectID(object_id.encode())
-        return self._read_with_retry(lambda: self._repo.object_store.get_raw(name), f"object {object_id}")
+        return self._objects.raw(object_id)
 
     def blob(self, blob_id: BlobId) -> bytes:
         """Read a file's content."""
         data = read_checked(self.path, blob_id, "blob")
-        return self._read(blob_id, Blob, lambda blob: blob.data) if data is None else data
+        return self._objects.read(blob_id, Blob, lambda blob: blob.data) if data is None else data
 
     def has_file(self, tree_id: TreeId, path: str) -> bool:
         """Tell whether a folder has a file at a path, without decoding the others."""
@@ -270,12 +221,8 @@ class Repository:
 
     def merge_base(self, one: CommitId, other: CommitId) -> CommitId | None:
         """Return the best common ancestor, or None for unrelated histories."""
-        from dulwich.graph import find_merge_base  # noqa: PLC0415 - loads dulwich's walker, which readers never need
-
-        ends = [ObjectID(one.encode()), ObjectID(other.encode())]
         try:
-            found = self._read_with_retry(lambda: find_merge_base(self._repo, ends), f"history of {one}")
-            bases = [CommitId(commit.decode()) for commit in found]
+            bases = list(map(CommitId, self._objects.merge_bases(one, other)))
         except (Broken, TypeError):
             # dulwich 1.2.21 orders by commit time, and fails on a commit without one:
             # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/graph.py
@@ -316,45 +263,9 @@ class Repository:
             else:
                 yield prefix + entry.name, entry
 
-    def _read(self, object_id: str, kind: type[S], take: Callable[[S], T]) -> T:
-        def read() -> T:
-            found = self._repo[ObjectID(object_id.encode())]
-            if not isinstance(found, kind):
-                raise ObjectFormatException(f"{object_id} is not a {kind.__name__}")
-            return take(found)
-
-        return self._read_with_retry(read, f"object {object_id}")
-
-    def _read_with_retry(self, read: Callable[[], T], what: str) -> T:
-        """Read; on an error read again with fresh packs, which may have been replaced meanwhile; then raise Broken."""
-        for left in reversed(range(_MOST_READS)):
-            try:
-                return read()
-            except (FileNotFoundError, *DAMAGE_ERRORS) as ex:
-                clear_frames(ex.__traceback__)  # they hold views of mapped packs, which could not be closed
-                if not left:
-                    raise Broken(f"The repository {self.path.name} is damaged: {what} cannot be read.") from ex
-            if left == 1:
-                self._restore()
-            self._reopen()
-        raise AssertionError  # the last read returned or raised
-
     def _restore(self) -> None:
         """Write objects again that a power cut took, for the last read."""
         restore_missed(self.path)
-
-    def _reopen(self) -> None:
-        """Open the repository again: packs that dulwich has listed may have been replaced."""
-        self.close()
-        self._repo = self._open()
-
-    def _open(self) -> Repo:
-        try:
-            opened = Repo(str(self.path))
-        except (NotGitRepository, UnsupportedVersion, UnsupportedExtension, *DAMAGE_ERRORS) as ex:
-            raise Broken(f"The repository {self.path.name} is damaged: it cannot be opened.") from ex
-        limit_alternates(opened.object_store)
-        return opened
 
 
 def _commit_info(commit: Commit) -> CommitInfo:

@@ -138,7 +138,7 @@ class Transaction(Repository):
         return self._writer.write_commit(commit)
 
     def _has_object(self, commit: Commit) -> bool:
-        return self._contains(commit.id.decode())
+        return self.has(commit.id.decode())
 
     def move(self, ref: str, old: CommitId | None, new: CommitId) -> None:
         """Make everything written durable, then move the ref: the commit point."""

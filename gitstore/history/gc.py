@@ -21,9 +21,10 @@ from gitstore.git.lock import hold
 # Releases besides the served ones: for walks over the previous version, and for rollbacks without delay.
 KEPT_RELEASES = 8
 KEPT_MANIFESTS = 50
-# With more projects than a few, the clean-up waits for as many publishes as there are times so many, or for so many bytes.
-_FEW_PROJECTS = 20
-_MOST_PUT_OFF = 100 << 20
+# The clean-up waits for so many publishes, or a twentieth of the projects, or for so many bytes.
+MOST_PUT_OFF = 8
+_PROJECTS_PER_PUBLISH = 20
+_MOST_BYTES_PUT_OFF = 100 << 20
 KEPT_BYTES = 2 << 30  # for a namespace's archive: 100,000 publishes of a file of 500 rules
 _DAY = 86_400
 _MAX_SEGMENT_AGE = 7 * _DAY
@@ -35,7 +36,7 @@ _DAILY_MARK = "cleaned"
 def clean_releases(paths: NamespacePaths, manifest: Manifest, project: str) -> None:
     """Remove all but the releases in the manifest, those served last, and a few of the newest others.
 
-    `project` was published. Among many projects that is done only every so often: it looks at the file of each one.
+    `project` was published. It is done only every so often, since it looks at the file of each project.
     """
     if _is_put_off(paths, manifest, project):
         return
@@ -64,13 +65,12 @@ def _clean_releases(folder: Path, served: Collection[str]) -> None:
 
 def _is_put_off(paths: NamespacePaths, manifest: Manifest, project: str) -> bool:
     """Tell whether the clean-up can wait for later publishes, and note the size of this one."""
-    if len(manifest.projects) <= _FEW_PROJECTS:
-        return False
     entry = manifest.projects.get(project)
     size = _size(release_path(paths.releases, entry.tree)) if entry and entry.tree else 0
     publishes, total = _read_put_off(paths.put_off)
     publishes, total = publishes + 1, total + size
-    is_put_off = publishes <= len(manifest.projects) // _FEW_PROJECTS and total <= _MOST_PUT_OFF
+    most = max(MOST_PUT_OFF, len(manifest.projects) // _PROJECTS_PER_PUBLISH)
+    is_put_off = publishes <= most and total <= _MOST_BYTES_PUT_OFF
     replace_file(paths.put_off, b"%d %d" % ((publishes, total) if is_put_off else (0, 0)), sync=False)
     return is_put_off
 

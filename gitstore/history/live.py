@@ -234,8 +234,9 @@ class Live:
             manifest = complete_manifest(compiler, commit) if compiles else load_manifest(paths.manifests, commit)
             if manifest is None:
                 raise NotCompiled("This namespace is being compiled. Try again in a moment.")
-            self._note_opening(paths, manifest, signature)
-            projects, unserved = self._open_projects(compiler, manifest, compiles=compiles)
+            unchanged = _unchanged(self._namespaces.get(paths.name), manifest)
+            self._note_opening(paths, manifest, signature, unchanged)
+            projects, unserved = self._open_projects(compiler, manifest, unchanged, compiles=compiles)
             note_served_here(repository, commit)
             record_served(compiler, commit)
         retry, retry_at = [*unserved, *manifest.unfinished], float("inf")
@@ -255,22 +256,27 @@ class Live:
             retry_at=retry_at,
         )
 
-    def _note_opening(self, paths: NamespacePaths, manifest: Manifest, signature: Signature) -> None:
+    def _note_opening(
+        self, paths: NamespacePaths, manifest: Manifest, signature: Signature, unchanged: Mapping[str, LiveProject]
+    ) -> None:
         """Let readers of projects in which nothing changed go on while the others are opened."""
         known = self._namespaces.get(paths.name)
         if known is not None:
-            same = {name: each for name, each in known.projects.items() if manifest.projects.get(name) == each.entry}
+            others = ((name, known.projects[name]) for name in known.projects.keys() - unchanged.keys())
+            equal = {name: served for name, served in others if manifest.projects.get(name) == served.entry}
+            same = {**unchanged, **equal} if equal else unchanged
             self._opening[paths.name] = LiveNamespace(str(paths.repository), signature, manifest, same)
             if self.opening_listener:
                 self.opening_listener(paths.name)
 
     def _open_projects(
-        self, compiler: Compiler, manifest: Manifest, *, compiles: bool
+        self, compiler: Compiler, manifest: Manifest, unchanged: Mapping[str, LiveProject], *, compiles: bool
     ) -> tuple[dict[str, LiveProject], dict[str, str]]:
         """Return the served projects, and the reasons of those that cannot be served, not even by a last good version."""
         known = self._namespaces.get(compiler.paths.name)
-        projects, unserved = _unchanged(known, manifest), dict[str, str]()
-        for name, entry in [each for each in manifest.projects.items() if each[0] not in projects]:
+        projects, unserved = {**unchanged}, dict[str, str]()
+        for name in [name for name in manifest.projects if name not in projects]:
+            entry = manifest.projects[name]
             if entry.tree is None:
                 continue
             try:
@@ -324,7 +330,7 @@ class Live:
 
 
 def _unchanged(known: LiveNamespace | None, manifest: Manifest) -> dict[str, LiveProject]:
-    """Return the served projects that a manifest does not change, without a call for each: there may be ten thousand."""
+    """Return the served projects whose entries a manifest has taken over; their number may be ten thousand."""
     if known is None:
         return {}
     entries = manifest.projects

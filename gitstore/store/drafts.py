@@ -109,7 +109,7 @@ class Drafts(Component):
         with self._access.reading(namespace) as compiler:
             before, working = self._states(compiler, read_draft(compiler.repository, name))
             changed = {change.id for change in changes_between(before, working)[kind]}
-        return record_id in changed or working.find(kind, record_id) is not None
+        return record_id in changed or working.find_record(kind, record_id) is not None
 
     def identities(
         self, namespace: str, name: DraftName, wanted: Collection[tuple[Kind, str]]

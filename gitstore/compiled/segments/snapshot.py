@@ -151,16 +151,31 @@ class Snapshot:
         return cast("list[Placed[Page]]", list(self.placed(Kind.PAGES)))
 
     def find(self, kind: Kind, record_id: str) -> Placed[Record] | None:
-        """Return the record with an id, without building the others; the first one of duplicates."""
-        number = id_number(record_id)
-        places = [] if number is None else self.finder(kind).find([number])
-        if number is None or not places:
+        """Return the record with an id and its place, without building the others; the first one of duplicates."""
+        found = self._locate(kind, record_id)
+        if found is None:
             return None
+        number, at = found
         files = self.rule_files[kind]
-        file, before = files[places[0]], sum(len(each.segment) for each in files[: places[0]])
-        segment = file.segment.whole
-        at = segment.place_of(number) or 0
-        return Placed(self.whole(file, segment.record(at)), self.full_path(file.path), segment.lines[at], before + at)
+        before, file = sum(len(each.segment) for each in files[:number]), files[number]
+        record, line = file.segment.whole.record(at), file.segment.whole.lines[at]
+        return Placed(self.whole(file, record), self.full_path(file.path), line, before + at)
+
+    def find_record(self, kind: Kind, record_id: str) -> Record | None:
+        """Return the record with an id; its place would cost a look at each file before it."""
+        found = self._locate(kind, record_id)
+        if found is None:
+            return None
+        file = self.rule_files[kind][found[0]]
+        return self.whole(file, file.segment.whole.record(found[1]))
+
+    def _locate(self, kind: Kind, record_id: str) -> tuple[int, int] | None:
+        """Return the number of the file of a record, and its position there."""
+        wanted = id_number(record_id)
+        number = None if wanted is None else self.finder(kind).find_first(wanted)
+        if wanted is None or number is None:
+            return None
+        return number, self.rule_files[kind][number].segment.whole.place_of(wanted) or 0
 
     def files_with(self, kind: Kind, ids: Collection[int]) -> list[CompiledFile]:
         """Return the files that have a record with one of these ids, in order."""

@@ -16,16 +16,26 @@ from content.matching.rule_book import RuleBook, RuleSource
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.key_table import POSITION_BITS, key_base
+from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.checks import check_snapshot, find_failed_tests, without_pointer
 from gitstore.compiled.validation.snapshot_rules import SnapshotRules
+from gitstore.layout import BlobId
 
 # The messages of these problems name the place of another rule, which may move.
 _NAMING_PLACES = frozenset({"shadowed", "page_unreachable"})
 # If more rules than one in so many have to be checked, checking all of them is faster.
-_RULES_PER_CHECK = 4
-_RULES_PER_NEAR_LINT = 100  # for each differing rule, that of either side
+RULES_PER_CHECK = 4
+RULES_PER_NEAR_LINT = 100  # for each differing rule, that of either side
 _POSITION = (1 << POSITION_BITS) - 1
+
+
+class LintedFile(NamedTuple):
+    """A file of rules in a linted state: its path in the project, its content, and the number of its rules."""
+
+    path: str
+    blob: BlobId
+    size: int
 
 
 class Finding(NamedTuple):
@@ -57,19 +67,21 @@ CheckedLists = Mapping[Kind, CheckedList]
 class Lint:
     """The findings of a state in the order of their places, and the parts that the next lint needs.
 
-    `lists` is empty where a source or path is used twice: the next lint then checks everything.
+    `lists` is empty where a source or path is used twice: the next lint then checks everything. Otherwise it has the rules
+    of `files`, one after the other.
     """
 
     findings: Sequence[Finding]
     hosts: frozenset[str]
     lists: CheckedLists
+    files: Mapping[Kind, Sequence[LintedFile]]
 
 
 def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
     """Find every error and warning of a state, as `check_snapshot` does; `before` is the lint of any state, for speed."""
     lists = {kind: _read_list(snapshot, kind) for kind in Kind}
     if any(len(set(each.ids)) != len(each.ids) for each in lists.values()):
-        return Lint([Finding(problem) for problem in check_snapshot(snapshot)], snapshot.hosts, {})
+        return Lint([Finding(problem) for problem in check_snapshot(snapshot)], snapshot.hosts, {}, {})
     changed = _changed_rules(snapshot, lists, before) if before else None
     if before is None or changed is None:
         source: RuleSource = RuleBook(snapshot.redirects(), snapshot.pages())
@@ -77,7 +89,11 @@ def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
     else:
         source = SnapshotRules(snapshot)
         findings = [*_reuse(lists, changed, before), *_check(lists, changed, source)]
-    return Lint(_in_order(snapshot, lists, findings, Matcher(source)), snapshot.hosts, lists)
+    files = {
+        kind: [LintedFile(file.path, file.blob, len(file.segment)) for file in files]
+        for kind, files in snapshot.rule_files.items()
+    }
+    return Lint(_in_order(snapshot, lists, findings, Matcher(source)), snapshot.hosts, lists, files)
 
 
 def is_near(one: Lint, other: Lint) -> bool:
@@ -85,7 +101,7 @@ def is_near(one: Lint, other: Lint) -> bool:
     if not one.lists or not other.lists:
         return False
     differing = (set(one.lists[kind].fingerprints) ^ set(other.lists[kind].fingerprints) for kind in Kind)
-    return sum(map(len, differing)) * _RULES_PER_NEAR_LINT <= sum(len(other.lists[kind].ids) for kind in Kind)
+    return sum(map(len, differing)) * RULES_PER_NEAR_LINT <= sum(len(other.lists[kind].ids) for kind in Kind)
 
 
 def _read_list(snapshot: Snapshot, kind: Kind) -> CheckedList:
@@ -93,11 +109,16 @@ def _read_list(snapshot: Snapshot, kind: Kind) -> CheckedList:
     for file in snapshot.rule_files[kind]:
         found.ids.extend(file.segment.ids)
         found.fingerprints.extend(file.segment.fingerprints)
-        keys = array("Q", bytes(8 * len(file.segment)))
-        for entry in file.segment.keys:
-            keys[entry & _POSITION] = entry >> POSITION_BITS
-        found.keys.extend(keys)
+        found.keys.extend(list_keys(file.segment))
     return found
+
+
+def list_keys(segment: Segment) -> "array[int]":
+    """Return the hash of each record's key, 0 for none."""
+    keys = array("Q", bytes(8 * len(segment)))
+    for entry in segment.keys:
+        keys[entry & _POSITION] = entry >> POSITION_BITS
+    return keys
 
 
 def _changed_rules(snapshot: Snapshot, lists: CheckedLists, before: Lint) -> dict[Kind, set[int]] | None:
@@ -119,7 +140,7 @@ def _changed_rules(snapshot: Snapshot, lists: CheckedLists, before: Lint) -> dic
     for finding in before.findings:
         if finding.kind and finding.problem.code in _NAMING_PLACES:
             changed[finding.kind].add(finding.owner)
-    is_small = sum(map(len, changed.values())) * _RULES_PER_CHECK < sum(len(each.ids) for each in lists.values())
+    is_small = sum(map(len, changed.values())) * RULES_PER_CHECK < sum(len(each.ids) for each in lists.values())
     return changed if is_small else None
 
 

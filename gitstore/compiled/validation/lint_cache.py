@@ -13,14 +13,14 @@ from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.sections import Damaged, dump_sections, load_section, load_sections
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.compiled.validation.lint import CheckedList, Finding, Lint, is_near, lint_snapshot
+from gitstore.compiled.validation.lint import CheckedList, Finding, Lint, LintedFile, is_near, lint_snapshot
 from gitstore.directory import make_folder
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
 from gitstore.layout import TreeId
 
 # Part of every file name: raise it when a check changes, or the content of the file.
-_FORMAT = "1"
+_FORMAT = "2"
 _MOST_FILES = 32
 _TREE_DIGITS = 40  # that a name begins with
 _ARRAYS = ("ids", "fingerprints", "keys", "looked_up", "owners")
@@ -43,11 +43,22 @@ class LintCache:
         path = self._path(project, tree)
         known = self._load(path) if tree else None
         if known is None:
-            newest = self._newest(project)
+            newest = self.newest(project)
             known = lint_snapshot(read(), newest)
             if stores_near or newest is None or not is_near(newest, known):
                 self._store(path, known)
         return [finding.problem for finding in known.findings]
+
+    def newest(self, project: str) -> Lint | None:
+        """Return the lint of a project that was cached last."""
+        ending = f".{project}.{_FORMAT}"
+        with suppress(OSError), os.scandir(self._folder) as found:
+            names = [entry.name for entry in found if entry.name.endswith(ending)]
+            newest = max(
+                (self._folder / name for name in names if name[_TREE_DIGITS:] == ending), key=_written, default=None
+            )
+            return self._load(newest) if newest else None
+        return None
 
     def has(self, project: str) -> bool:
         """Tell whether any state of a project is cached, so that a lint of the next one is quick."""
@@ -63,16 +74,6 @@ class LintCache:
 
     def _path(self, project: str, tree: TreeId) -> Path:
         return self._folder / f"{tree}.{project}.{_FORMAT}"
-
-    def _newest(self, project: str) -> Lint | None:
-        ending = f".{project}.{_FORMAT}"
-        with suppress(OSError), os.scandir(self._folder) as found:
-            names = [entry.name for entry in found if entry.name.endswith(ending)]
-            newest = max(
-                (self._folder / name for name in names if name[_TREE_DIGITS:] == ending), key=_written, default=None
-            )
-            return self._load(newest) if newest else None
-        return None
 
     @staticmethod
     def _load(path: Path) -> Lint | None:
@@ -104,7 +105,12 @@ def dump_lint(lint: Lint) -> bytes:
     lists = {
         f"{kind}.{name}": [getattr(rules, name).tobytes()] for kind, rules in lint.lists.items() for name in _ARRAYS
     }
-    return dump_sections({"hosts": [orjson.dumps(sorted(lint.hosts))], "findings": [orjson.dumps(rows)], **lists})
+    meta = {
+        "hosts": sorted(lint.hosts),
+        "findings": rows,
+        "files": {kind.value: [[*file] for file in files] for kind, files in lint.files.items()},
+    }
+    return dump_sections({**{name: [orjson.dumps(value)] for name, value in meta.items()}, **lists})
 
 
 def load_lint(data: bytes) -> Lint:
@@ -113,7 +119,10 @@ def load_lint(data: bytes) -> Lint:
     findings = [Finding(_problem(row[2:]), _KINDS[row[0]], row[1]) for row in orjson.loads(sections["findings"])]
     is_complete = all(f"{kind}.{name}" in sections for kind in Kind for name in _ARRAYS)
     lists = {kind: _load_list(sections, kind) for kind in Kind} if is_complete else {}
-    return Lint(findings, frozenset(orjson.loads(sections["hosts"])), lists)
+    files = {
+        Kind(kind): [LintedFile(*each) for each in found] for kind, found in orjson.loads(sections["files"]).items()
+    }
+    return Lint(findings, frozenset(orjson.loads(sections["hosts"])), lists, files)
 
 
 def _load_list(sections: dict[str, memoryview], kind: Kind) -> CheckedList:

@@ -1,23 +1,28 @@
 """Lints: after any change they find exactly what a check of the whole state finds, and check only what it touches."""
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha1
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from content.checks.set_rules import SetCheck
 from content.records.problem import Problem
+from content.records.problem_codes import count_never_answering
 from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.validation import never_answering
 from gitstore.compiled.validation.checks import check_snapshot
 from gitstore.compiled.validation.lint import lint_snapshot
 from gitstore.compiled.validation.lint_cache import LintCache, dump_lint, load_lint
+from gitstore.compiled.validation.never_answering import count_after_change
+from gitstore.compiled.validation.snapshot_rules import SnapshotRules
 from gitstore.git.repository import FILE_MODE
 from gitstore.layout import BlobId, TreeId
 from gitstore.yamlfiles.dump import new_file
@@ -97,6 +102,105 @@ def test_a_lint_after_any_changes_is_the_check_of_the_whole_state(data: st.DataO
             at = data.draw(st.integers(0, len(redirects)))
             redirects[at : at + data.draw(st.integers(0, 1))] = data.draw(st.lists(_redirects(), max_size=1))
         pages[:1] = data.draw(st.lists(_pages(), max_size=1))
+
+
+@given(st.data())
+def test_a_count_after_any_changes_is_that_of_the_whole_state_or_none(data: st.DataObject) -> None:
+    redirects, pages = data.draw(_lists), data.draw(_page_lists)
+    filler = [Redirect(RedirectType.BASIC, f"/f/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(60)]
+    split = data.draw(st.integers(0, len(redirects)))
+    before = lint_snapshot(state([*filler, *redirects], pages, 30 + split))
+    for _ in range(2):
+        at = data.draw(st.integers(0, len(redirects)))
+        redirects[at : at + data.draw(st.integers(0, 1))] = data.draw(st.lists(_redirects(), max_size=2))
+    if data.draw(st.booleans()):
+        redirects = data.draw(st.permutations(redirects))
+    pages[:1] = data.draw(st.lists(_pages(), max_size=1))
+    assume(len({each.source for each in redirects}) == len(redirects))
+    assume(len({each.path for each in pages}) == len(pages))
+    now = state([*filler, *redirects], pages, 30 + data.draw(st.sampled_from([split, 0])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(never_answering, "RULES_PER_NEAR_LINT", 2)
+        found = count_after_change(before, now, SnapshotRules(now))
+    event(f"counted: {found is not None}")
+    assert found in {None, count_never_answering(check_snapshot(now))}
+
+
+HIDDEN = [("/h", "/to/h"), ("/%68", "/to/h"), ("/i", "/to/i"), ("/%69", "/to/i")]
+
+
+@pytest.mark.parametrize(
+    ("changed", "count"),
+    [
+        ({0: ("/other", "/to/h")}, 1),  # it hid the next one
+        ({1: ("/other", "/to/h")}, 1),
+        ({8: ("/%6%38", "/x")}, 2),
+        ({8: ("/j", "/x"), 9: ("/%6A", "/x")}, 3),
+        ({8: ("/s/9", "/x"), 9: ("/s/8", "/x")}, 2),  # in another order
+    ],
+)
+def test_a_count_after_a_few_changes_checks_only_what_they_touch(
+    changed: dict[int, tuple[str, str]], count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [*HIDDEN, *((f"/s/{n}", f"/to/{n}") for n in range(4, 1_000))]
+    rules = [Redirect(RedirectType.BASIC, *row, RedirectStatus.FOUND) for row in rows]
+    before = lint_snapshot(state(rules, [], 500))
+    now = [Redirect(RedirectType.BASIC, *changed.get(n, row), RedirectStatus.FOUND) for n, row in enumerate(rows)]
+    after = state([Redirect(RedirectType.BASIC, "/first", "/to", RedirectStatus.FOUND), *now], [], 501)
+    checked: list[str] = []
+    check = SetCheck.redirect_problems
+
+    def noted(self: SetCheck, placed: Placed[Redirect]) -> list[Problem]:
+        checked.append(placed.record.source)
+        return check(self, placed)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SetCheck, "redirect_problems", noted)
+        assert count_after_change(before, after, SnapshotRules(after)) == count
+    assert count_never_answering(check_snapshot(after)) == count
+    assert len(checked) <= 2 + 4 * len(changed)
+
+
+def test_rules_that_moved_count_at_their_new_places() -> None:
+    """In two rows of the lint before, the hidden rule was where the pattern is now; two problems of a row are of one rule."""
+    rules = [Redirect(RedirectType.BASIC, f"/s/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(1_000)]
+    never = Redirect(RedirectType.REGEX, "^a", "/to", RedirectStatus.FOUND)
+    hidden = [Redirect(RedirectType.BASIC, source, "/to", RedirectStatus.FOUND) for source in ("/h", "/%68")]
+    before = lint_snapshot(state([never, *hidden, *rules], [], 500))
+    places = {finding.problem.code: finding.problem.line for finding in before.findings}
+    assert places["shadowed"] == places["regex_unreachable"] + 2
+    new = [Redirect(RedirectType.BASIC, f"/new/{n}", "/to", RedirectStatus.FOUND) for n in range(2)]
+    after = state([*new, never, *hidden, *rules], [], 502)
+    assert count_after_change(before, after, SnapshotRules(after)) == count_never_answering(check_snapshot(after)) == 2
+
+
+def test_after_many_changes_there_is_a_new_lint() -> None:
+    rules = [Redirect(RedirectType.BASIC, f"/s/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(1_000)]
+    before, counts = lint_snapshot(state(rules, [], 500)), dict[int, int | None]()
+    for changed in (5, 6):  # each is one rule before, and one after
+        new = [replace(each, target="/new") for each in rules[:changed]]
+        after = state([*new, *rules[changed:]], [], 500)
+        counts[changed] = count_after_change(before, after, SnapshotRules(after))
+    assert counts == {5: 0, 6: None}
+
+
+def test_a_number_is_found_only_as_a_whole() -> None:
+    assert list(never_answering._find_all(array("Q", [256, 1, 7, 1]).tobytes(), 1)) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("changed", "split"),
+    [
+        (Redirect(RedirectType.REGEX, "^/x", "/y", RedirectStatus.FOUND), 500),  # a pattern may answer anywhere
+        (Redirect(RedirectType.BASIC_HOST, "new.example/x", "https://h.example/", RedirectStatus.FOUND), 500),
+        (Redirect(RedirectType.BASIC, "/x", "/y", RedirectStatus.FOUND), 0),  # another number of files
+    ],
+)
+def test_there_is_no_count_where_the_whole_state_has_to_be_linted(changed: Redirect, split: int) -> None:
+    rules = [Redirect(RedirectType.BASIC, f"/s/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(1_000)]
+    before = lint_snapshot(state(rules, [], 500))
+    after = state([*rules[:400], changed, *rules[401:]], [], split)
+    assert count_after_change(before, after, SnapshotRules(after)) is None
 
 
 @pytest.mark.parametrize(

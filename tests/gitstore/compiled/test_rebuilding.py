@@ -11,6 +11,7 @@ from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled.releases.canonical_list import Splice
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Invalid
+from gitstore.git.object_reader import ObjectReader
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
 from gitstore.store.store import Store
@@ -208,14 +209,14 @@ def test_publish_costs_the_same_however_long_the_history(place: Place, monkeypat
 
     def reads() -> int:
         counted: list[str] = []
-        real, commit = Transaction._read, Transaction.commit
+        real, commit = ObjectReader.read, Transaction.commit
 
-        def read(opened: Transaction, object_id: str, kind: type[Commit], take: Callable[[Commit], object]) -> object:
+        def read(opened: ObjectReader, object_id: str, kind: type[Commit], take: Callable[[Commit], object]) -> object:
             counted.append(object_id)
             return real(opened, object_id, kind, take)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Transaction, "_read", read)
+            patch.setattr(ObjectReader, "read", read)
             patch.setattr(Transaction, "commit", lambda opened, id_: counted.append(id_) or commit(opened, id_))  # type: ignore[func-returns-value] # None, then the commit
             place.publish(put(redirect(f"/{place.state()[1]}")))
         return len(counted)

@@ -28,8 +28,10 @@ def test_find_and_windows_agree_with_the_whole(folder: Folder, offset: int, limi
     for each in placed:
         first = next(other for other in placed if other.record.id == each.record.id)
         assert snapshot.find(Kind.REDIRECTS, each.record.id) == first
+        assert snapshot.find_record(Kind.REDIRECTS, each.record.id) == first.record
     assert snapshot.find(Kind.REDIRECTS, identity_id("/never")) is None
     assert snapshot.find(Kind.PAGES, identity_id("/a")) is None
+    assert snapshot.find_record(Kind.PAGES, identity_id("/a")) is None
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,9 @@ def require_equal(place: Place) -> None:
         assert [here.find(kind, each.record.id) for each in placed] == [
             read.find(kind, each.record.id) for each in placed
         ]
+        assert [here.find_record(kind, each.record.id) for each in placed] == [
+            read.find_record(kind, each.record.id) for each in placed
+        ]
     names = ("settings", "expectations", "bodies", "problems", "hosts", "target_hosts", "pattern_cost", "tree")
     assert [getattr(here, name) for name in names] == [getattr(read, name) for name in names]
     assert [*here.costly_rules()] == [*read.costly_rules()]

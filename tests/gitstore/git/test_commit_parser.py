@@ -45,7 +45,7 @@ def test_the_fast_parser_returns_the_same_as_the_library(
 ) -> None:
     """The commits have the forms that any version of Git has written."""
     commit = _write(place, *lines, text=text)
-    assert repository.commit(commit) == repository._read(commit, Commit, _commit_info)
+    assert repository.commit(commit) == repository._objects.read(commit, Commit, _commit_info)
 
 
 def test_our_own_commits_take_the_fast_path(place: Place, repository: Repository) -> None:
@@ -58,7 +58,7 @@ def test_our_own_commits_take_the_fast_path(place: Place, repository: Repository
     place.git("gc", "--quiet", "--prune=now")
     assert [read_loose(place.repo, commit) for commit in commits] == [None] * len(commits)
     with open_repository(place.repo) as packed:
-        assert [parse_commit(commit, packed._packed(commit, Commit)) for commit in commits] == loose
+        assert [parse_commit(commit, packed._objects.raw_once(commit, Commit)) for commit in commits] == loose
         assert [packed.commit(commit) for commit in commits] == infos
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from dulwich.repo import Repo
+from dulwich.object_store import DiskObjectStore
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,18 +24,18 @@ def _objects(place: Place) -> list[Path]:
 
 def test_repo_that_lost_its_packs_is_reopened(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guard: one retry with a fresh Repo. dulwich raises KeyError if a pack is replaced between look-up and read."""
-    real = Repo.__getitem__
+    real = DiskObjectStore.__getitem__
 
-    def stale(repo: Repo, name: object) -> object:
-        if repo is first:
+    def stale(store: DiskObjectStore, name: object) -> object:
+        if store is first:
             raise KeyError(name)
-        return real(repo, name)  # type: ignore[arg-type] # passed on unchanged
+        return real(store, name)  # type: ignore[arg-type] # passed on unchanged
 
     with open_repository(place.repo) as reader:
-        first = reader._repo
-        monkeypatch.setattr(Repo, "__getitem__", stale)
+        first = reader._objects._store
+        monkeypatch.setattr(DiskObjectStore, "__getitem__", stale)
         assert {entry.name for entry in reader.entries(reader.commit(reader.release()).tree)} >= {"shop"}
-        assert reader._repo is not first
+        assert reader._objects._store is not first
 
 
 @pytest.mark.parametrize("packed", [False, True])

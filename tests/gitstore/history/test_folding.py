@@ -13,7 +13,7 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete
 from gitstore.errors import Broken
 from gitstore.history.folding import is_folding_due
-from gitstore.history.gc import KEPT_RELEASES
+from gitstore.history.gc import KEPT_RELEASES, MOST_PUT_OFF
 from gitstore.history.repository_upkeep import keep_up, needs_upkeep
 from gitstore.layout import TreeId
 from gitstore.yamlfiles.dump import new_file
@@ -133,15 +133,15 @@ def test_the_base_stays_as_long_as_a_release_needs_it(grown: Place) -> None:
     change(grown, 0, 1, "/0")
     base = base_of(grown)
     assert base
-    for number in range(1, 2 * KEPT_RELEASES):
+    for number in range(1, 2 * (KEPT_RELEASES + MOST_PUT_OFF)):
         change(grown, number, 1, f"/{number}")
         assert (grown.paths.releases / base).exists()
     assert base_of(grown) == base
-    assert len(list(grown.paths.releases.iterdir())) <= KEPT_RELEASES + 2
+    assert len(list(grown.paths.releases.iterdir())) <= KEPT_RELEASES + MOST_PUT_OFF + 2
     change(grown, 0, 300, "/many")
     assert base_of(grown) is None, "so many changes are written as a whole"
     assert (grown.paths.releases / base).exists(), "walks over the versions before go on"
-    for number in range(KEPT_RELEASES + 1):
+    for number in range(KEPT_RELEASES + MOST_PUT_OFF + 1):
         change(grown, number, 1, f"/again/{number}")
     assert not (grown.paths.releases / base).exists()
 
@@ -234,7 +234,7 @@ def test_the_base_of_a_project_stays_while_another_one_is_published(grown: Place
     base = base_of(grown)
     assert base
     grown.begin("docs")
-    for number in range(KEPT_RELEASES + 2):
+    for number in range(KEPT_RELEASES + MOST_PUT_OFF + 2):
         grown.publish(put(redirect(f"/{number}")), draft=DraftName("docs", "main"))
     assert base_of(grown) == base
     assert (grown.paths.releases / base).exists()

@@ -12,7 +12,7 @@ import pytest
 from gitstore.compiled.indexes import manifest as manifests
 from gitstore.compiled.indexes.manifest import Manifest, load_manifest, manifest_path, store_manifest
 from gitstore.drafts.drafts import DraftName
-from gitstore.history.gc import KEPT_MANIFESTS, KEPT_RELEASES
+from gitstore.history.gc import KEPT_MANIFESTS, KEPT_RELEASES, MOST_PUT_OFF
 from gitstore.layout import CommitId
 from tests.gitstore.fixtures import SPACE, Place, bytes_read, create_place, put, redirect, yaml
 
@@ -163,9 +163,10 @@ def test_manifests_of_the_format_before_are_read(tmp_path: Path) -> None:
 
 def test_old_releases_and_manifests_are_removed_in_time_among_many_projects(tmp_path: Path) -> None:
     """The clean-up waits for some publishes, as many as a twentieth of the projects, and no more."""
-    count = 60
+    count = 200
     place = create_projects(tmp_path / "root", count)
     waits = count // 20
+    assert waits > MOST_PUT_OFF
     for number in range(KEPT_MANIFESTS + 3 * waits):
         publish(place, 0, f"/clean{number}")
     assert len(list(place.paths.releases.iterdir())) <= count + KEPT_RELEASES + waits
