@@ -1,7 +1,7 @@
 """Plans of bulk imports: each row is added, changed, identical, skipped or invalid, before any write."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import merge
 
@@ -24,10 +24,10 @@ class ImportPlan:
     Only the first 1,000 invalid rows are stored; `unreported_rows` and `unreported_errors` count the rest.
     """
 
-    added: Sequence[Row] = field(default_factory=PackedRows)
-    changed: Sequence[Row] = field(default_factory=PackedRows)
-    identical: Sequence[Row] = field(default_factory=PackedRows)
-    skipped: Sequence[Row] = field(default_factory=PackedRows)
+    added: PackedRows = field(default_factory=PackedRows)
+    changed: PackedRows = field(default_factory=PackedRows)
+    identical: PackedRows = field(default_factory=PackedRows)
+    skipped: PackedRows = field(default_factory=PackedRows)
     wrong: tuple[Row, ...] = ()
     unreported_rows: int = 0
     unreported_errors: int = 0
@@ -37,7 +37,7 @@ class ImportPlan:
         """The redirects to write, new and changed, in the order of the file; `line` is the row's, `file` is empty."""
         return [placed_row(row) for row in self.wanted_rows()]
 
-    def wanted_rows(self) -> Sequence[Row]:
+    def wanted_rows(self) -> PackedRows:
         """Return the rows to write, in the order of the file."""
         if not (self.added and self.changed):
             return self.added or self.changed

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from content.computed_sequence import ComputedSequence
 from content.formats.tsv import Row
 from content.records.record import Redirect
-from content.records.vocabulary import STATUS_BY_WORD, TYPE_BY_NAME
+from content.records.vocabulary import STATUS_BY_WORD, TYPE_BY_NAME, RedirectType
 
 _FIELDS = 4  # of every row; a row for a redirect with a note or tags has these as well
 
@@ -52,6 +52,14 @@ class PackedRows(ComputedSequence[Row]):
         texts, start = self._texts, 0
         for line, end in zip(self._lines, self._ends[1:], strict=True):
             yield Row(line, _unpack(texts[start:end]))
+            start = end
+
+    def sources(self) -> Iterator[tuple[RedirectType, str]]:
+        """Yield type and source of each row, without building its redirect."""
+        texts, start = self._texts, 0
+        for end in self._ends[1:]:
+            type_, source, _ = texts[start:end].decode().split("\t", 2)
+            yield TYPE_BY_NAME[type_], source
             start = end
 
     def __eq__(self, other: object) -> bool:

@@ -1,7 +1,7 @@
 """Rules that are built only when they are read, looked up by the hash of their key: a million take some 110 MB."""
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from content.matching.canonical import exact_key, split_host
 from content.matching.patterns import Patterns
@@ -13,9 +13,17 @@ _NO_KEY = 0
 
 
 class HashedRules:
-    """A `RuleSource` over a list of redirects, which may build each one when it is read; a position is an index there."""
+    """A `RuleSource` over a list of redirects, which may build each one when it is read; a position is an index there.
 
-    def __init__(self, redirects: Sequence[Placed[Redirect]], pages: Sequence[Placed[Page]]) -> None:
+    `sources` has the type and source of each one: a list may have these without building it.
+    """
+
+    def __init__(
+        self,
+        redirects: Sequence[Placed[Redirect]],
+        pages: Sequence[Placed[Page]],
+        sources: Iterable[tuple[RedirectType, str]],
+    ) -> None:
         self._list = redirects
         self._pages = RuleBook((), pages)
         self._hashes = array("q")  # of each position's key
@@ -23,22 +31,22 @@ class HashedRules:
         self._others: dict[int, list[int]] = {}  # and the later ones
         self._hosts = set(self._pages.hosts())
         patterns: list[tuple[int, RedirectType, str]] = []
-        for position, placed in enumerate(redirects):
-            if placed.record.type.is_exact:
-                self._add(position, placed.record)
+        for position, (type_, source) in enumerate(sources):
+            if type_.is_exact:
+                self._add(position, source, has_host=type_.has_host)
             else:
                 self._hashes.append(_NO_KEY)
-                patterns.append((position, placed.record.type, placed.record.source))
+                patterns.append((position, type_, source))
         self._patterns = Patterns(patterns)
 
-    def _add(self, position: int, record: Redirect) -> None:
-        key = exact_key(record.type.has_host, record.source)
+    def _add(self, position: int, source: str, *, has_host: bool) -> None:
+        key = exact_key(has_host, source)
         number = hash(key) if key else _NO_KEY
         self._hashes.append(number)
         if key:
             if self._first.setdefault(number, position) != position:
                 self._others.setdefault(number, []).append(position)
-            if record.type.has_host:
+            if has_host:
                 self._hosts.add(split_host(key)[0])
 
     def has_own_key(self, position: int) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from content.computed_sequence import ComputedSequence
 from content.formats.import_plan import ImportPlan, placed_row
 from content.records.record import Placed, Redirect
-from content.records.vocabulary import Kind
+from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.workspace import list_files_for_new
 
@@ -51,6 +51,14 @@ class ImportedRedirects(ComputedSequence[Placed[Redirect]]):
         for span in self._spans:
             yield from self._build_all(span)
 
+    def sources(self) -> Iterator[tuple[RedirectType, str]]:
+        """Yield type and source of each redirect."""
+        for span in self._spans:
+            if self._has_all_new(span):
+                yield from self._added.sources()
+            else:
+                yield from ((placed.record.type, placed.record.source) for placed in self._build_all(span))
+
     def enumerate_rows(self) -> Iterator[tuple[int, Placed[Redirect]]]:
         """Yield the redirects of the import, each with its position."""
         for span, first in zip(self._spans, self._starts, strict=False):
@@ -61,9 +69,12 @@ class ImportedRedirects(ComputedSequence[Placed[Redirect]]):
                 yield from ((first + at - span.start, self._build(span, at)) for at in changed)
 
     def _build_all(self, span: _Span) -> Iterator[Placed[Redirect]]:
-        if span.is_new and span.end - span.start == len(self._added):
+        if self._has_all_new(span):
             return map(placed_row, self._added)  # in half the time
         return (self._build(span, at) for at in range(span.start, span.end))
+
+    def _has_all_new(self, span: _Span) -> bool:
+        return span.is_new and span.end - span.start == len(self._added)
 
     def _build(self, span: _Span, at: int) -> Placed[Redirect]:
         if span.is_new:

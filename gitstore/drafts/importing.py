@@ -147,7 +147,7 @@ def _check_together(snapshot: Snapshot, state: DraftState, read: ImportPlan) -> 
 
 
 def _set_problems(redirects: ImportedRedirects, pages: Sequence[Placed[Page]]) -> list[Problem]:
-    rules = HashedRules(redirects, pages)
+    rules = HashedRules(redirects, pages, redirects.sources())
     matcher = Matcher(rules)
     hiding = [problem for page in pages for problem in _hiding(matcher, page.record)]
     return [*listed_problems(matcher, rules, redirects.enumerate_rows()), *hiding]

@@ -158,9 +158,9 @@ class Segment:
     def build_records(self) -> tuple[Record, ...]:
         """Build all records, and do not keep them."""
         if self.kind is Kind.PAGES:
-            return tuple(self._page(position, item) for position, item in enumerate(self._fields()))
+            return tuple(self._page(position, item) for position, item in enumerate(self.read_fields()))
         return tuple(
-            redirect_of({**item, **self.extras.get(position, {})}) for position, item in enumerate(self._fields())
+            redirect_of({**item, **self.extras.get(position, {})}) for position, item in enumerate(self.read_fields())
         )
 
     @property
@@ -175,9 +175,10 @@ class Segment:
 
     def dump_columns(self) -> bytes:
         """Return the bytes of the columns."""
-        return dump_columns(self._fields(), self.extras)
+        return dump_columns(self.read_fields(), self.extras)
 
-    def _fields(self) -> list[dict[str, Any]]:
+    def read_fields(self) -> list[dict[str, Any]]:
+        """Return the fields of all records that agents get, by name, read from the items."""
         found: list[dict[str, Any]] = orjson.loads(b"[%b]" % bytes(self.items[:-1]))
         return found
 

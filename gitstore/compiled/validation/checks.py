@@ -52,7 +52,7 @@ def check_together(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:
 def check_many(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:
     """Do the same file by file: the redirects are built again when they are read, so that few are in memory."""
     redirects, pages = SnapshotRedirects(snapshot), snapshot.pages()
-    rules = HashedRules(redirects, pages)
+    rules = HashedRules(redirects, pages, redirects.sources())
     matcher = Matcher(rules)
     are_unique = len(set(redirects.ids())) == len(redirects)
     duplicates = _all_duplicates(*(() if are_unique else (snapshot.redirects(),)), pages)

@@ -10,7 +10,7 @@ from content.computed_sequence import ComputedSequence
 from content.matching.canonical import exact_key
 from content.matching.patterns import Patterns
 from content.records.record import Page, Placed, Record, Redirect
-from content.records.vocabulary import Kind, RedirectType
+from content.records.vocabulary import TYPE_BY_NAME, Kind, RedirectType
 from gitstore.compiled.segments.key_table import KeyEntries, find_positions, join_entries
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 
@@ -117,6 +117,11 @@ class SnapshotRedirects(ComputedSequence[Placed[Redirect]]):
         for start, (path, segment) in zip(self._starts, self._files, strict=False):
             for place, (record, line) in enumerate(zip(segment.build_records(), segment.lines, strict=True)):
                 yield Placed(cast("Redirect", record), path, line, start + place)
+
+    def sources(self) -> Iterator[tuple[RedirectType, str]]:
+        """Yield type and source of each redirect, without building it."""
+        for _, segment in self._files:
+            yield from ((TYPE_BY_NAME[each["type"]], each["source"]) for each in segment.read_fields())
 
     def ids(self) -> Iterator[int]:
         """Yield the API's ids, as numbers."""

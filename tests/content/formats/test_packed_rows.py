@@ -32,6 +32,7 @@ def test_rows_are_read_as_they_were_appended(redirects: list[Redirect]) -> None:
     for row in rows:
         packed.append(row)
     assert list(packed) == rows == [packed[at] for at in range(len(rows))]
+    assert list(packed.sources()) == [(each.type, each.source) for each in redirects]
     assert packed[1:] == rows[1:]
     assert packed[-1:] == rows[-1:]
     assert [packed.find_line(row.line) for row in rows] == rows

@@ -80,6 +80,7 @@ def test_the_order_is_that_of_the_draft_after_the_import(place: Place, turn: int
         found = ImportedRedirects(snapshot, existing, plan)
         expected = [each.record for each in found]
         assert [found[at].record for at in range(len(found))] == expected
+        assert list(found.sources()) == [(each.type, each.source) for each in expected]
         numbered = [(at, each.record) for at, each in found.enumerate_rows()]
     assert numbered == [(at, record) for at, record in enumerate(expected) if record in _records(plan.wanted)]
     run_import(place, rows, overwrite=True)
