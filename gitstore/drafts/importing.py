@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from content.checks.record_rules import record_problems
 from content.checks.set_rules import listed_problems, set_problems
-from content.computed_sequence import ComputedSequence
-from content.formats.import_plan import ImportPlan, placed_row, plan_import
-from content.formats.packed_rows import PackedRows
+from content.formats.import_plan import ImportPlan, plan_import
 from content.formats.tsv import Row
 from content.matching.canonical import exact_key
 from content.matching.hashed_rules import HashedRules
@@ -18,12 +16,13 @@ from content.matching.rule_book import RuleBook
 from content.records.problem import Problem
 from content.records.problem_codes import count_never_answering
 from content.records.record import Page, Placed, Redirect
-from content.records.vocabulary import Kind, RedirectType
+from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.drafts import DraftState, commit_workspace, project_tree, snapshot_of
 from gitstore.drafts.edits import Put
+from gitstore.drafts.import_order import ImportedRedirects
 from gitstore.drafts.workspace import Workspace
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
@@ -127,9 +126,7 @@ def _count_never_answering(compiler: Compiler, snapshot: Snapshot, plan: ImportP
         return None
     if find_budget_problems(None, snapshot, compiler.limits):
         return None
-    wanted = {placed.record.source: placed for placed in plan.wanted}
-    kept = [placed for placed in snapshot.redirects() if placed.record.source not in wanted]
-    redirects, pages = [*kept, *wanted.values()], snapshot.pages()
+    redirects, pages = list(ImportedRedirects(snapshot, snapshot.redirects(), plan)), snapshot.pages()
     alone = [problem.at(each.file, each.line) for each in redirects for problem in record_problems(each.record)]
     return count_never_answering([*alone, *set_problems(Matcher(RuleBook(redirects, pages)), redirects, pages)])
 
@@ -143,48 +140,17 @@ def _check_together(snapshot: Snapshot, state: DraftState, read: ImportPlan) -> 
     existing, pages = snapshot.redirects(), snapshot.pages()
     plan = read
     for _ in range(_ROUNDS):
-        before, plan = plan, plan.with_problems(_set_problems(existing, pages, plan))
+        before, plan = plan, plan.with_problems(_set_problems(ImportedRedirects(snapshot, existing, plan), pages))
         if before is plan:
             break
     return PlannedImport(state.tree, read, plan)
 
 
-def _set_problems(
-    existing: Sequence[Placed[Redirect]], pages: Sequence[Placed[Page]], plan: ImportPlan
-) -> list[Problem]:
-    changed = {row.fields.source for row in plan.changed if row.fields}
-    together = _Together([placed for placed in existing if placed.record.source not in changed], plan.wanted_rows())
-    rules = HashedRules(together, pages, together.sources())
+def _set_problems(redirects: ImportedRedirects, pages: Sequence[Placed[Page]]) -> list[Problem]:
+    rules = HashedRules(redirects, pages, redirects.sources())
     matcher = Matcher(rules)
     hiding = [problem for page in pages for problem in _hiding(matcher, page.record)]
-    return [*listed_problems(matcher, rules, together.enumerate_rows()), *hiding]
-
-
-class _Together(ComputedSequence[Placed[Redirect]]):
-    """The redirects that a project has already, then those of an import, which are built when they are read."""
-
-    def __init__(self, kept: Sequence[Placed[Redirect]], rows: PackedRows) -> None:
-        self._kept, self._rows = kept, rows
-
-    def __len__(self) -> int:
-        return len(self._kept) + len(self._rows)
-
-    def build(self, index: int) -> Placed[Redirect]:
-        """Build the redirect at an index."""
-        return self._kept[index] if index < len(self._kept) else placed_row(self._rows[index - len(self._kept)])
-
-    def __iter__(self) -> Iterator[Placed[Redirect]]:
-        yield from self._kept
-        yield from map(placed_row, self._rows)
-
-    def sources(self) -> Iterator[tuple[RedirectType, str]]:
-        """Yield type and source of each redirect."""
-        yield from ((placed.record.type, placed.record.source) for placed in self._kept)
-        yield from self._rows.sources()
-
-    def enumerate_rows(self) -> Iterator[tuple[int, Placed[Redirect]]]:
-        """Yield the redirects of the import, each with its position."""
-        return enumerate(map(placed_row, self._rows), len(self._kept))
+    return [*listed_problems(matcher, rules, redirects.enumerate_rows()), *hiding]
 
 
 def _hiding(matcher: Matcher, page: Page) -> Iterator[Problem]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from content.records.problem import Problem
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
@@ -46,9 +45,7 @@ def open_file(snapshot: Snapshot, file: CompiledFile, kind: Kind) -> OpenFile:
 
 
 def _require_readable(snapshot: Snapshot, file: CompiledFile, kind: Kind) -> None:
-    found = file.segment.hiding_problems
-    if not found and file.segment.kind not in {kind, None}:
-        found = [Problem("wrong_kind", f"This file must hold `{kind}:`, not `{file.segment.kind}:`.", line=1)]
+    found = file.segment.hiding_problems_for(kind)
     if found:
         path = snapshot.full_path(file.path)
         placed = [replace(problem, file=path) for problem in found]

@@ -6,7 +6,6 @@ number or SHA; a branch by its name alone. So a branch with the name of another 
 
 from dataclasses import dataclass, replace
 
-from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.manifest import ProjectEntry
@@ -76,15 +75,10 @@ def require_readable(old: Snapshot | None, new: Snapshot) -> None:
     found = [
         replace(problem, file=one.full_path(file.path))
         for one, kind, file in files
-        for problem in (*file.segment.hiding_problems, *_misplaced(kind, file.segment.kind))
+        for problem in (*file.segment.hiding_problems, *file.segment.kind_problems(kind))
     ]
     if found:
         raise Invalid("A changed file has errors, so its changes cannot be shown. Fix the file, then retry.", found)
-
-
-def _misplaced(kind: Kind, held: Kind | None) -> list[Problem]:
-    wrong = held not in {kind, None}
-    return [Problem("wrong_kind", f"This file must hold `{kind}:`, not `{held}:`.", line=1)] if wrong else []
 
 
 def _version(compiler: Compiler, project: str, word: str) -> Revision | None:

@@ -76,19 +76,17 @@ class Workspace:
         """
         self.__dict__.pop("_written", None)
         redirects = map(self._afford, new)
-        path = self._file_for_new(Kind.REDIRECTS, "")
-        while self._has(path) and (
-            batch := list(islice(redirects, RULES_PER_FILE - self._length(Kind.REDIRECTS, path)))
-        ):
-            self._opened(Kind.REDIRECTS, path).extend(batch)
-            path = self._file_for_new(Kind.REDIRECTS, "")
-        while batch := list(islice(redirects, RULES_PER_FILE)):
-            self.full[path] = write(batch)
-            self._full_patterns += filter(is_pattern, batch)
-            path = _next_file(Kind.REDIRECTS, [path])
-
-    def _has(self, path: str) -> bool:
-        return (Kind.REDIRECTS, path) in self._original or (Kind.REDIRECTS, path) in self._open
+        places = (place for place in (*self._original, *self._open) if place[0] is Kind.REDIRECTS)
+        lengths = {path: self._length(kind, path) for kind, path in places}
+        for path, room in list_files_for_new(Kind.REDIRECTS, lengths):
+            batch = list(islice(redirects, room))
+            if not batch:
+                break
+            if path in lengths:
+                self._opened(Kind.REDIRECTS, path).extend(batch)
+            else:
+                self.full[path] = write(batch)
+                self._full_patterns += filter(is_pattern, batch)
 
     def _afford(self, redirect: Redirect) -> Redirect:
         if is_pattern(redirect):
@@ -343,6 +341,18 @@ def raise_invalid(found: Sequence[Problem]) -> None:
 def _require_etag(etag: str, record: Record) -> None:
     if etag and etag != etag_of(record):
         raise StaleItem(f"{record.identity!r} has changed since it was read. Read it again, then retry.")
+
+
+def list_files_for_new(kind: Kind, lengths: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Yield the files that take many new records, each with their number, without end.
+
+    The files that exist, of these lengths, come first if they have room, from the last one on.
+    """
+    paths = sorted(lengths)
+    yield from ((path, room) for path in reversed(paths) if (room := RULES_PER_FILE - lengths[path]) > 0)
+    while True:
+        paths = [_next_file(kind, paths)]
+        yield paths[0], RULES_PER_FILE
 
 
 def _next_file(kind: Kind, paths: Sequence[str]) -> str:

@@ -308,6 +308,9 @@ class Live:
         manifest = _served_manifest(paths)
         if manifest and (before is None or before.manifest.commit != manifest.commit):
             before = _open_served(paths, signature, manifest)
+        elif before and not manifest and _is_of_another(paths, before):
+            self._namespaces.pop(paths.name, None)
+            before = None
         if before is None:
             raise Broken(str(ex)) if isinstance(ex, Rewound) else ex  # for a reader it is no conflict
         until = time.monotonic() + _RETRY_SECONDS
@@ -339,6 +342,15 @@ def _served_manifest(paths: NamespacePaths) -> Manifest | None:
         return load_served_manifest(paths)
     except (OSError, ValueError, TypeError, LookupError):  # damaged: as good as none
         return None
+
+
+def _is_of_another(paths: NamespacePaths, found: LiveNamespace) -> bool:
+    """Tell whether a state is of an earlier namespace of the name, since the repository can be read and lacks its commit."""
+    try:
+        with open_repository(paths.repository) as repository:
+            return not repository.has(found.manifest.commit)
+    except (StoreError, OSError):
+        return False
 
 
 def _open_served(paths: NamespacePaths, signature: Signature, manifest: Manifest) -> LiveNamespace:

@@ -33,14 +33,14 @@ from gitstore.yamlfiles.rewrite import rewrite
 
 
 def require_mergeable(snapshot: Snapshot, kind: Kind, paths: Collection[str]) -> None:
-    """Raise Invalid where one of these files has an unreadable rule, or a rule that another of them has too.
+    """Raise Invalid where one of these files has an unreadable rule or the other kind, or a rule that another of them has too.
 
-    The merge would count the first as removed, and would drop one of the other two.
+    The merge would count the first as removed, could write no rule to the second, and would drop one of the last two.
     """
     seen: dict[str, str] = {}
     for file in (file for file in snapshot.rule_files[kind] if file.path in paths):
         path = snapshot.full_path(file.path)
-        found = file.segment.hiding_problems
+        found = file.segment.hiding_problems_for(kind)
         if found:
             placed = [replace(problem, file=path) for problem in found]
             raise Invalid(f"{path} has errors. Fix them, then merge the draft.", placed)

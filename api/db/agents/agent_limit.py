@@ -6,6 +6,7 @@ small share of the free places for a few seconds. Several workers may exceed the
 
 import threading
 import time
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -18,6 +19,7 @@ _RECOUNT_SECONDS = 1.0
 _ALLOWANCE_SECONDS = 5.0
 _ALLOWANCE_SHARE = 64
 _MAX_PROJECTS = 10_000  # remembered at once
+_MAX_AGENTS = 100_000  # of full projects, remembered at once
 
 
 class _Count(NamedTuple):
@@ -35,16 +37,32 @@ class AgentLimit:
         self.most = most
         self._lock = threading.Lock()
         self._counts: dict[tuple[str, str], _Count] = {}
+        self._known: dict[AgentKey, None] = {}
+        """Agents of full projects that were looked up."""
 
     def is_full(self, key: AgentKey) -> bool:
-        """Tell whether the project of an agent was full a moment ago; without the database."""
+        """Tell whether the project of an agent was full a moment ago, and the agent is not known; without the database."""
         found = self._counts.get(key[:2])
-        return found is not None and time.monotonic() - found.full_at < FULL_SECONDS
+        return found is not None and time.monotonic() - found.full_at < FULL_SECONDS and key not in self._known
+
+    def remember(self, key: AgentKey) -> None:
+        """Remember an agent that exists, so that it is not looked up again."""
+        with self._lock:
+            if len(self._known) >= _MAX_AGENTS:
+                self._known.clear()
+            self._known[key] = None
 
     def forget(self, key: AgentKey) -> None:
         """Count the project again, since an agent was removed."""
         with self._lock:
+            self._known.pop(key, None)
             self._counts.pop(key[:2], None)
+
+    def forget_removed(self, keys: Iterable[AgentKey]) -> None:
+        """Look these agents up again: a write did not find them, so another worker has removed them."""
+        with self._lock:
+            for key in keys:
+                self._known.pop(key, None)
 
     def take(self, connection: Connection, key: AgentKey, wanted: int) -> int:
         """Return how many of so many new agents have a place in the project of `key`, and take it."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ from gitstore.errors import NotFound
 # The largest age of the last heartbeat of an online agent.
 ONLINE_WITHIN = timedelta(minutes=2)
 MOST_VERSIONS = 500  # in the counts by version, of each kind: known and unknown
-_MOST_KNOWN = 100_000  # agents of full projects that a worker remembers
 
 
 class LoadTimes(NamedTuple):
@@ -44,7 +43,6 @@ class Fleet:
     database: Database
     heartbeats: Heartbeats
     clock: Clock = utc_now
-    _known: dict[AgentKey, None] = field(default_factory=dict)
 
     def register(self, agent: Agent) -> None:
         """Store the report of an agent at once, and record an event if it starts or stops failing.
@@ -73,16 +71,14 @@ class Fleet:
 
     def is_full(self, key: AgentKey) -> bool:
         """Tell whether a heartbeat of a new agent would be dropped; quick, and false for the known ones of a project."""
-        return self.heartbeats.limit.is_full(key) and key not in self._known
+        return self.heartbeats.limit.is_full(key)
 
     def require_known(self, key: AgentKey) -> None:
         """Raise TooManyAgents if an agent of a full project is new."""
         with self.database.reading() as connection:
             if not agents.known_agents(connection, [key]):
                 raise self.heartbeats.limit.refuse(key)
-        if len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
-        self._known[key] = None
+        self.heartbeats.limit.remember(key)
 
     def find(self, key: AgentKey) -> Agent:
         """Return an agent; NotFound if it does not exist."""
@@ -134,7 +130,6 @@ class Fleet:
         self.heartbeats.drop(key)
         with self.database.writing() as connection:
             agents.remove_agent(connection, key)
-        self._known.pop(key, None)
         self.heartbeats.limit.forget(key)
 
     def record_inactive_agents(self, after: timedelta) -> None:

@@ -111,6 +111,7 @@ class Heartbeats:
             taken = self.limit.take(connection, wanted[0][0], len(wanted))
             add_seen(connection, wanted[:taken])
             if taken < len(wanted):
+                self.limit.forget_removed(key for key, _ in wanted[taken:])
                 refused = len(wanted) - taken
                 _log.warning("agents_refused", namespace=namespace, project=project, agents=refused)
 

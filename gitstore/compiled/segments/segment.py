@@ -65,6 +65,16 @@ class Segment:
         """The errors because of which rules may be unread; a list without a value hides none."""
         return [each for each in self.problems if each.severity is Severity.ERROR and each.code != EMPTY_VALUE]
 
+    def hiding_problems_for(self, kind: Kind) -> list[Problem]:
+        """Return these errors, or that of a file which must hold this kind and holds the other one."""
+        return self.hiding_problems or self.kind_problems(kind)
+
+    def kind_problems(self, kind: Kind) -> list[Problem]:
+        """Return the error of a file that must hold this kind and holds the other one."""
+        if self.kind in {kind, None}:
+            return []
+        return [Problem("wrong_kind", f"This file must hold `{kind}:`, not `{self.kind}:`.", line=1)]
+
     @property
     def items(self) -> memoryview:
         """The JSON of all records; see `SegmentTables`, also for the properties below."""

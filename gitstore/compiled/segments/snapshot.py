@@ -252,10 +252,7 @@ class _Reader:
     def _rule_file(self, kind: Kind, file: File, outlined: Segment | None) -> CompiledFile:
         segment = self._segment(file.blob) if outlined is None else outlined
         self._report(file.path, segment.problems)
-        if segment.kind not in {kind, None}:
-            self._report(
-                file.path, [Problem("wrong_kind", f"This file must hold `{kind}:`, not `{segment.kind}:`.", line=1)]
-            )
+        self._report(file.path, segment.kind_problems(kind))
         return CompiledFile(file.path, file.blob, segment)
 
     def _bodies(self, page_files: Sequence[CompiledFile]) -> dict[str, str]:

@@ -6,9 +6,12 @@ from pathlib import Path
 import pytest
 
 from api import logs
+from api.app.data_directory import adopt
 from api.app.services import Services, open_services
 from api.auth.grants import Grant
 from api.auth.principal import OPERATOR
+from api.data.parts import DataParts
+from api.data.served_data import ServedData
 from api.db.agents.agents import AgentKey
 from api.http.compat import BASE
 from api.http.fast_heartbeats import FastHeartbeats
@@ -49,11 +52,12 @@ class Service:
         path: str = f"{SHOP}/agents/edge-1/hit",
         query: str = "",
         headers: tuple[tuple[bytes, bytes], ...] = (),
+        hosts: tuple[bytes, ...] = (b"waypost.example",),
     ) -> PreparedResponse | None:
         """Send a heartbeat to a namespace whose state was read."""
         while self.store.live.peek("acme") is None:  # a ref that moved a moment ago is looked at twice
             self.store.live.refresh("acme")
-        given = ((b"host", b"waypost.example"), (b"authorization", bearer), *headers)
+        given = (*((b"host", host) for host in hosts), (b"authorization", bearer), *headers)
         return self.fast.answer(path, path.encode(), query, given)
 
     @property
@@ -99,6 +103,27 @@ def test_a_plain_heartbeat_is_noted_and_counted(
 def test_a_heartbeat_that_is_not_plain_is_left_to_the_framework(service: Service, header: tuple[bytes, bytes]) -> None:
     assert service.send(service.token(WRITER), headers=(header,)) is None
     assert service.noted == []
+
+
+@pytest.mark.parametrize("hosts", [(), (b"shop example",), (b"a/b",), (b"a", b"b")])
+def test_a_heartbeat_without_a_valid_host_is_left_to_the_framework(service: Service, hosts: tuple[bytes, ...]) -> None:
+    assert service.send(service.token(WRITER), hosts=hosts) is None
+    assert service.noted == []
+
+
+def test_without_the_data_directory_a_heartbeat_is_left_to_the_framework(service: Service, tmp_path: Path) -> None:
+    """The framework refuses it: it could not be written."""
+    parts = DataParts(tmp_path, None)
+    served = ServedData(parts, adopt(parts))
+    service.fast = FastHeartbeats(
+        service.services.directory, service.store.live, service.services.fleet.note, service.counters, served
+    )
+    bearer = service.token(WRITER)
+    assert service.send(bearer) is not None
+    (tmp_path / "repos").rename(tmp_path / "elsewhere")
+    assert served.check()
+    (tmp_path / "elsewhere").rename(tmp_path / "repos")
+    assert service.send(bearer) is None
 
 
 @pytest.mark.parametrize(

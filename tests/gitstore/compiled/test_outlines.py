@@ -14,7 +14,7 @@ from gitstore.compiled.segments import outline_store
 from gitstore.compiled.segments.columns import Columns
 from gitstore.compiled.segments.outline import OutlinedSegment
 from gitstore.compiled.segments.outline_store import OutlineStore
-from gitstore.compiled.segments.segment import SEGMENT_FORMAT, Segment, compile_segment
+from gitstore.compiled.segments.segment import ID_BYTES, SEGMENT_FORMAT, Segment, compile_segment
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import Snapshot, take_snapshot
 from gitstore.drafts.draft_changes import draft_changes
@@ -144,6 +144,20 @@ def test_damaged_outlines_are_written_again(many: Place, damage: str) -> None:
         file.write_bytes(damaged)
     assert listed(Store(many.root), Query(text="7-1"), 20) == expected
     assert (data in {path.read_bytes() for path in files_of(many)}) is (damage != "flipped")
+
+
+def test_damaged_index_of_ids_misses_no_record(many: Place) -> None:
+    """The outlines are whole; what leads from an id to its file is not."""
+    (file,) = files_of(many)
+    data = file.read_bytes()
+    length, *_ = outline_store._TAIL.unpack(data[-outline_store._TAIL.size :])
+    end = len(data) - outline_store._TAIL.size - length
+    start = end - FILES * PER_FILE * ID_BYTES
+    file.unlink()
+    file.write_bytes(data[:start] + bytes(byte ^ 255 for byte in data[start:end]) + data[end:])
+    store = Store(many.root)
+    for source in ("/0-0", WANTED, f"/{FILES - 1}-0"):
+        assert store.drafts.record(SPACE, MAIN, Kind.REDIRECTS, redirect(source).id).placed.record.identity == source
 
 
 def test_full_disk_stops_no_list(many: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,10 @@ def require_equal(place: Place) -> None:
         assert [here.find_record(kind, each.record.id) for each in placed] == [
             read.find_record(kind, each.record.id) for each in placed
         ]
-    names = ("settings", "expectations", "bodies", "problems", "hosts", "target_hosts", "pattern_cost", "tree")
+    names = (
+        *("settings", "expectations", "bodies", "problems", "hosts", "target_hosts"),
+        *("pattern_cost", "tree", "counts", "canonical_kinds", "has_host_patterns"),
+    )
     assert [getattr(here, name) for name in names] == [getattr(read, name) for name in names]
     assert [*here.costly_rules()] == [*read.costly_rules()]
 
@@ -89,13 +92,16 @@ def test_each_change_leaves_the_snapshot_that_a_new_process_reads(filled: Place)
     changes: list[list[Edit]] = [
         [put(redirect("/3-1", "/edited"))],
         [put(redirect("www.shop.example/x", "https://shop.example/y"), file="redirects/005.yaml")],
-        [put(redirect("/pattern/.*", "/there", type=RedirectType.REGEX), file="redirects/006.yaml")],
+        [put(redirect("^/pattern/.*", "/there", type=RedirectType.REGEX), file="redirects/006.yaml")],
         [Delete(Kind.REDIRECTS, gone)],
         [put(redirect("/moved", "/7-0"), replaces=redirect("/8-0").id)],
         [Delete(Kind.REDIRECTS, redirect("/9-0").id), Delete(Kind.REDIRECTS, redirect("/9-1").id)],
         [put(redirect("/added", "/there"), file="redirects/900.yaml")],
         [put(page("/robots.txt"))],
         [put(redirect("/3-1", "/edited-again"))],
+        [Delete(Kind.REDIRECTS, redirect("^/pattern/.*").id)],
+        [put(redirect("/größe"), file="redirects/010.yaml")],
+        [Delete(Kind.REDIRECTS, redirect("/größe").id)],
     ]
     for edits in changes:
         filled.save(*edits)
@@ -105,11 +111,11 @@ def test_each_change_leaves_the_snapshot_that_a_new_process_reads(filled: Place)
     require_equal(filled)
 
 
-def push(place: Place, path: str, text: str) -> CommitId:
+def push(place: Place, path: str, text: str, mode: str = "100644") -> CommitId:
     """Commit a file to release with C git."""
     blob = place.git("hash-object", "-w", "--stdin", data=text.encode())
     lines = place.git("ls-tree", "-r", "release").splitlines()
-    listed = [line for line in lines if not line.endswith(f"\t{path}")] + [f"100644 blob {blob}\t{path}"]
+    listed = [line for line in lines if not line.endswith(f"\t{path}")] + [f"{mode} blob {blob}\t{path}"]
     tree = _write_tree(place, listed)
     commit = place.git("commit-tree", tree, "-p", "release", "-m", "Push")
     place.git("update-ref", "refs/heads/release", commit)
@@ -147,6 +153,17 @@ def test_pushed_files_are_in_the_snapshot(filled: Place, path: str, text: str) -
     require_equal(filled)
     push(filled, f"{SHOP}/redirects/004.yaml", "redirects:\n- {type: BASIC, source: /4-1, target: /b, status: FOUND}\n")
     require_equal(filled)
+
+
+def test_a_file_that_becomes_executable_is_a_problem_and_stays_one(filled: Place) -> None:
+    """Its content is the same, and a state that differs in contents only would have the problems of the state before."""
+    path = f"{SHOP}/redirects/004.yaml"
+    text = filled.file(path)
+    for mode in ("100755", "100644", "120000"):
+        snapshots(filled)
+        push(filled, path, text, mode)
+        require_equal(filled)
+        assert [each.code for each in snapshots(filled)[0].problems] == ["not_a_file"] * (mode != "100644")
 
 
 def test_further_edits_and_publishes_read_no_state_as_a_whole(filled: Place, taken: list[str]) -> None:

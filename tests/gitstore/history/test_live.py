@@ -11,7 +11,7 @@ from gitstore.errors import Broken, NotCompiled, NotFound
 from gitstore.git import refs
 from gitstore.history.live import Live, LiveNamespace
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
-from tests.gitstore.fixtures import SPACE, Place, put, redirect, yaml
+from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, put, redirect, yaml
 
 _MILLISECOND = 1_000_000
 
@@ -192,6 +192,33 @@ def test_state_that_is_not_compiled_is_left_to_others_while_the_last_good_one_is
     Live(place.store.directory).refresh(SPACE)
     found = live.refresh(SPACE)
     assert (found.project("shop").version, found.is_unfinished) == (commit, False)
+
+
+def test_state_of_a_deleted_namespace_is_not_served_for_another_of_its_name(place: Place) -> None:
+    """Guard: until the new one was compiled, a worker that had not looked in between served the lists of the deleted one."""
+    place.publish(put(redirect("/a")))
+    live = Live(place.store.directory)
+    live.defers = True
+    assert live.refresh(SPACE).project(SHOP)
+    place.store.namespaces.delete(SPACE)
+    place.store.namespaces.create(SPACE, "", ADA)
+    with pytest.raises(NotCompiled):
+        live.refresh(SPACE)
+    assert live.last(SPACE) is None
+    assert live.peek_unchanged(SPACE, SHOP) is None
+    assert live.refresh(SPACE, compiles=True).projects == {}
+
+
+def test_last_good_state_is_served_without_its_record(place: Place) -> None:
+    """The record is only a cache: the commit of the state is still in the repository."""
+    good = place.publish(put(redirect("/a")))
+    live = Live(place.store.directory)
+    live.defers = True
+    live.refresh(SPACE)
+    place.push({"shop/redirects.yaml": yaml([("/pushed", "/x")])})
+    place.paths.served.unlink()
+    held = live.refresh(SPACE)
+    assert (held.project(SHOP).version, held.is_unfinished) == (good.version, True)
 
 
 def test_state_that_was_never_served_is_compiled_only_if_the_caller_waits(place: Place) -> None:

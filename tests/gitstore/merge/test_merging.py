@@ -182,6 +182,16 @@ def test_file_that_cannot_be_read_is_never_merged_as_an_empty_one(written: Place
     assert len(written.targets()) == 4
 
 
+@pytest.mark.parametrize("text", ["pages: []\n", "pages:\n"])
+def test_file_of_the_other_kind_is_never_merged(written: Place, text: str) -> None:
+    """Guard: no rule of the draft could be written to it, which was an internal error of the report."""
+    written.save(put(redirect("/three", "/edited")))
+    written.push({f"{SHOP}/redirects.yaml": text})
+    assert [problem.file for problem in written.store.drafts.report(SPACE, MAIN).problems] == [f"{SHOP}/redirects.yaml"]
+    with pytest.raises(Invalid, match="Fix them, then merge the draft"):
+        written.publish()
+
+
 def test_settings_changed_on_both_sides_are_a_conflict_of_the_file(written: Place) -> None:
     """project.yaml is one value."""
     written.push({"shop/project.yaml": "project: {title: Mine}\n"}, to="draft/shop/main")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import event, select
 
 from api.db.agents import heartbeats
+from api.db.agents.agent_limit import AgentLimit
 from api.db.agents.agents import (
     Agent,
     AgentKey,
@@ -29,7 +30,7 @@ from api.db.agents.fleet import ONLINE_WITHIN, Fleet
 from api.db.agents.heartbeats import Heartbeats
 from api.db.agents.inactive_agents import is_due
 from api.db.database import Connection, Database, default_url
-from api.db.errors import StateBusy
+from api.db.errors import StateBusy, TooManyAgents
 from api.db.state_store import StateStore, open_state_store
 from api.db.tables import events
 from gitstore.errors import NotFound
@@ -322,6 +323,30 @@ def test_a_forgotten_agent_does_not_come_back_by_what_it_had_said(fleet: Fleet) 
         fleet.find(KEY)
     with pytest.raises(NotFound):
         fleet.forget(KEY)
+
+
+def test_an_agent_that_another_worker_removed_is_refused_once_its_place_is_taken(
+    state: StateStore, clock: ManualClock
+) -> None:
+    """Guard: a worker that had looked it up took its heartbeats for ever, and dropped each at the write."""
+    here, other = (Fleet(state.database, Heartbeats(state.database, clock, AgentLimit(1)), clock) for _ in range(2))
+    here.register(AGENT)
+    later = replace(AGENT, name="edge-2")
+    with pytest.raises(TooManyAgents):
+        here.register(later)
+    here.require_known(KEY)
+    assert here.note(*KEY)
+    here.heartbeats.flush()
+    assert here.note(*KEY), "it is still known"
+    here.heartbeats.flush()
+    other.forget(KEY)
+    other.register(later)
+    assert here.note(*KEY)
+    here.heartbeats.flush()
+    assert not here.note(*KEY)
+    with pytest.raises(TooManyAgents):
+        here.require_known(KEY)
+    assert [each.name for each in here.page("acme", "shop", 9, 0)] == ["edge-2"]
 
 
 def test_projects_have_agents_of_their_own(fleet: Fleet) -> None:
