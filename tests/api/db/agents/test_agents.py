@@ -328,7 +328,7 @@ def test_a_forgotten_agent_does_not_come_back_by_what_it_had_said(fleet: Fleet) 
 def test_an_agent_that_another_worker_removed_is_refused_once_its_place_is_taken(
     state: StateStore, clock: ManualClock
 ) -> None:
-    """Guard: a worker that had looked it up took its heartbeats for ever, and dropped each at the write."""
+    """Guard: a worker that had looked it up always took its heartbeats, and dropped each at the write."""
     here, other = (Fleet(state.database, Heartbeats(state.database, clock, AgentLimit(1)), clock) for _ in range(2))
     here.register(AGENT)
     later = replace(AGENT, name="edge-2")
