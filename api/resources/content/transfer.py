@@ -11,6 +11,7 @@ from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.parameters import read_draft_name, read_flag, read_text
 from api.http.request.upload import read_upload
 from api.runtime.background import run_in_process
+from api.runtime.handover import Handover
 from content.formats.tsv import read_rows, write_rows
 from content.records.record import Redirect
 from content.records.vocabulary import Kind
@@ -39,8 +40,8 @@ class Import:
             skip_errors=read_flag(req, "skipErrors"),
         )
         name = DraftName(project, read_draft_name(req))
-        upload = await read_upload(req, self._limit)
-        done = await run_in_process(import_bytes, self._store, namespace, name, upload.data, options, author_of(req))
+        data = Handover((await read_upload(req, self._limit)).data)
+        done = await run_in_process(import_bytes, self._store, namespace, name, data, options, author_of(req))
         report, is_refused = done
         if is_refused:
             message = "Some rows are invalid; nothing was imported. Fix them, or leave them out with skipErrors=true."
@@ -75,13 +76,13 @@ class Export:
 
 
 def import_bytes(
-    store: Store, namespace: str, name: DraftName, data: bytes, options: ImportOptions, author: Author
+    store: Store, namespace: str, name: DraftName, data: Handover, options: ImportOptions, author: Author
 ) -> tuple[dict[str, object], bool]:
     """Import a file's bytes; returns the report, and whether the import was refused. Runs in a pool process.
 
     The plan, which holds every row, is not returned: receiving 100,000 rows would block the service for a second.
     """
-    rows = read_rows(data, budget=store.drafts.call_budget(namespace, name))
+    rows = read_rows(data.chunks(), budget=store.drafts.call_budget(namespace, name))
     done = store.drafts.import_rows(namespace, name, rows, options, author)
     plan, report = done.plan, {**done.plan.report(), "neverAnswer": done.never_answer}
     stops = plan.is_unreadable or not options.skip_errors
