@@ -24,6 +24,7 @@ from gitstore.drafts.drafts import DraftState, commit_workspace, project_tree, s
 from gitstore.drafts.edits import Put
 from gitstore.drafts.import_order import ImportedRedirects
 from gitstore.drafts.workspace import Workspace
+from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
 from gitstore.history.messages import count_text
@@ -100,9 +101,9 @@ def import_rows(
     workspace.require_affordable()
     text = f"Import: {count_text({Kind.REDIRECTS: plan.counts})}"
     head = commit_workspace(transaction, state, workspace, author, text).head
-    tree = project_tree(transaction, head, state.name.project)
-    if tree and not plan.wrong and _has_no_content(snapshot):
-        compiler.record_validated(tree)
+    if not plan.wrong and _has_no_content(snapshot):
+        with after_commit("recording that the rules are valid"):  # otherwise the publish checks them
+            compiler.record_validated(TreeId(str(project_tree(transaction, head, state.name.project))))
     rules = sum(map(snapshot.count, Kind)) + plan.counts.added
     return ImportResult(plan, head, workspace.rewritten, is_countable=rules <= MAX_UNLINTED_RULES)
 

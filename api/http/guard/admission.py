@@ -35,12 +35,13 @@ class Admission:
     async def authenticate(self, bearer: str) -> Principal:
         """Return the principal of a token, by a directory as new as the database.
 
-        Raises Unauthenticated, and Busy for an unknown token if the database stays locked. Known ones do not wait for it.
+        Raises Unauthenticated, and Busy for an unknown token if the database stays locked. Known ones do not wait for it;
+        before the directory was read for the first time, none is known.
         """
-        await self._refresh()
         until = time.monotonic() + _PATIENCE
         while True:
             try:
+                await self._refresh()
                 return await self._find(bearer)
             except Busy:
                 if time.monotonic() >= until:
