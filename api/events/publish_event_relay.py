@@ -57,7 +57,7 @@ class PublishEventRelay:
         """Record an event for each publish without one; return the commit up to which it has.
 
         The cursors are read before the history, so the history is never behind them, unless it was restored. A project that
-        changes meanwhile is left to the next relay.
+        only changes meanwhile is left to the next relay.
         """
         reached = self._reached.setdefault(namespace, {})
         before = self.store.releases.manifest(namespace)

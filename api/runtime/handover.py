@@ -1,4 +1,4 @@
-"""Bytes for a job, which are in memory once: neither the worker nor the job keeps what it has passed on."""
+"""Bytes for a job that are not kept: neither the worker nor the job holds what it has passed on."""
 
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ class Handover:
     """Bytes that can be read once: pickled, they are in the other process; read in chunks, they are with the reader."""
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
+        self._data: bytes | None = data
 
     def __reduce__(self) -> "tuple[Callable[[bytes], Handover], tuple[bytes]]":
         return Handover, (self._take(),)
@@ -24,5 +24,7 @@ class Handover:
             yield found.popleft()
 
     def _take(self) -> bytes:
-        data, self._data = self._data, b""
+        data, self._data = self._data, None
+        if data is None:
+            raise ValueError("the bytes have been passed on already")
         return data

@@ -9,7 +9,7 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from ctypes import c_int
@@ -29,8 +29,9 @@ _TIMEOUT_RETRY_SECONDS = 60
 # Above the worker's: on a busy core, a job takes a quarter of the time, and polls wait for it a third less (measured with
 # two busy processes on two cores). A job alone on its core takes as long as before.
 _NICENESS = 5
-# Collections of young objects before one of all, which takes 70 ms, three times a small publish. An idle process makes one.
-_YOUNG_PER_WHOLE = 100
+# Collections of the middle generation before one of all objects, which takes 70 ms, three times a small publish. An idle
+# process makes one.
+_MIDDLE_PER_WHOLE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,11 @@ class JobProcess:
     def collect(self) -> None:
         """Let the process collect its garbage, between its jobs."""
         with suppress(BrokenProcessPool):
-            self._pool.submit(gc.collect)
+            self._pool.submit(_collect).add_done_callback(self._note_memory)
+
+    def _note_memory(self, collected: Future[int]) -> None:
+        if not collected.cancelled() and collected.exception() is None:
+            self.memory = collected.result()
 
     def kill(self) -> None:
         """Kill the process in the middle of its start or its job, which is safe at any time."""
@@ -169,6 +174,12 @@ def _call(work: Callable[[], T]) -> _Done[T]:
     return _Done(result, _own_memory())
 
 
+def _collect() -> int:
+    """Collect all garbage; return the memory of this process afterwards, in bytes."""
+    gc.collect()
+    return _own_memory()
+
+
 def _own_memory() -> int:
     # the second and third numbers are the resident set, and the part of it that is in files, in pages. Maps of compiled
     # files are there once for all processes: https://man7.org/linux/man-pages/man5/proc_pid_statm.5.html
@@ -180,7 +191,7 @@ def _initialize_process(log_level: int, pid: c_int) -> None:
     """Set the log of this process, and end it when its worker ends for any reason."""
     pid.value = os.getpid()
     os.nice(_NICENESS)
-    gc.set_threshold(*gc.get_threshold()[:2], _YOUNG_PER_WHOLE)
+    gc.set_threshold(*gc.get_threshold()[:2], _MIDDLE_PER_WHOLE)
     # Ctrl-C in a terminal interrupts all its foreground processes at once; the worker stops this one in order:
     # https://man7.org/linux/man-pages/man3/termios.3.html
     signal.signal(signal.SIGINT, signal.SIG_IGN)

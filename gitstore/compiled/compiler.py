@@ -107,11 +107,10 @@ class Compiler:
             return None if found is None else count_never_answering(found)
         if find_budget_problems(None, snapshot, self.limits):
             return None
-        known, release = lints.newest(project), self.find_compiled(project, tree)
+        release = self.find_compiled(project, tree)
+        known = lints.newest(project) if release else None
         count = count_after_change(known, snapshot, release.matcher.source) if known and release else None
-        if count is None:
-            count = count_never_answering(lints.lint(project, tree, lambda: snapshot, stores_near=False))
-        return count
+        return count_never_answering(lints.lint(project, tree, lambda: snapshot)) if count is None else count
 
     def store_segment(self, blob: BlobId, rules: RuleFile) -> None:
         """Store the segment of a file that is parsed already; it is not kept in memory."""

@@ -104,8 +104,12 @@ def import_rows(
     if not plan.wrong and _has_no_content(snapshot):
         with after_commit("recording that the rules are valid"):  # otherwise the publish checks them
             compiler.record_validated(TreeId(str(project_tree(transaction, head, state.name.project))))
-    rules = sum(map(snapshot.count, Kind)) + plan.counts.added
-    return ImportResult(plan, head, workspace.rewritten, is_countable=rules <= MAX_UNLINTED_RULES)
+    return ImportResult(plan, head, workspace.rewritten, is_countable=_is_countable(snapshot, plan))
+
+
+def _is_countable(snapshot: Snapshot, plan: ImportPlan) -> bool:
+    """Tell whether a project is small enough after an import to count the rules that can never answer."""
+    return sum(map(snapshot.count, Kind)) + plan.counts.added <= MAX_UNLINTED_RULES
 
 
 def _has_no_content(snapshot: Snapshot) -> bool:
@@ -123,7 +127,7 @@ def _write_file(compiler: Compiler, transaction: Transaction, redirects: Sequenc
 
 def _count_never_answering(compiler: Compiler, snapshot: Snapshot, plan: ImportPlan) -> int | None:
     """Count the rules that could never answer after the import; None where that would take long."""
-    if plan.wanted_count + sum(map(snapshot.count, Kind)) > MAX_UNLINTED_RULES:
+    if not _is_countable(snapshot, plan):
         return None
     if find_budget_problems(None, snapshot, compiler.limits):
         return None

@@ -109,7 +109,8 @@ class ObjectReader:
     def _find_bases(self, ends: Sequence[ObjectID]) -> list[ObjectID]:
         from dulwich.graph import find_merge_base  # noqa: PLC0415 - loads dulwich's walker, which readers never need
 
-        with Repo(str(self._path)) as opened:
+        with _open_repository(self._path) as opened:
+            limit_alternates(opened.object_store)
             return find_merge_base(opened, ends)
 
     def _retried(self, read: Callable[[DiskObjectStore], T], what: str) -> T:
@@ -143,11 +144,15 @@ def _require_readable(repository: Path) -> None:
     signature = _sign(repository)  # before the look: a later change is seen by the next reader
     if _accepted.find(repository) == signature:
         return
-    try:
-        Repo(str(repository)).close()
-    except (NotGitRepository, UnsupportedVersion, UnsupportedExtension, *DAMAGE_ERRORS) as ex:
-        raise Broken(f"The repository {repository.name} is damaged: it cannot be opened.") from ex
+    _open_repository(repository).close()
     _accepted.put(repository, signature)
+
+
+def _open_repository(path: Path) -> Repo:
+    try:
+        return Repo(str(path))
+    except (NotGitRepository, UnsupportedVersion, UnsupportedExtension, *DAMAGE_ERRORS) as ex:
+        raise Broken(f"The repository {path.name} is damaged: it cannot be opened.") from ex
 
 
 def _sign(repository: Path) -> _Signature:

@@ -59,7 +59,7 @@ class AgentLimit:
             self._counts.pop(key[:2], None)
 
     def forget_removed(self, keys: Iterable[AgentKey]) -> None:
-        """Look these agents up again: a write did not find them, so another worker has removed them."""
+        """Look these agents up again: a write did not find them, so they are new, or another worker has removed them."""
         with self._lock:
             for key in keys:
                 self._known.pop(key, None)

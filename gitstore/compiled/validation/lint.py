@@ -96,14 +96,6 @@ def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
     return Lint(_in_order(snapshot, lists, findings, Matcher(source)), snapshot.hosts, lists, files)
 
 
-def is_near(one: Lint, other: Lint) -> bool:
-    """Tell whether so few rules differ between two lints that the next one can start from either."""
-    if not one.lists or not other.lists:
-        return False
-    differing = (set(one.lists[kind].fingerprints) ^ set(other.lists[kind].fingerprints) for kind in Kind)
-    return sum(map(len, differing)) * RULES_PER_NEAR_LINT <= sum(len(other.lists[kind].ids) for kind in Kind)
-
-
 def _read_list(snapshot: Snapshot, kind: Kind) -> CheckedList:
     found = CheckedList(array("Q"), array("Q"), array("Q"))
     for file in snapshot.rule_files[kind]:

@@ -13,7 +13,7 @@ from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.sections import Damaged, dump_sections, load_section, load_sections
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.compiled.validation.lint import CheckedList, Finding, Lint, LintedFile, is_near, lint_snapshot
+from gitstore.compiled.validation.lint import CheckedList, Finding, Lint, LintedFile, lint_snapshot
 from gitstore.directory import make_folder
 from gitstore.errors import OutOfSpace
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
@@ -33,20 +33,13 @@ class LintCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def lint(
-        self, project: str, tree: TreeId, read: Callable[[], Snapshot], *, stores_near: bool = True
-    ) -> Sequence[Problem]:
-        """Return every error and warning of a state: as cached, else by its difference to the newest cached state.
-
-        Without `stores_near`, the lint is stored only if more than a few rules differ from that one.
-        """
+    def lint(self, project: str, tree: TreeId, read: Callable[[], Snapshot]) -> Sequence[Problem]:
+        """Return every error and warning of a state: as cached, else by its difference to the newest cached state."""
         path = self._path(project, tree)
         known = self._load(path) if tree else None
         if known is None:
-            newest = self.newest(project)
-            known = lint_snapshot(read(), newest)
-            if stores_near or newest is None or not is_near(newest, known):
-                self._store(path, known)
+            known = lint_snapshot(read(), self.newest(project))
+            self._store(path, known)
         return [finding.problem for finding in known.findings]
 
     def newest(self, project: str) -> Lint | None:

@@ -25,6 +25,7 @@ _FEW_KEYS = 16  # that are looked for one by one
 
 _Rows = frozenset[tuple[int, int, int]]
 _NONE: _Rows = frozenset()
+_OTHER_ORDER: _Rows = frozenset({(0, 0, 0)})
 # By the contents of a file in both states, for all files that differ from the linted state: of one publish, few are new.
 _compared: LruCache[tuple[BlobId, BlobId], _Rows] = LruCache(20_000, weigh=lambda rows: len(rows) + 1)
 
@@ -78,6 +79,7 @@ class _ChangedList:
         self._old = before.files[kind]
         self._snapshot = snapshot
         self._files = snapshot.rule_files[kind]
+        self._index: dict[int, int] = {}  # the places of ids before, where many are looked for
 
     @property
     def is_comparable(self) -> bool:
@@ -89,6 +91,10 @@ class _ChangedList:
         """The numbers of the files with another content."""
         pairs = enumerate(zip(self._old, self._files, strict=True))
         return {number: None for number, (old, new) in pairs if old.blob != new.blob}
+
+    @cached_property
+    def _differing_paths(self) -> frozenset[str]:
+        return frozenset(self._snapshot.full_path(self._files[number].path) for number in self._differing)
 
     @cached_property
     def _old_starts(self) -> list[int]:
@@ -105,7 +111,7 @@ class _ChangedList:
     def differing_rows(self) -> _Rows:
         """Return id, fingerprint and key of the rules that are in one state only.
 
-        Their order is of no matter: of equal rules one answers, whichever is first.
+        A file whose other rules are in another order has a row without a key.
         """
         pairs = ((self._old[number].blob, self._files[number].blob, number) for number in self._differing)
         return _NONE.union(*(_compared.get((old, new), partial(self._compare, number)) for old, new, number in pairs))
@@ -113,8 +119,11 @@ class _ChangedList:
     def _compare(self, number: int) -> _Rows:
         start, end = self._old_starts[number : number + 2]
         rules, segment = self._rules, self._files[number].segment
-        old = zip(rules.ids[start:end], rules.fingerprints[start:end], rules.keys[start:end], strict=True)
-        return frozenset(old) ^ frozenset(zip(segment.ids, segment.fingerprints, list_keys(segment), strict=True))
+        old = list(zip(rules.ids[start:end], rules.fingerprints[start:end], rules.keys[start:end], strict=True))
+        new = list(zip(segment.ids, segment.fingerprints, list_keys(segment), strict=True))
+        rows = frozenset(old) ^ frozenset(new)
+        before, after = ([row for row in each if row not in rows] for each in (old, new))
+        return rows if before == after else _OTHER_ORDER
 
     def owners_of(self, keys: Collection[int]) -> set[int]:
         """Return the ids of the rules whose check looked up any of these keys."""
@@ -126,6 +135,8 @@ class _ChangedList:
 
     def positions(self, ids: Collection[int]) -> Iterator[int]:
         """Yield the positions of rules in the later state; one that was removed has none."""
+        if len(ids) > _FEW_KEYS:
+            self._index = {number: at for at, number in enumerate(self._rules.ids)}
         for each in ids:
             at = self._place(each)
             if at is not None:
@@ -133,6 +144,8 @@ class _ChangedList:
 
     def moved(self, finding: Finding) -> Problem:
         """Return the problem of an unchanged rule at its place in the later state."""
+        if finding.problem.file not in self._differing_paths:  # a rule that changed its file is in both of them
+            return finding.problem
         at = self._place(finding.owner)
         if at is None or at[0] not in self._differing:
             return finding.problem
@@ -145,7 +158,7 @@ class _ChangedList:
             at = self._files[number].segment.place_of(owner)
             if at is not None:
                 return number, at
-        index = next(_find_all(self._ids, owner), None)
+        index = self._index.get(owner) if self._index else next(_find_all(self._ids, owner), None)
         if index is None:
             return None
         number = bisect_right(self._old_starts, index) - 1

@@ -31,7 +31,7 @@ SEGMENTS = SegmentStore(None)
 _PATHS = ["/a", "/%61", "/b", "/b?q", "/c", "/d", "/é", "/%C3%A9", "/x/1", "/x/2"]
 _HOSTS = ["", "h.example", "other.example"]
 _TARGETS = [*_PATHS[:6], "/x/1", "/end", "https://h.example/a", "https://h.example/b", "https://out.example/a"]
-_PATTERNS = ["^/x/(.*)$", "^/x/1$", "^/(b|c)$", "^/a", "("]
+_PATTERNS = ["^/x/(.*)$", "^/x/1$", "^/(b|c)$", "^/a", "^/x.*", "^/x/1", "("]
 _HOST_PATTERNS = [r"^h\.example/x", r"^h\.example/(.*)$"]
 _statuses = st.sampled_from([RedirectStatus.FOUND, RedirectStatus.PERMANENT_REDIRECT])
 
@@ -174,6 +174,27 @@ def test_rules_that_moved_count_at_their_new_places() -> None:
     assert count_after_change(before, after, SnapshotRules(after)) == count_never_answering(check_snapshot(after)) == 2
 
 
+def test_patterns_in_another_order_are_linted_again() -> None:
+    """Of two patterns of equal length, the first one answers."""
+    rules = [Redirect(RedirectType.BASIC, f"/s/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(1_000)]
+    patterns = [Redirect(RedirectType.REGEX, source, "/to", RedirectStatus.FOUND) for source in ("^/a.*", "^/a/b")]
+    before = lint_snapshot(state([*patterns, *rules], [], 500))
+    after = state([*patterns[::-1], *rules], [], 500)
+    assert count_never_answering(finding.problem for finding in before.findings) == 1
+    assert count_never_answering(check_snapshot(after)) == 0
+    assert count_after_change(before, after, SnapshotRules(after)) is None
+
+
+def test_many_look_ups_give_the_same_as_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(never_answering, "RULES_PER_NEAR_LINT", 2)
+    rows = [*HIDDEN, *((f"/s/{n}", "/s/2") for n in range(40)), *((f"/u/{n}", "/end") for n in range(400))]
+    rules = [Redirect(RedirectType.BASIC, *row, RedirectStatus.FOUND) for row in rows]
+    before = lint_snapshot(state(rules, [], 30))
+    rules[6] = replace(rules[6], target="/elsewhere")  # all forty lead there
+    after = state(rules, [], 30)
+    assert count_after_change(before, after, SnapshotRules(after)) == count_never_answering(check_snapshot(after)) == 2
+
+
 def test_after_many_changes_there_is_a_new_lint() -> None:
     rules = [Redirect(RedirectType.BASIC, f"/s/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(1_000)]
     before, counts = lint_snapshot(state(rules, [], 500)), dict[int, int | None]()
@@ -234,9 +255,9 @@ def test_only_the_rules_that_a_change_touches_are_checked(
     assert [finding.problem for finding in found.findings] == check_snapshot(state(after, []))
 
 
-def lint(folder: Path, state: Snapshot, *, stores_near: bool = True) -> Sequence[Problem]:
+def lint(folder: Path, state: Snapshot) -> Sequence[Problem]:
     """Return the problems of a state from a new cache in a folder."""
-    return LintCache(folder).lint(state.project, state.tree, lambda: state, stores_near=stores_near)
+    return LintCache(folder).lint(state.project, state.tree, lambda: state)
 
 
 def test_a_lint_is_cached_for_every_process_and_a_damaged_file_only_costs_time(tmp_path: Path) -> None:
@@ -250,20 +271,6 @@ def test_a_lint_is_cached_for_every_process_and_a_damaged_file_only_costs_time(t
     file.write_bytes(file.read_bytes()[:-9] + b"xxxxxxxxx")
     assert lint(tmp_path, here) == found
     assert file.stat().st_mtime_ns != stamp
-
-
-def test_a_lint_for_a_count_is_stored_if_many_rules_differ(tmp_path: Path) -> None:
-    """Guard: a publish of one rule must not write the lint of all others again; it has the whole result nevertheless."""
-    rules = [Redirect(RedirectType.BASIC, f"/s/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(300)]
-    loop = Redirect(RedirectType.BASIC, "/s/0", "/s/0", RedirectStatus.FOUND)
-    many = [Redirect(RedirectType.BASIC, f"/s/{n}", "/other", RedirectStatus.FOUND) for n in range(2)]
-    lint(tmp_path, replace(state(rules, []), tree=TreeId("a" * 40)))
-    for tree, changed, stored in (("b", [loop], 1), ("c", many, 2)):
-        here = replace(state([*changed, *rules[len(changed) :]], []), tree=TreeId(tree * 40))
-        assert lint(tmp_path, here, stores_near=False) == check_snapshot(here)
-        assert len(list(tmp_path.iterdir())) == stored
-    lint(tmp_path, replace(state([loop, *rules[1:]], []), tree=TreeId("b" * 40)))
-    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_the_cache_keeps_the_newest_lints_and_needs_no_disk(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from content.formats.tsv import read_rows
 from content.records.problem import Severity
-from content.records.vocabulary import Kind
-from gitstore.compiled.validation import checks
+from content.records.vocabulary import Kind, RedirectType
+from gitstore.compiled.validation import checks, lint_cache
 from gitstore.compiled.validation.checks import check_snapshot
 from gitstore.drafts.drafts import DraftName, read_draft
 from gitstore.drafts.importing import ImportOptions
@@ -136,3 +136,14 @@ def test_an_import_beside_anything_else_is_checked_by_its_publish(place: Place, 
     place.push({f"{SHOP}/{path}": text for path, text in there.items()}, to="draft/shop/main")
     _import(place, "a")
     assert not _is_recorded(place, SHOP)[0]
+
+
+def test_after_a_new_pattern_the_next_publish_counts_by_what_changed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pattern has the whole state linted, which the next publish starts from."""
+    _import(place, "a")
+    place.publish()
+    place.publish(put(redirect("^/p/(.*)$", "/x", type=RedirectType.REGEX)))
+    monkeypatch.setattr(lint_cache, "lint_snapshot", lambda *_: pytest.fail("linted as a whole"))
+    assert place.publish(put(redirect("/after", "/x"))).never_answer == 0
