@@ -51,7 +51,7 @@ def private_megabytes(pid: int) -> float:
 
 
 def proportional_megabytes(pid: int) -> float:
-    """Return the megabytes of a process, with its share of what it has in common with others; 0 for one that has ended."""
+    """Return the megabytes of a process, with its share of what it has in common with others; 0 once it has ended."""
     with suppress(OSError):
         return _megabytes(pid, "Pss:")
     return 0.0
@@ -63,7 +63,7 @@ def _megabytes(pid: int, *fields: str) -> float:
 
 
 def transferred(pid: int | str) -> Mapping[str, int]:
-    """Return the bytes that a process has read and written so far, by kind; nothing for one that has ended.
+    """Return the bytes that a process has read and written so far, by kind; nothing once it has ended.
 
     `rchar` and `wchar` count the system calls, `read_bytes` and `write_bytes` what went from and to a disk.
     """

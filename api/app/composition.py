@@ -1,6 +1,6 @@
 """The composition root: builds the service from the settings."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from api.app.app import Application, create_app
@@ -14,6 +14,7 @@ from api.data.served_data import ServedData, data_check
 from api.http.fast_heartbeats import FastHeartbeats
 from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
+from api.http.routing import Route
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
 from api.readiness import Fault, ReadyCheck
@@ -32,7 +33,7 @@ from api.runtime.write_check import WriteCheck
 from api.settings import Settings
 from gitstore.compiled.releases.release_file import limit_maps
 from gitstore.errors import StoreError
-from gitstore.store.store import store_at
+from gitstore.store.store import Store, store_at
 
 
 def make_service(settings: Settings, data: ServedData, rate_counters: RateCounters | None = None) -> Application:
@@ -44,68 +45,101 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
     limit_maps(settings.release_maps)
     store = store_at(settings.data.absolute(), settings.pattern_limits)
-    releases = ReleaseLoader(store, data.check)
-    long_polls = LongPolls(releases)
     services = open_services(settings, create=False)
     _require_database(services, data)
     data.listen(services.directory.retry)
-    watcher = Watcher(store, releases, data)
-    checks = _Checks(ContentCheck(store, releases, data), DiskCheck(data), WriteCheck(store.directory, data))
-    convergence = Convergence(services.fleet, store.publishes)
-    notifications = open_notifications(settings, store, releases, services, data)
-    dependencies = Dependencies(
-        settings,
-        services.directory,
-        ready_checks=(data_check(data), services.ready_check(), *checks.ready_checks()),
-        background_services=(
-            DataMonitor(data, watcher.restart),
-            services.upkeep(),
-            releases,
-            watcher,
-            long_polls,
-            convergence,
-            notifications.event_scheduler,
-            notifications.streams,
-            notifications.webhook_dispatcher,
-            Prewarmer(store, data),
-            Packer(store.directory, data),
-            *checks,
-        ),
-        data=data,
-    )
+    parts = _build_parts(settings, store, services, data)
     compressed = CompressionCache()
-    app = create_app(
-        dependencies,
-        [
+    app = create_app(parts.dependencies(settings), parts.routes(settings, compressed), rate_counters)
+    counters = app.collector.counters
+    if not settings.reads_per_minute:  # the fast path counts nothing
+        app.fast_path = FastPath(services.directory, store.live, compressed, counters, data)
+    app.fast_heartbeats = FastHeartbeats(services.directory, store.live, services.fleet.note, counters, data)
+    app.shutdown_hooks = parts.shutdown_hooks()
+    _show_gauges(app, parts.long_polls, services, parts.notifications)
+    return app
+
+
+class _Parts(NamedTuple):
+    """The parts of one worker that its routes and background services share."""
+
+    store: Store
+    services: Services
+    data: ServedData
+    releases: ReleaseLoader
+    long_polls: LongPolls
+    watcher: Watcher
+    checks: "_Checks"
+    convergence: Convergence
+    notifications: Notifications
+
+    def dependencies(self, settings: Settings) -> Dependencies:
+        """Return what the application needs, whatever its routes are."""
+        background_services = (
+            DataMonitor(self.data, self.watcher.restart),
+            self.services.upkeep(),
+            self.releases,
+            self.watcher,
+            self.long_polls,
+            self.convergence,
+            self.notifications.event_scheduler,
+            self.notifications.streams,
+            self.notifications.webhook_dispatcher,
+            Prewarmer(self.store, self.data),
+            Packer(self.store.directory, self.data),
+            *self.checks,
+        )
+        ready_checks = (data_check(self.data), self.services.ready_check(), *self.checks.ready_checks())
+        return Dependencies(
+            settings,
+            self.services.directory,
+            ready_checks=ready_checks,
+            background_services=background_services,
+            data=self.data,
+        )
+
+    def routes(self, settings: Settings, compressed: CompressionCache) -> list[Route]:
+        """Return all routes."""
+        services, notifications = self.services, self.notifications
+        return [
             *content_routes(
-                store,
-                releases,
+                self.store,
+                self.releases,
                 settings,
                 compressed,
-                long_polls,
-                convergence,
+                self.long_polls,
+                self.convergence,
                 services.reviews(),
                 services.namespace_records,
             ),
-            *identity_routes(services, releases, store.publishes),
-            *notice_routes(releases, notifications.streams, notifications.webhooks),
-            *compat_routes(store, releases, services, compressed),
-        ],
-        rate_counters,
+            *identity_routes(services, self.releases, self.store.publishes),
+            *notice_routes(self.releases, notifications.streams, notifications.webhooks),
+            *compat_routes(self.store, self.releases, services, compressed),
+        ]
+
+    def shutdown_hooks(self) -> tuple[Callable[[], None], ...]:
+        """Return what ends all waiting as soon as the worker has to stop."""
+        return (
+            self.long_polls.release,
+            self.convergence.release,
+            self.notifications.streams.release,
+            self.notifications.webhook_dispatcher.release,
+        )
+
+
+def _build_parts(settings: Settings, store: Store, services: Services, data: ServedData) -> _Parts:
+    releases = ReleaseLoader(store, data.check)
+    return _Parts(
+        store,
+        services,
+        data,
+        releases,
+        LongPolls(releases),
+        Watcher(store, releases, data),
+        _Checks(ContentCheck(store, releases, data), DiskCheck(data), WriteCheck(store.directory, data)),
+        Convergence(services.fleet, store.publishes),
+        open_notifications(settings, store, releases, services, data),
     )
-    if not settings.reads_per_minute:  # the fast path counts nothing
-        app.fast_path = FastPath(services.directory, store.live, compressed, app.collector.counters, data)
-    app.fast_heartbeats = FastHeartbeats(
-        services.directory, store.live, services.fleet.note, app.collector.counters, data
-    )
-    app.shutdown_hooks = (
-        long_polls.release,
-        convergence.release,
-        notifications.streams.release,
-        notifications.webhook_dispatcher.release,
-    )
-    _show_gauges(app, long_polls, services, notifications)
-    return app
 
 
 class _Checks(NamedTuple):

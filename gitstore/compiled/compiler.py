@@ -110,7 +110,7 @@ class Compiler:
         release = self.find_compiled(project, tree)
         known = lints.newest(project) if release else None
         count = count_after_change(known, snapshot, release.matcher.source) if known and release else None
-        return count_never_answering(lints.lint(project, tree, lambda: snapshot)) if count is None else count
+        return count_never_answering(lints.lint(project, tree, lambda: snapshot, known)) if count is None else count
 
     def store_segment(self, blob: BlobId, rules: RuleFile) -> None:
         """Store the segment of a file that is parsed already; it is not kept in memory."""

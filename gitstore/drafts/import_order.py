@@ -120,7 +120,7 @@ def _share_rows(lengths: Mapping[str, int], new: int) -> dict[str, _Span]:
     """Return the new redirects of each file that takes some."""
     found: dict[str, _Span] = {}
     start = 0
-    files = list_files_for_new(Kind.REDIRECTS, lengths)
+    files = list_files_for_new(Kind.REDIRECTS, lengths, lengths.__getitem__)
     while start < new:
         path, room = next(files)
         found[path] = _Span(start, min(start + room, new), is_new=True)

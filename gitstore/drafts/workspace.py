@@ -78,7 +78,7 @@ class Workspace:
         redirects = map(self._afford, new)
         places = (place for place in (*self._original, *self._open) if place[0] is Kind.REDIRECTS)
         lengths = {path: self._length(kind, path) for kind, path in places}
-        for path, room in list_files_for_new(Kind.REDIRECTS, lengths):
+        for path, room in list_files_for_new(Kind.REDIRECTS, lengths, lengths.__getitem__):
             batch = list(islice(redirects, room))
             if not batch:
                 break
@@ -277,9 +277,8 @@ class Workspace:
 
     def _find_room(self, kind: Kind) -> str:
         """Return the last file with room for one more record, else the name of a new one."""
-        paths = sorted({path for of_kind, path in (*self._original, *self._open) if of_kind is kind})
-        room = (path for path in reversed(paths) if self._length(kind, path) < RULES_PER_FILE)
-        return next(room, None) or _next_file(kind, paths)
+        paths = {path for of_kind, path in (*self._original, *self._open) if of_kind is kind}
+        return next(list_files_for_new(kind, paths, lambda path: self._length(kind, path)))[0]
 
     def _length(self, kind: Kind, path: str) -> int:
         opened = self._open.get((kind, path))
@@ -343,13 +342,13 @@ def _require_etag(etag: str, record: Record) -> None:
         raise StaleItem(f"{record.identity!r} has changed since it was read. Read it again, then retry.")
 
 
-def list_files_for_new(kind: Kind, lengths: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-    """Yield the files that take many new records, each with their number, without end.
+def list_files_for_new(kind: Kind, existing: Iterable[str], count: Callable[[str], int]) -> Iterator[tuple[str, int]]:
+    """Yield the files that take new records, each with their number, without end.
 
-    The files that exist, of these lengths, come first if they have room, from the last one on.
+    The files that exist come first if they have room, from the last one on; `count` returns the records of one.
     """
-    paths = sorted(lengths)
-    yield from ((path, room) for path in reversed(paths) if (room := RULES_PER_FILE - lengths[path]) > 0)
+    paths = sorted(existing)
+    yield from ((path, room) for path in reversed(paths) if (room := RULES_PER_FILE - count(path)) > 0)
     while True:
         paths = [_next_file(kind, paths)]
         yield paths[0], RULES_PER_FILE

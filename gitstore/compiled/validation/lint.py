@@ -167,17 +167,19 @@ def _check(lists: CheckedLists, ids: Mapping[Kind, Collection[int]], source: Rul
         for position, owner in enumerate(rules.ids):
             if owner not in ids[kind]:
                 continue
-            is_page = kind is Kind.PAGES
-            problems = (
-                check.page_problems(source.page(position))
-                if is_page
-                else check.redirect_problems(source.redirect(position))
-            )
+            problems = find_rule_problems(check, source, kind, position)
             found += [Finding(problem, kind, owner) for problem in without_pointer(problems)]
             for key in recorder.take():
                 rules.looked_up.append(key)
                 rules.owners.append(owner)
     return found
+
+
+def find_rule_problems(check: SetCheck, source: RuleSource, kind: Kind, position: int) -> list[Problem]:
+    """Return the problems of one rule among the others, at its place."""
+    if kind is Kind.PAGES:
+        return check.page_problems(source.page(position))
+    return check.redirect_problems(source.redirect(position))
 
 
 class _Recorder:

@@ -33,12 +33,17 @@ class LintCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def lint(self, project: str, tree: TreeId, read: Callable[[], Snapshot]) -> Sequence[Problem]:
-        """Return every error and warning of a state: as cached, else by its difference to the newest cached state."""
+    def lint(
+        self, project: str, tree: TreeId, read: Callable[[], Snapshot], newest: Lint | None = None
+    ) -> Sequence[Problem]:
+        """Return every error and warning of a state: as cached, else by its difference to the newest cached state.
+
+        `newest` is that of a caller who has it already.
+        """
         path = self._path(project, tree)
         known = self._load(path) if tree else None
         if known is None:
-            known = lint_snapshot(read(), self.newest(project))
+            known = lint_snapshot(read(), newest or self.newest(project))
             self._store(path, known)
         return [finding.problem for finding in known.findings]
 

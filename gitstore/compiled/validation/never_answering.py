@@ -17,7 +17,14 @@ from content.records.problem import Problem
 from content.records.problem_codes import NEVER_ANSWER, count_never_answering
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.compiled.validation.lint import RULES_PER_CHECK, RULES_PER_NEAR_LINT, Finding, Lint, list_keys
+from gitstore.compiled.validation.lint import (
+    RULES_PER_CHECK,
+    RULES_PER_NEAR_LINT,
+    Finding,
+    Lint,
+    find_rule_problems,
+    list_keys,
+)
 from gitstore.layout import BlobId
 
 _NUMBER_BYTES = 8
@@ -63,12 +70,7 @@ def _check(
     check = SetCheck(Matcher(source))
     for kind, changed in lists.items():
         for position in changed.positions(touched[kind]):
-            problems = (
-                check.page_problems(source.page(position))
-                if kind is Kind.PAGES
-                else check.redirect_problems(source.redirect(position))
-            )
-            yield from problems
+            yield from find_rule_problems(check, source, kind, position)
 
 
 class _ChangedList:
@@ -134,7 +136,7 @@ class _ChangedList:
         return {owners[at] for key in keys for at in _find_all(data, key)}
 
     def positions(self, ids: Collection[int]) -> Iterator[int]:
-        """Yield the positions of rules in the later state; one that was removed has none."""
+        """Yield the positions of rules in the later state; removed rules have none."""
         if len(ids) > _FEW_KEYS:
             self._index = {number: at for at, number in enumerate(self._rules.ids)}
         for each in ids:
