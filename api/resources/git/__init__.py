@@ -1,0 +1,1 @@
+"""Git over HTTP: clone, fetch and push of a namespace's repository."""
