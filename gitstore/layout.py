@@ -2,6 +2,7 @@
 
 from enum import Enum, auto
 from functools import lru_cache
+from hashlib import sha256
 from posixpath import dirname
 from typing import NewType
 
@@ -15,6 +16,7 @@ BlobId = NewType("BlobId", str)
 BRANCH_PREFIX = "refs/heads/"
 RELEASE_REF = "refs/heads/release"
 DRAFT_PREFIX = "refs/heads/draft/"
+PROPOSAL_PREFIX = "proposal/"  # before the id of a proposal, where it is named as a state
 PROJECT_FILE = "project.yaml"
 TESTS_FILE = "tests.yaml"
 YAML_SUFFIX = ".yaml"
@@ -44,6 +46,17 @@ ROLE_OF_KIND = {Kind.REDIRECTS: FileRole.REDIRECTS, Kind.PAGES: FileRole.PAGES}
 def draft_ref(project: str, draft: str) -> str:
     """Return the ref of a project's working branch."""
     return f"{DRAFT_PREFIX}{project}/{draft}"
+
+
+def proposal_id(ref: str) -> str:
+    """Return the id of the proposal with a ref: 16 hex digits of the SHA-256 of the branch's name."""
+    name = ref.removeprefix(BRANCH_PREFIX)
+    return sha256(name.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
+def is_proposal_ref(ref: str) -> bool:
+    """Tell whether a ref is a proposal: any branch other than release and the drafts."""
+    return ref.startswith(BRANCH_PREFIX) and ref != RELEASE_REF and not ref.startswith(DRAFT_PREFIX)
 
 
 @lru_cache(_NAME_CACHE_SIZE)

@@ -14,6 +14,7 @@ from gitstore.store.access import StoreAccess
 from gitstore.store.drafts import Drafts
 from gitstore.store.namespaces import Namespaces
 from gitstore.store.projects import Projects
+from gitstore.store.proposals import Proposals
 from gitstore.store.publishes import Publishes
 from gitstore.store.releases import Releases
 from gitstore.store.revisions import Revisions
@@ -31,6 +32,7 @@ class Store:
         self.projects = Projects(access)
         self.drafts = Drafts(access)
         self.publishes = Publishes(access)
+        self.proposals = Proposals(access)
         self.revisions = Revisions(access)
         self.releases = Releases(access)
 
