@@ -1,10 +1,11 @@
 """`store.proposals`: the branches that people push, and their merge into release."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from content.cache import LruCache
-from gitstore.drafts.drafts import DraftName
+from content.records.vocabulary import Kind
+from gitstore.drafts.drafts import DraftName, project_tree
 from gitstore.git.refs import list_proposals
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
@@ -53,6 +54,21 @@ class Proposals(Component):
     def report(self, namespace: str, wanted: str) -> ProposalReport:
         """Return the report on the proposal with an id."""
         [found] = self.reports(namespace, [self.read(namespace, wanted)])
+        return found
+
+    def identities(
+        self, namespace: str, proposal: Proposal, wanted: Collection[tuple[str, Kind, str]]
+    ) -> dict[tuple[str, Kind, str], str]:
+        """Return the sources and paths of records by project, kind and id, as in the proposal, else as in its base."""
+        ends = [commit for commit in (proposal.head, proposal.base) if commit]
+        found: dict[tuple[str, Kind, str], str] = {}
+        with self._access.reading(namespace) as compiler:
+            for project, kind, record_id in wanted:
+                trees = (project_tree(compiler.repository, commit, project) for commit in ends)
+                sides = (compiler.snapshot(project, tree) for tree in trees if tree)
+                placed = next(filter(None, (side.find(kind, record_id) for side in sides)), None)
+                if placed:
+                    found[project, kind, record_id] = placed.record.identity
         return found
 
     def create(self, namespace: str, branch: str, name: DraftName, head: str = "") -> Proposal:

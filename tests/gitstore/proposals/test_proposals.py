@@ -144,7 +144,7 @@ def test_a_proposal_is_a_state_wherever_one_is_named(place: Place) -> None:
     propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/b")])})
     at = f"proposal/{proposal_id('refs/heads/sale')}"
     revisions = place.store.revisions
-    assert [each.source for each in revisions.records(SPACE, SHOP, Kind.REDIRECTS, at)] == ["/a"]
+    assert [each.identity for each in revisions.records(SPACE, SHOP, Kind.REDIRECTS, at)] == ["/a"]
     assert [each.identity for each in revisions.diff(SPACE, SHOP, "base", at)[Kind.REDIRECTS]] == ["/a"]
     assert revisions.lint(SPACE, SHOP, at) == []
     with pytest.raises(NotFound, match="no proposal"):
