@@ -10,6 +10,7 @@ import click
 from api.http.response import json_views
 from cli.console.authoring import author_options
 from cli.console.conflict_lines import conflict_lines, resolution_hint
+from cli.console.difference import file_lines, text_lines
 from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.named_draft import draft_not_found, require_draft
 from cli.console.never_answer import never_answer_notes
@@ -25,7 +26,6 @@ from cli.console.setup import (
     project_argument,
     yes_option,
 )
-from cli.content.difference import file_lines, text_lines
 from cli.content.edit_options import STATUS, TYPE, find_new_problems, print_edit_result
 from cli.content.edit_replace import replace
 from cli.content.edit_resolve import resolve
