@@ -14,7 +14,7 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
-from gitstore.history.messages import APPROVED_BY, OVERRIDE, MERGED_PROPOSAL, WRITTEN_BY, load_message, signature
+from gitstore.history.messages import APPROVED_BY, MERGED_PROPOSAL, OVERRIDE, WRITTEN_BY, load_message, signature
 from gitstore.history.numbering import read_index
 from gitstore.layout import CommitId, TreeId
 from gitstore.proposals.merging import (
