@@ -202,7 +202,7 @@ def _commit_on(clone: Clone, branch: str) -> str:
 
 
 def test_the_pusher_of_a_head_cannot_approve_it(world: World, tmp_path: Path) -> None:
-    """Whatever authors the commits name; the push is in the thread, and is no step of the review."""
+    """The authors of the commits may be others; the push is in the thread, and is no step of the review."""
     shop = world.place(review="required")
     clone = Clone.of(shop.repository, tmp_path / "clone")
     clone.write("shop/redirects.yaml", rules("/a"))
