@@ -25,8 +25,8 @@ COMMITTER = "Waypost <service@waypost.invalid>"
 class Transaction(Repository):
     """A repository open for reading and writing, from `update`, which holds the lock."""
 
-    def __init__(self, path: Path, lock: locks.RepositoryLock) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, lock: locks.RepositoryLock, quarantine: Path | None = None) -> None:
+        super().__init__(path, quarantine)
         self._lock = lock
         self._writer = ObjectWriter(path)
         self.clock: Callable[[], float] = time.time
@@ -159,10 +159,10 @@ def _is_folder(entry: tuple[int, str] | None) -> bool:
 
 
 @contextmanager
-def update(path: Path) -> Iterator[Transaction]:
+def update(path: Path, quarantine: Path | None = None) -> Iterator[Transaction]:
     """Open a repository for writing, under its lock. Raises OutOfSpace if the disk is full, in whatever step."""
     with locks.hold(path) as lock:
-        opened = Transaction(path, lock)
+        opened = Transaction(path, lock, quarantine)
         try:
             if needs_restore(path):
                 restore(path)
