@@ -45,6 +45,11 @@ class ReceivedPack(NamedTuple):
     bases: frozenset[bytes]
     inflated: int
 
+    @classmethod
+    def none(cls) -> "ReceivedPack":
+        """Return the pack of a push that has none."""
+        return cls(Path(), {}, frozenset(), 0)
+
 
 class PackReader:
     """The reading of one pack, from the rest of a file into a folder; `references` gets what its objects name."""
