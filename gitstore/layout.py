@@ -23,8 +23,13 @@ _NAME_CACHE_SIZE = 4096  # names; each publish looks up a project's files severa
 _MAX_NAME_BYTES = 255  # NAME_MAX of common file systems: https://man7.org/linux/man-pages/man0/limits.h.0p.html
 
 _ROOT_FILES = frozenset(
-    {"README.md", "LICENSE", "CODEOWNERS", ".editorconfig", ".pre-commit-config.yaml", ".gitlab-ci.yml", ".github"}
+    {
+        *("README.md", "LICENSE", "CODEOWNERS", ".editorconfig", ".pre-commit-config.yaml", ".gitlab-ci.yml"),
+        *(".github", "allowed_signers"),
+    }
 )
+ALLOWED_FILES = (".gitignore", ".gitattributes", ".vscode/**")
+"""The other files beside the projects, unless a setting names others; no read looks at them."""
 
 
 class FileRole(Enum):

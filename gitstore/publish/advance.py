@@ -6,16 +6,11 @@ leaves only objects without a reference, and compiled files that no manifest in 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
-from gitstore.compiled.compiler import Compiler, is_rewritten, require_publishable
+from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.served_record import read_served
-from gitstore.compiled.segments.changes import ChangesByKind, changes_between, files_only_in
-from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.compiled.validation.budget import find_budget_problems
-from gitstore.compiled.validation.checks import MANY_RULES, check_snapshot
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import NothingToPublish, Rewound
 from gitstore.git.after_commit import after_commit
@@ -27,12 +22,10 @@ from gitstore.history.gc import clean_releases
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.history.name_collisions import require_unique_name
-from gitstore.history.numbering import PublishDelta, build_publish_delta
 from gitstore.history.reached import note_release
 from gitstore.history.rewinds import record_served, require_continuous
-from gitstore.history.table_changes import build_delta_from_tables
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
-from gitstore.publish.approval import require_same_policy
+from gitstore.publish.gate import NextState, check_and_compile, read_served_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +73,16 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
         raise NothingToPublish(f"{release_update.project} is already published in this state; nothing to publish.")
     if release_update.tree:
         require_unique_name(transaction, release_update.release, release_update.project)
-    delta = (release_update.is_rollback and _reuse_validated(compiler, release_update, before)) or _check_and_compile(
-        compiler, release_update, before
+    delta = check_and_compile(
+        compiler,
+        NextState(
+            release_update.project,
+            before,
+            release_update.tree,
+            read_served_state(compiler, release_update.release, release_update.project),
+            requires_same_policy=release_update.requires_same_policy,
+            is_rollback=release_update.is_rollback,
+        ),
     )
     commit = _commit(transaction, release_update, _text(compiler, release_update, before, delta.counts))
     manifest = ensure_manifest(compiler, commit, delta, waits=False)
@@ -107,93 +108,6 @@ def _require_newest(compiler: Compiler, transaction: Transaction, release: Commi
         if transaction.release() != release:
             raise moved_first(RELEASE_REF) from None
         raise
-
-
-def _reuse_validated(compiler: Compiler, release_update: ReleaseUpdate, before: TreeId | None) -> PublishDelta | None:
-    """Return the delta to a state that is already validated, compared by its tables; None for any other state."""
-    if (
-        before is None
-        or release_update.tree is None
-        or compiler.find_validated(release_update.project, release_update.tree) is None
-    ):
-        return None
-    return build_delta_from_tables(compiler, release_update.project, (before, release_update.tree))
-
-
-def _check_and_compile(compiler: Compiler, release_update: ReleaseUpdate, before: TreeId | None) -> PublishDelta:
-    """Check and compile a state; raises Invalid for its problems."""
-    old, new = (
-        compiler.snapshot(release_update.project, tree) if tree else None for tree in (before, release_update.tree)
-    )
-    served = _find_served(compiler, release_update, old)
-    if served:
-        compiler.accept(served)
-    if old and new and not release_update.is_rollback and _differs_much(old, new):
-        delta = build_delta_from_tables(compiler, release_update.project, (old.tree, new.tree))
-        if is_rewritten(new, len(delta.entries.codes)):
-            _compile_rewritten(compiler, release_update, (old, new), served)
-            return delta
-    changes = changes_between(old, new)
-    if new and release_update.tree:
-        if not release_update.is_rollback:  # its rules were published before
-            require_publishable(new, find_budget_problems(served, new, compiler.limits))
-        _keep_policy(old, new, changes)
-        _compile(compiler, release_update, (old, new), changes)
-    if release_update.requires_same_policy:
-        require_same_policy(old, new)
-    return build_publish_delta(release_update.project, (before, release_update.tree), changes)
-
-
-def _differs_much(old: Snapshot, new: Snapshot) -> bool:
-    """Tell whether the files that differ have so many rules that these are compared by their tables first."""
-    return sum(len(file.segment) for file in files_only_in(Kind.REDIRECTS, new, old)) > MANY_RULES
-
-
-def _compile_rewritten(
-    compiler: Compiler, release_update: ReleaseUpdate, states: tuple[Snapshot, Snapshot], served: Snapshot | None
-) -> None:
-    """Check and compile a state of which so much is new that all rules are checked; their changes are not needed."""
-    old, new = states
-    require_publishable(new, find_budget_problems(served, new, compiler.limits))
-    if old.settings.strict and not new.settings.strict:
-        require_publishable(new, check_snapshot(new), strict=True)
-    if _is_known_valid(compiler, release_update):
-        compiler.compile_rewritten(old, new)
-    else:
-        compiler.validated_release(new.project, new.tree)
-    if release_update.requires_same_policy:
-        require_same_policy(old, new)
-
-
-def _find_served(compiler: Compiler, release_update: ReleaseUpdate, old: Snapshot | None) -> Snapshot | None:
-    """Return the state that is served: not that of release where it was pushed and is refused."""
-    known = ensure_manifest(compiler, release_update.release, waits=False).projects.get(release_update.project)
-    if old is None or known is None or known.tree in {None, old.tree}:
-        return old
-    return compiler.snapshot(release_update.project, TreeId(str(known.tree)))
-
-
-def _keep_policy(old: Snapshot | None, new: Snapshot, changes: ChangesByKind) -> None:
-    """Apply release's lint to changed rules, even where their new project.yaml asks for less."""
-    if old and old.settings.strict and not new.settings.strict and any(changes.values()):
-        require_publishable(new, check_snapshot(new), strict=True)
-
-
-def _compile(
-    compiler: Compiler, release_update: ReleaseUpdate, states: tuple[Snapshot | None, Snapshot], changes: ChangesByKind
-) -> None:
-    """Compile the new state: all of it where the old one was never valid, else the changes."""
-    old, new = states
-    if old is None or not _is_known_valid(compiler, release_update):
-        compiler.validated_release(release_update.project, new.tree)
-    else:
-        compiler.compile_change(old, new, list(chain.from_iterable(changes.values())))
-
-
-def _is_known_valid(compiler: Compiler, release_update: ReleaseUpdate) -> bool:
-    """Tell whether the state on release is served."""
-    known = ensure_manifest(compiler, release_update.release, waits=False).projects.get(release_update.project)
-    return not (known is None or known.tree is None or known.failed)
 
 
 def _text(
