@@ -77,7 +77,7 @@ class ReceivePack:
         quarantine = await run_in_thread(stack.enter_context, self._store.pushes.quarantine(namespace))
         try:
             is_whole = await self._save(req, quarantine)
-            saved = await run_in_thread(_read_request, quarantine, is_whole)
+            saved = await run_in_thread(_read_request, quarantine, is_whole=is_whole)
             stream = self._answer(req, namespace, saved, is_whole, stack)
         except BaseException:
             await run_in_thread(stack.close)
@@ -107,7 +107,7 @@ class ReceivePack:
         await check_again(req, begun)
         return count <= limit
 
-    def _answer(self, req: Request, namespace: str, push: "_Saved", is_whole: bool, stack: ExitStack) -> PushStream:
+    def _answer(self, req: Request, namespace: str, push: _Saved, is_whole: bool, stack: ExitStack) -> PushStream:
         caller = as_principal(principal_of(req))
         received = ReceivedPush(
             push.quarantine,
@@ -133,7 +133,7 @@ def _write(file: RawIOBase, pieces: Sequence[bytes]) -> None:
         raise translate_os_error(ex) from ex
 
 
-def _read_request(quarantine: Quarantine, is_whole: bool) -> "_Saved":
+def _read_request(quarantine: Quarantine, *, is_whole: bool) -> _Saved:
     """Read everything before the pack. Raises MalformedRequest for a whole body that is no push."""
     with quarantine.request.open("rb") as file:
         try:
