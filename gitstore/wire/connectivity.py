@@ -122,7 +122,9 @@ class Connectivity:
             with suppress(Unreadable):
                 olds, news = compare(*data)
                 below = {entry.name: entry.id for entry in olds if entry.mode in _FOLDERS}
-                ahead += [(below[entry.name], entry.id) for entry in news if entry.name in below and entry.mode in _FOLDERS]
+                ahead += [
+                    (below[entry.name], entry.id) for entry in news if entry.name in below and entry.mode in _FOLDERS
+                ]
 
 
 class _Reached:
