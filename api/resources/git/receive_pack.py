@@ -19,7 +19,7 @@ from api.http.guard.access import author_of, by_basic, grants, principal_of
 from api.http.request.caller_access import check_again
 from api.http.request.coded_body import inflate
 from api.resources.git.push_stream import PushStream
-from api.resources.git.smart_http import require_push
+from api.resources.git.smart_http import GitRepositories, check_media_type, require_push
 from api.runtime.background import run_in_thread, run_transfer
 from api.settings import Settings
 from gitstore.git.atomic_io import translate_os_error, write_all
@@ -32,9 +32,9 @@ from gitstore.wire.pkt_lines import MalformedRequest
 from gitstore.wire.push_limits import PushLimits
 from gitstore.wire.push_report import REPORTING, PushReport, RefStatus
 from gitstore.wire.push_request import PushRequest, RefusedRequest, read_push_request
+from gitstore.wire.upload_pack import RECEIVE_PACK
 
-_REQUEST_TYPE = "application/x-git-receive-pack-request"
-_RESULT_TYPE = "application/x-git-receive-pack-result"
+_RESULT_TYPE = f"application/x-{RECEIVE_PACK}-result"
 _WRITTEN_AT_ONCE = 1 << 20
 
 RecordsOf = Callable[[Principal, str, str | None], PushRecords]
@@ -59,9 +59,15 @@ class ReceivePack:
     """The pushes to a namespace."""
 
     def __init__(
-        self, store: Store, settings: Settings, records_of: RecordsOf = no_records, rules: PushRules | None = None
+        self,
+        store: Store,
+        repositories: GitRepositories,
+        settings: Settings,
+        records_of: RecordsOf = no_records,
+        rules: PushRules | None = None,
     ) -> None:
         self._store = store
+        self._repositories = repositories
         self._records_of = records_of
         self._rules = PushRules() if rules is None else rules
         self._limits = PushLimits(settings.push_limit, settings.push_objects_limit, settings.push_content_limit)
@@ -71,8 +77,8 @@ class ReceivePack:
     async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
         """Receive a push; whatever is refused is in the answer that Git prints."""
         require_push(req, namespace)
-        if (req.content_type or "").partition(";")[0].strip().lower() != _REQUEST_TYPE:
-            raise ApiError(415, "unsupported_media_type", f"A push has the content type {_REQUEST_TYPE}.")
+        check_media_type(req, RECEIVE_PACK)
+        await self._repositories.find(namespace)
         stack = ExitStack()
         quarantine = await run_in_thread(stack.enter_context, self._store.pushes.quarantine(namespace))
         try:
