@@ -7,12 +7,13 @@ from cli.console.exits import ProblemsFound
 from cli.console.named_draft import require_draft
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.setup import data_option, namespace_argument, open_store, project_argument
-from cli.content.difference import as_code, as_text, file_lines, markdown_lines, text_lines
+from cli.content.difference import as_code, as_text, markdown_lines
 from content.changes.diff import count
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.revisions import BASE, DRAFT
+from gitstore.history.change_lines import file_lines, text_lines
 from gitstore.history.messages import change_text, count_text
 
 

@@ -85,8 +85,8 @@ class PushRecords(Protocol):
         """Record, before the attempt, a publish without an approval; an error refuses it."""
         ...
 
-    def is_live_token(self, value: str) -> bool:
-        """Tell whether a text is an API token of the service that is valid now."""
+    def find_token(self, data: bytes) -> int | None:
+        """Return the position of an API token of the service that is valid now in a file, None without one."""
         ...
 
 
@@ -101,9 +101,10 @@ class NoRecords:
     def ask_override(self, project: str, head: CommitId, reason: str) -> None:
         """Record nothing."""
 
-    def is_live_token(self, value: str) -> bool:
-        """Count every text of the shape of a token as valid."""
-        return bool(value)
+    def find_token(self, data: bytes) -> int | None:
+        """Find none."""
+        del data
+        return None
 
 
 class PushRules(NamedTuple):
