@@ -95,6 +95,7 @@ class _Parts(NamedTuple):
             self.services.directory,
             ready_checks=ready_checks,
             background_services=background_services,
+            passwords=self.services.passwords(),
             data=self.data,
         )
 

@@ -4,12 +4,13 @@ The merged content is checked and compiled first; the move of the ref is the onl
 leaves only objects without a reference, and compiled files that no manifest in use names.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.indexes.manifest import Manifest
 from gitstore.compiled.indexes.served_record import read_served
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import NothingToPublish, Rewound
@@ -87,14 +88,22 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
     commit = _commit(transaction, release_update, _text(compiler, release_update, before, delta.counts))
     manifest = ensure_manifest(compiler, commit, delta, waits=False)
     transaction.move(RELEASE_REF, release_update.release, commit)
-    with after_commit("recording the commits on release"):  # the next publish records them
-        note_release(transaction, commit)
-    with after_commit("recording the served commit"):  # the next process that reads release records it
-        record_served(compiler, commit)
-    with after_commit("removing old compiled files"):  # the next publish removes the rest
-        clean_releases(compiler.paths, manifest, release_update.project)
+    follow_release(compiler, transaction, manifest, (release_update.project,))
     number = manifest.projects[release_update.project].newest
     return PublishResult(commit, number, delta.counts, tree=release_update.tree)
+
+
+def follow_release(
+    compiler: Compiler, transaction: Transaction, manifest: Manifest, projects: Iterable[str]
+) -> None:
+    """Do what follows each move of release: `manifest` is that of its new commit, `projects` are published by it."""
+    with after_commit("recording the commits on release"):  # the next publish records them
+        note_release(transaction, manifest.commit)
+    with after_commit("recording the served commit"):  # the next process that reads release records it
+        record_served(compiler, manifest.commit)
+    for project in projects:
+        with after_commit("removing old compiled files"):  # the next publish removes the rest
+            clean_releases(compiler.paths, manifest, project)
 
 
 def _require_newest(compiler: Compiler, transaction: Transaction, release: CommitId) -> None:

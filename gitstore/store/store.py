@@ -15,6 +15,7 @@ from gitstore.store.drafts import Drafts
 from gitstore.store.namespaces import Namespaces
 from gitstore.store.projects import Projects
 from gitstore.store.publishes import Publishes
+from gitstore.store.pushes import Pushes
 from gitstore.store.releases import Releases
 from gitstore.store.revisions import Revisions
 
@@ -31,6 +32,7 @@ class Store:
         self.projects = Projects(access)
         self.drafts = Drafts(access)
         self.publishes = Publishes(access)
+        self.pushes = Pushes(access)
         self.revisions = Revisions(access)
         self.releases = Releases(access)
 
