@@ -71,8 +71,10 @@ def is_proposal_ref(ref: str) -> bool:
 def is_safe_name(name: str) -> bool:
     """Tell whether the name of a file or folder is safe in any checkout: not only dots, nor a name of Git's own."""
     plain = name.isprintable() and "\\" not in name
-    # `git~1` is the short name that NTFS gives to `.git`: https://nvd.nist.gov/vuln/detail/CVE-2014-9390
-    return plain and name.strip(". ").lower() not in {"", "git", "git~1"} and len(name.encode()) <= _MAX_NAME_BYTES
+    # `git~1` is the short name that NTFS gives to `.git`: https://nvd.nist.gov/vuln/detail/CVE-2014-9390; what follows a
+    # colon names a stream of the file: https://github.com/git/git/blob/master/path.c (`is_ntfs_dotgit`)
+    is_own = name.partition(":")[0].strip(". ").lower() in {"git", "git~1"}
+    return plain and not is_own and bool(name.strip(". ")) and len(name.encode()) <= _MAX_NAME_BYTES
 
 
 def is_root_file(name: str) -> bool:

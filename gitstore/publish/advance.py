@@ -93,9 +93,7 @@ def commit_release(compiler: Compiler, transaction: Transaction, release_update:
     return PublishResult(commit, number, delta.counts, tree=release_update.tree)
 
 
-def follow_release(
-    compiler: Compiler, transaction: Transaction, manifest: Manifest, projects: Iterable[str]
-) -> None:
+def follow_release(compiler: Compiler, transaction: Transaction, manifest: Manifest, projects: Iterable[str]) -> None:
     """Do what follows each move of release: `manifest` is that of its new commit, `projects` are published by it."""
     with after_commit("recording the commits on release"):  # the next publish records them
         note_release(transaction, manifest.commit)

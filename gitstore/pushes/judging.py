@@ -9,7 +9,7 @@ from contextlib import closing
 from gitstore.compiled.compiler import Compiler
 from gitstore.errors import Broken
 from gitstore.git.repository import Repository
-from gitstore.layout import DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX, CommitId, is_proposal_ref
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX, CommitId, is_proposal_ref
 from gitstore.publish.approval import is_reason_given
 from gitstore.pushes.answer import Refused, branch_name, problem_lines, short, show
 from gitstore.pushes.branch_check import BranchCheck
@@ -83,7 +83,10 @@ class _Judgement:
             return RefVerdict(update, ex.reason, ex.lines)
 
     def _require_plain_ref(self, name: str) -> None:
-        """Refuse a ref that only names another one: a push to it would move the other."""
+        """Refuse a ref that is neither a branch nor a tag, or only names another one, which a push would move."""
+        if not name.startswith((BRANCH_PREFIX, TAG_PREFIX)):
+            why = "is neither a branch nor a tag; only refs/heads/ and refs/tags/ can change."
+            raise Refused("not a branch", f"{show(name)} {why}")
         try:
             self._known.ref(name)
         except Broken as ex:
@@ -97,12 +100,7 @@ class _Judgement:
             return self._branches.check_draft(update)
         if is_proposal_ref(update.name):
             return self._branches.check_proposal(update)
-        if update.name.startswith(TAG_PREFIX):
-            return check_tag(self._push.pusher, update)
-        raise Refused(
-            "not a branch",
-            f"{show(update.name)} is neither a branch nor a tag; only refs/heads/ and refs/tags/ can change.",
-        )
+        return check_tag(self._push.pusher, update)
 
     def _check_files(self, ref: str, target: CommitId) -> None:
         """Check the files of the commits that are new in the repository."""

@@ -229,4 +229,3 @@ class _ProgressFile:
         if now >= self._next:
             self._next = now + _PROGRESS_SECONDS
             self.write(f"Checking objects: {done:,} of {total:,}")
-

@@ -124,7 +124,9 @@ class Connectivity:
             with suppress(Unreadable):
                 olds, news = compare(*data)
                 below = {entry.name: entry.id for entry in olds if entry.mode in _FOLDERS}
-                ahead += [(below[entry.name], entry.id) for entry in news if entry.name in below and entry.mode in _FOLDERS]
+                ahead += [
+                    (below[entry.name], entry.id) for entry in news if entry.name in below and entry.mode in _FOLDERS
+                ]
 
 
 class _Reached:
@@ -189,4 +191,3 @@ def _list_references(kind: int, data: bytes) -> list[Reference]:
 
 def _missing(object_id: bytes) -> InvalidPush:
     return InvalidPush(f"the object {object_id.hex()} is missing, which the push needs; fetch, then push again")
-

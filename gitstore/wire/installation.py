@@ -16,7 +16,12 @@ _NAMES = {number: name for name, number in TYPES.items()}
 
 
 def install(
-    transaction: Transaction, quarantine: Quarantine, pack: ReceivedPack, tips: Collection[CommitId], *, all_accepted: bool
+    transaction: Transaction,
+    quarantine: Quarantine,
+    pack: ReceivedPack,
+    tips: Collection[CommitId],
+    *,
+    all_accepted: bool,
 ) -> None:
     """Put the objects that these commits and tags need into the repository, durably by the time that a ref moves.
 

@@ -167,7 +167,9 @@ class PackReader:
             number = ahead.pop()
             base = self._objects.bases[number]
             if self._objects.depth(number) > MAX_CHAIN:
-                raise InvalidPush(f"the pack has a chain of more than {MAX_CHAIN} deltas; run `git repack -adf`, then push")
+                raise InvalidPush(
+                    f"the pack has a chain of more than {MAX_CHAIN} deltas; run `git repack -adf`, then push"
+                )
             kind, data = self._objects.kinds[base], self._content(number)
             digest = _hash_head(kind, len(data))
             digest.update(data)
@@ -217,7 +219,9 @@ class PackReader:
         try:
             kind, data = self._repository.raw(object_id.hex())
         except Broken as ex:
-            raise InvalidPush(f"the object {object_id.hex()} is missing, which the push needs; fetch, then push again") from ex
+            raise InvalidPush(
+                f"the object {object_id.hex()} is missing, which the push needs; fetch, then push again"
+            ) from ex
         record = bytes(pack_object_header(kind, None, len(data), DEFAULT_OBJECT_FORMAT)) + zlib.compress(data, 1)
         number = self._objects.append(self._end, kind, object_id, zlib.crc32(record))
         self._copy.seek(self._end)

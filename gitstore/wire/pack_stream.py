@@ -179,4 +179,3 @@ def read_delta_sizes(delta: bytes) -> tuple[int, int]:
 
 def _truncated() -> InvalidPush:
     return InvalidPush("the pack ends early; push again")
-

@@ -93,7 +93,9 @@ def _read_commands(file: BinaryIO) -> Iterator[bytes]:
         if _SHALLOW.fullmatch(line):  # of a shallow clone: what it lacks, the repository has, or the push is incomplete
             shallow += 1
             if shallow > _MOST_SHALLOW:
-                raise InvalidPush(f"the clone has more than {_MOST_SHALLOW:,} shallow commits; run `git fetch --unshallow`")
+                raise InvalidPush(
+                    f"the clone has more than {_MOST_SHALLOW:,} shallow commits; run `git fetch --unshallow`"
+                )
         else:
             yield line
     if line is Mark.END and file.tell():
@@ -121,7 +123,8 @@ def _refuse_repeated(commands: list[Command]) -> tuple[Command, ...]:
     for command in commands:
         counts[command.ref] = counts.get(command.ref, 0) + 1
     return tuple(
-        command if counts[command.ref] == 1 else command._replace(refusal="the ref is pushed twice") for command in commands
+        command if counts[command.ref] == 1 else command._replace(refusal="the ref is pushed twice")
+        for command in commands
     )
 
 

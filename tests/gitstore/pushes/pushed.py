@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from gitstore.git.refs import read_ref
 from gitstore.git.repository import Author
@@ -62,7 +63,7 @@ class Clone:
     folder: Path
     pusher: Pusher = OWNER
     records: Records = field(default_factory=Records)
-    rules: PushRules = PushRules()
+    rules: PushRules = field(default_factory=PushRules)
 
     @classmethod
     def of(cls, place: Place) -> "Clone":
@@ -94,7 +95,7 @@ class Clone:
         """The commit that is checked out."""
         return CommitId(self.git("rev-parse", "HEAD"))
 
-    def check(self, ref: str = RELEASE_REF, new: str | None = "HEAD", **push: object) -> RefVerdict:
+    def check(self, ref: str = RELEASE_REF, new: str | None = "HEAD", **push: Any) -> RefVerdict:
         """Return the verdict on a push of one ref."""
         return self.check_all({ref: new}, **push)[0]
 
@@ -102,11 +103,19 @@ class Clone:
         self, refs: Mapping[str, str | None], *, is_atomic: bool = False, options: tuple[str, ...] = ()
     ) -> tuple[RefVerdict, ...]:
         """Return the verdicts on a push of several refs."""
-        new = {ref: CommitId(self.git("rev-parse", word)) if word else None for ref, word in refs.items()}
-        updates = tuple(RefUpdate(ref, read_ref(self.place.repo, ref), commit) for ref, commit in new.items())
-        push = Push(updates, self.pusher, options, is_atomic)
+        new = {ref: self._id(word) if word else None for ref, word in refs.items()}
+        updates = [RefUpdate(ref, read_ref(self.place.repo, ref), commit) for ref, commit in new.items()]
+        return self._check(updates, is_atomic=is_atomic, options=options)
+
+    def _id(self, word: str) -> CommitId:
+        return CommitId(self.git("rev-parse", word))
+
+    def _check(
+        self, updates: Sequence[RefUpdate], *, is_atomic: bool = False, options: tuple[str, ...] = ()
+    ) -> tuple[RefVerdict, ...]:
+        push = Push(tuple(updates), self.pusher, options, is_atomic)
         before = self._objects()
-        quarantine = self._quarantine(list(filter(None, new.values())))
+        quarantine = self._quarantine([update.new for update in updates if update.new])
         try:
             with access_at(self.place.root).writing(SPACE, quarantine) as (compiler, _):
                 verdicts = judge_push(compiler, push, lambda _: None, self.records, self.rules)
@@ -115,11 +124,21 @@ class Clone:
         assert self._objects() == before, "the check left objects in the repository"
         return verdicts
 
-    def push(self, ref: str = RELEASE_REF, new: str = "HEAD", **push: object) -> RefVerdict:
+    def check_stale(self, new: str = "HEAD") -> RefVerdict:
+        """Return the verdict on a push to release that knows only what the clone has of it."""
+        return self._check([RefUpdate(RELEASE_REF, CommitId(self.git("rev-parse", "origin/release")), self._id(new))])[
+            0
+        ]
+
+    def check_new(self, ref: str) -> RefVerdict:
+        """Return the verdict on a push of HEAD to a ref as a new one."""
+        return self._check([RefUpdate(ref, None, self.head)])[0]
+
+    def push(self, ref: str = RELEASE_REF, new: str = "HEAD", **push: Any) -> RefVerdict:
         """Check a push of one ref, and move the ref if it is accepted."""
         verdict = self.check(ref, new, **push)
         assert not verdict.refusal, verdict
-        self.git("push", "-q", "--force", "origin", f"{new}:{ref}")
+        self.place.git("fetch", "-q", str(self.folder), f"+{self._id(new)}:{ref}")
         return verdict
 
     def _objects(self) -> set[str]:
@@ -132,12 +151,24 @@ class Clone:
         folder.mkdir()
         (folder / "pack").mkdir()
         known = self.place.git("for-each-ref", "--format=%(objectname)").split()
+        known = [commit for commit in known if commit in self.git("cat-file", "--batch-all-objects", "--batch-check")]
         listed = "\n".join([*tips, *(f"^{commit}" for commit in known)]).encode()
         pack = subprocess.run(
-            ("git", "pack-objects", "--revs", "--stdout", "-q"), cwd=self.folder, input=listed, capture_output=True, check=True
+            ("git", "pack-objects", "--revs", "--stdout", "-q"),
+            cwd=self.folder,
+            input=listed,
+            capture_output=True,
+            check=True,
         ).stdout
-        environment = {"GIT_OBJECT_DIRECTORY": str(folder), "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.place.repo / "objects")}
+        environment = {
+            "GIT_OBJECT_DIRECTORY": str(folder),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.place.repo / "objects"),
+        }
         subprocess.run(
-            ("git", "unpack-objects", "-q"), cwd=self.place.repo, input=pack, env={**os.environ, **environment}, check=True
+            ("git", "unpack-objects", "-q"),
+            cwd=self.place.repo,
+            input=pack,
+            env={**os.environ, **environment},
+            check=True,
         )
         return folder
