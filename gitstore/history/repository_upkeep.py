@@ -1,7 +1,8 @@
 """The upkeep of one namespace's files in the background.
 
-What killed pushes left is finished or removed, objects are packed and pruned, the log of new objects is emptied, unused files are removed, releases get new bases, and the
-record of the commits on release is completed. Each step goes on where another one fails.
+Objects are packed and pruned, the log of new objects is emptied, unused files are removed, releases get new bases, and the
+record of the commits on release is completed, as is the list of the objects for clones. What killed pushes left is
+finished or removed. Each step goes on where another one fails.
 """
 
 from functools import partial
@@ -18,6 +19,7 @@ from gitstore.git.transaction import update
 from gitstore.history.folding import fold_releases, is_folding_due
 from gitstore.history.gc import clean_daily, is_clean_up_due
 from gitstore.history.reached import complete_record, is_record_complete
+from gitstore.wire.release_list import is_list_due, update_list
 
 
 def needs_upkeep(paths: NamespacePaths) -> bool:
@@ -32,6 +34,7 @@ def needs_upkeep(paths: NamespacePaths) -> bool:
         or is_prune_due(repository)
         or is_clean_up_due(paths)
         or is_folding_due(paths)
+        or is_list_due(repository, paths.clones)
     )
     if not is_due:
         return False
@@ -48,7 +51,7 @@ def keep_up(paths: NamespacePaths) -> None:
     with hold_packing(paths.repository) as is_held:
         if not is_held or is_git_packing(paths.repository):
             return
-        run_each(partial(step, paths) for step in (_finish_pushes, _pack, _clean_up, _prune, _fold, _complete))
+        run_each(partial(step, paths) for step in (_finish_pushes, _pack, _clean_up, _prune, _fold, _complete, _list))
 
 
 def _finish_pushes(paths: NamespacePaths) -> None:
@@ -85,3 +88,8 @@ def _fold(paths: NamespacePaths) -> None:
 def _complete(paths: NamespacePaths) -> None:
     if not is_record_complete(paths.repository):
         complete_record(paths.repository)
+
+
+def _list(paths: NamespacePaths) -> None:
+    if is_list_due(paths.repository, paths.clones):
+        update_list(paths.repository, paths.clones)

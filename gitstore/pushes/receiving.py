@@ -8,7 +8,7 @@ moved. Begin with `receive_push`. See docs/adr/0042-pushes-over-http.md.
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from gitstore.compiled.compiler import Compiler
 from gitstore.errors import InvalidPush, LostRace, StoreError
@@ -211,7 +211,7 @@ class _ProgressFile:
         self._file = quarantine.progress.open("a", encoding="utf-8", buffering=1)
         self._next = time.monotonic() + _PROGRESS_SECONDS
 
-    def __enter__(self) -> "_ProgressFile":
+    def __enter__(self) -> Self:
         """Return the file."""
         return self
 

@@ -14,6 +14,7 @@ from gitstore.git.refs import list_refs, signature
 from gitstore.git.repository import Repository
 from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.wire.pkt_lines import FLUSH, join_lines, pkt_line, text_line
+from gitstore.wire.push_request import CAPABILITIES
 
 AGENT = "agent=waypost"
 _FORMAT = "object-format=sha1"
@@ -80,6 +81,10 @@ def follow_tags(repository: Repository, object_id: str) -> Iterator[CommitId]:
         if found is None:
             return
         object_id = found[1].decode()
+
+
+PUSH_CAPABILITIES = " ".join((*CAPABILITIES, AGENT))
+"""What a push can ask for."""
 
 
 def advertise(service: str, advertised: AdvertisedRefs, capabilities: str) -> bytes:

@@ -85,7 +85,7 @@ class Connectivity:
                     self._complete.add(object_id)
                     continue
             seen.add(object_id)
-            if kind == BLOB:
+            if kind == BLOB and object_id != start.id:  # its type is that of a folder which was checked once
                 if not self._repository.has(object_id.hex()):
                     raise _missing(object_id)
                 continue

@@ -11,8 +11,10 @@ from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.repository import open_repository
 from gitstore.wire.commit_graph import CommitGraph
 from gitstore.wire.fetch_request import ObjectFilter
-from gitstore.wire.kept_packs import MOST_BYTES, Contents, KeptPack, KeptPacks, mapped, may_grow
+from gitstore.wire.id_lists import Contents, IdList
+from gitstore.wire.kept_packs import MOST_BYTES, KeptPack, KeptPacks, key_of, mapped, may_grow
 from gitstore.wire.object_source import ObjectSource
+from gitstore.wire.release_list import read_release_list
 from gitstore.wire.selection import Selection
 from gitstore.wire.sent_pack import DamagedPack, PackBody, PackFormat, SentPack
 from gitstore.wire.shallow import Cut
@@ -84,10 +86,10 @@ class _PackMaker:
         if not self.order.form:
             return MadePack(self._write(self._select(), None)[0], is_kept=False)
         contents = Contents(self.order.form, frozenset([*self.order.wants, *self._tags_of_whole()]))
-        found = self.kept.find(contents.key)
+        found = self.kept.find(key_of(contents))
         if found is None:
             with self.kept.making():
-                found = self.kept.find(contents.key)  # made meanwhile
+                found = self.kept.find(key_of(contents))  # made meanwhile
                 if found is None:
                     return self._make_kept(contents)
         return MadePack(found, is_kept=True)
@@ -99,7 +101,7 @@ class _PackMaker:
                     return grown
             except DamagedPack:
                 self.kept.drop(kept.path)
-        selection = self._select(contents.roots - self.named.keys())
+        selection = self._select_released(contents) or self._select(contents.roots - self.named.keys())
         path, size = self._write(selection, None)
         return self._keep(path, size, contents, selection.ids)
 
@@ -110,19 +112,34 @@ class _PackMaker:
 
     def _grow(self, kept: KeptPack, contents: Contents) -> MadePack | None:
         """Make a pack from one of an earlier state and what is new; None if that has objects that are not wanted now."""
-        gone = kept.contents.roots - contents.roots
-        if any(not self.graph.is_commit(root) for root in gone) or self.graph.find_reached(self.starts, gone) != gone:
-            return None
-        commits = [root for root in kept.contents.roots if self.graph.is_commit(root)]
-        selection = Selection(self.source, self.order.filter, kept.ids.__contains__)
-        self._add(selection, self.graph.lacking(self.starts, commits, self.graph.parents, self.graph.parents))
-        for root in contents.roots:
-            selection.add(root) if root not in self.named else None
-        if not may_grow(kept, len(selection.ids)):
+        selection = self._select_beyond(IdList(kept.contents, kept.ids), contents)
+        if selection is None or not may_grow(kept, len(selection.ids)):
             return None
         path, size = self._write(selection, kept)
         added = kept.contents.added + len(selection.ids)
         return self._keep(path, size, contents._replace(added=added), [*kept.ids, *selection.ids])
+
+    def _select_released(self, contents: Contents) -> Selection | None:
+        """Find the objects of a whole pack by the list of what the release branch reaches; None if it does not help."""
+        if not self.order.can_grow or self.order.filter != ObjectFilter():
+            return None
+        listed = read_release_list(self.kept.folder)
+        selection = self._select_beyond(listed, contents) if listed else None
+        if selection and listed:
+            selection.ids |= dict.fromkeys(listed.ids)
+        return selection
+
+    def _select_beyond(self, old: IdList, contents: Contents) -> Selection | None:
+        """Find the objects that are not in a list; None if the list has some that are not wanted now."""
+        gone = old.contents.roots - contents.roots
+        if any(not self.graph.is_commit(root) for root in gone) or self.graph.find_reached(self.starts, gone) != gone:
+            return None
+        commits = [root for root in old.contents.roots if self.graph.is_commit(root)]
+        selection = Selection(self.source, self.order.filter, old.ids.__contains__)
+        self._add(selection, self.graph.lacking(self.starts, commits, self.graph.parents, self.graph.parents))
+        for root in contents.roots - self.named.keys():
+            selection.add(root)
+        return selection
 
     def _select(self, others: Iterable[bytes] = ()) -> Selection:
         """Find the objects of the pack; `others` are added by themselves."""

@@ -5,8 +5,8 @@ When refs have moved on, the pack of their former state begins the new one. Besi
 
 import mmap
 import os
+import re
 import time
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 
 from gitstore.directory import make_folder
 from gitstore.file_lock import hold_lock_file
-from gitstore.git.atomic_io import replace_file
+from gitstore.wire.id_lists import SUFFIX, Contents, Ids, read_list, write_list
 
 MOST_KEPT = 4
 MOST_BYTES = 4 << 30
@@ -24,43 +24,14 @@ MOST_SECONDS = 7 * 86_400.0
 _UNUSED_SECONDS = 3600.0  # of a file that its reader should have removed at once
 _LOCK = "lock"
 _LOCK_SECONDS = 120.0
-_PACK, _LIST, _LOOSE = ".pack", ".ids", ".tmp"
-_ID_BYTES = 20
-_TITLE = b"waypost pack 1"
+_PACK, _LOOSE = ".pack", ".tmp"
+_KEY = re.compile(r"[0-9a-f]{40}")
 _MOST_ADDED = 3  # a pack is written anew when a third of it was added to its first form
 
 
-class Contents(NamedTuple):
-    """What a pack was made of: the kind of request, the objects that its client wanted, and objects since its first form."""
-
-    form: str
-    roots: frozenset[bytes]
-    added: int = 0
-
-    @property
-    def key(self) -> str:
-        """The name of the pack's files."""
-        return sha256(b"\n".join([self.form.encode(), *sorted(self.roots)])).hexdigest()[:40]
-
-
-class Ids:
-    """The sorted ids of a pack's objects, as bytes."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-
-    def __len__(self) -> int:
-        return len(self._data) // _ID_BYTES
-
-    def __iter__(self) -> Iterator[bytes]:
-        return (self._data[at : at + _ID_BYTES] for at in range(0, len(self._data), _ID_BYTES))
-
-    def __getitem__(self, place: int) -> bytes:
-        return self._data[place * _ID_BYTES : (place + 1) * _ID_BYTES]
-
-    def __contains__(self, object_id: object) -> bool:
-        at = bisect_left(self, object_id)  # type: ignore[call-overload]  # it has what bisect needs: a length and items in order
-        return at < len(self) and self[at] == object_id
+def key_of(contents: Contents) -> str:
+    """Return the name of a pack's files."""
+    return sha256(b"\n".join([contents.form.encode(), *sorted(contents.roots)])).hexdigest()[:40]
 
 
 class KeptPack(NamedTuple):
@@ -91,7 +62,7 @@ class KeptPacks:
         """Return the pack of a key, and note its use; None if there is none."""
         path = self.folder / f"{key}{_PACK}"
         try:
-            os.utime(self.folder / f"{key}{_LIST}")
+            os.utime(self.folder / f"{key}{SUFFIX}")
             os.utime(path)
         except OSError:
             return None
@@ -99,11 +70,11 @@ class KeptPacks:
 
     def list_similar(self, form: str) -> Iterator[KeptPack]:
         """Yield the packs of a form, those that were used last first."""
-        for path in _by_use(self.folder, _LIST):
+        for path in _by_use(self.folder, SUFFIX):
             with suppress(OSError, ValueError):
-                found = _read_list(path)
-                if found.contents.form == form:
-                    yield found
+                contents, ids = read_list(path)
+                if contents.form == form and (pack := path.with_suffix(_PACK)).is_file():
+                    yield KeptPack(pack, contents, ids)
 
     def temporary(self) -> Path:
         """Return the path for a file without a name yet, which is removed in an hour if nobody does."""
@@ -111,15 +82,14 @@ class KeptPacks:
 
     def drop(self, path: Path) -> None:
         """Remove a pack, such as a damaged one."""
-        path.with_suffix(_LIST).unlink(missing_ok=True)
+        path.with_suffix(SUFFIX).unlink(missing_ok=True)
         path.unlink(missing_ok=True)
 
     def keep(self, written: Path, contents: Contents, ids: Iterable[bytes]) -> Path:
         """Give a written pack its name, with the list of its objects; remove what is kept beyond the limits."""
-        path = self.folder / f"{contents.key}{_PACK}"
+        path = self.folder / f"{key_of(contents)}{_PACK}"
         written.replace(path)
-        head = [_TITLE, contents.form.encode(), b"%d" % contents.added, b"".join(sorted(contents.roots)).hex().encode()]
-        replace_file(path.with_suffix(_LIST), b"\n".join([*head, b"".join(sorted(ids))]), sync=False)
+        write_list(path.with_suffix(SUFFIX), contents, ids)
         remove_old(self.folder, spared=path)
         return path
 
@@ -139,9 +109,10 @@ def remove_old(folder: Path, spared: Path | None = None, now: float | None = Non
             is_over = count > MOST_KEPT or size > MOST_BYTES or now - status.st_mtime > MOST_SECONDS
             if is_over and path != spared:
                 KeptPacks(folder).drop(path)
-    for path in [*_by_use(folder, _LOOSE), *_by_use(folder, _LIST)]:
+    for path in [*_by_use(folder, _LOOSE), *_by_use(folder, SUFFIX)]:
         with suppress(OSError):
-            is_lost = path.suffix == _LOOSE or not path.with_suffix(_PACK).exists()
+            is_alone = _KEY.fullmatch(path.stem) is not None and not path.with_suffix(_PACK).exists()
+            is_lost = path.suffix == _LOOSE or is_alone
             if is_lost and now - path.stat().st_mtime > _UNUSED_SECONDS:
                 path.unlink()
 
@@ -155,16 +126,6 @@ def _by_use(folder: Path, suffix: str) -> list[Path]:
                 if path.suffix == suffix:
                     times[path] = path.stat().st_mtime
     return sorted(times, key=lambda path: -times[path])
-
-
-def _read_list(path: Path) -> KeptPack:
-    title, form, added, roots, ids = path.read_bytes().split(b"\n", 4)
-    pack = path.with_suffix(_PACK)
-    if title != _TITLE or len(ids) % _ID_BYTES or not pack.is_file():
-        raise ValueError(f"{path.name} is no list of a kept pack")
-    packed = bytes.fromhex(roots.decode())
-    named = frozenset(packed[at : at + _ID_BYTES] for at in range(0, len(packed), _ID_BYTES))
-    return KeptPack(pack, Contents(form.decode(), named, int(added)), Ids(ids))
 
 
 @contextmanager

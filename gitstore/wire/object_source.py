@@ -54,8 +54,8 @@ class SourcePack:
     def __post_init__(self) -> None:
         if self.index[: len(_INDEX_HEAD)] != _INDEX_HEAD:
             raise ValueError(f"{self.path.name} is no index of version 2")
-        self._fan_out = _FAN_OUT.unpack_from(self.index, len(_INDEX_HEAD))
-        self.count = self._fan_out[-1]
+        self._fan_out: tuple[int, ...] = _FAN_OUT.unpack_from(self.index, len(_INDEX_HEAD))
+        self.count: int = self._fan_out[-1]
 
     @property
     def end(self) -> int:
@@ -85,8 +85,8 @@ class SourcePack:
             at = _IDS_AT + ID_BYTES * middle
             found = self.index[at : at + ID_BYTES]
             if found == object_id:
-                (small,) = struct.unpack_from(">I", self.index, self._offsets_at + 4 * middle)
-                return self._offset(small)
+                at = self._offsets_at + 4 * middle
+                return self._offset(int.from_bytes(self.index[at : at + 4], "big"))
             if found < object_id:
                 low = middle + 1
             else:
@@ -142,8 +142,8 @@ class SourcePack:
     def _offset(self, small: int) -> int:
         if small < _LARGE:
             return small
-        (found,) = struct.unpack_from(">Q", self.index, self._offsets_at + 4 * self.count + 8 * (small - _LARGE))
-        return int(found)
+        at = self._offsets_at + 4 * self.count + 8 * (small - _LARGE)
+        return int.from_bytes(self.index[at : at + 8], "big")
 
 
 def _read_distance(data: mmap.mmap, at: int) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from dulwich.pack import apply_delta, pack_object_header
 
 from content.cache import LruCache
 from gitstore.errors import Broken, InvalidPush
-from gitstore.git.new_pack import BLOB, TYPES
+from gitstore.git.new_pack import BLOB
 from gitstore.git.repository import Repository
 from gitstore.wire.object_rules import NAMES, Special, check_object, check_special
 from gitstore.wire.pack_index import NONE, PackObjects

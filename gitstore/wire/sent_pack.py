@@ -6,7 +6,7 @@ there is no circle of deltas.
 
 import struct
 import zlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha1
 from typing import BinaryIO, NamedTuple
@@ -60,34 +60,24 @@ class SentPack:
         self._put(_HEADER.pack(b"PACK", 2, len(ids) + (len(body.ids) if body else 0)))
         if body:
             self._copy_checked(body.data)
-        copied, written = self._divide(ids)
-        chosen = ids if isinstance(ids, Mapping) else set(ids)
-        for pack, offsets in copied.items():
-            if len(offsets) == pack.count and self.format.has_offsets:
-                with memoryview(pack.data) as whole:
-                    self._copy_checked(whole)
-            else:
-                _Copy(self, pack, set(offsets), chosen).write()
+        left = set(ids)
+        chosen = frozenset(left)
+        for pack in self.source.packs:
+            held = left.intersection(pack.ids()) if len(left) >= _FEWEST_COPIED else ()
+            if len(held) >= _FEWEST_COPIED:
+                left.difference_update(held)
+                self._copy(pack, held, chosen)
+        written = [object_id for object_id in ids if object_id in left] if left else []
         self._write_each(written, chosen, earlier, body.ids if body else ())
         self._put(self._digest.digest())
 
-    def _divide(self, ids: Iterable[bytes]) -> tuple[dict[SourcePack, list[int]], list[bytes]]:
-        """Divide objects into those that are copied from packs, and those that are written."""
-        found: dict[SourcePack, list[tuple[bytes, int]]] = {pack: [] for pack in self.source.packs}
-        written = []
-        for object_id in ids:
-            place = self.source.place(object_id)
-            if place is None:
-                written.append(object_id)
-            else:
-                found[place[0]].append((object_id, place[1]))
-        copied = {}
-        for pack, places in found.items():
-            if len(places) >= _FEWEST_COPIED:
-                copied[pack] = [at for _, at in places]
-            else:
-                written += [object_id for object_id, _ in places]
-        return copied, written
+    def _copy(self, pack: SourcePack, ids: Collection[bytes], chosen: Collection[bytes]) -> None:
+        """Copy objects of a pack: the first one that has an object counts."""
+        if len(ids) == pack.count and self.format.has_offsets:
+            with memoryview(pack.data) as whole:
+                self._copy_checked(whole)
+        else:
+            _Copy(self, pack, {at for each in ids if (at := pack.find(each)) is not None}, chosen).write()
 
     def _copy_checked(self, whole: memoryview) -> None:
         """Copy all objects of a pack; its own checksum has to be right."""

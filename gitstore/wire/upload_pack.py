@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gitstore.git.repository import Repository, open_repository
 from gitstore.wire.advertisement import (
     FETCH_CAPABILITIES,
+    PUSH_CAPABILITIES,
     AdvertisedRefs,
     advertise,
     list_refs_version_2,
@@ -26,7 +27,7 @@ from gitstore.wire.selection import Selection, find_below
 from gitstore.wire.sent_pack import PackFormat
 from gitstore.wire.shallow import Cut, find_cut
 
-UPLOAD_PACK = "git-upload-pack"
+UPLOAD_PACK, RECEIVE_PACK = "git-upload-pack", "git-receive-pack"
 _SMALL_LINE = 996  # bytes of data, with the band, in a line of the older form of bands
 
 
@@ -42,10 +43,11 @@ class FetchAnswer(NamedTuple):
     shows_progress: bool = False
 
 
-def answer_refs(repository: Path) -> bytes:
-    """Return the first response to a fetch of the first version. Raises NotFound, or Broken."""
+def answer_refs(repository: Path, service: str) -> bytes:
+    """Return the first response to a push, or to a fetch of the first version. Raises Broken."""
+    capabilities = PUSH_CAPABILITIES if service == RECEIVE_PACK else FETCH_CAPABILITIES
     with open_repository(repository) as opened:
-        return advertise(UPLOAD_PACK, read_advertised(opened), FETCH_CAPABILITIES)
+        return advertise(service, read_advertised(opened), capabilities)
 
 
 def answer_fetch(repository: Path, body: bytes, *, is_version_2: bool) -> FetchAnswer:
