@@ -169,6 +169,9 @@ _WEBHOOK_RETRIES = _format(
     "up to 20 whole numbers of seconds, separated by commas",
     "the delay before each retry of a webhook",
 )
+_PROPOSAL_STALE = _format(
+    integer(1, 3650), "a number from 1 to 3650", "the days without a new commit before a proposal is reported stale"
+)
 _LOG_LEVEL = _format(
     choice("debug", "info", "warning", "error"),
     "debug, info, warning or error",
@@ -232,6 +235,7 @@ class Settings:
         default=5 * 60, metadata=_seconds(2, DAY, "the time without a heartbeat before an agent is reported silent")
     )
     agents_per_project: int = field(default=100_000, metadata=_AGENTS)
+    proposal_stale_days: int = field(default=30, metadata=_PROPOSAL_STALE)
     event_lifetime: int = field(
         default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "the retention time of events and webhook deliveries")
     )

@@ -17,6 +17,7 @@ BlobId = NewType("BlobId", str)
 BRANCH_PREFIX = "refs/heads/"
 RELEASE_REF = "refs/heads/release"
 DRAFT_PREFIX = "refs/heads/draft/"
+PROPOSAL_PREFIX = "proposal/"  # before the id of a proposal, where it is named as a state
 TAG_PREFIX = "refs/tags/"
 NOTES_REF = "refs/notes/waypost"
 PROJECT_FILE = "project.yaml"

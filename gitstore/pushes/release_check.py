@@ -177,8 +177,7 @@ class ReleaseCheck:
         """Build the manifest of the new tip, and return the verdict with its publishes."""
         tip = CommitId(str(update.new))
         deltas = [delta for each in checked for delta in each.deltas]
-        only = deltas[0] if len(deltas) == 1 else None
-        manifest = ensure_manifest(self._compiler, tip, only, waits=only is None)
+        manifest = ensure_manifest(self._compiler, tip, deltas, waits=False)
         for project in dict.fromkeys(delta.project for delta in deltas):
             if fault := manifest.projects[project].failed:
                 raise Refused("invalid content", show(fault), "Nothing was published.")
