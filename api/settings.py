@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from content.records.pattern_limits import PatternLimits
+from gitstore.layout import ALLOWED_FILES, is_file_pattern
 
 ENVIRONMENT_PREFIX = "WAYPOST_"
 LARGEST_PORT = 65535
@@ -82,6 +83,14 @@ def addresses(text: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     for part in found:
         ip_network(part)
+    return found
+
+
+def file_patterns(text: str) -> tuple[str, ...]:
+    """Parse paths of files beside the projects, or folders there with `/**`, separated by commas; empty for none."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not all(map(is_file_pattern, found)):
+        raise ValueError(text)
     return found
 
 
@@ -172,6 +181,11 @@ _WEBHOOK_RETRIES = _format(
 _PROPOSAL_STALE = _format(
     integer(1, 3650), "a number from 1 to 3650", "the days without a new commit before a proposal is reported stale"
 )
+_ALLOWED_FILES = _format(
+    file_patterns,
+    "paths such as .gitignore, or folders such as .vscode/**, separated by commas; no folder with the name of a project",
+    "the files that may be beside the projects in Git, in addition to README.md and others that are known; none is read",
+)
 _LOG_LEVEL = _format(
     choice("debug", "info", "warning", "error"),
     "debug, info, warning or error",
@@ -259,6 +273,7 @@ class Settings:
     regex_call_seconds: int = field(
         default=20, metadata=_seconds(1, HOUR, "the CPU time for compiling the regular expressions of one call")
     )
+    allowed_files: tuple[str, ...] = field(default=ALLOWED_FILES, metadata=_ALLOWED_FILES)
     job_timeout: int = field(
         default=300, metadata=_seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
     )

@@ -7,6 +7,7 @@ from hashlib import sha256
 from posixpath import dirname
 from typing import NewType
 
+from content.records.names import is_name
 from content.records.vocabulary import Kind
 
 # Ids are text of 40 lower-case hex digits; the bytes of dulwich stay inside `gitstore.git`.
@@ -81,6 +82,13 @@ def is_safe_name(name: str) -> bool:
 def is_root_file(name: str) -> bool:
     """Tell whether a top-level entry other than a project belongs in a namespace's repository."""
     return name in _ROOT_FILES
+
+
+def is_file_pattern(pattern: str) -> bool:
+    """Tell whether a text is the path of a file beside the projects, or a folder there and `/**`, and names no project."""
+    parts = pattern.removesuffix("/**").split("/")
+    is_below = len(parts) > 1 or pattern.endswith("/**")
+    return all(map(is_safe_name, parts)) and "*" not in "".join(parts) and not (is_below and is_name(parts[0]))
 
 
 def is_allowed_beside(path: str, allowed: Sequence[str] = ALLOWED_FILES) -> bool:

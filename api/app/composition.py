@@ -118,7 +118,7 @@ class _Parts(NamedTuple):
             ),
             *identity_routes(services, self.releases, self.store.publishes),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
-            *git_routes(self.store, settings),
+            *git_routes(self.store, settings, services.reviews()),
             *compat_routes(self.store, self.releases, services, compressed),
         ]
 

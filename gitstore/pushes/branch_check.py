@@ -119,4 +119,8 @@ class BranchCheck:
     def _review_place(self, ref: str) -> str:
         found = proposal_id(ref)
         address = self._rules.proposal_address
-        return show(address.replace("{id}", found)) if address else f"waypost proposal show {self._namespace} {found}"
+        return (
+            show(address.replace("{namespace}", self._namespace).replace("{id}", found))
+            if address
+            else f"waypost proposal show {self._namespace} {found}"
+        )

@@ -85,6 +85,10 @@ class PushRecords(Protocol):
         """Record, before the attempt, a publish without an approval; an error refuses it."""
         ...
 
+    def note_override(self, publish: Publish) -> None:
+        """Record a finished publish without an approval; it is live, so nothing is raised."""
+        ...
+
     def find_token(self, data: bytes) -> int | None:
         """Return the position of an API token of the service that is valid now in a file, None without one."""
         ...
@@ -101,6 +105,9 @@ class NoRecords:
     def ask_override(self, project: str, head: CommitId, reason: str) -> None:
         """Record nothing."""
 
+    def note_override(self, publish: Publish) -> None:
+        """Record nothing."""
+
     def find_token(self, data: bytes) -> int | None:
         """Find none."""
         del data
@@ -108,9 +115,9 @@ class NoRecords:
 
 
 class PushRules(NamedTuple):
-    """The settings of a service for pushes: the files beside the projects, and the address of a proposal's review.
+    """The settings of a service for pushes: the files beside the projects, and the address of a proposal.
 
-    In the address, `{id}` is replaced by the id of the proposal.
+    In the address, `{namespace}` and `{id}` are replaced by those of the proposal.
     """
 
     allowed_files: tuple[str, ...] = ALLOWED_FILES
