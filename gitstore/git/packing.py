@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 
 from gitstore.errors import Busy
@@ -99,12 +99,21 @@ def pack_loose(repository: Path) -> None:
 def _merge_packs(files: ObjectFiles) -> None:
     """Merge small packs, where pushes have left many."""
     packs = [pack for pack in files.list_packs() if not pack.is_cruft]
-    merged = packs[:1] + select_merged(packs[1:], packs[0].count) if len(packs) > _MOST_PACKS else []
+    merged = _select_small(packs) if len(packs) > _MOST_PACKS else []
     if len(merged) > 1:
         places: Places = {object_id: pack for pack in merged for object_id in files.ids(pack)}
         name = write_objects(files, places)
         files.close_packs()
         files.remove_packs([pack.name for pack in merged if pack.name != name])
+
+
+def _select_small(packs: Sequence[PackFile]) -> list[PackFile]:
+    """Return the packs up to the last one that has less than three times the objects of all smaller ones."""
+    sums = list(accumulate(pack.count for pack in packs))
+    fitting = (
+        at for at in range(1, len(packs)) if packs[at].count < _FACTOR * sums[at - 1] and sums[at] <= _MOST_MERGED
+    )
+    return [*packs[: max(fitting, default=-1) + 1]]
 
 
 def _find_reached(files: ObjectFiles, loose: AbstractSet[bytes], roots: Iterable[str]) -> set[bytes]:

@@ -26,10 +26,10 @@ class Pushes(Component):
 
     def receive(self, namespace: str, push: ReceivedPush) -> Reception:
         """Receive a push whose body is in its quarantine."""
-        return receive_push(_Namespace(self._access, namespace, push.quarantine.path), push)
+        return receive_push(PushedNamespace(self._access, namespace, push.quarantine.path), push)
 
 
-class _Namespace(NamedTuple):
+class PushedNamespace(NamedTuple):
     """A namespace with the objects of a push."""
 
     access: StoreAccess

@@ -4,7 +4,7 @@ https://git-scm.com/docs/gitprotocol-http#_smart_service_git_receive_pack
 """
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from io import RawIOBase
@@ -82,9 +82,8 @@ class ReceivePack:
         stack = ExitStack()
         quarantine = await run_in_thread(stack.enter_context, self._store.pushes.quarantine(namespace))
         try:
-            is_whole = await self._save(req, quarantine)
-            saved = await run_in_thread(_read_request, quarantine, is_whole=is_whole)
-            stream = self._answer(req, namespace, saved, is_whole, stack)
+            fault = await self._save(req, quarantine)
+            stream = self._answer(req, namespace, await run_in_thread(_read_request, quarantine, fault), stack)
         except BaseException:
             await run_in_thread(stack.close)
             raise
@@ -93,8 +92,8 @@ class ReceivePack:
         # Typed for generators alone; Falcon takes any asynchronous iterator, and calls its `close`.
         resp.stream = stream  # type: ignore[assignment]
 
-    async def _save(self, req: Request, quarantine: Quarantine) -> bool:
-        """Write the body into the quarantine, inflated; False if it is too large, and only its start was kept.
+    async def _save(self, req: Request, quarantine: Quarantine) -> str:
+        """Write the body into the quarantine, inflated; return the fault if it is too large, and only its start was kept.
 
         As much again is read on, since C git prints no answer before it has sent everything.
         """
@@ -111,9 +110,11 @@ class ReceivePack:
                     waiting = []
             await run_in_thread(_write, file, waiting)
         await check_again(req, begun)
-        return count <= limit
+        if count <= limit:
+            return ""
+        return f"the push has more than {limit:,} bytes, the setting push_limit; push less at once"
 
-    def _answer(self, req: Request, namespace: str, push: _Saved, is_whole: bool, stack: ExitStack) -> PushStream:
+    def _answer(self, req: Request, namespace: str, push: _Saved, stack: ExitStack) -> PushStream:
         caller = as_principal(principal_of(req))
         received = ReceivedPush(
             push.quarantine,
@@ -124,11 +125,8 @@ class ReceivePack:
             self._records_of(caller, namespace, req.remote_addr),
             self._rules,
         )
-        fault = push.fault
-        if not is_whole:
-            fault = f"the push has more than {self._limits.request_bytes:,} bytes (the setting push_limit); push less at once"
-        if fault:
-            return PushStream(received, _refuse(push.request, fault), stack.close)
+        if push.fault:
+            return PushStream(received, partial(_refuse, push), stack.close)
         return PushStream(received, partial(run_transfer, self._store.pushes.receive, namespace, received), stack.close)
 
 
@@ -139,26 +137,24 @@ def _write(file: RawIOBase, pieces: Sequence[bytes]) -> None:
         raise translate_os_error(ex) from ex
 
 
-def _read_request(quarantine: Quarantine, *, is_whole: bool) -> _Saved:
-    """Read everything before the pack. Raises MalformedRequest for a whole body that is no push."""
+def _read_request(quarantine: Quarantine, fault: str) -> _Saved:
+    """Read everything before the pack. Raises MalformedRequest for a body that is no push, unless it has a fault already."""
     with quarantine.request.open("rb") as file:
         try:
-            return _Saved(quarantine, read_push_request(file), file.tell())
+            return _Saved(quarantine, read_push_request(file), file.tell(), fault)
         except RefusedRequest as ex:
-            return _Saved(quarantine, PushRequest((), ex.capabilities, ()), 0, str(ex))
+            return _Saved(quarantine, PushRequest((), ex.capabilities, ()), 0, fault or str(ex))
         except MalformedRequest:
-            if is_whole:
+            if not fault:
                 raise
-            return _Saved(quarantine, PushRequest((), REPORTING, ()), 0)
+            return _Saved(quarantine, PushRequest((), REPORTING, ()), 0, fault)
 
 
-async def _refuse_now(request: PushRequest, fault: str) -> Reception:
-    statuses = tuple(RefStatus(command.ref, command.refusal or "unpacker error") for command in request.commands)
-    return Reception(PushReport(statuses, fault))
-
-
-def _refuse(request: PushRequest, fault: str) -> Callable[[], Coroutine[None, None, Reception]]:
-    return partial(_refuse_now, request, fault)
+async def _refuse(push: _Saved) -> Reception:
+    """Return the answer to a push that is refused before its pack is read."""
+    commands = push.request.commands
+    statuses = tuple(RefStatus(command.ref, command.refusal or "unpacker error") for command in commands)
+    return Reception(PushReport(statuses, push.fault))
 
 
 def _pusher(caller: Principal, namespace: str, author: Author) -> Pusher:

@@ -8,14 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gitstore.pushes.push import Pusher, Scope
-from gitstore.pushes.receiving import ReceivedPush, Reception
+from gitstore.compiled.compiler import Compiler
+from gitstore.pushes.push import Progress, Push, Pusher, PushRecords, PushRules, RefVerdict, Scope
+from gitstore.pushes.receiving import Judge, ReceivedPush, Reception, receive_push
+from gitstore.store.access import access_at
+from gitstore.store.pushes import PushedNamespace
 from gitstore.wire.pkt_lines import FLUSH, pkt_line
 from gitstore.wire.push_limits import PushLimits
 from gitstore.wire.push_request import read_push_request
 from tests.gitstore.fixtures import ADA, SPACE, Place, git
 
 ZERO = "0" * 40
+DEFAULT_LIMITS = PushLimits()
 CAPABILITIES = "report-status side-band-64k"
 EVERYWHERE = Scope(everywhere=True)
 ROOT = Pusher(ADA, EVERYWHERE, EVERYWHERE, EVERYWHERE, EVERYWHERE, EVERYWHERE)
@@ -87,12 +91,20 @@ def request(commands: Sequence[tuple[str, str, str]], data: bytes = b"", words: 
     return b"".join(map(pkt_line, lines)) + FLUSH + data
 
 
+def accept_all(
+    _compiler: Compiler, push: Push, _progress: Progress, _records: PushRecords, _rules: PushRules
+) -> tuple[RefVerdict, ...]:
+    """Accept every change: the rules for content have tests of their own."""
+    return tuple(RefVerdict(update) for update in push.updates)
+
+
 @dataclass
 class Pushed:
     """A namespace, and pushes to it."""
 
     place: Place
-    limits: PushLimits = PushLimits()
+    limits: PushLimits = DEFAULT_LIMITS
+    judge: Judge = accept_all
 
     @property
     def repository(self) -> Path:
@@ -107,7 +119,8 @@ class Pushed:
             with quarantine.request.open("rb") as file:
                 found = read_push_request(file)
                 start = file.tell()
-            return pushes.receive(SPACE, ReceivedPush(quarantine, found, start, pusher, self.limits))
+            opened = PushedNamespace(access_at(self.place.root), SPACE, quarantine.path)
+            return receive_push(opened, ReceivedPush(quarantine, found, start, pusher, self.limits), self.judge)
 
     def refused(self, data: bytes, new: str = "1" * 40, ref: str = "refs/heads/topic") -> str:
         """Push a pack for one new branch; return the reason for which it is refused, and check that nothing is left."""
@@ -138,6 +151,10 @@ class Pushed:
     def check(self) -> None:
         """Fail unless git finds every object present and valid."""
         self.place.fsck()
+
+    def statuses(self, body: bytes) -> dict[str, str]:
+        """Push; return the reason for which each ref is refused, empty for one that moved."""
+        return {status.ref: status.refusal for status in self.push(body).report.statuses}
 
     def clone(self, folder: Path) -> Path:
         """Clone the namespace."""
