@@ -148,6 +148,11 @@ _CONNECTIONS = _format(
 _AGENTS = _format(
     integer(1, 10_000_000), "a number from 1 to 10,000,000", "the maximum number of agents of one project"
 )
+_OBJECTS = _format(
+    integer(1_000, 10_000_000),
+    "a number from 1,000 to 10,000,000",
+    "the most objects of one push by Git: files, folders and commits",
+)
 _MAPS = _format(
     integer(0, 1_000_000),
     "a number from 0 to 1,000,000",
@@ -203,6 +208,11 @@ class Settings:
     import_limit: int = field(
         default=200 * MIB, metadata=_bytes("the largest import file, and the largest list of changes")
     )
+    push_limit: int = field(default=GIB, metadata=_bytes("the largest push by Git, as it is sent"))
+    push_content_limit: int = field(
+        default=16 * GIB, metadata=_bytes("the largest content of all objects of one push together, uncompressed")
+    )
+    push_objects_limit: int = field(default=500_000, metadata=_OBJECTS)
     header_timeout: int = field(
         default=10, metadata=_seconds(1, HOUR, "the time allowed for a client to send the headers of a request")
     )
