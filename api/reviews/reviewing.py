@@ -102,6 +102,15 @@ class Reviews:
                 add_remark(connection, remark, statement.origin)
             return {key: self._read(connection, key, subject).review for key, subject in subjects.items()}
 
+    def record_push(self, actor: Principal, keys: Collection[DraftKey], head: str) -> None:
+        """Record who pushed a head by Git, before the branch moves; it counts once the branch has this commit.
+
+        The authors of the commits may be other people, or none that the service knows: the pusher cannot approve either.
+        """
+        with self.database.writing() as connection:
+            for key in keys:
+                add_remark(connection, Remark(self.clock(), key, head, Action.PUSH, _person(actor)))
+
     def threads(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, ReviewThread]:
         """Return the remarks and the review of each of several subjects."""
         with self.database.reading() as connection:

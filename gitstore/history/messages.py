@@ -17,10 +17,19 @@ APPROVED_BY = "Approved-by"
 OVERRIDE = "Override-reason"
 ROLLED_BACK_TO = "Rolled-back-to"
 SELECTED_FROM = "Selected-from"
-PROPOSAL = "Proposal"  # of the publish of a proposal: its id
+MERGED_PROPOSAL = "Merged-proposal"  # of the publish of a proposal: its id
 HIGHEST_NUMBER = "Highest-publish-number"
 DECISION_TRAILER = "Settled"
-_OURS = (PUBLISHED_BY, WRITTEN_BY, APPROVED_BY, OVERRIDE, ROLLED_BACK_TO, SELECTED_FROM, PROPOSAL, HIGHEST_NUMBER)
+_OURS = (
+    PUBLISHED_BY,
+    WRITTEN_BY,
+    APPROVED_BY,
+    OVERRIDE,
+    ROLLED_BACK_TO,
+    SELECTED_FROM,
+    MERGED_PROPOSAL,
+    HIGHEST_NUMBER,
+)
 _MAX_NAMED = 3
 _RESERVED = (*_OURS, DECISION_TRAILER)
 # The only difference of a rule file, behind its name.

@@ -14,7 +14,7 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
-from gitstore.history.messages import APPROVED_BY, OVERRIDE, PROPOSAL, WRITTEN_BY, load_message, signature
+from gitstore.history.messages import APPROVED_BY, MERGED_PROPOSAL, OVERRIDE, WRITTEN_BY, load_message, signature
 from gitstore.history.numbering import read_index
 from gitstore.layout import CommitId, TreeId
 from gitstore.proposals.merging import (
@@ -38,7 +38,7 @@ ProjectVerdicts = Callable[[str, ReviewSubject], Sequence[Verdict]]
 
 
 class Scopes(NamedTuple):
-    """The projects in which a caller may publish, set aside the policy, and change the project itself.
+    """The projects in which a caller may publish, override the policy, and change the project itself.
 
     Files beside the projects need `change` everywhere.
     """
@@ -183,7 +183,7 @@ def _publish(
         release,
         request.publisher,
         request.message.strip() or f"{proposal.title}\n\nMerge the branch {proposal.branch}.",
-        {WRITTEN_BY: tuple(map(signature, authors.values())), PROPOSAL: request.id},
+        {WRITTEN_BY: tuple(map(signature, authors.values())), MERGED_PROPOSAL: request.id},
         head,
         partial(_join_trailers, checks, request.override),
         root,
@@ -215,7 +215,7 @@ def _find_merged(
     """Return the publish that merged the proposal, at the head of the request if it names one."""
     wanted = head or request.head
     for info in islice(transaction.first_parents(transaction.release()), _RETRY_WINDOW):
-        is_same = load_message(info.message).trailers.get(PROPOSAL) == request.id
+        is_same = load_message(info.message).trailers.get(MERGED_PROPOSAL) == request.id
         if is_same and len(info.parents) > 1 and (not wanted or wanted in info.parents[1:]):
             return MergeResult(request.id, "", info.parents[1], info.id, dict(_published(compiler, transaction, info)))
     return None

@@ -27,6 +27,7 @@ class Action(StrEnum):
     APPROVE = "approve"
     REJECT = "reject"
     COMMENT = "comment"
+    PUSH = "push"  # by Git, with whatever authors its commits name: the pusher counts as one who changed it
 
 
 _AUDIT_EVENTS = {
@@ -125,7 +126,9 @@ def add_remark(connection: Connection, remark: Remark, origin: Origin = _NOWHERE
 
 
 def _record_event(connection: Connection, remark: Remark) -> None:
-    """Record the event of a remark; its author is named as in the events of publishes."""
+    """Record the event of a remark; its author is named as in the events of publishes. A push has none."""
+    if remark.action not in _EVENT_TYPES:
+        return
     namespace, project, draft = remark.draft
     by = signature(Author(remark.person.display_name, remark.person.email))
     body: dict[str, object] = {"draft": draft, "head": remark.head, "by": by, "note": remark.note[:_LONGEST_NOTE]}

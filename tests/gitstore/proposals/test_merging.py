@@ -271,6 +271,23 @@ def test_a_push_during_the_merge_is_kept(place: Place) -> None:
     assert place.targets() == {"/a": "/b", "/c": "/d"}
 
 
+def test_a_push_to_release_during_the_merge_is_merged_with(place: Place) -> None:
+    """The merge is made again on top of it, under the same lock."""
+    propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/b")])})
+    tips: list[str] = []
+
+    class Pushing(Approvals):
+        def __call__(self, project: str, subject: ReviewSubject) -> tuple[Verdict, ...]:
+            if not tips:
+                tips.append(place.push({"shop/pages.yaml": "pages: []\n", "README.md": "Pushed\n"}))
+            return super().__call__(project, subject)
+
+    merged = merge(place, "sale", verdicts=Pushing())
+    assert place.git("rev-list", "--parents", "-1", merged.commit).split()[1] == tips[0]
+    assert place.targets() == {"/a": "/b"}
+    assert place.file("README.md") == "Pushed\n"
+
+
 def test_a_repeated_merge_returns_the_same_publish(two: Place) -> None:
     head = propose(two, "both", BOTH)
     first = merge(two, "both", head=head)
