@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from content.records.pattern_limits import PatternLimits
+from gitstore.layout import ALLOWED_FILES, is_file_pattern
 
 ENVIRONMENT_PREFIX = "WAYPOST_"
 LARGEST_PORT = 65535
@@ -82,6 +83,14 @@ def addresses(text: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     for part in found:
         ip_network(part)
+    return found
+
+
+def file_patterns(text: str) -> tuple[str, ...]:
+    """Parse paths of files beside the projects, or folders there with `/**`, separated by commas; empty for none."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not all(map(is_file_pattern, found)):
+        raise ValueError(text)
     return found
 
 
@@ -169,6 +178,14 @@ _WEBHOOK_RETRIES = _format(
     "up to 20 whole numbers of seconds, separated by commas",
     "the delay before each retry of a webhook",
 )
+_PROPOSAL_STALE = _format(
+    integer(1, 3650), "a number from 1 to 3650", "the days without a new commit before a proposal is reported stale"
+)
+_ALLOWED_FILES = _format(
+    file_patterns,
+    "paths such as .gitignore, or folders such as .vscode/**, separated by commas; no folder with the name of a project",
+    "the files that may be beside the projects in Git, in addition to README.md and others that are known; none is read",
+)
 _LOG_LEVEL = _format(
     choice("debug", "info", "warning", "error"),
     "debug, info, warning or error",
@@ -232,6 +249,7 @@ class Settings:
         default=5 * 60, metadata=_seconds(2, DAY, "the time without a heartbeat before an agent is reported silent")
     )
     agents_per_project: int = field(default=100_000, metadata=_AGENTS)
+    proposal_stale_days: int = field(default=30, metadata=_PROPOSAL_STALE)
     event_lifetime: int = field(
         default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "the retention time of events and webhook deliveries")
     )
@@ -255,6 +273,7 @@ class Settings:
     regex_call_seconds: int = field(
         default=20, metadata=_seconds(1, HOUR, "the CPU time for compiling the regular expressions of one call")
     )
+    allowed_files: tuple[str, ...] = field(default=ALLOWED_FILES, metadata=_ALLOWED_FILES)
     job_timeout: int = field(
         default=300, metadata=_seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
     )

@@ -12,11 +12,13 @@ from typing import NamedTuple, Protocol, Self
 
 from gitstore.compiled.compiler import Compiler
 from gitstore.errors import InvalidPush, LostRace, StoreError
+from gitstore.git.after_commit import after_commit
 from gitstore.git.quarantine import Quarantine
 from gitstore.git.ref_moves import RefMove
 from gitstore.git.repository import Repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
+from gitstore.history.notes import write_notes
 from gitstore.layout import BRANCH_PREFIX, RELEASE_REF
 from gitstore.publish.advance import follow_release
 from gitstore.pushes.judging import judge_push
@@ -75,6 +77,7 @@ def receive_push(namespace: Opened, push: ReceivedPush, judge: Judge = judge_pus
         try:
             reception.check()
             reception.move()
+            reception.note_overrides()
         except InvalidPush as ex:
             return Reception(reception.report(str(ex)))
         except StoreError as ex:
@@ -151,6 +154,13 @@ class _Reception:
             if released and RELEASE_REF in self._moved and released.update.new:
                 manifest = ensure_manifest(compiler, released.update.new, waits=False)
                 follow_release(compiler, transaction, manifest, {each.project for each in released.publishes})
+                with after_commit("recording who published"):
+                    write_notes(transaction, released.notes)
+
+    def note_overrides(self) -> None:
+        """Record the publishes that were made without an approval."""
+        for publish in (each for verdict in self.moved() for each in verdict.publishes if each.override):
+            self._push.records.note_override(publish)
 
     def _move(self, transaction: Transaction, moves: list[RefMove]) -> None:
         request = self._push.request
