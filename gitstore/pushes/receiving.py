@@ -151,11 +151,9 @@ class _Reception:
             if moves:
                 self._move(transaction, moves)
             released = self._verdicts.get(RELEASE_REF)
-            if released and RELEASE_REF in self._moved and released.update.new:
-                manifest = ensure_manifest(compiler, released.update.new, waits=False)
-                follow_release(compiler, transaction, manifest, {each.project for each in released.publishes})
-                with after_commit("recording who published"):
-                    write_notes(transaction, released.notes)
+            if released and RELEASE_REF in self._moved:
+                with after_commit("completing the publish"):
+                    _follow(compiler, transaction, released)
 
     def note_overrides(self) -> None:
         """Record the publishes that were made without an approval."""
@@ -212,6 +210,15 @@ class _Reception:
     def moved(self) -> tuple[RefVerdict, ...]:
         """Return the verdicts on the refs that have moved."""
         return tuple(verdict for verdict in self._verdicts.values() if verdict.update.name in self._moved)
+
+
+def _follow(compiler: Compiler, transaction: Transaction, released: RefVerdict) -> None:
+    """Do what follows each publish, for the commits that were pushed to release."""
+    if released.update.new:
+        manifest = ensure_manifest(compiler, released.update.new, waits=False)
+        follow_release(compiler, transaction, manifest, {each.project for each in released.publishes})
+        with after_commit("recording who published"):
+            write_notes(transaction, released.notes)
 
 
 class _ProgressFile:
