@@ -49,7 +49,7 @@ class Special(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a valid object names: the objects that it needs, and the files among them that Git itself reads."""
+    """The objects that a valid object needs, and the files among them that Git itself reads."""
 
     references: tuple[Reference, ...] = ()
     special: tuple[Special, ...] = ()

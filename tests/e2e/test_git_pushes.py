@@ -9,7 +9,8 @@ import subprocess
 import threading
 import time
 from base64 import b64encode
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -356,9 +357,7 @@ def test_processes_that_are_killed_during_pushes_leave_nothing(world: World, pus
         new = pusher.commit(FILE, f"{round_}\n")
         with ThreadPoolExecutor(1) as pool:
             pushing = pool.submit(pusher.push, "origin", "HEAD:topic")
-            done = threading.Event()
-            pushing.add_done_callback(lambda _done, done=done: done.set())
-            done.wait(rng.uniform(0, 0.3))
+            wait_for(pushing, rng.uniform(0, 0.3))
             for worker in service.workers():
                 for job in child_pids(worker):
                     kill_job(job)
@@ -371,6 +370,12 @@ def test_processes_that_are_killed_during_pushes_leave_nothing(world: World, pus
         lambda: not list((pusher.place.repository / "objects").glob("tmp_objdir-*")), 60, "leftovers to be swept"
     )
     pusher.check()
+
+
+def wait_for(pushing: "Future[subprocess.CompletedProcess[str]]", seconds: float) -> None:
+    """Wait for a push, at most for some time."""
+    with suppress(TimeoutError):
+        pushing.result(seconds)
 
 
 def kill_job(pid: int) -> None:
