@@ -76,10 +76,10 @@ def test_a_push_is_a_publish_with_its_summary(work: Checkout) -> None:
     lines = work.push("HEAD:release")
     assert lines[:3] == ["Publish 2 of shop: 1 redirect added.", f"  version {commit}", "  + redirect /old"]
     assert "  answers: /old: nothing -> 301 /new" in lines
-    assert work.place.get("/version")["version"] == commit
+    assert work.place.ask("GET", "/version", 200).headers["X-Project-Version"] == commit
     [newest, *_] = work.place.get("/history")["items"]
-    assert "grace@example.com" in newest["author"]
-    assert "token" in newest["publishedBy"]
+    assert "grace@example.com" in str(newest["author"])
+    assert "token" in str(newest["publishedBy"])
     assert work.git("ls-remote", "origin", "refs/notes/waypost")
 
 
@@ -108,7 +108,7 @@ def test_a_review_is_asked_for_given_and_pushed(work: Checkout) -> None:
     reviewer.ask("POST", f"{work.place.space}/proposal/{found}/review", 200, json={"action": "approve", "head": head})
     assert work.push("HEAD:release")[0] == "Publish 3 of shop: 1 redirect added."
     [newest, *_] = work.place.get("/history")["items"]
-    assert "Ada Lovelace" in newest["approvedBy"]
+    assert "Ada Lovelace" in str(newest["approvedBy"])
 
 
 def test_an_override_is_in_the_audit_trail(work: Checkout) -> None:
@@ -121,7 +121,7 @@ def test_an_override_is_in_the_audit_trail(work: Checkout) -> None:
     events = [each["event"] for each in trail if "override" in each["event"] or "overridden" in each["event"]]
     assert len(events) == 2
     [newest, *_] = work.place.get("/history")["items"]
-    assert newest["override"] == "the site is down"
+    assert newest["overrideReason"] == "the site is down"
 
 
 def test_a_token_in_a_file_is_refused(work: Checkout) -> None:

@@ -1,9 +1,12 @@
 """The files of a push: only those that something reads, as plain files, with names that every file system keeps apart."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
+from content.records.problem import Problem
+from gitstore.layout import BlobId
 from gitstore.pushes import pushed_files
 from gitstore.pushes.push import PushRules
 from tests.gitstore.fixtures import Place, git
@@ -142,11 +145,12 @@ def test_files_that_are_there_already_are_not_read(clone: Clone, monkeypatch: py
     clone.commit({"shop/redirects/007.yaml": rules(("/7", "/c"))})
     seen = list[str]()
     check = pushed_files.FileCheck._check_content
-    monkeypatch.setattr(
-        pushed_files.FileCheck,
-        "_check_content",
-        lambda self, blob, path: (seen.append(path), check(self, blob, path))[1],
-    )
+
+    def noted(self: pushed_files.FileCheck, blob: BlobId, path: str) -> Iterator[Problem]:
+        seen.append(path)
+        return check(self, blob, path)
+
+    monkeypatch.setattr(pushed_files.FileCheck, "_check_content", noted)
     assert not clone.check().refusal
     assert seen == ["shop/redirects/007.yaml"]
 

@@ -6,6 +6,7 @@ from gitstore.pushes.push import Pusher, Scope
 from tests.gitstore.fixtures import Place, put, redirect
 from tests.gitstore.pushes.pushed import EVE, EVERYWHERE, PUBLISHER, Clone, rules
 
+BOTH = Scope(projects=frozenset({"docs", "shop"}))
 STRICT = "project:\n  title: Shop\n  policy:\n    lint: strict\n"
 REVIEWED = "project:\n  title: Shop\n  policy:\n    review: required\n"
 
@@ -150,9 +151,7 @@ def test_a_lost_race_is_refused(clone: Clone) -> None:
         (Pusher(EVE, pages=EVERYWHERE, settings=EVERYWHERE, publish=EVERYWHERE), "redirect:write on shop"),
         (Pusher(EVE, redirects=EVERYWHERE, publish=EVERYWHERE), "page:write on shop, project:write on shop"),
         (
-            Pusher(
-                EVE, *[Scope(projects=frozenset({"docs", "shop"}))] * 3, publish=Scope(projects=frozenset({"docs"}))
-            ),
+            Pusher(EVE, BOTH, BOTH, BOTH, publish=Scope(projects=frozenset({"docs"}))),
             "project:publish on shop, project:write on every project (*)",
         ),
     ],
