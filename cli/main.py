@@ -23,6 +23,7 @@ COMMANDS = {
     "validate": "content.validate",
     "import": "content.import_",
     "review": "release.review",
+    "proposal": "release.proposal",
     "publish": "release.publish",
     "rollback": "release.rollback",
     "log": "release.log",

@@ -95,6 +95,12 @@ class StaleDraft(StoreError):
     code = "stale_draft"
 
 
+class StaleProposal(StoreError):
+    """The proposal's head is not the commit that the caller named."""
+
+    code = "stale_proposal"
+
+
 class DraftExists(StoreError):
     """A draft with this name already exists, and would be lost."""
 

@@ -27,6 +27,7 @@ from api.runtime.disk_check import DiskCheck
 from api.runtime.long_poll import LongPolls
 from api.runtime.packer import Packer
 from api.runtime.prewarmer import Prewarmer
+from api.runtime.proposal_sweeper import ProposalSweeper
 from api.runtime.rate_counters import RateCounters
 from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
@@ -88,6 +89,7 @@ class _Parts(NamedTuple):
             self.notifications.webhook_dispatcher,
             Prewarmer(self.store, self.data),
             Packer(self.store.directory, self.data),
+            ProposalSweeper(self.store, self.data),
             *self.checks,
         )
         ready_checks = (data_check(self.data), self.services.ready_check(), *self.checks.ready_checks())
@@ -116,7 +118,7 @@ class _Parts(NamedTuple):
             ),
             *identity_routes(services, self.releases, self.store.publishes),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
-            *git_routes(self.store),
+            *git_routes(self.store, settings, services.reviews()),
             *compat_routes(self.store, self.releases, services, compressed),
         ]
 

@@ -18,6 +18,8 @@ from api.resources.content.namespaces import (
     RecordsOf,
 )
 from api.resources.content.projects import ProjectResource, Projects
+from api.resources.content.proposal_reviews import ProposalReview
+from api.resources.content.proposals import ProposalMerge, ProposalResource, Proposals, ProposalUpdate
 from api.resources.content.publishing import History, HistoryEntry, Publish, Rollback
 from api.resources.content.reviews import DraftReview
 from api.resources.content.transfer import Export, Import
@@ -31,6 +33,7 @@ from gitstore.store.store import Store
 
 _NAMESPACE = "/api/namespace/{namespace}"
 _PROJECT = _NAMESPACE + "/project/{project}"
+_PROPOSAL = _NAMESPACE + "/proposal/{id}"
 
 
 def content_routes(  # noqa: PLR0913 - every dependency of the content routes, by its name
@@ -50,6 +53,11 @@ def content_routes(  # noqa: PLR0913 - every dependency of the content routes, b
         Route(_NAMESPACE, NamespaceResource(store, records)),
         Route(_NAMESPACE + "/restore", NamespaceRestore(store, records)),
         Route(_NAMESPACE + "/projects", Projects(releases, store)),
+        Route(_NAMESPACE + "/proposals", Proposals(store, reviews, settings.proposal_stale_days)),
+        Route(_PROPOSAL, ProposalResource(store, reviews, settings.proposal_stale_days)),
+        Route(_PROPOSAL + "/merge", ProposalMerge(store, reviews)),
+        Route(_PROPOSAL + "/review", ProposalReview(store, reviews)),
+        Route(_PROPOSAL + "/update", ProposalUpdate(store, reviews, settings.proposal_stale_days)),
         Route(_PROJECT, ProjectResource(store)),
         Route(_PROJECT + "/version", VersionResource(releases, long_polls)),
         Route(_PROJECT + "/changes", Changes(releases, store)),

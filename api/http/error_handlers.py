@@ -21,6 +21,7 @@ _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.BadRequest: 400,
     store.StaleItem: 412,
     store.StaleDraft: 409,
+    store.StaleProposal: 409,
     store.LostRace: 409,
     store.NothingToPublish: 409,
     store.NothingToChange: 409,

@@ -85,9 +85,9 @@ def latest_verdicts(draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Rem
 
 
 def find_involved(draft: ReviewSubject, remarks: Sequence[Remark], token_owners: TokenOwners) -> frozenset[str]:
-    """Return the addresses of the draft's authors and of the requesters of its review, and of their tokens' owners."""
+    """Return the addresses of the draft's authors, pushers and requesters of its review, and of their tokens' owners."""
     authors = {author.email for author in draft.authors}
-    requesters = {remark.person.email for remark in remarks if remark.action is Action.REQUEST}
+    requesters = {remark.person.email for remark in remarks if remark.action in {Action.REQUEST, Action.PUSH}}
     return frozenset(address for one in authors | requesters for address in with_token_owners(one, token_owners))
 
 
@@ -107,7 +107,7 @@ def _status_of(opinions: Sequence[Opinion], remarks: Sequence[Remark]) -> Review
     counted = [opinion.approves for opinion in opinions if opinion.counts]
     if counted:
         return ReviewStatus.APPROVED if all(counted) else ReviewStatus.REJECTED
-    steps = [remark.action for remark in remarks if remark.action is not Action.COMMENT]
+    steps = [remark.action for remark in remarks if remark.action not in {Action.COMMENT, Action.PUSH}]
     if not steps:
         return ReviewStatus.NONE
     return ReviewStatus.REQUESTED if steps[-1] is Action.REQUEST else ReviewStatus.OUTDATED

@@ -3,7 +3,7 @@
 Callers pass the draft as read from Git; a remark applies to that head, and a verdict counts only until the head moves.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from api.reviews.review import Review, find_involved, latest_verdicts, summarize
 from api.reviews.reviewers import VERDICT_GRANT, lapsed_reviewers
 from gitstore.errors import StaleDraft, StoreError
 from gitstore.git.repository import Author
+from gitstore.layout import PROPOSAL_PREFIX
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
 
@@ -76,12 +77,52 @@ class Reviews:
         """
         _check_grant(actor, key, statement.action)
         _check_head(draft, key, statement.head)
-        person = Person(actor.kind.value, actor.id, actor.name, actor.display_name, actor.email)
-        remark = Remark(self.clock(), key, statement.head, statement.action, person, statement.note, statement.topic)
+        remark = Remark(
+            self.clock(), key, statement.head, statement.action, _person(actor), statement.note, statement.topic
+        )
         with self.database.writing() as connection:
             _check_independent(connection, draft, remark)
             add_remark(connection, remark, statement.origin)
             return self._read(connection, key, draft).review
+
+    def record_together(
+        self, actor: Principal, subjects: Mapping[DraftKey, ReviewSubject], statement: ReviewStatement
+    ) -> dict[DraftKey, Review]:
+        """Record a caller's statement on a proposal in several projects, all or none; return its reviews.
+
+        Raises as `record_statement` does.
+        """
+        person, at = _person(actor), self.clock()
+        with self.database.writing() as connection:
+            for key, subject in subjects.items():
+                _check_grant(actor, key, statement.action)
+                _check_head(subject, key, statement.head)
+                remark = Remark(at, key, statement.head, statement.action, person, statement.note, statement.topic)
+                _check_independent(connection, subject, remark)
+                add_remark(connection, remark, statement.origin)
+            return {key: self._read(connection, key, subject).review for key, subject in subjects.items()}
+
+    def record_push(self, actor: Principal, keys: Collection[DraftKey], head: str) -> None:
+        """Record who pushed a head by Git, before the branch moves; it counts once the branch has this commit.
+
+        The authors of the commits may be other people, or none that the service knows: the pusher cannot approve either.
+        """
+        with self.database.writing() as connection:
+            for key in keys:
+                add_remark(connection, Remark(self.clock(), key, head, Action.PUSH, _person(actor)))
+
+    def threads(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, ReviewThread]:
+        """Return the remarks and the review of each of several subjects."""
+        with self.database.reading() as connection:
+            return {key: self._read(connection, key, subject) for key, subject in subjects.items()}
+
+    def find_reviews(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, Review | None]:
+        """Return the reviews of several subjects; None for all while the database is unavailable."""
+        try:
+            return {key: thread.review for key, thread in self.threads(subjects).items()}
+        except (StateBusy, StateBroken) as ex:
+            _log.warning("reviews_not_read", exc_info=ex)
+            return dict.fromkeys(subjects)
 
     def thread(self, key: DraftKey, draft: ReviewSubject) -> ReviewThread:
         """Return the remarks on a draft, and its review."""
@@ -115,6 +156,10 @@ class Reviews:
             if draft.head
         )
 
+    def project_verdicts(self, namespace: str, name: str, project: str, subject: ReviewSubject) -> tuple[Verdict, ...]:
+        """Return the verdicts on a proposal's head in one of its projects, as `verdicts` does."""
+        return self.verdicts(DraftKey(namespace, project, name), subject)
+
     def ask_override(self, override: Override) -> None:
         """Record in the audit trail, before the attempt, a publish without an approval."""
         self._record(override, AuditEvent.OVERRIDE_ASKED, {})
@@ -146,6 +191,10 @@ class Reviews:
             audit.record(connection, entry)
 
 
+def _person(actor: Principal) -> Person:
+    return Person(actor.kind.value, actor.id, actor.name, actor.display_name, actor.email)
+
+
 def _addresses(draft: ReviewSubject, remarks: Sequence[Remark]) -> set[str]:
     return {author.email for author in draft.authors} | {remark.person.email for remark in remarks}
 
@@ -175,14 +224,19 @@ def _check_grant(actor: Principal, key: DraftKey, action: Action) -> None:
     wanted = REVIEW_GRANTS if action in {Action.REQUEST, Action.COMMENT} else REVIEW_GRANTS[:1]
     if not any(actor.can(*each, key.namespace, key.project) for each in wanted):
         raise Forbidden(
-            f"You may not {action} this draft. You need the grant {' or '.join(':'.join(each) for each in wanted)}."
+            f"You may not {action} this {_noun(key)}. You need the grant {' or '.join(':'.join(each) for each in wanted)}."
         )
+
+
+def _noun(key: DraftKey) -> str:
+    return "proposal" if key.draft.startswith(PROPOSAL_PREFIX) else "draft"
 
 
 def _check_head(draft: ReviewSubject, key: DraftKey, head: str) -> None:
     if head != draft.head:
         where = f"is at {draft.head}" if draft.head else "does not exist"
-        raise StaleDraft(f"The draft {key.draft} {where}; the request names {head}. Read it again, then retry.")
+        name = key.draft.removeprefix(PROPOSAL_PREFIX)
+        raise StaleDraft(f"The {_noun(key)} {name} {where}; the request names {head}. Read it again, then retry.")
 
 
 def _check_independent(connection: Connection, draft: ReviewSubject, remark: Remark) -> None:
@@ -193,7 +247,7 @@ def _check_independent(connection: Connection, draft: ReviewSubject, remark: Rem
     token_owners = _find_token_owners(connection, _addresses(draft, remarks) | {remark.person.email})
     if not find_involved(draft, remarks, token_owners).isdisjoint(with_token_owners(remark.person.email, token_owners)):
         raise Forbidden(
-            "You changed this draft or requested its review, yourself or with one of your API tokens. "
+            f"You changed this {_noun(remark.draft)} or requested its review, yourself or with one of your API tokens. "
             "This project requires a review by another person.",
             "own_change",
         )

@@ -40,7 +40,14 @@ class CommandFailed(Exception):
 
 
 _PROBLEMS = (
-    *(errors.Invalid, errors.Conflicts, errors.StaleDraft, errors.StaleItem, errors.ApprovalRequired),
+    *(
+        errors.Invalid,
+        errors.Conflicts,
+        errors.StaleDraft,
+        errors.StaleProposal,
+        errors.StaleItem,
+        errors.ApprovalRequired,
+    ),
     *(errors.NothingToPublish, errors.NothingToChange, errors.DraftExists),
 )
 _USAGE_ERRORS = (

@@ -3,16 +3,17 @@
 import click
 
 from api.http.response import json_views
+from cli.console.difference import as_code, as_text, markdown_lines
 from cli.console.exits import ProblemsFound
 from cli.console.named_draft import require_draft
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.setup import data_option, namespace_argument, open_store, project_argument
-from cli.content.difference import as_code, as_text, file_lines, markdown_lines, text_lines
 from content.changes.diff import count
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.revisions import BASE, DRAFT
+from gitstore.history.change_lines import file_lines, text_lines
 from gitstore.history.messages import change_text, count_text
 
 
@@ -50,7 +51,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     """Show the differences between two states.
 
     Rule by rule and field by field, and other files such as project.yaml. FROM and TO are published, draft, a version
-    (a publish number or SHA), or a branch of the repository. FROM may also be base, the commit at which TO left
+    (a publish number or SHA), proposal/ID, or a branch. FROM may also be base, the commit at which TO left
     release: then only the changes of the draft or branch itself are shown. By default FROM is base and TO is draft.
     The exit code is 0 also if there are differences, unless --exit-code is given.
     """

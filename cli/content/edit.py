@@ -25,7 +25,6 @@ from cli.console.setup import (
     project_argument,
     yes_option,
 )
-from cli.content.difference import file_lines, text_lines
 from cli.content.edit_options import STATUS, TYPE, find_new_problems, print_edit_result
 from cli.content.edit_replace import replace
 from cli.content.edit_resolve import resolve
@@ -40,6 +39,7 @@ from gitstore.drafts.reverting import RevertRequest
 from gitstore.drafts.revisions import BASE, DRAFT
 from gitstore.errors import NotFound
 from gitstore.git.repository import Author
+from gitstore.history.change_lines import file_lines, text_lines
 from gitstore.history.messages import change_text
 from gitstore.store.store import Store
 

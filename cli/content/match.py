@@ -1,15 +1,13 @@
 """`waypost match`: show how a URL resolves, and why."""
 
-from collections.abc import Iterator
-
 import click
 
 from api.http.response import json_views
 from cli.console.exits import ProblemsFound
+from cli.console.match_lines import match_lines
 from cli.console.named_draft import require_draft
 from cli.console.output import print_json, print_lines
 from cli.console.setup import data_option, json_option, namespace_argument, open_store, project_argument
-from content.matching.match import Chain, Match, MatchResult
 from content.matching.request import parse_request
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.revisions import DRAFT, PUBLISHED
@@ -24,7 +22,7 @@ from gitstore.drafts.revisions import DRAFT, PUBLISHED
     default=PUBLISHED,
     show_default=True,
     metavar="STATE",
-    help="published, draft, a version (publish number or SHA), or a branch.",
+    help="published, draft, a version (publish number or SHA), proposal/ID, or a branch.",
 )
 @click.option("--draft", default="main", show_default=True, metavar="NAME", help="The draft that --at draft refers to.")
 @json_option
@@ -48,23 +46,6 @@ def command(namespace: str, project: str, url: str, at: str, draft: str, *, as_j
     if as_json:
         print_json(json_views.answer(url, answer, chain))
     else:
-        print_lines(*_lines(answer, chain))
+        print_lines(*match_lines(answer, chain))
     if answer.winner is None:
         raise ProblemsFound
-
-
-def _lines(answer: MatchResult, chain: Chain) -> Iterator[str]:
-    if answer.winner is None:
-        yield "nothing matches"
-        return
-    yield _line(answer.winner)
-    yield from (f"  not {_line(candidate.match)}: {candidate.reason}" for candidate in answer.candidates)
-    yield from (f"  then {_line(hop.match)}" for hop in chain.hops[1:])
-    if chain.is_endless:
-        yield "  then an endless loop" if chain.is_loop else "  then more hops than clients follow"
-
-
-def _line(match: Match) -> str:
-    rule = match.rule
-    leads = f"{match.status} {match.location}" if match.redirect else f"{match.status} page"
-    return f"{leads}  {rule.record.type} {rule.record.identity}  {rule.file}:{rule.line}"

@@ -21,7 +21,7 @@ from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import describe_misplaced
 from gitstore.history.messages import edit_message
 from gitstore.history.reached import find_base
-from gitstore.layout import BlobId, CommitId, TreeId, draft_ref, is_root_file
+from gitstore.layout import PROPOSAL_PREFIX, BlobId, CommitId, TreeId, draft_ref, is_root_file
 from gitstore.yamlfiles.dump import EMPTY_FILES
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
@@ -38,6 +38,13 @@ class DraftName(NamedTuple):
         if not is_name(self.draft):
             raise NotFound(f"{self.draft[:60]!r} is not a valid name of a draft: use 1 to 50 of A-Z a-z 0-9 _ -.")
         return draft_ref(self.project, self.draft)
+
+    @property
+    def sentence_subject(self) -> str:
+        """The draft, or the proposal that is reviewed under this name, as the subject of a sentence."""
+        if self.draft.startswith(PROPOSAL_PREFIX):
+            return f"The proposal {self.draft.removeprefix(PROPOSAL_PREFIX)}, which changes {self.project},"
+        return f"The draft {self.draft} of {self.project}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """The names of a project's states, and their resolution.
 
-In this order: `published`; `draft`; `refs/heads/NAME` or `branch:NAME`, which can only be a branch; a version by publish
-number or SHA; a branch by its name alone. So a branch with the name of another state needs its prefix.
+In this order: `published`; `draft`; `refs/heads/NAME` or `branch:NAME`, which can only be a branch; `proposal/ID`; a version
+by publish number or SHA; a branch by its name alone. So a branch with the name of another state needs its prefix.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 from content.records.vocabulary import Kind
@@ -14,15 +15,16 @@ from gitstore.compiled.segments.changes import find_differing_files
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftName, project_tree, read_draft
 from gitstore.errors import BadRequest, Invalid, NotFound
-from gitstore.git.refs import is_branch_ref
+from gitstore.git.refs import find_proposal, is_branch_ref
 from gitstore.history.history import version_index
 from gitstore.history.reached import find_base
-from gitstore.layout import BRANCH_PREFIX, CommitId, TreeId
+from gitstore.layout import BRANCH_PREFIX, PROPOSAL_PREFIX, CommitId, TreeId
 
 PUBLISHED = "published"
 DRAFT = "draft"
 BASE = "base"
 _BRANCH = "branch:"
+_PROPOSAL = re.compile(rf"{PROPOSAL_PREFIX}([0-9a-f]{{16}})")
 _SHOWN = 100
 
 
@@ -54,6 +56,8 @@ def read_revision(compiler: Compiler, project: str, entry: ProjectEntry, word: s
         return Revision(found.head or found.release, tree, proposed=True, base_tree=found.base_tree)
     if word.startswith((BRANCH_PREFIX, _BRANCH)):
         return _branch(compiler, project, word.removeprefix(BRANCH_PREFIX).removeprefix(_BRANCH))
+    if found_id := _PROPOSAL.fullmatch(word):
+        return _proposal(compiler, project, found_id[1])
     return _version(compiler, project, word) or _branch(compiler, project, word)
 
 
@@ -94,12 +98,19 @@ def _version(compiler: Compiler, project: str, word: str) -> Revision | None:
     return Revision(version.commit, _require_tree(project, f"publish {version.number}", version.tree), version)
 
 
+def _proposal(compiler: Compiler, project: str, wanted: str) -> Revision:
+    ref = find_proposal(compiler.repository.path, wanted)
+    if ref is None:
+        raise NotFound(f"There is no proposal {wanted} in this namespace.")
+    return _branch(compiler, project, ref.removeprefix(BRANCH_PREFIX))
+
+
 def _branch(compiler: Compiler, project: str, name: str) -> Revision:
     ref = f"{BRANCH_PREFIX}{name}"
     if not is_branch_ref(ref):
         raise BadRequest(
             f"{name[:_SHOWN]!r} is not a state. Use published, draft, a publish number, 7 to 40 hex digits of a version, "
-            "or the name of a branch."
+            "the name of a branch, or proposal/ and the id of a proposal."
         )
     commit = compiler.repository.ref(ref)
     if commit is None:

@@ -71,6 +71,11 @@ class ObjectReader:
         """Close the packs."""
         self._store.close()
 
+    def reopen(self) -> None:
+        """Open the packs again, as they are on disk now."""
+        self.close()
+        self._store = self._open()
+
     def contains(self, object_id: str) -> bool:
         """Tell whether an object exists, without reading it."""
         name = ObjectID(object_id.encode())
@@ -125,8 +130,7 @@ class ObjectReader:
                     raise Broken(f"The repository {self._path.name} is damaged: {what} cannot be read.") from ex
             if left == 1:
                 self._restore()
-            self.close()
-            self._store = self._open()
+            self.reopen()
         raise AssertionError  # the last read returned or raised
 
     def _open(self) -> DiskObjectStore:

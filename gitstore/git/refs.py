@@ -21,7 +21,7 @@ from gitstore.errors import AlreadyExists, Broken, Busy, LostRace, OutOfSpace
 from gitstore.git.after_commit import report_tolerated, sync_after_commit
 from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.lock import PACKED_REFS, RepositoryLock, hold
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId, is_proposal_ref, proposal_id
 
 
 def close_lock_files(ex: OSError) -> list[Path]:
@@ -130,6 +130,23 @@ def _loose_names(folder: Path) -> list[str]:
             return [entry.name for entry in entries if not entry.name.endswith(".lock") and not entry.is_dir()]
     except (FileNotFoundError, NotADirectoryError):
         return []
+
+
+def list_proposals(repository: Path) -> list[str]:
+    """List the refs of all proposals by name, including any whose branch is damaged."""
+    top = repository / BRANCH_PREFIX
+    found = {ref for ref in _packed_refs(repository) if is_proposal_ref(ref)}
+    for folder, folders, names in os.walk(top):
+        if Path(folder) == top and "draft" in folders:
+            folders.remove("draft")
+        here = Path(folder).relative_to(repository).as_posix()
+        found.update(f"{here}/{name}" for name in names if not name.endswith(".lock"))
+    return sorted(ref for ref in found if is_proposal_ref(ref) and is_branch_ref(ref))
+
+
+def find_proposal(repository: Path, wanted: str) -> str | None:
+    """Return the ref of the proposal with an id, None where there is none."""
+    return next((ref for ref in list_proposals(repository) if proposal_id(ref) == wanted), None)
 
 
 def list_refs(repository: Path, *, is_lenient: bool = False) -> dict[str, CommitId]:

@@ -91,6 +91,10 @@ class Repository:
         """Close the packs."""
         self._objects.close()
 
+    def reopen(self) -> None:
+        """Open the packs again, for those that are new in the quarantine."""
+        self._objects.reopen()
+
     def require_head(self) -> None:
         """Raise Broken without the file HEAD: this program does not need it, but `git` does not take pushes then."""
         if not (self.path / "HEAD").is_file():

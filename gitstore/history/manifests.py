@@ -1,6 +1,6 @@
 """Manifests of release commits: the version of each project that a commit serves, the newest or the last valid one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -36,25 +36,24 @@ class Failure(NamedTuple):
 
 
 def ensure_manifest(
-    compiler: Compiler, commit: CommitId, delta: PublishDelta | None = None, *, waits: bool = True
+    compiler: Compiler, commit: CommitId, deltas: Sequence[PublishDelta] = (), *, waits: bool = True
 ) -> Manifest:
     """Return the manifest of a release commit; build it if it is missing, and compile all releases in it.
 
-    `delta` has the changes of the commit, if its writer knows them. A writer that does not wait leaves the other
+    `deltas` have the changes of the commit, one a project, if its writer knows them. A writer that does not wait leaves the other
     projects of a push that are not compiled yet as they were served before, for `complete_manifest` to finish.
     """
     found = load_manifest(compiler.paths.manifests, commit)
     if found:
         return found
     with hold_compile_lock(compiler.paths):
-        stored, gaps, rows = assign_numbers(compiler, commit, delta, waits=waits)
+        stored, gaps, rows = assign_numbers(compiler, commit, deltas, waits=waits)
     base = stored if gaps is stored.gaps else replace(stored, gaps=gaps)
     newest = {name: versions[-1] for name, versions in rows.items()}
     for name in find_collisions(compiler.repository, commit, rows.keys()) & base.projects.keys():
         newest[name] = _newest(compiler, name, base)  # in a name collision, each project depends on the other
-    entries = _build_entries(
-        compiler, commit, base, newest, lambda name: waits or bool(delta and delta.project == name)
-    )
+    own = {delta.project for delta in deltas}
+    entries = _build_entries(compiler, commit, base, newest, lambda name: waits or name in own)
     manifest = base.with_projects(commit, entries)
     with compiler.tolerate_full_disk():
         return store_manifest(compiler.paths.manifests, manifest, stored, entries)

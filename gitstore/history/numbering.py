@@ -129,7 +129,7 @@ def _write(compiler: Compiler, name: str, versions: list[Version], gaps: Gaps) -
 
 
 def assign_numbers(
-    compiler: Compiler, commit: CommitId, delta: PublishDelta | None, *, waits: bool
+    compiler: Compiler, commit: CommitId, deltas: Sequence[PublishDelta], *, waits: bool
 ) -> tuple[Manifest, Mapping[str, Gaps], Rows]:
     """Assign numbers to the commits since the newest manifest in the history, and write them to the indexes.
 
@@ -137,11 +137,11 @@ def assign_numbers(
     """
     base, commits = _find_unnumbered(compiler, commit)
     numbers, log_blocks = _Numbers(base), LogBlocks()
-    rows = _number_commits(compiler, base, commits, numbers, log_blocks, delta, counts_others=waits)
+    rows = _number_commits(compiler, base, commits, numbers, log_blocks, deltas, counts_others=waits)
     if not all(_continues(compiler, base, name) for name in rows):
         base, commits, log_blocks = _EMPTY_MANIFEST, list(compiler.repository.first_parents(commit))[::-1], {}
         numbers = _Numbers(base)
-        rows = _number_commits(compiler, base, commits, numbers, log_blocks, delta, counts_others=waits)
+        rows = _number_commits(compiler, base, commits, numbers, log_blocks, deltas, counts_others=waits)
     for name, versions in rows.items():
         with compiler.tolerate_full_disk():
             _write(compiler, name, versions, numbers.gaps.get(name, ()))
@@ -211,16 +211,17 @@ def _number_commits(
     commits: Sequence[CommitInfo],
     numbers: _Numbers,
     log_blocks: LogBlocks,
-    delta: PublishDelta | None = None,
+    deltas: Sequence[PublishDelta] = (),
     *,
     counts_others: bool = True,
 ) -> Rows:
     """Return the versions of the commits; if they are few, their changes are counted and added to `log_blocks`."""
     rows: Rows = {}
+    own = {delta.project: delta for delta in deltas}
     for numbered in _number_projects(compiler.repository, base, commits, numbers):
         name, number, info, (old, new) = numbered
-        is_counted = len(commits) <= _MAX_COUNTED_COMMITS and (counts_others or bool(delta and delta.project == name))
-        known = _find_delta(compiler, name, (old or None, new or None), delta) if is_counted else None
+        is_counted = len(commits) <= _MAX_COUNTED_COMMITS and (counts_others or name in own)
+        known = _find_delta(compiler, name, (old or None, new or None), own.get(name)) if is_counted else None
         if known:
             place = place_of(number, numbers.gaps.get(name, ()))
             log_blocks.setdefault(name, []).append(dump_block(place, info.id, known.entries))
@@ -255,7 +256,7 @@ def _find_delta(
     compiler: Compiler, name: str, trees: tuple[TreeId | None, TreeId | None], delta: PublishDelta | None
 ) -> PublishDelta | None:
     """Return the changes of a commit in a project: from its writer, or from its trees; None if one is damaged."""
-    if delta and delta.project == name and delta.trees == trees:
+    if delta and delta.trees == trees:
         return delta
     with suppress(Broken, PermissionError):
         return build_publish_delta(name, trees, read_tree_changes(compiler, name, *trees))

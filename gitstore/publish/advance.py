@@ -4,15 +4,16 @@ The merged content is checked and compiled first; the move of the ref is the onl
 leaves only objects without a reference, and compiled files that no manifest in use names.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.indexes.manifest import Manifest
 from gitstore.compiled.indexes.served_record import read_served
 from gitstore.drafts.drafts import project_tree
-from gitstore.errors import NothingToPublish, Rewound
+from gitstore.errors import Invalid, NothingToPublish, Rewound
 from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import moved_first
 from gitstore.git.repository import Author
@@ -22,6 +23,7 @@ from gitstore.history.gc import clean_releases
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.history.name_collisions import require_unique_name
+from gitstore.history.numbering import PublishDelta
 from gitstore.history.reached import note_release
 from gitstore.history.rewinds import record_served, require_continuous
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
@@ -65,36 +67,102 @@ class PublishResult:
     never_answer: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ReleaseCommit:
+    """The commit of one or more updates: its author, message and parents; the fields are those of `ReleaseUpdate`.
+
+    `root` is the namespace's tree with the files beside the projects as they are to be; None: as on release.
+    """
+
+    release: CommitId
+    publisher: Author
+    text: str = ""
+    trailers: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
+    merges: CommitId | None = None
+    approval_check: Callable[[], Mapping[str, str | tuple[str, ...]]] = dict
+    root: TreeId | None = None
+
+
 def commit_release(compiler: Compiler, transaction: Transaction, release_update: ReleaseUpdate) -> PublishResult:
     """Commit an update; Invalid, NotAllowed, NothingToPublish, LostRace or errors of the approval change nothing."""
-    _require_newest(compiler, transaction, release_update.release)
     before = project_tree(transaction, release_update.release, release_update.project)
     if release_update.tree == before:
+        _require_newest(compiler, transaction, release_update.release)
         raise NothingToPublish(f"{release_update.project} is already published in this state; nothing to publish.")
+    commit = ReleaseCommit(
+        release_update.release,
+        release_update.publisher,
+        release_update.text,
+        release_update.trailers,
+        release_update.merges,
+        release_update.approval_check,
+    )
+    return commit_together(compiler, transaction, commit, [release_update])[1][release_update.project]
+
+
+def commit_together(
+    compiler: Compiler, transaction: Transaction, commit: ReleaseCommit, updates: Sequence[ReleaseUpdate]
+) -> tuple[CommitId, dict[str, PublishResult]]:
+    """Commit the updates of several projects as one commit, all or none; return it, and the publish of each project.
+
+    Each project passes its own checks; the errors are those of `commit_release`. Without any update, the commit has only
+    the files beside the projects, and publishes no version.
+    """
+    _require_newest(compiler, transaction, commit.release)
+    deltas = _check_all(compiler, transaction, updates)
+    written = _commit(transaction, commit, updates, commit.text.strip() or _text(compiler, updates[0], deltas[0]))
+    manifest = ensure_manifest(compiler, written, deltas, waits=False)
+    transaction.move(RELEASE_REF, commit.release, written)
+    follow_release(compiler, transaction, manifest, [update.project for update in updates])
+    return written, {
+        update.project: PublishResult(written, manifest.projects[update.project].newest, delta.counts, update.tree)
+        for update, delta in zip(updates, deltas, strict=True)
+    }
+
+
+def _check_all(
+    compiler: Compiler, transaction: Transaction, updates: Sequence[ReleaseUpdate]
+) -> Sequence[PublishDelta]:
+    """Check and compile all updates; raises Invalid with the problems of all projects."""
+    deltas, failures = list[PublishDelta](), list[Invalid]()
+    for update in updates:
+        try:
+            deltas.append(_check(compiler, transaction, update))
+        except Invalid as ex:
+            failures.append(ex)
+    if failures:
+        raise failures[0] if len(failures) == 1 else _join(failures)
+    return deltas
+
+
+def _check(compiler: Compiler, transaction: Transaction, release_update: ReleaseUpdate) -> PublishDelta:
+    before = project_tree(transaction, release_update.release, release_update.project)
     if release_update.tree:
         require_unique_name(transaction, release_update.release, release_update.project)
-    delta = check_and_compile(
-        compiler,
-        NextState(
-            release_update.project,
-            before,
-            release_update.tree,
-            read_served_state(compiler, release_update.release, release_update.project),
-            requires_same_policy=release_update.requires_same_policy,
-            is_rollback=release_update.is_rollback,
-        ),
+    state = NextState(
+        release_update.project,
+        before,
+        release_update.tree,
+        read_served_state(compiler, release_update.release, release_update.project),
+        requires_same_policy=release_update.requires_same_policy,
+        is_rollback=release_update.is_rollback,
     )
-    commit = _commit(transaction, release_update, _text(compiler, release_update, before, delta.counts))
-    manifest = ensure_manifest(compiler, commit, delta, waits=False)
-    transaction.move(RELEASE_REF, release_update.release, commit)
+    return check_and_compile(compiler, state)
+
+
+def _join(failures: Sequence[Invalid]) -> Invalid:
+    return Invalid(" ".join(map(str, failures)), [problem for failure in failures for problem in failure.problems])
+
+
+def follow_release(compiler: Compiler, transaction: Transaction, manifest: Manifest, projects: Iterable[str]) -> None:
+    """Do what follows each move of release: `manifest` is that of its new commit, `projects` are published by it."""
     with after_commit("recording the commits on release"):  # the next publish records them
-        note_release(transaction, commit)
+        note_release(transaction, manifest.commit)
     with after_commit("recording the served commit"):  # the next process that reads release records it
-        record_served(compiler, commit)
-    with after_commit("removing old compiled files"):  # the next publish removes the rest
-        clean_releases(compiler.paths, manifest, release_update.project)
-    number = manifest.projects[release_update.project].newest
-    return PublishResult(commit, number, delta.counts, tree=release_update.tree)
+        record_served(compiler, manifest.commit)
+    for project in projects:
+        with after_commit("removing old compiled files"):  # the next publish removes the rest
+            clean_releases(compiler.paths, manifest, project)
 
 
 def _require_newest(compiler: Compiler, transaction: Transaction, release: CommitId) -> None:
@@ -110,28 +178,18 @@ def _require_newest(compiler: Compiler, transaction: Transaction, release: Commi
         raise
 
 
-def _text(
-    compiler: Compiler, release_update: ReleaseUpdate, before: TreeId | None, counts: Mapping[Kind, Counts]
-) -> str:
-    """Return the caller's message, else a generated one."""
-    if release_update.text.strip():
-        return release_update.text.strip()
-    return publish_message(
-        release_update.project, counts, file_changes(compiler, release_update.project, before, release_update.tree)
-    )
+def _text(compiler: Compiler, release_update: ReleaseUpdate, delta: PublishDelta) -> str:
+    """Return a generated message."""
+    project = release_update.project
+    return publish_message(project, delta.counts, file_changes(compiler, project, *delta.trees))
 
 
-def _commit(transaction: Transaction, release_update: ReleaseUpdate, text: str) -> CommitId:
-    root = transaction.put_folder(
-        transaction.commit(release_update.release).tree, release_update.project, release_update.tree
-    )
+def _commit(transaction: Transaction, commit: ReleaseCommit, updates: Sequence[ReleaseUpdate], text: str) -> CommitId:
+    root = commit.root or transaction.commit(commit.release).tree
+    for update in updates:
+        root = transaction.put_folder(root, update.project, update.tree)
     message = dump_message(
-        text,
-        {
-            PUBLISHED_BY: signature(release_update.publisher),
-            **release_update.trailers,
-            **release_update.approval_check(),
-        },
+        text, {PUBLISHED_BY: signature(commit.publisher), **commit.trailers, **commit.approval_check()}
     )
-    parents = (release_update.release, release_update.merges) if release_update.merges else (release_update.release,)
-    return transaction.write_commit(root, parents, release_update.publisher, message)
+    parents = (commit.release, commit.merges) if commit.merges else (commit.release,)
+    return transaction.write_commit(root, parents, commit.publisher, message)

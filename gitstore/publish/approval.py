@@ -135,7 +135,7 @@ def _describe_missing_approval(state: DraftState, lapsed: Sequence[Verdict]) -> 
 
 
 def _name(state: DraftState) -> str:
-    return f"The draft {state.name.draft} of {state.name.project}"
+    return state.name.sentence_subject
 
 
 def _names(verdicts: Sequence[Verdict]) -> str:

@@ -36,12 +36,26 @@ class ReviewSubject:
 
 def read_review_subject(compiler: Compiler, state: DraftState) -> ReviewSubject:
     """Return the review subject of a draft, under release's current policy."""
-    required = compiler.snapshot(state.name.project, state.release_tree).needs_review
     if state.head is None:
-        return ReviewSubject(None, frozenset(), (), required)
-    found = commits_between(compiler.repository, state.base, state.head)
+        return ReviewSubject(
+            None, frozenset(), (), is_review_required(compiler, state.name.project, state.release_tree)
+        )
+    return read_branch_subject(compiler, state.name.project, (state.base, state.head), state.release_tree)
+
+
+def read_branch_subject(
+    compiler: Compiler, project: str, ends: tuple[CommitId, CommitId], release_tree: TreeId | None
+) -> ReviewSubject:
+    """Return the review subject of a branch for one project: its commits from a base to its head."""
+    found = commits_between(compiler.repository, *ends)
     commits = frozenset(info.id for info in found)
-    return ReviewSubject(state.head, commits, _authors(compiler, state.name.project, found, commits), required)
+    required = is_review_required(compiler, project, release_tree)
+    return ReviewSubject(ends[1], commits, _authors(compiler, project, found, commits), required)
+
+
+def is_review_required(compiler: Compiler, project: str, release_tree: TreeId | None) -> bool:
+    """Tell whether release requires approval; a project that it does not have has no policy yet."""
+    return release_tree is not None and compiler.snapshot(project, release_tree).needs_review
 
 
 def find_writers(

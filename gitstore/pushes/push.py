@@ -85,8 +85,12 @@ class PushRecords(Protocol):
         """Record, before the attempt, a publish without an approval; an error refuses it."""
         ...
 
-    def is_live_token(self, value: str) -> bool:
-        """Tell whether a text is an API token of the service that is valid now."""
+    def note_override(self, publish: Publish) -> None:
+        """Record a finished publish without an approval; it is live, so nothing is raised."""
+        ...
+
+    def find_token(self, data: bytes) -> int | None:
+        """Return the position of an API token of the service that is valid now in a file, None without one."""
         ...
 
 
@@ -101,15 +105,19 @@ class NoRecords:
     def ask_override(self, project: str, head: CommitId, reason: str) -> None:
         """Record nothing."""
 
-    def is_live_token(self, value: str) -> bool:
-        """Count every text of the shape of a token as valid."""
-        return bool(value)
+    def note_override(self, publish: Publish) -> None:
+        """Record nothing."""
+
+    def find_token(self, data: bytes) -> int | None:
+        """Find none."""
+        del data
+        return None
 
 
 class PushRules(NamedTuple):
-    """The settings of a service for pushes: the files beside the projects, and the address of a proposal's review.
+    """The settings of a service for pushes: the files beside the projects, and the address of a proposal.
 
-    In the address, `{id}` is replaced by the id of the proposal.
+    In the address, `{namespace}` and `{id}` are replaced by those of the proposal.
     """
 
     allowed_files: tuple[str, ...] = ALLOWED_FILES

@@ -29,7 +29,7 @@ class Publishes(Component):
         published = self._access.write(
             namespace, lambda compiler, opened: publishing.publish(compiler, opened, request, verdicts)
         )
-        return self._with_never_answering(namespace, request.name.project, published)
+        return self.with_never_answering(namespace, request.name.project, published)
 
     def roll_back(self, namespace: str, project: str, word: str, publisher: Author, message: str = "") -> PublishResult:
         """Publish the rules and pages of an earlier version again."""
@@ -38,9 +38,9 @@ class Publishes(Component):
             namespace,
             lambda compiler, opened: publishing.roll_back(compiler, opened, project, version, publisher, message),
         )
-        return self._with_never_answering(namespace, project, published)
+        return self.with_never_answering(namespace, project, published)
 
-    def _with_never_answering(self, namespace: str, project: str, published: PublishResult) -> PublishResult:
+    def with_never_answering(self, namespace: str, project: str, published: PublishResult) -> PublishResult:
         """Add the number of rules that can never answer, without the lock; the publish is valid whatever happens here."""
         if published.tree is None:
             return published

@@ -14,6 +14,8 @@ from gitstore.layout import CommitId, TreeId
 from gitstore.wire.object_rules import Reference
 from gitstore.wire.references import require_kind
 
+COMMITS = frozenset({COMMIT})
+ANY_KIND = frozenset({COMMIT, TREE, BLOB, TAG})
 _FOLDERS = frozenset({b"40000", b"040000"})
 _NAMED = re.compile(rb"^(tree|parent) ([0-9a-f]{40})\n", re.MULTILINE)
 _TAGGED = re.compile(rb"object ([0-9a-f]{40})\ntype (commit|tree|blob|tag)\n")
@@ -83,7 +85,7 @@ class Connectivity:
                     self._complete.add(object_id)
                     continue
             seen.add(object_id)
-            if kind == BLOB:
+            if kind == BLOB and object_id != start.id:  # its type is that of a folder which was checked once
                 if not self._repository.has(object_id.hex()):
                     raise _missing(object_id)
                 continue
@@ -189,7 +191,3 @@ def _list_references(kind: int, data: bytes) -> list[Reference]:
 
 def _missing(object_id: bytes) -> InvalidPush:
     return InvalidPush(f"the object {object_id.hex()} is missing, which the push needs; fetch, then push again")
-
-
-TAG_KINDS = frozenset({COMMIT, TREE, BLOB, TAG})
-BRANCH_KINDS = frozenset({COMMIT})

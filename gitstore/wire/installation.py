@@ -15,17 +15,25 @@ MOST_LOOSE_BYTES = 4 << 20
 _NAMES = {number: name for name, number in TYPES.items()}
 
 
-def install(transaction: Transaction, quarantine: Quarantine, pack: ReceivedPack, tips: Collection[CommitId]) -> None:
+def install(
+    transaction: Transaction,
+    quarantine: Quarantine,
+    pack: ReceivedPack,
+    tips: Collection[CommitId],
+    *,
+    all_accepted: bool,
+) -> None:
     """Put the objects that these commits and tags need into the repository, durably by the time that a ref moves.
 
-    The objects that only a refused ref needs are left out. The caller holds the repository's lock.
+    Unless all refs are accepted, the objects that only a refused one needs are left out. The caller holds the
+    repository's lock.
     """
-    needed = set(list_new(transaction, pack.kinds, tips)) - pack.bases
+    needed = set(pack.kinds if all_accepted else list_new(transaction, pack.kinds, tips)) - pack.bases
     if len(needed) <= MOST_LOOSE and pack.inflated <= MOST_LOOSE_BYTES:
         for object_id in needed:
             kind, data = transaction.raw(object_id.hex())
             transaction.write_object(_NAMES[kind], data)
-    elif len(needed) + len(pack.bases) == len(pack.kinds):
+    elif all_accepted:
         quarantine.install(pack.path.name)
     else:
         chosen = [[each] for each in pack.kinds if each in needed]

@@ -21,12 +21,12 @@ class PackObjects:
     def __init__(self) -> None:
         self.offsets = array("Q")
         self.kinds = bytearray()  # of a delta 0 until it is resolved
-        self.bases = array("l")  # the number of a delta's base, `NONE` for a whole object
+        self.bases = array("i")  # the number of a delta's base, `NONE` for a whole object
         self._depths = bytearray()
-        self._checksums = array("L")
+        self._checksums = array("I")
         self._ids = bytearray()
-        self._first = array("l")  # the first delta of each object, and the next one of the same base
-        self._next = array("l")
+        self._first = array("i")  # the first delta of each object, and the next one of the same base
+        self._next = array("i")
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -111,11 +111,11 @@ class PackObjects:
             file.flush()
             os.fsync(file.fileno())
 
-    def _sorted(self) -> array[int]:
-        folders = [array("L") for _ in range(_FAN_OUT)]
+    def _sorted(self) -> "array[int]":
+        folders = [array("I") for _ in range(_FAN_OUT)]
         for number in range(len(self)):
             folders[self._ids[number * _ID_BYTES]].append(number)
-        order = array("L")
+        order = array("I")
         for numbers in folders:
             order.extend(sorted(numbers, key=self.id))
         return order

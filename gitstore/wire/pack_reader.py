@@ -28,7 +28,7 @@ from gitstore.wire.references import References
 MAX_CHAIN = 250
 """The deltas from a whole object on; C git makes 50, and 250 when asked for the smallest pack."""
 _MOST_SPECIAL = 10_000
-_CACHED_BYTES = 32 << 20  # of the bases of deltas
+_CACHED_BYTES = 16 << 20  # of the bases of deltas
 _PIECE = 1 << 16
 _MORE = 0x80
 _ID_BYTES = 20
@@ -44,6 +44,11 @@ class ReceivedPack(NamedTuple):
     kinds: dict[bytes, int]
     bases: frozenset[bytes]
     inflated: int
+
+    @classmethod
+    def none(cls) -> "ReceivedPack":
+        """Return the pack of a push that has none."""
+        return cls(Path(), {}, frozenset(), 0)
 
 
 class PackReader:

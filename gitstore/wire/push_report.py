@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 from gitstore.wire.pkt_lines import FLUSH, PACK_BAND, PROGRESS_BAND, band_lines, text_line
 
-_SMALL_LINE = 996  # bytes of data in a line of a client without side-band-64k
+BANDS = "side-band-64k"
+REPORTING = frozenset({"report-status", BANDS})
+"""The capabilities of a client that wants an answer in full."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _MAX_REASON = 600
 
@@ -37,7 +39,7 @@ def frame_lines(lines: Iterable[str]) -> Iterator[bytes]:
 
 def frame_report(report: PushReport, capabilities: frozenset[str]) -> Iterator[bytes]:
     """Frame an answer as the capabilities of the client ask for."""
-    bands = bool(capabilities & {"side-band-64k", "side-band"})
+    bands = BANDS in capabilities
     if bands:
         yield from frame_lines(report.lines)
     if "report-status" in capabilities:

@@ -64,24 +64,35 @@ class PushRequest(NamedTuple):
         return any(command.new for command in self.commands)
 
 
-class TooManyRefs(InvalidPush):
-    """More changes of refs than one push may have."""
+class RefusedRequest(InvalidPush):
+    """A request that is refused before its pack is looked at; `capabilities` say how to answer it."""
+
+    def __init__(self, message: str, capabilities: frozenset[str]) -> None:
+        super().__init__(message)
+        self.capabilities = capabilities
 
 
 def read_push_request(file: BinaryIO) -> PushRequest:
-    """Read everything before the pack. Raises MalformedRequest, InvalidPush, TooManyRefs."""
+    """Read everything before the pack. Raises MalformedRequest, RefusedRequest."""
     lines = _read_commands(file)
     first = next(lines, None)
     if first is None:
         return PushRequest((), frozenset(), ())
     line, _, words = first.partition(b"\0")
     capabilities = frozenset(words.decode(errors="replace").split())
+    try:
+        return _read_rest(file, line, lines, capabilities)
+    except InvalidPush as ex:
+        raise RefusedRequest(str(ex), capabilities) from ex
+
+
+def _read_rest(file: BinaryIO, first: bytes, lines: Iterator[bytes], capabilities: frozenset[str]) -> PushRequest:
     if "object-format=sha256" in capabilities:
         raise InvalidPush("this repository has SHA-1 ids, and the push has those of SHA-256")
-    commands = [_parse(line)]
+    commands = [_parse(first)]
     for each in lines:
         if len(commands) >= MOST_REFS:
-            raise TooManyRefs(f"a push may change at most {MOST_REFS:,} refs; push fewer at once")
+            raise InvalidPush(f"a push may change at most {MOST_REFS:,} refs; push fewer at once")
         commands.append(_parse(each))
     options = tuple(_read_options(file)) if "push-options" in capabilities else ()
     return PushRequest(_refuse_repeated(commands), capabilities, options)

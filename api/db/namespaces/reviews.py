@@ -27,6 +27,7 @@ class Action(StrEnum):
     APPROVE = "approve"
     REJECT = "reject"
     COMMENT = "comment"
+    PUSH = "push"  # by Git, with whatever authors its commits name: the pusher counts as one who changed it
 
 
 _AUDIT_EVENTS = {
@@ -42,6 +43,10 @@ _EVENT_TYPES = {
     Action.COMMENT: EventType.REVIEW_COMMENTED,
 }
 _LONGEST_NOTE = 1000
+
+
+ANY_DRAFT = ""
+"""In place of the name of a draft: a commit is the same on every branch, and so are the remarks on it."""
 
 
 class DraftKey(NamedTuple):
@@ -121,7 +126,9 @@ def add_remark(connection: Connection, remark: Remark, origin: Origin = _NOWHERE
 
 
 def _record_event(connection: Connection, remark: Remark) -> None:
-    """Record the event of a remark; its author is named as in the events of publishes."""
+    """Record the event of a remark; its author is named as in the events of publishes. A push has none."""
+    if remark.action not in _EVENT_TYPES:
+        return
     namespace, project, draft = remark.draft
     by = signature(Author(remark.person.display_name, remark.person.email))
     body: dict[str, object] = {"draft": draft, "head": remark.head, "by": by, "note": remark.note[:_LONGEST_NOTE]}
@@ -131,11 +138,10 @@ def _record_event(connection: Connection, remark: Remark) -> None:
 
 
 def find_remarks(connection: Connection, draft: DraftKey, heads: Collection[str]) -> list[Remark]:
-    """Return the remarks on these commits of a draft, oldest first."""
+    """Return the remarks on these commits of a draft, or of any draft of its project, oldest first."""
     named = sorted(heads)
-    of_draft = select(reviews).where(
-        reviews.c.archive.is_(None), *(reviews.c[name] == value for name, value in draft._asdict().items())
-    )
+    key = {name: value for name, value in draft._asdict().items() if value != ANY_DRAFT}
+    of_draft = select(reviews).where(reviews.c.archive.is_(None), *(reviews.c[name] == key[name] for name in key))
     found = [
         _remark(row)
         for start in range(0, len(named), _AT_ONCE)

@@ -38,7 +38,9 @@ def test_approval_follows_from_the_latest_verdicts_of_others_on_this_head(
     steps: list[tuple[str, Action, Person]], authors: set[Person], *, required: bool
 ) -> None:
     found = review(draft_of(*authors, required=required), *steps)
-    own = {person.email for person in authors} | {who.email for _, action, who in steps if action is Action.REQUEST}
+    own = {person.email for person in authors} | {
+        who.email for _, action, who in steps if action in {Action.REQUEST, Action.PUSH}
+    }
     own |= {maker for email in own & set(MAKERS) for maker in MAKERS[email]}
     latest = {who: action for head, action, who in steps if head == HEAD and action in {Action.APPROVE, Action.REJECT}}
     words = {
@@ -55,7 +57,11 @@ def test_comments_and_what_was_said_of_earlier_heads_never_approve_or_reject(
     steps: list[tuple[str, Action, Person]],
 ) -> None:
     """Without them, except for the requests, the verdict is the same."""
-    kept = [step for step in steps if step[1] is not Action.COMMENT and (step[0] == HEAD or step[1] is Action.REQUEST)]
+    kept = [
+        step
+        for step in steps
+        if step[1] is not Action.COMMENT and (step[0] == HEAD or step[1] in {Action.REQUEST, Action.PUSH})
+    ]
     decided = {ReviewStatus.APPROVED, ReviewStatus.REJECTED}
     with_all, without = review(draft_of(), *steps).status, review(draft_of(), *kept).status
     assert {with_all} & decided == {without} & decided

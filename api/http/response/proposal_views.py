@@ -1,0 +1,108 @@
+"""The JSON views of proposals, without what the caller may not read, and without their reviews."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from api.http.response import json_views
+from api.http.response.redaction import redact_conflicts, redact_problems
+from content.records.vocabulary import Kind
+from gitstore.history.messages import signature
+from gitstore.proposals.publishing import MergeResult
+from gitstore.proposals.report import ProjectReport, ProposalReport
+
+_MOST_PROBLEMS = 1000
+
+
+class Reader(NamedTuple):
+    """The reader of proposals: the kinds of records that they may read, by project, and whether files beside them too.
+
+    A project that is not among the keys is not shown.
+    """
+
+    kinds: Mapping[str, Collection[Kind]]
+    reads_all: bool
+
+
+def summary(report: ProposalReport, reader: Reader, oldest: float) -> dict[str, Any]:
+    """Return a proposal as in a list; a head from before `oldest` is stale."""
+    proposal, is_whole = report.proposal, _is_whole(report, reader)
+    shown = [each for each in report.projects if each.name in reader.kinds]
+    return {
+        "id": proposal.id,
+        "branch": proposal.branch,
+        # A message may name rules of any project that the branch changes.
+        "title": (is_whole and proposal.title) or proposal.branch,
+        "author": signature(proposal.author) if proposal.author.name else None,
+        "head": proposal.head,
+        "updatedAt": json_views.dump_timestamp(proposal.time),
+        "state": report.state(oldest).value,
+        "stale": proposal.time < oldest,
+        "projects": [_project_summary(each) for each in shown],
+        "withheld": not is_whole,
+    }
+
+
+def detail(report: ProposalReport, reader: Reader, oldest: float) -> dict[str, Any]:
+    """Return a proposal as a whole."""
+    is_whole = _is_whole(report, reader)
+    shown = [each for each in report.projects if each.name in reader.kinds]
+    return {
+        **summary(report, reader, oldest),
+        "message": report.message if is_whole else "",
+        "authors": [signature(author) for author in report.authors],
+        "commits": report.commits,
+        "base": report.proposal.base,
+        "release": report.proposal.release,
+        "fault": report.fault if is_whole else "",
+        "projects": [_project(each, reader.kinds[each.name]) for each in shown],
+        "files": json_views.files(report.files) if reader.reads_all else [],
+        "conflicts": list(report.conflicts) if reader.reads_all else [],
+    }
+
+
+def _is_whole(report: ProposalReport, reader: Reader) -> bool:
+    """Tell whether the reader may read all that the proposal changes."""
+    proposal = report.proposal
+    return reader.reads_all or (
+        not proposal.changes_files and bool(proposal.projects) and reader.kinds.keys() >= set(proposal.projects)
+    )
+
+
+def _project_summary(found: ProjectReport) -> dict[str, Any]:
+    return {
+        "name": found.name,
+        "change": found.change.value,
+        "changes": json_views.counts(found.counts),
+        "problemsTotal": len(found.problems),
+        "conflictsTotal": len(found.conflicts),
+    }
+
+
+def _project(found: ProjectReport, readable: Collection[Kind]) -> dict[str, Any]:
+    problems = redact_problems(found.problems[:_MOST_PROBLEMS], readable)
+    return {
+        **_project_summary(found),
+        "files": json_views.files(found.files),
+        "problems": [problem.wire() for problem in problems],
+        "conflicts": redact_project_conflicts(found.conflicts, readable),
+    }
+
+
+def redact_project_conflicts(
+    conflicts: Collection[Mapping[str, Any]], readable: Collection[Kind]
+) -> list[dict[str, Any]]:
+    """Redact the conflicts of a project, and keep its name in each."""
+    return [
+        {**shown, "project": each["project"]}
+        for each, shown in zip(conflicts, redact_conflicts(conflicts, readable), strict=True)
+    ]
+
+
+def merged(found: MergeResult) -> dict[str, Any]:
+    """Return the result of a merge into release."""
+    return {
+        "id": found.id,
+        "head": found.head,
+        "version": found.commit,
+        "projects": [{"name": name, **json_views.published(each)} for name, each in sorted(found.projects.items())],
+    }

@@ -1,0 +1,196 @@
+"""`waypost proposal`: review the branches that people push, and merge them into release."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from api.http.response import json_views
+from cli.console.exits import InvalidUsage, ProblemsFound
+from cli.console.match_lines import match_lines
+from cli.console.output import print_json, print_lines, print_notes, print_rows
+from cli.console.services import open_existing_services, state_options
+from cli.console.setup import data_option, json_option, namespace_argument, open_store
+from cli.release import proposal_actions, proposal_reviews
+from cli.release.found_proposal import find_proposal, proposal_argument, reports_as_json, stale_before
+from content.changes.diff import count
+from content.matching.request import parse_request
+from content.records.problem import Severity
+from content.records.vocabulary import Kind
+from gitstore.drafts.revisions import BASE
+from gitstore.history.change_lines import file_lines, text_lines
+from gitstore.history.messages import change_text
+from gitstore.layout import PROPOSAL_PREFIX
+from gitstore.proposals.proposal import Proposal
+from gitstore.store.store import Store
+
+
+@click.group("proposal")
+def command() -> None:
+    """Review the branches that people push, and merge them into release.
+
+    A proposal is any branch other than release and the drafts. PROPOSAL is its id, or the name of the branch.
+    """
+
+
+for _action in (*proposal_actions.COMMANDS, *proposal_reviews.COMMANDS):
+    command.add_command(_action)
+
+
+@command.command("list")
+@namespace_argument
+@click.option("--project", metavar="PROJECT", help="Only those that change this project.")
+@json_option
+@state_options
+def list_(namespace: str, *, project: str | None, as_json: bool, data: str | None, database: str | None) -> None:
+    """List the proposals, the newest first."""
+    store = open_store(data)
+    found = [each for each in store.proposals.all(namespace) if project is None or project in each.projects]
+    reports = store.proposals.reports(namespace, found)
+    with open_existing_services(data, database) as services:
+        shown = reports_as_json(services.reviews(), namespace, reports, stale_before(data), is_detail=False)
+    if as_json:
+        print_json(shown)
+        return
+    print_rows(("id", "branch", "state", "review", "projects", "author", "updated", "title"), map(_row, shown))
+
+
+def _row(shown: Mapping[str, Any]) -> Sequence[object]:
+    states = dict.fromkeys((each["review"] or {"state": "unknown"})["state"] for each in shown["projects"])
+    projects = ",".join(each["name"] for each in shown["projects"])
+    fields = (shown["author"] or "-", shown["updatedAt"], shown["title"])
+    return (shown["id"], shown["branch"], shown["state"], ",".join(states) or "-", projects or "-", *fields)
+
+
+@command.command("show")
+@namespace_argument
+@proposal_argument
+@json_option
+@state_options
+def show(namespace: str, proposal: str, *, as_json: bool, data: str | None, database: str | None) -> None:
+    """Show a proposal: its state, and its changes, problems, conflicts and review in each project."""
+    store = open_store(data)
+    reports = store.proposals.reports(namespace, [find_proposal(store, namespace, proposal)])
+    with open_existing_services(data, database) as services:
+        [shown] = reports_as_json(services.reviews(), namespace, reports, stale_before(data), is_detail=True)
+    if as_json:
+        print_json(shown)
+        return
+    print_lines(*_lines(shown))
+    conflicts = [*shown["conflicts"], *(each for project in shown["projects"] for each in project["conflicts"])]
+    print_notes(*(f"{_name(each)}: changed differently on release" for each in conflicts))
+    print_notes(*(each["message"] for project in shown["projects"] for each in project["problems"]))
+    print_notes(f"State: {shown['state']}.{' ' if shown['fault'] else ''}{shown['fault']}")
+
+
+def _name(conflict: Mapping[str, Any]) -> str:
+    where = conflict.get("source") or conflict.get("path") or conflict.get("file")
+    return f"{where}: {conflict['field']}" if conflict["field"] else str(where)
+
+
+def _lines(shown: Mapping[str, Any]) -> list[str]:
+    first = [f"{shown['title']}", f"{shown['branch']}  {shown['id']}  {shown['head']}  {shown['author'] or '-'}"]
+    for project in shown["projects"]:
+        review = (project["review"] or {"state": "unknown"})["state"]
+        counts = ", ".join(
+            f"{number} {kind} {change}"
+            for kind, numbers in project["changes"].items()
+            for change, number in numbers.items()
+            if number
+        )
+        first.append(f"{project['name']}: {counts or 'no rule changed'}; review: {review}")
+        first += [f"    {each['file']} {each['change']}" for each in project["files"]]
+    return [*first, *(f"{each['file']} {each['change']}" for each in shown["files"])]
+
+
+@command.command("diff")
+@namespace_argument
+@proposal_argument
+@click.option("--project", metavar="PROJECT", help="Only this project.")
+@json_option
+@data_option
+def diff(namespace: str, proposal: str, *, project: str | None, as_json: bool, data: str | None) -> None:
+    """Show the changes of a proposal since it left release, rule by rule, in each project."""
+    store = open_store(data)
+    found = find_proposal(store, namespace, proposal)
+    shown = {}
+    for name in _chosen(found, project):
+        changes, files = store.revisions.difference(namespace, name, BASE, _state(found))
+        totals = {kind: count(of_kind) for kind, of_kind in changes.items()}
+        whole = {"files": json_views.files(files), "changes": json_views.changes(changes)}
+        shown[name] = {"counts": json_views.counts(totals), **whole}
+        if not as_json:
+            print_notes(f"{name}: {change_text(totals, files)}")
+            print_lines(*file_lines(files), *text_lines([each for kind in Kind for each in changes[kind]]))
+    if as_json:
+        print_json(shown)
+
+
+@command.command("test")
+@namespace_argument
+@proposal_argument
+@click.option("--url", "urls", multiple=True, metavar="URL", help="Show how this URL resolves (repeatable).")
+@click.option("--project", metavar="PROJECT", help="Only this project.")
+@json_option
+@data_option
+def test(
+    namespace: str, proposal: str, *, urls: tuple[str, ...], project: str | None, as_json: bool, data: str | None
+) -> None:
+    """Test a proposal: run the checks and the tests.yaml of each project, or resolve URLs.
+
+    Exits with 1 if there is an error, or if a URL has no match in any project.
+    """
+    store = open_store(data)
+    found = find_proposal(store, namespace, proposal)
+    names = _chosen(found, project)
+    is_clean = (
+        _resolve(store, namespace, found, names, urls, as_json=as_json)
+        if urls
+        else _check(store, namespace, found, names, as_json=as_json)
+    )
+    if not is_clean:
+        raise ProblemsFound
+
+
+def _check(store: Store, namespace: str, found: Proposal, names: Sequence[str], *, as_json: bool) -> bool:
+    problems = [each for name in names for each in store.revisions.lint(namespace, name, _state(found))]
+    if as_json:
+        print_json([problem.wire() for problem in problems])
+    else:
+        print_lines(*(problem.text() for problem in problems))
+    errors = sum(problem.severity is Severity.ERROR for problem in problems)
+    print_notes(f"{', '.join(names) or 'No project'}: {errors} errors, {len(problems) - errors} warnings.")
+    return not errors
+
+
+def _resolve(
+    store: Store, namespace: str, found: Proposal, names: Sequence[str], urls: Sequence[str], *, as_json: bool
+) -> bool:
+    answers, is_found = [], dict.fromkeys(urls, False)
+    for name in names:
+        matcher = store.revisions.matcher(namespace, name, _state(found))
+        for url in urls:
+            try:
+                request = parse_request(url)
+            except ValueError as ex:
+                raise click.BadParameter(str(ex), param_hint="--url") from ex
+            answer, chain = matcher.answer(request), matcher.follow(request)
+            is_found[url] = is_found[url] or answer.winner is not None
+            answers.append({"project": name, **json_views.answer(url, answer, chain)})
+            if not as_json:
+                print_lines(f"{name} {url}", *(f"  {line}" for line in match_lines(answer, chain)))
+    if as_json:
+        print_json(answers)
+    return all(is_found.values())
+
+
+def _chosen(found: Proposal, project: str | None) -> Sequence[str]:
+    if project is None:
+        return found.projects
+    if project not in found.projects:
+        raise InvalidUsage(f"The proposal {found.branch} does not change the project {project}.")
+    return (project,)
+
+
+def _state(found: Proposal) -> str:
+    return f"{PROPOSAL_PREFIX}{found.id}"

@@ -1,0 +1,217 @@
+"""`waypost proposal`: create, update, merge and delete."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import click
+
+from api.app.services import Services
+from api.auth.principal import OPERATOR, Principal
+from api.db.audit import Actor
+from api.db.namespaces.reviews import DraftKey, Origin
+from api.errors import Forbidden
+from api.http.guard.proposal_access import merge_scopes, write_scope
+from api.http.response import proposal_views
+from api.reviews.reviewing import Override
+from cli.console.authoring import as_option, author_of
+from cli.console.exits import InvalidUsage
+from cli.console.output import print_json, print_lines, print_notes
+from cli.console.progress import show_status
+from cli.console.services import open_existing_services, state_options
+from cli.console.setup import (
+    confirm,
+    data_option,
+    draft_option,
+    json_option,
+    namespace_argument,
+    open_store,
+    operator,
+    project_argument,
+    yes_option,
+)
+from cli.release.found_proposal import find_proposal, proposal_argument
+from gitstore.drafts.drafts import DraftName
+from gitstore.errors import NotFound
+from gitstore.history.messages import count_text
+from gitstore.layout import BRANCH_PREFIX, proposal_id
+from gitstore.proposals.proposal import Proposal
+from gitstore.proposals.publishing import MergeRequest, MergeResult
+from gitstore.publish.approval import is_reason_given
+from gitstore.pushes.push import Scope
+from gitstore.store.store import Store
+
+head_option = click.option("--head", default="", metavar="SHA", help="Only if the proposal is at this commit.")
+
+
+@click.command("create")
+@namespace_argument
+@project_argument
+@click.argument("branch")
+@draft_option
+@click.option("--head", default="", metavar="SHA", help="Only if the draft is at this commit.")
+@data_option
+def create(namespace: str, project: str, branch: str, *, draft: str, head: str, data: str | None) -> None:
+    """Make a proposal from a draft: the branch BRANCH at its head. The draft stays.
+
+    Prints the id of the proposal.
+    """
+    made = open_store(data).proposals.create(namespace, branch, DraftName(project, draft), head)
+    print_lines(made.id)
+    print_notes(f"Made the branch {made.branch} from the draft {draft} of {project}, at {made.head}.")
+
+
+@click.command("update")
+@namespace_argument
+@proposal_argument
+@head_option
+@as_option
+@state_options
+def update(
+    namespace: str, proposal: str, *, head: str, username: str | None, data: str | None, database: str | None
+) -> None:
+    """Merge release into the branch of a proposal, by rule.
+
+    Prints the new head. Exits with 1, and changes nothing, if there are conflicts.
+    """
+    store = open_store(data)
+    found, author = find_proposal(store, namespace, proposal), author_of(username, data, database)
+    scope = _write_scope(namespace, found, username, data, database)
+    print_lines(store.proposals.update(namespace, found.id, author, scope, head))
+    print_notes(f"Merged release into {found.branch}.")
+
+
+@click.command("delete")
+@namespace_argument
+@proposal_argument
+@head_option
+@yes_option
+@as_option
+@state_options
+def delete(
+    namespace: str,
+    proposal: str,
+    *,
+    head: str,
+    yes: bool,
+    username: str | None,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Remove the branch of a proposal."""
+    store = open_store(data)
+    found = find_proposal(store, namespace, proposal)
+    scope = _write_scope(namespace, found, username, data, database)
+    confirm(f"Remove the branch {found.branch} of {namespace}, at {found.head}?", yes=yes)
+    store.proposals.delete(namespace, found.id, scope, head or found.head or "")
+    print_notes(f"Removed the branch {found.branch}, which was at {found.head}.")
+
+
+@click.command("merge")
+@namespace_argument
+@proposal_argument
+@click.option("--message", "-m", default="", metavar="TEXT", help="The reason; by default that of the newest commit.")
+@head_option
+@click.option("--override", default=None, metavar="REASON", help="Merge without the approvals that projects require.")
+@json_option
+@as_option
+@state_options
+def merge(  # noqa: PLR0913 - one parameter an option
+    namespace: str,
+    proposal: str,
+    *,
+    message: str,
+    head: str,
+    override: str | None,
+    as_json: bool,
+    username: str | None,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Publish all projects that a proposal changes, as one commit, and remove its branch.
+
+    Prints the new version. Exits with 1, and publishes nothing, if one of the projects is invalid, conflicts with release,
+    or lacks the approval that it requires.
+    """
+    if override is not None and not is_reason_given(override):
+        raise InvalidUsage("The REASON of --override has no letter or digit; nothing was published. Give the reason.")
+    store, author = open_store(data), author_of(username, data, database)
+    found, known = _find_or_repeat(store, namespace, proposal, head)
+    projects = found.projects if found else tuple(store.releases.namespace(namespace).projects)
+    with open_existing_services(data, database) as services, show_status(f"Merging {proposal}"):
+        publisher = services.accounts.principal(username) if username else OPERATOR
+        request = MergeRequest(
+            known, author, merge_scopes(publisher, namespace, projects), head, message, override or ""
+        )
+        merged = _merge(services, store, namespace, found, request, publisher)
+    if as_json:
+        print_json(proposal_views.merged(merged))
+    else:
+        print_lines(merged.commit)
+    print_notes(*_notes(merged))
+
+
+def _find_or_repeat(store: Store, namespace: str, word: str, head: str) -> tuple[Proposal | None, str]:
+    """Return the proposal and its id; a proposal that is gone, only its id, for a repeated merge of its head."""
+    try:
+        found = find_proposal(store, namespace, word)
+    except NotFound:
+        if not head:
+            raise
+        is_id = len(word) == 16 and not set(word) - set("0123456789abcdef")  # noqa: PLR2004 - digits of an id
+        return None, word if is_id else proposal_id(f"{BRANCH_PREFIX}{word}")
+    return found, found.id
+
+
+def _merge(
+    services: Services,
+    store: Store,
+    namespace: str,
+    found: Proposal | None,
+    request: MergeRequest,
+    publisher: Principal,
+) -> MergeResult:
+    """Merge with the verdicts, read while the lock is held; records an override before and after."""
+    reviews, name = services.reviews(), f"proposal/{request.id}"
+    verdicts = partial(reviews.project_verdicts, namespace, name)
+    if found is None or not request.override:
+        return store.proposals.merge(namespace, request, verdicts)
+    missing = [project for project in found.projects if not request.scopes.override.covers(project)]
+    if missing:
+        raise Forbidden(f"The user {publisher.name} does not hold project:override in {', '.join(missing)}.")
+    overrides = {project: _override(publisher, namespace, project, found, request) for project in found.projects}
+    for override in overrides.values():
+        reviews.ask_override(override)
+    merged = store.proposals.merge(namespace, request, verdicts)
+    for project, published in merged.projects.items():
+        reviews.note_override(overrides[project], published.version, published.number)
+    return merged
+
+
+def _override(publisher: Principal, namespace: str, project: str, found: Proposal, request: MergeRequest) -> Override:
+    """Build the override for the audit trail, which records the operator too."""
+    key, name = DraftKey(namespace, project, found.review_name), operator().name[:100]
+    if publisher == OPERATOR:
+        actor = Actor(OPERATOR.kind.value, None, name or OPERATOR.name)
+        return Override(actor, key, request.override, found.head)
+    return Override(publisher.actor(), key, request.override, found.head, Origin(operator=name))
+
+
+def _notes(merged: MergeResult) -> Sequence[str]:
+    if not merged.projects:
+        return ("Published files beside the projects; no project has a new version.",)
+    return [
+        f"Publish {each.number} of {project}: {count_text(each.counts)}."
+        for project, each in sorted(merged.projects.items())
+    ]
+
+
+def _write_scope(
+    namespace: str, found: Proposal, username: str | None, data: str | None, database: str | None
+) -> Scope:
+    if username is None:
+        return Scope(everywhere=True)
+    with open_existing_services(data, database) as services:
+        return write_scope(services.accounts.principal(username), namespace, found.projects)
+
+
+COMMANDS = (create, update, merge, delete)

@@ -1,0 +1,101 @@
+"""The branches of proposals: made from a draft, brought up to date with release, and removed."""
+
+import time
+
+from gitstore.compiled.compiler import Compiler
+from gitstore.drafts.drafts import DraftName, read_draft, require_draft, require_head
+from gitstore.errors import AlreadyExists, BadRequest, LostRace, NotAllowed, NothingToChange
+from gitstore.git.refs import is_branch_ref, list_proposals
+from gitstore.git.repository import Author, Repository
+from gitstore.git.transaction import Transaction
+from gitstore.layout import BRANCH_PREFIX, CommitId, is_proposal_ref
+from gitstore.proposals.merging import merge_proposal, require_distinct_names, write_files_beside, write_projects
+from gitstore.proposals.proposal import Proposal, read_proposal, read_proposals, require_intact
+from gitstore.pushes.push import Scope
+
+_SHOWN = 100
+_EMPTY_SECONDS = 7 * 86_400  # for which a branch without any commit of its own stays
+
+
+def create_from_draft(transaction: Transaction, branch: str, name: DraftName, head: str = "") -> Proposal:
+    """Make a branch at the head of a draft, which stays; raises AlreadyExists for a branch that exists."""
+    ref = f"{BRANCH_PREFIX}{branch}"
+    if not is_branch_ref(ref) or not is_proposal_ref(ref) or branch == "draft" or not branch.isprintable():
+        raise BadRequest(
+            f"{branch[:_SHOWN]!r} cannot be the branch of a proposal. Use a name that Git allows, other than release and "
+            "draft/…."
+        )
+    state = read_draft(transaction, name)
+    require_draft(state)
+    require_head(state, head)
+    folded = {each.casefold() for each in list_proposals(transaction.path)}
+    if ref.casefold() in folded or transaction.ref(ref):
+        raise AlreadyExists(f"The branch {branch[:_SHOWN]} already exists (names ignore case). Choose another name.")
+    if state.head:
+        transaction.move(ref, None, state.head)
+    return next(each for each in read_proposals(transaction) if each.ref == ref)
+
+
+def update_branch(
+    compiler: Compiler, transaction: Transaction, wanted: str, author: Author, scope: Scope, head: str = ""
+) -> CommitId:
+    """Merge release into the branch of a proposal, by rule; return its new head.
+
+    Raises NothingToChange where the branch has all of release, Conflicts or Invalid where the merge is not complete.
+    """
+    proposal = read_proposal(transaction, wanted, head)
+    _require_scope(proposal, scope)
+    base, tip = require_intact(proposal)
+    if proposal.is_merged or base == proposal.release:
+        raise NothingToChange(f"The branch {proposal.branch} has all commits of release; nothing to merge.")
+    merge = merge_proposal(compiler, proposal)
+    merge.require_clean()
+    trees, root = write_projects(transaction, merge), write_files_beside(transaction, proposal.release, merge)
+    require_distinct_names(transaction, root, trees)
+    for name, tree in trees.items():
+        root = transaction.put_folder(root, name, tree)
+    message = f"Merge release into {proposal.branch}\n"
+    written = transaction.write_commit(root, (tip, proposal.release), author, message, unique=True)
+    transaction.move(proposal.ref, tip, written)
+    return written
+
+
+def delete_branch(transaction: Transaction, wanted: str, scope: Scope, head: str = "") -> None:
+    """Remove the branch of a proposal, also a damaged one."""
+    proposal = read_proposal(transaction, wanted, head)
+    _require_scope(proposal, scope)
+    transaction.remove(proposal.ref, proposal.head)
+
+
+def _require_scope(proposal: Proposal, scope: Scope) -> None:
+    """Raise NotAllowed unless the caller may write all that the proposal changes; a damaged one may change anything."""
+    missing = [name for name in proposal.projects if not scope.covers(name)]
+    if missing:
+        raise NotAllowed(f"This requires a write grant in {', '.join(missing[:_SHOWN])}; nothing changed.")
+    if not scope.everywhere and (proposal.changes_files or not proposal.projects):
+        raise NotAllowed(
+            "This requires a write grant in every project, since the branch changes files beside the projects, or cannot be "
+            "read; nothing changed."
+        )
+
+
+def find_swept(repository: Repository) -> list[Proposal]:
+    """Return the proposals whose branches are not needed: release has merged them.
+
+    A branch at a commit of release itself has no commit of its own yet; it stays for a week from that commit.
+    """
+    merged = [each for each in read_proposals(repository) if each.is_merged]
+    oldest = time.time() - _EMPTY_SECONDS
+    return [each for each in merged if each.projects or each.changes_files or each.time < oldest]
+
+
+def sweep(transaction: Transaction) -> list[str]:
+    """Remove the branches that release has merged; return their names."""
+    removed = []
+    for proposal in find_swept(transaction):
+        try:
+            transaction.remove(proposal.ref, proposal.head)
+        except LostRace:  # it has new commits
+            continue
+        removed.append(proposal.branch)
+    return removed

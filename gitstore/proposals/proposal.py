@@ -1,0 +1,134 @@
+"""A proposal: a branch of a namespace other than release and the drafts, and the projects that it changes."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from content.records.names import is_name
+from gitstore.errors import Broken, Invalid, NotFound, StaleProposal
+from gitstore.git.refs import find_proposal, list_proposals
+from gitstore.git.repository import Author, CommitInfo, Repository
+from gitstore.history.reached import find_base
+from gitstore.layout import BRANCH_PREFIX, PROPOSAL_PREFIX, CommitId, TreeId, proposal_id
+
+_TITLE = 200  # characters
+_SEARCHED = 200  # commits of release in which the merge of a branch is looked for
+UNRELATED = "shares no history with release. Begin it from release, then push it again."
+_NOBODY = Author("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A proposal at one moment: its head, release, and the projects between its base and its head.
+
+    `base` is None for a branch without a common commit with release, and `fault` is the reason why a branch cannot be
+    read. For a merged branch, `projects` are those that its merge changed. `changes_files` is true where files beside the
+    projects differ. `time` is that of the head, in seconds since 1970.
+    """
+
+    ref: str
+    head: CommitId | None
+    release: CommitId
+    base: CommitId | None = None
+    projects: tuple[str, ...] = ()
+    changes_files: bool = False
+    title: str = ""
+    author: Author = _NOBODY
+    time: int = 0
+    fault: str = ""
+
+    @property
+    def id(self) -> str:
+        """The id: 16 hex digits of the SHA-256 of the branch's name."""
+        return proposal_id(self.ref)
+
+    @property
+    def branch(self) -> str:
+        """The name of the branch."""
+        return self.ref.removeprefix(BRANCH_PREFIX)
+
+    @property
+    def is_merged(self) -> bool:
+        """True where release has the head among its commits."""
+        return self.head is not None and self.base == self.head
+
+    @property
+    def review_name(self) -> str:
+        """The name of its reviews, which no draft can have."""
+        return f"{PROPOSAL_PREFIX}{self.id}"
+
+
+def read_proposals(repository: Repository) -> list[Proposal]:
+    """Return all proposals, the newest first; a damaged branch has a fault."""
+    release = repository.release()
+    found = (_read(repository, ref, release) for ref in list_proposals(repository.path))
+    return sorted((each for each in found if each), key=lambda each: (-each.time, each.ref))
+
+
+def read_proposal(repository: Repository, wanted: str, head: str = "") -> Proposal:
+    """Return the proposal with an id; raises NotFound, or StaleProposal where it is not at the head."""
+    ref = find_proposal(repository.path, wanted)
+    found = _read(repository, ref, repository.release()) if ref else None
+    if found is None:
+        raise NotFound(f"There is no proposal {wanted[:40]!r} in this namespace.")
+    if head and head != found.head:
+        raise StaleProposal(
+            f"The proposal {wanted} is at {found.head}; the request expects {head[:40]}. Read it again, then retry."
+        )
+    return found
+
+
+def require_intact(proposal: Proposal) -> tuple[CommitId, CommitId]:
+    """Return the base and the head of a proposal; raises Broken for a damaged branch, Invalid for an unrelated one."""
+    if proposal.head is None or proposal.fault:
+        raise Broken(f"{proposal.fault} Fix the branch {proposal.branch} with Git, or delete the proposal.")
+    if proposal.base is None:
+        raise Invalid(f"The branch {proposal.branch} {UNRELATED}", ())
+    return proposal.base, proposal.head
+
+
+def _read(repository: Repository, ref: str, release: CommitId) -> Proposal | None:
+    """Return the proposal of a branch; None where it was removed meanwhile."""
+    head = None
+    try:
+        head = repository.ref(ref)
+        return _read_at(repository, ref, head, release) if head else None
+    except Broken as ex:
+        return Proposal(ref, head, release, fault=str(ex))
+
+
+def _read_at(repository: Repository, ref: str, head: CommitId, release: CommitId) -> Proposal:
+    base, info = find_base(repository, release, head), repository.commit(head)
+    named = _titled_commit(repository, info, base)
+    names = _changed_names(repository, release, head, base)
+    projects = tuple(name for name in sorted(names) if is_name(name) and names[name])
+    only_files = any(not (is_name(name) and is_folder) for name, is_folder in names.items())
+    title = first_line(named.message)[:_TITLE]
+    return Proposal(ref, head, release, base, projects, only_files, title, named.author, info.time)
+
+
+def _titled_commit(repository: Repository, head: CommitInfo, base: CommitId | None) -> CommitInfo:
+    """Return the newest commit of the branch that is not a merge, else its head."""
+    own = takewhile(lambda info: info.id != base, repository.first_parents(head.id))
+    with suppress(Broken):
+        return next((info for info in islice(own, _SEARCHED) if len(info.parents) == 1), head)
+    return head
+
+
+def _changed_names(repository: Repository, release: CommitId, head: CommitId, base: CommitId | None) -> dict[str, bool]:
+    """Return the top-level names that a branch changed; true where either side is a folder."""
+    before, after = (base, head)
+    if base == head:
+        merged = next(
+            (info for info in islice(repository.first_parents(release), _SEARCHED) if head in info.parents[1:]), None
+        )
+        before, after = (merged.parents[0], merged.id) if merged else (head, head)
+    old: TreeId | None = repository.commit(before).tree if before else None
+    differing = repository.differing_entries(old, repository.commit(after).tree)
+    return {name: any(side and side.is_folder for side in sides) for name, sides in differing.items()}
+
+
+def first_line(message: str) -> str:
+    """Return the first line of a commit message as printable text."""
+    line = next(iter(message.strip().splitlines()), "")
+    return "".join(character if character.isprintable() else " " for character in line).strip()

@@ -1,0 +1,108 @@
+"""`store.proposals`: the branches that people push, and their merge into release."""
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from content.cache import LruCache
+from content.records.vocabulary import Kind
+from gitstore.drafts.drafts import DraftName, project_tree
+from gitstore.git.refs import list_proposals
+from gitstore.git.repository import Author
+from gitstore.layout import CommitId
+from gitstore.proposals import branches
+from gitstore.proposals.proposal import Proposal, read_proposal, read_proposals
+from gitstore.proposals.publishing import (
+    MergeRequest,
+    MergeResult,
+    ProjectVerdicts,
+    merge_into_release,
+    no_project_verdicts,
+)
+from gitstore.proposals.report import ProposalReport, report_proposal
+from gitstore.pushes.push import Scope
+from gitstore.store.access import Component, StoreAccess
+from gitstore.store.publishes import Publishes
+
+_CACHED_REPORTS = 200
+
+
+class Proposals(Component):
+    """The proposals of namespaces."""
+
+    def __init__(self, access: StoreAccess) -> None:
+        super().__init__(access)
+        self._publishes = Publishes(access)
+        self._reports: LruCache[tuple[str, Proposal], ProposalReport] = LruCache(_CACHED_REPORTS)
+
+    def all(self, namespace: str) -> list[Proposal]:
+        """Return all proposals of a namespace, the newest first, with the projects that each changes."""
+        with self._access.reading(namespace) as compiler:
+            return read_proposals(compiler.repository)
+
+    def read(self, namespace: str, wanted: str, head: str = "") -> Proposal:
+        """Return the proposal with an id; raises NotFound, or StaleProposal where it is not at the head."""
+        with self._access.reading(namespace) as compiler:
+            return read_proposal(compiler.repository, wanted, head)
+
+    def reports(self, namespace: str, proposals: Sequence[Proposal]) -> list[ProposalReport]:
+        """Return the reports on proposals; cached until the branch or release moves."""
+        with self._access.reading(namespace) as compiler:
+            return [
+                self._reports.get((namespace, each), partial(report_proposal, compiler, each)) for each in proposals
+            ]
+
+    def report(self, namespace: str, wanted: str) -> ProposalReport:
+        """Return the report on the proposal with an id."""
+        [found] = self.reports(namespace, [self.read(namespace, wanted)])
+        return found
+
+    def identities(
+        self, namespace: str, proposal: Proposal, wanted: Collection[tuple[str, Kind, str]]
+    ) -> dict[tuple[str, Kind, str], str]:
+        """Return the sources and paths of records by project, kind and id, as in the proposal, else as in its base."""
+        ends = [commit for commit in (proposal.head, proposal.base) if commit]
+        found: dict[tuple[str, Kind, str], str] = {}
+        with self._access.reading(namespace) as compiler:
+            for project, kind, record_id in wanted:
+                trees = (project_tree(compiler.repository, commit, project) for commit in ends)
+                sides = (compiler.snapshot(project, tree) for tree in trees if tree)
+                placed = next(filter(None, (side.find(kind, record_id) for side in sides)), None)
+                if placed:
+                    found[project, kind, record_id] = placed.record.identity
+        return found
+
+    def create(self, namespace: str, branch: str, name: DraftName, head: str = "") -> Proposal:
+        """Make a proposal from a draft: a branch at its head."""
+        return self._access.write(namespace, lambda _, opened: branches.create_from_draft(opened, branch, name, head))
+
+    def merge(
+        self, namespace: str, request: MergeRequest, verdicts: ProjectVerdicts = no_project_verdicts
+    ) -> MergeResult:
+        """Merge a proposal into release: all its projects, or none; `verdicts` is called under the lock."""
+        merged = self._access.write(
+            namespace, lambda compiler, opened: merge_into_release(compiler, opened, request, verdicts)
+        )
+        counted = {
+            name: self._publishes.with_never_answering(namespace, name, published)
+            for name, published in merged.projects.items()
+        }
+        return merged._replace(projects=counted)
+
+    def update(self, namespace: str, wanted: str, author: Author, scope: Scope, head: str = "") -> CommitId:
+        """Merge release into the branch of a proposal; return its new head."""
+        return self._access.write(
+            namespace,
+            lambda compiler, opened: branches.update_branch(compiler, opened, wanted, author, scope, head),
+        )
+
+    def delete(self, namespace: str, wanted: str, scope: Scope, head: str = "") -> None:
+        """Remove the branch of a proposal."""
+        self._access.write(namespace, lambda _, opened: branches.delete_branch(opened, wanted, scope, head))
+
+    def sweep(self, namespace: str) -> list[str]:
+        """Remove the branches that release has merged; return their names. The lock is taken only if there are any."""
+        if not list_proposals(self._access.directory.namespace(namespace).repository):
+            return []
+        with self._access.reading(namespace) as compiler:
+            found = branches.find_swept(compiler.repository)
+        return self._access.write(namespace, lambda _, opened: branches.sweep(opened)) if found else []

@@ -1,0 +1,117 @@
+"""Proposals at the command line: listed, shown, tested, reviewed by users, and merged under their verdicts."""
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from gitstore.drafts.drafts import DraftName
+from gitstore.git.repository import Author
+from gitstore.store.store import Store
+from gitstore.yamlfiles.project_file import ProjectFile
+from tests.cli.terminal import invoke, invoke_ok
+from tests.gitstore.fixtures import git, put, redirect, yaml
+
+GRACE = Author("Grace Tester", "grace@tests.example")
+SPACE = "sample"
+ID = sha256(b"team/sale").hexdigest()[:16]
+
+
+@pytest.fixture
+def store(data: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """Create a project that needs approvals, one that does not, and users of different roles."""
+    monkeypatch.setenv("WAYPOST_PASSWORD", "correct horse battery")
+    for name, role in (("kim", "publisher"), ("eve", "editor")):
+        invoke_ok("user", "create", name, "--role", role, "--firstname", name.title())
+    found = Store(data)
+    found.projects.create(SPACE, "sale", ProjectFile(review="required"), GRACE)
+    found.projects.create(SPACE, "blog", ProjectFile(), GRACE)
+    return found
+
+
+@pytest.fixture
+def pushed(store: Store, tmp_path: Path) -> str:
+    """Push a branch that changes both projects; return its head."""
+    return push(
+        store, tmp_path, {"sale/redirects.yaml": yaml([("/a", "/b")]), "blog/redirects.yaml": yaml([("/x", "/y")])}
+    )
+
+
+def push(store: Store, folder: Path, files: dict[str, str], branch: str = "team/sale") -> str:
+    clone = folder / f"clone-{branch.replace('/', '-')}"
+    git(folder, "clone", "--quiet", str(store.directory.namespace(SPACE).repository), str(clone))
+    for path, text in files.items():
+        (clone / path).write_text(text)
+    git(clone, "add", "--all")
+    git(clone, "commit", "--quiet", "--message", "The sale\n\nFor May.")
+    git(clone, "push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
+    return git(clone, "rev-parse", "HEAD")
+
+
+def test_a_proposal_goes_from_the_list_to_release(store: Store, pushed: str) -> None:
+    listed = invoke_ok("proposal", "list", SPACE).out.splitlines()
+    assert [line.split()[:5] for line in listed[1:]] == [[ID, "team/sale", "open", "none", "blog,sale"]]
+    assert len(invoke_ok("proposal", "list", SPACE, "--project", "other").out.splitlines()) == 1
+    shown = invoke_ok("proposal", "show", SPACE, "team/sale")
+    assert shown.out.splitlines()[0] == "The sale"
+    assert "sale: 1 redirects added; review: none" in shown.out
+    assert shown.err == "State: open.\n"
+    assert invoke_ok("proposal", "show", SPACE, ID, "--json").json["head"] == pushed
+    assert "+ redirect /a" in invoke_ok("proposal", "diff", SPACE, "team/sale").out
+    only = invoke_ok("proposal", "diff", SPACE, "team/sale", "--project", "blog", "--json").json
+    assert [each["source"] for each in only["blog"]["changes"]] == ["/x"]
+    invoke_ok("proposal", "test", SPACE, "team/sale")
+    assert "302 /b" in invoke_ok("proposal", "test", SPACE, "team/sale", "--url", "/a").out
+    assert invoke("proposal", "test", SPACE, "team/sale", "--url", "/none").code == 1
+
+    refused = invoke("proposal", "merge", SPACE, "team/sale")
+    assert (refused.code, "needs approval" in refused.err) == (1, True)
+    assert invoke("proposal", "approve", SPACE, "team/sale", "--as", "eve").code == 2
+    invoke_ok("proposal", "request", SPACE, "team/sale", "--as", "eve", "--note", "Please")
+    invoke_ok("proposal", "comment", SPACE, "team/sale", "Why now?", "--as", "eve")
+    assert invoke("proposal", "approve", SPACE, "team/sale", "--as", "kim", "--head", "0" * 40).code == 1
+    said = invoke_ok("proposal", "approve", SPACE, "team/sale", "--as", "kim", "--json")
+    assert {name: each["state"] for name, each in said.json["reviews"].items()} == {
+        "blog": "approved",
+        "sale": "approved",
+    }
+    merged = invoke_ok("proposal", "merge", SPACE, ID, "--head", pushed, "--as", "kim")
+    assert merged.err == "Publish 2 of blog: 1 redirect added.\nPublish 2 of sale: 1 redirect added.\n"
+    assert invoke_ok("proposal", "merge", SPACE, ID, "--head", pushed).out == merged.out
+    publishes, _ = store.publishes.history(SPACE, "sale", 0, 1)
+    assert (publishes[0].version, publishes[0].approved_by.startswith("Kim <user-")) == (merged.out.strip(), True)
+    assert store.proposals.all(SPACE) == []
+
+
+def test_a_draft_becomes_a_proposal_that_is_updated_and_deleted(store: Store, tmp_path: Path) -> None:
+    head = store.drafts.edit(SPACE, DraftName("blog", "main"), [put(redirect("/a"))], GRACE).head
+    made = invoke_ok("proposal", "create", SPACE, "blog", "idea", "--head", head)
+    assert made.out.strip() == sha256(b"idea").hexdigest()[:16]
+    assert invoke("proposal", "update", SPACE, "idea").code == 1
+    push(store, tmp_path, {"blog/redirects.yaml": yaml([("/b", "/c")])}, "release")
+    new = invoke_ok("proposal", "update", SPACE, "idea").out.strip()
+    assert store.proposals.read(SPACE, made.out.strip()).head == new
+    assert invoke("proposal", "delete", SPACE, "idea", "--yes", "--head", head).code == 1
+    invoke_ok("proposal", "delete", SPACE, "idea", "--yes", "--as", "eve")
+    gone = invoke("proposal", "show", SPACE, "idea")
+    assert (gone.code, "no proposal" in gone.err) == (2, True)
+
+
+def test_an_override_needs_words_and_the_grant(store: Store, pushed: str) -> None:
+    assert invoke("proposal", "merge", SPACE, ID, "--override", "--").code == 2
+    assert invoke("proposal", "merge", SPACE, ID, "--override", "outage", "--as", "kim").code == 2
+    invoke_ok("proposal", "merge", SPACE, ID, "--override", "outage", "--head", pushed)
+    publishes, _ = store.publishes.history(SPACE, "sale", 0, 1)
+    assert publishes[0].override == "outage"
+
+
+def test_conflicts_and_problems_are_printed(store: Store, tmp_path: Path) -> None:
+    push(store, tmp_path, {"blog/redirects.yaml": yaml([("/a", "/a")])}, "loop")
+    shown = invoke_ok("proposal", "show", SPACE, "loop")
+    assert shown.err.endswith("State: invalid.\n")
+    assert invoke("proposal", "test", SPACE, "loop").code == 1
+    push(store, tmp_path, {"blog/redirects.yaml": yaml([("/a", "/mine")])}, "mine")
+    push(store, tmp_path, {"blog/redirects.yaml": yaml([("/a", "/theirs")])}, "release")
+    assert "State: conflicts." in invoke_ok("proposal", "show", SPACE, "mine").err
+    refused = invoke("proposal", "merge", SPACE, "mine")
+    assert (refused.code, "/mine" in refused.err) == (1, True)

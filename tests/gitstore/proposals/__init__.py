@@ -1,0 +1,1 @@
+"""Tests of proposals in the store, on branches that C git pushes."""
