@@ -13,8 +13,9 @@ import httpx
 from bench.figure import Figure, at_most
 from bench.groups.histories import LONG, PUBLISHES, write_history
 from bench.groups.polling import compare, during
-from bench.workbench import AUTHOR, NAMESPACE, Site, Workbench, bearer, create_store, make_token, scope
+from bench.workbench import AUTHOR, NAMESPACE, Site, Workbench, bearer, make_token, scope
 from gitstore.directory import NamespacePaths
+from gitstore.store.store import create_store
 from gitstore.wire.release_list import is_list_due
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.service import Service, wait_until

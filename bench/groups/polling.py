@@ -86,6 +86,7 @@ def _slow(polls: Polls) -> int:
 
 
 def compare(when: str, quiet: Polls, held: Polls, target: Target | None) -> Figure:
+    """Return the figure of polls during work, against those of an idle service."""
     idle, busy = quiet.load, held.load
     detail = (
         f"{busy.slow / 1000:.2f} ms against {idle.slow / 1000:.2f} ms (median {busy.median / 1000:.2f} against "
