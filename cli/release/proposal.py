@@ -8,7 +8,7 @@ import click
 from api.http.response import json_views
 from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.match_lines import match_lines
-from cli.console.output import print_json, print_lines, print_notes, print_rows
+from cli.console.output import count_noun, print_json, print_lines, print_notes, print_rows
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import data_option, json_option, namespace_argument, open_store
 from cli.release import proposal_actions, proposal_reviews
@@ -93,7 +93,7 @@ def _lines(shown: Mapping[str, Any]) -> list[str]:
     for project in shown["projects"]:
         review = (project["review"] or {"state": "unknown"})["state"]
         counts = ", ".join(
-            f"{number} {kind} {change}"
+            f"{number} {kind.removesuffix('s') if number == 1 else kind} {change}"
             for kind, numbers in project["changes"].items()
             for change, number in numbers.items()
             if number
@@ -159,7 +159,8 @@ def _check(store: Store, namespace: str, found: Proposal, names: Sequence[str], 
     else:
         print_lines(*(problem.text() for problem in problems))
     errors = sum(problem.severity is Severity.ERROR for problem in problems)
-    print_notes(f"{', '.join(names) or 'No project'}: {errors} errors, {len(problems) - errors} warnings.")
+    counts = f"{count_noun(errors, 'error')}, {count_noun(len(problems) - errors, 'warning')}"
+    print_notes(f"{', '.join(names) or 'No project'}: {counts}.")
     return not errors
 
 

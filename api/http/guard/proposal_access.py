@@ -46,6 +46,15 @@ def readable_projects(principal: Principal, namespace: str, projects: Iterable[s
     return frozenset(name for name in projects if principal.can("project", "read", namespace, name))
 
 
+def require_covered(principal: Principal, namespace: str, proposal: Proposal, scope: Scope, grant: str) -> None:
+    """Raise Forbidden unless a scope covers all projects of a proposal; the message names those that the caller may read."""
+    missing = [name for name in proposal.projects if not scope.covers(name)]
+    if missing:
+        shown = sorted(readable_projects(principal, namespace, missing))
+        where = ", ".join(shown) if len(shown) == len(missing) else "every project that the proposal changes"
+        raise Forbidden(f"This needs {grant} in {where}; nothing changed.")
+
+
 def write_scope(principal: Principal, namespace: str, projects: Iterable[str]) -> Scope:
     """Return the scope in which the caller may write branches."""
     return _scope(principal, namespace, projects, WRITE)

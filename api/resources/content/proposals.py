@@ -10,7 +10,7 @@ from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
-from api.errors import Forbidden, invalid
+from api.errors import invalid
 from api.http.guard.access import any_principal, author_of, missing_grant, principal_of, readable_kinds
 from api.http.guard.proposal_access import (
     WRITE,
@@ -18,6 +18,7 @@ from api.http.guard.proposal_access import (
     merge_scopes,
     readable_projects,
     reads_all,
+    require_covered,
     require_namespace,
     require_visible,
     unknown_proposal,
@@ -42,6 +43,7 @@ from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import MergeRequest, MergeResult
 from gitstore.proposals.report import ProposalReport
 from gitstore.publish.approval import is_reason_given
+from gitstore.pushes.push import Scope
 from gitstore.store.store import Store
 
 _DEFAULT_LIMIT = 50  # each of a window is merged to see whether it can be
@@ -114,7 +116,7 @@ class ProposalResource:
     async def on_delete(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Remove the branch: 204; with `?head=` only if it is at this commit."""
         found = await read_visible(req, self._store, namespace, id)
-        scope = write_scope(principal_of(req), namespace, found.projects)
+        scope = _require_writable(req, namespace, found)
         await run_in_thread(self._store.proposals.delete, namespace, id, scope, read_text(req, "head") or "")
         resp.status = 204
 
@@ -132,7 +134,7 @@ class ProposalUpdate:
         """Merge release into the branch by rule, as one commit with two parents; respond with the proposal then."""
         body = await _read_body(req, "proposal-update")
         found = await read_visible(req, self._store, namespace, id)
-        scope = write_scope(principal_of(req), namespace, found.projects)
+        scope = _require_writable(req, namespace, found)
         with _redact_errors(req, namespace):
             await run_in_process(
                 self._store.proposals.update, namespace, id, author_of(req), scope, body.get("head", "")
@@ -165,8 +167,8 @@ class ProposalMerge:
             body.get("message", ""),
             body.get("override", ""),
         )
-        if proposal and request.override:
-            await self._ask_override(req, namespace, proposal, request)
+        if proposal:
+            await self._require_scopes(req, namespace, proposal, request)
         with _redact_errors(req, namespace):
             found: MergeResult = await run_in_process(
                 self._store.proposals.merge,
@@ -194,13 +196,14 @@ class ProposalMerge:
         served = await run_in_thread(self._store.releases.namespace, namespace)
         return tuple(served.projects)
 
-    async def _ask_override(self, req: Request, namespace: str, proposal: Proposal, request: MergeRequest) -> None:
-        """Record an override in the audit trail of each project before the merge."""
-        for project in proposal.projects:
-            if not request.scopes.override.covers(project):
-                raise Forbidden(f"This needs project:override in {project}; nothing was published.")
-        for project in proposal.projects:
-            await run_in_thread(self._reviews.ask_override, _override(req, namespace, project, proposal, request))
+    async def _require_scopes(self, req: Request, namespace: str, proposal: Proposal, request: MergeRequest) -> None:
+        """Check the grants, and record an override in the audit trail of each project before the merge."""
+        principal, scopes = principal_of(req), request.scopes
+        require_covered(principal, namespace, proposal, scopes.publish, "project:publish")
+        if request.override:
+            require_covered(principal, namespace, proposal, scopes.override, "project:override")
+            for project in proposal.projects:
+                await run_in_thread(self._reviews.ask_override, _override(req, namespace, project, proposal, request))
 
     async def _note_override(
         self, req: Request, namespace: str, proposal: Proposal, request: MergeRequest, found: MergeResult
@@ -215,6 +218,14 @@ async def read_visible(req: Request, store: Store, namespace: str, wanted: str) 
     require_namespace(principal_of(req), namespace)
     found: Proposal = await run_in_process(store.proposals.read, namespace, wanted)
     return require_visible(principal_of(req), namespace, found)
+
+
+def _require_writable(req: Request, namespace: str, proposal: Proposal) -> Scope:
+    """Return the scope in which the caller may write; raise Forbidden unless it covers what the proposal changes."""
+    principal = principal_of(req)
+    scope = write_scope(principal, namespace, proposal.projects)
+    require_covered(principal, namespace, proposal, scope, "a write grant")
+    return scope
 
 
 def _override(req: Request, namespace: str, project: str, proposal: Proposal, request: MergeRequest) -> Override:

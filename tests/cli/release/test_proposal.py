@@ -54,7 +54,7 @@ def test_a_proposal_goes_from_the_list_to_release(store: Store, pushed: str) -> 
     assert len(invoke_ok("proposal", "list", SPACE, "--project", "other").out.splitlines()) == 1
     shown = invoke_ok("proposal", "show", SPACE, "team/sale")
     assert shown.out.splitlines()[0] == "The sale"
-    assert "sale: 1 redirects added; review: none" in shown.out
+    assert "sale: 1 redirect added; review: none" in shown.out
     assert shown.err == "State: open.\n"
     assert invoke_ok("proposal", "show", SPACE, ID, "--json").json["head"] == pushed
     assert "+ redirect /a" in invoke_ok("proposal", "diff", SPACE, "team/sale").out

@@ -238,6 +238,18 @@ def test_each_project_that_requires_it_needs_an_approval_of_this_head(two: Place
     )
 
 
+def test_a_missing_approval_is_reported_before_conflicts(place: Place) -> None:
+    """So a caller who may not merge it anyway need not resolve them first."""
+    place.publish(put(redirect("/a", "/old")))
+    place.store.projects.change(SPACE, SHOP, {"review": "required"}, ADA)
+    propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/mine")])})
+    place.push({"shop/redirects.yaml": yaml([("/a", "/theirs")])})
+    with pytest.raises(ApprovalRequired):
+        merge(place, "sale")
+    with pytest.raises(Conflicts):
+        merge(place, "sale", override="outage")
+
+
 def test_an_override_is_in_the_commit(place: Place) -> None:
     place.store.projects.change(SPACE, SHOP, {"review": "required"}, ADA)
     propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/b")])})
