@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from api.data.served_data import ServedData
 from api.readiness import ReadyCheck
@@ -62,6 +62,27 @@ class Authenticator(Protocol):
         """Look up a session that began a moment ago; blocks, so call it in a thread."""
 
 
+class Password(NamedTuple):
+    """A user name and password, with the address that they came from."""
+
+    username: str
+    password: str
+    address: str | None
+
+
+class PasswordCheck(Protocol):
+    """One worker's check of passwords that come with every request; the last ones are kept in memory, as digests."""
+
+    def find(self, password: Password) -> Principal | None:
+        """Return the user of a password that was verified a moment ago, from memory alone; None to verify it."""
+
+    def recall(self, password: Password) -> Principal:
+        """Return the user of a password that was verified, from memory alone; raises errors.Unauthenticated."""
+
+    def verify(self, password: Password) -> Principal:
+        """Verify a password; blocks. Raises errors.Unauthenticated, and 429 after too many failures."""
+
+
 class ProjectVersion(Protocol):
     """The published version of a project."""
 
@@ -96,5 +117,7 @@ class Dependencies:
     directory: Authenticator
     ready_checks: Sequence[ReadyCheck] = ()
     background_services: Sequence[BackgroundService] = ()
+    passwords: PasswordCheck | None = None
+    """None for an application without passwords: HTTP Basic takes API tokens only."""
     data: ServedData | None = None
     """The data directory that requests need; None for an application without one."""

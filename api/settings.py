@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from content.records.pattern_limits import PatternLimits
+from gitstore.layout import ALLOWED_FILES, is_file_pattern
 
 ENVIRONMENT_PREFIX = "WAYPOST_"
 LARGEST_PORT = 65535
@@ -85,6 +86,14 @@ def addresses(text: str) -> tuple[str, ...]:
     return found
 
 
+def file_patterns(text: str) -> tuple[str, ...]:
+    """Parse paths of files beside the projects, or folders there with `/**`, separated by commas; empty for none."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not all(map(is_file_pattern, found)):
+        raise ValueError(text)
+    return found
+
+
 def delays(text: str) -> tuple[int, ...]:
     """Parse up to 20 whole numbers of seconds, separated by commas."""
     found = tuple(integer(0, DAY)(part.strip()) for part in text.split(","))
@@ -148,6 +157,11 @@ _CONNECTIONS = _format(
 _AGENTS = _format(
     integer(1, 10_000_000), "a number from 1 to 10,000,000", "the maximum number of agents of one project"
 )
+_OBJECTS = _format(
+    integer(1_000, 10_000_000),
+    "a number from 1,000 to 10,000,000",
+    "the most objects of one push by Git: files, folders and commits",
+)
 _MAPS = _format(
     integer(0, 1_000_000),
     "a number from 0 to 1,000,000",
@@ -166,6 +180,11 @@ _WEBHOOK_RETRIES = _format(
 )
 _PROPOSAL_STALE = _format(
     integer(1, 3650), "a number from 1 to 3650", "the days without a new commit before a proposal is reported stale"
+)
+_ALLOWED_FILES = _format(
+    file_patterns,
+    "paths such as .gitignore, or folders such as .vscode/**, separated by commas; no folder with the name of a project",
+    "the files that may be beside the projects in Git, in addition to README.md and others that are known; none is read",
 )
 _LOG_LEVEL = _format(
     choice("debug", "info", "warning", "error"),
@@ -203,6 +222,11 @@ class Settings:
     import_limit: int = field(
         default=200 * MIB, metadata=_bytes("the largest import file, and the largest list of changes")
     )
+    push_limit: int = field(default=GIB, metadata=_bytes("the largest push by Git, as it is sent"))
+    push_content_limit: int = field(
+        default=16 * GIB, metadata=_bytes("the largest content of all objects of one push together, uncompressed")
+    )
+    push_objects_limit: int = field(default=500_000, metadata=_OBJECTS)
     header_timeout: int = field(
         default=10, metadata=_seconds(1, HOUR, "the time allowed for a client to send the headers of a request")
     )
@@ -249,6 +273,7 @@ class Settings:
     regex_call_seconds: int = field(
         default=20, metadata=_seconds(1, HOUR, "the CPU time for compiling the regular expressions of one call")
     )
+    allowed_files: tuple[str, ...] = field(default=ALLOWED_FILES, metadata=_ALLOWED_FILES)
     job_timeout: int = field(
         default=300, metadata=_seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from bench import call_paths, machine
 from bench.figure import Figure, print_figures, print_head
 from bench.groups import (
+    cloning,
     histories,
     keeping,
     listings,
@@ -38,6 +39,7 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "rollback": rollbacks.measure,
     "waits": waiting.measure,
     "disk": keeping.measure,
+    "git": cloning.measure,
     "call_paths": call_paths.measure,
 }
 

@@ -101,6 +101,11 @@ class NamespacePaths:
         return self.compiled / "lint"
 
     @property
+    def clones(self) -> Path:
+        """The packs of recent clones."""
+        return self.compiled / "clones"
+
+    @property
     def marker(self) -> Path:
         """A file that marks the namespace as existing, even if its repository is missing on disk."""
         return self.compiled / _MARKER

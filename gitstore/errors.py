@@ -157,6 +157,12 @@ class Invalid(StoreError):
         self.problems = tuple(problems)
 
 
+class InvalidPush(StoreError):
+    """A push that is not what Git sends, such as a damaged pack or an invalid object; the message has no final period."""
+
+    code = "invalid_push"
+
+
 class Broken(StoreError):
     """The repository on disk cannot be read: an object or ref is missing or damaged. Never report it as absence."""
 

@@ -1,11 +1,13 @@
 """The layout of a namespace's repository: branch names and file paths, in one place."""
 
+from collections.abc import Sequence
 from enum import Enum, auto
 from functools import lru_cache
 from hashlib import sha256
 from posixpath import dirname
 from typing import NewType
 
+from content.records.names import is_name
 from content.records.vocabulary import Kind
 
 # Ids are text of 40 lower-case hex digits; the bytes of dulwich stay inside `gitstore.git`.
@@ -17,6 +19,8 @@ BRANCH_PREFIX = "refs/heads/"
 RELEASE_REF = "refs/heads/release"
 DRAFT_PREFIX = "refs/heads/draft/"
 PROPOSAL_PREFIX = "proposal/"  # before the id of a proposal, where it is named as a state
+TAG_PREFIX = "refs/tags/"
+NOTES_REF = "refs/notes/waypost"
 PROJECT_FILE = "project.yaml"
 TESTS_FILE = "tests.yaml"
 YAML_SUFFIX = ".yaml"
@@ -25,8 +29,14 @@ _NAME_CACHE_SIZE = 4096  # names; each publish looks up a project's files severa
 _MAX_NAME_BYTES = 255  # NAME_MAX of common file systems: https://man7.org/linux/man-pages/man0/limits.h.0p.html
 
 _ROOT_FILES = frozenset(
-    {"README.md", "LICENSE", "CODEOWNERS", ".editorconfig", ".pre-commit-config.yaml", ".gitlab-ci.yml", ".github"}
+    {
+        *("README.md", "LICENSE", "CODEOWNERS", ".editorconfig", ".pre-commit-config.yaml", ".gitlab-ci.yml"),
+        *(".github", "allowed_signers"),
+    }
 )
+_ROOT_PATTERNS = (*(_ROOT_FILES - {".github"}), ".github/**")
+ALLOWED_FILES = (".gitignore", ".gitattributes", ".vscode/**")
+"""The other files beside the projects, unless a setting names others; no read looks at them."""
 
 
 class FileRole(Enum):
@@ -63,13 +73,36 @@ def is_proposal_ref(ref: str) -> bool:
 def is_safe_name(name: str) -> bool:
     """Tell whether the name of a file or folder is safe in any checkout: not only dots, nor a name of Git's own."""
     plain = name.isprintable() and "\\" not in name
-    # `git~1` is the short name that NTFS gives to `.git`: https://nvd.nist.gov/vuln/detail/CVE-2014-9390
-    return plain and name.strip(". ").lower() not in {"", "git", "git~1"} and len(name.encode()) <= _MAX_NAME_BYTES
+    # `git~1` is the short name that NTFS gives to `.git`: https://nvd.nist.gov/vuln/detail/CVE-2014-9390; what follows a
+    # colon names a stream of the file: https://github.com/git/git/blob/master/path.c (`is_ntfs_dotgit`)
+    is_own = name.partition(":")[0].strip(". ").lower() in {"git", "git~1"}
+    return plain and not is_own and bool(name.strip(". ")) and len(name.encode()) <= _MAX_NAME_BYTES
 
 
 def is_root_file(name: str) -> bool:
     """Tell whether a top-level entry other than a project belongs in a namespace's repository."""
     return name in _ROOT_FILES
+
+
+def is_file_pattern(pattern: str) -> bool:
+    """Tell whether a text is the path of a file beside the projects, or a folder there and `/**`, and names no project."""
+    parts = pattern.removesuffix("/**").split("/")
+    is_below = len(parts) > 1 or pattern.endswith("/**")
+    return all(map(is_safe_name, parts)) and "*" not in "".join(parts) and not (is_below and is_name(parts[0]))
+
+
+def is_allowed_beside(path: str, allowed: Sequence[str] = ALLOWED_FILES) -> bool:
+    """Tell whether a file may be beside the projects, or may be in a folder there, whose path ends with a slash.
+
+    A pattern is the path of a file, or that of a folder and `/**`.
+    """
+    patterns = (*_ROOT_PATTERNS, *allowed)
+    below = (pattern.removesuffix("**") for pattern in patterns if pattern.endswith("/**"))
+    return (
+        path in patterns
+        or any(path.startswith(folder) for folder in below)
+        or (path.endswith("/") and any(pattern.startswith(path) for pattern in patterns))
+    )
 
 
 @lru_cache(_NAME_CACHE_SIZE)

@@ -20,7 +20,8 @@ class Operation(NamedTuple):
 
     `audience` is `public`, `any` or `grant`; with `grant`, one of the (resource, action) pairs of `accepted` suffices.
     `request` is the schema of the JSON body, None without a body; `query` holds the names of the query parameters.
-    `responses` has the schema of each status' JSON body, None for a status without one.
+    `responses` has the schema of each status' JSON body, None for a status without one. `scheme` is `basic` for operations
+    of Git, which no other way of authentication can call.
     """
 
     method: str
@@ -31,6 +32,7 @@ class Operation(NamedTuple):
     request: str | None
     responses: Mapping[int, str | None]
     query: tuple[str, ...] = ()
+    scheme: str = "bearer"
 
 
 @cache
@@ -95,7 +97,8 @@ def _operation(document: Mapping[str, Any], method: str, path: str, found: Mappi
     responses = {int(status): _body_schema(document, part) for status, part in found["responses"].items()}
     request = _body_schema(document, found.get("requestBody", {}))
     query = _query_names(document, [*document["paths"][path].get("parameters", []), *found.get("parameters", [])])
-    return Operation(method.upper(), path, found["operationId"], audience, accepted, request, responses, query)
+    scheme = "basic" if found.get("security") == [{"basic": []}] else "bearer"
+    return Operation(method.upper(), path, found["operationId"], audience, accepted, request, responses, query, scheme)
 
 
 def _query_names(document: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -79,7 +79,12 @@ def create_app(
     middleware: list[Any] = [
         RequestContext(settings.json_limit, collector.counters),
         *([DataCheck(dependencies.data)] if dependencies.data else []),
-        Guard(router.declared, dependencies.directory, RateLimits(settings, rate_counters or RateCounters())),
+        Guard(
+            router.declared,
+            dependencies.directory,
+            RateLimits(settings, rate_counters or RateCounters()),
+            dependencies.passwords,
+        ),
         Lifespan([collector, *dependencies.background_services]),
     ]
     app = Application(middleware=middleware, router=router)

@@ -7,6 +7,7 @@ from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
+from api.app.git_routes import git_routes
 from api.app.identity_routes import identity_routes
 from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
@@ -97,6 +98,7 @@ class _Parts(NamedTuple):
             self.services.directory,
             ready_checks=ready_checks,
             background_services=background_services,
+            passwords=self.services.passwords(),
             data=self.data,
         )
 
@@ -116,6 +118,7 @@ class _Parts(NamedTuple):
             ),
             *identity_routes(services, self.releases, self.store.publishes),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
+            *git_routes(self.store, settings, services.reviews()),
             *compat_routes(self.store, self.releases, services, compressed),
         ]
 

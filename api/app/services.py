@@ -9,6 +9,7 @@ from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
 from api.auth.keyring import Keyring, create_keys
 from api.auth.login import Logins
+from api.auth.password_access import PasswordAccess
 from api.auth.principal import Principal
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
@@ -71,6 +72,10 @@ class Services:
     def reviews(self) -> Reviews:
         """Create the service of draft reviews."""
         return Reviews(self.state.database, self.clock)
+
+    def passwords(self) -> PasswordAccess:
+        """Create the check of passwords that come with every request, as from Git."""
+        return PasswordAccess(self.logins, self.directory)
 
     def trail(self) -> AuditLog:
         """Create the reader of the audit trail."""

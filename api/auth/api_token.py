@@ -7,7 +7,9 @@ tokens. Only the SHA-256 is stored: a slow hash would protect 256 random bits no
 import re
 import secrets
 import string
+from collections.abc import Iterator
 from hashlib import sha256
+from itertools import islice
 from typing import NamedTuple
 from zlib import crc32
 
@@ -18,6 +20,7 @@ _CHECKSUM = 6
 _SHOWN = 8
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _SHAPE = re.compile(PATTERN)
+_IN_BYTES = re.compile(PATTERN.encode())
 
 
 class NewTokenValue(NamedTuple):
@@ -38,6 +41,12 @@ def mint() -> NewTokenValue:
 def is_well_formed(value: str) -> bool:
     """Return whether a value has the shape and checksum of an API token; no look-up."""
     return _SHAPE.fullmatch(value) is not None and value[-_CHECKSUM:] == _checksum(value[len(PREFIX) : -_CHECKSUM])
+
+
+def find_values(data: bytes, most: int) -> Iterator[tuple[int, str]]:
+    """Yield the first texts in a file that have the shape and checksum of an API token, each with its position."""
+    found = ((match.start(), match[0].decode()) for match in _IN_BYTES.finditer(data))
+    yield from islice(((at, value) for at, value in found if is_well_formed(value)), most)
 
 
 def digest(value: str) -> str:

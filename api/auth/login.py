@@ -52,6 +52,15 @@ class Logins:
             audit.record(connection, AuditEntry(now, AuditEvent.LOGIN, _actor(user), user.username, address=address))
         return link.sign(user, self.lifetimes.access)
 
+    def verify(self, username: str, password: str, address: str | None = None) -> User:
+        """Verify a name and password that come without a session; the same errors as a login, and the same limits."""
+        taken = self.throttle.take(username, address)
+        user = self._verify(username, password)
+        if taken:
+            with self.state.database.writing() as connection:
+                self.throttle.refund(connection, taken)
+        return user
+
     def refresh(self, token: str, address: str | None = None) -> SessionTokens:
         """Return the next tokens of a session; 401 for an invalid, expired or revoked token."""
         return RefreshRotation(self.state, self.keyring.ring, self.lifetimes, self.clock()).refresh(token, address)

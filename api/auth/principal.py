@@ -64,6 +64,15 @@ class Principal:
             for grant in self.grants
         )
 
+    def can_push(self, namespace: str) -> bool:
+        """Return whether the caller may write anything in the namespace, or in one of its projects."""
+        return any(
+            grant.action in {EVERY, "write"}
+            and grant.resource in {EVERY, "redirect", "page", "project"}
+            and grant.namespace in {EVERY, namespace}
+            for grant in self.grants
+        )
+
     def in_session(self, session: str) -> "Principal":
         """Return the same principal within a session."""
         return replace(self, session=session)

@@ -1,5 +1,6 @@
 """Error handling: the table from exceptions to HTTP statuses, and the serializer of error responses."""
 
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -38,6 +39,7 @@ _STORE_STATUS: dict[type[store.StoreError], int] = {
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large", 415: "unsupported_media_type"}
 # A state of the machine, not of the code: the reason says it all, and thousands of requests may meet it.
 _OPERATIONAL = (ApiError, store.OutOfSpace, store.Busy)
+_GIT = re.compile("git/", re.IGNORECASE)  # the user agents of C git, libgit2, JGit and others
 _POLICY_VIOLATION = 1008  # close code, RFC 6455 7.4.1
 
 _log = logs.logger("api")
@@ -62,19 +64,27 @@ async def handle_exception(
         cause = {"reason": str(ex)} if isinstance(ex, _OPERATIONAL) else {"exc_info": ex}
         _log.error("service_error", error=error.code, **cause, **logs.request_fields(req))
     if resp is not None:
-        write_error(resp, error)
+        write_error(resp, error, is_plain=_is_git(req))
     elif ws is not None:  # Falcon passes no response for a WebSocket handshake, to which this service has no routes
         await ws.close(_POLICY_VIOLATION)
 
 
-def write_error(resp: Response, error: ApiError) -> None:
-    """Serialize an error; replaces the status, body and caching headers that the responder had set before it failed."""
+def write_error(resp: Response, error: ApiError, *, is_plain: bool = False) -> None:
+    """Serialize an error; replaces the status, body and caching headers that the responder had set before it failed.
+
+    With `is_plain` it is plain text, which Git prints.
+    """
     resp.status = error.status
-    resp.content_type = falcon.MEDIA_JSON
-    resp.data = orjson.dumps(error.wire())
+    resp.content_type = falcon.MEDIA_TEXT if is_plain else falcon.MEDIA_JSON
+    resp.data = f"{error.message}\n".encode() if is_plain else orjson.dumps(error.wire())
     for stale in ("ETag", "Last-Modified", "Cache-Control", "Location"):
         resp.delete_header(stale)
     resp.set_headers(error.headers)
+
+
+def _is_git(req: Request) -> bool:
+    """Tell whether the caller is Git, which prints a message only if it is plain text."""
+    return (req.uri_template or "").startswith("/git/") and _GIT.search(req.user_agent or "") is not None
 
 
 def translate(ex: Exception) -> ApiError | None:

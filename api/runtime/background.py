@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from typing import Any, ParamSpec, TypeVar
 
 from api.runtime.fair_queue import FairQueue
@@ -31,6 +32,8 @@ _IDLE_SECONDS = 60.0
 _COLLECT_SECONDS = 1.0  # after a job without another one
 _SMALL = 128 << 20  # bytes of memory, of a process that may wait for jobs; with all modules it has 80 MB
 
+# More of them run while Git transfers do: those have places of their own, so that no publish waits for a clone.
+TRANSFERS = 3
 # The namespace of the current request: its jobs for processes run one at a time.
 queue_key: ContextVar[str] = ContextVar("queue_key", default="")
 
@@ -40,10 +43,13 @@ REVIEW_QUEUE = "verdicts of "
 RELEASE_QUEUE = "releases of "
 CHANGES_QUEUE = "changes of "
 _UPKEEP_QUEUE = "upkeep of this worker"  # no name of a namespace has a space
+_TRANSFER_QUEUE = "transfer "  # with the number of the transfer, since those of a namespace run side by side
 _REPEATED = (RELEASE_QUEUE, _UPKEEP_QUEUE)  # jobs that another process repeats if they are killed
 
 
 def _namespace_of(key: str) -> str:
+    if key.startswith(_TRANSFER_QUEUE):
+        return key.rpartition(" ")[2]
     return key.removeprefix(REVIEW_QUEUE).removeprefix(RELEASE_QUEUE).removeprefix(CHANGES_QUEUE)
 
 
@@ -55,11 +61,13 @@ class _Pools:
     idle: list[JobProcess] = field(default_factory=list)
     busy: dict[JobProcess, str] = field(default_factory=dict)  # with the key of its job
     queue: FairQueue = field(default_factory=lambda: FairQueue(PROCESSES, _namespace_of))
+    transfers: FairQueue = field(default_factory=lambda: FairQueue(TRANSFERS, _namespace_of))
     limits: JobLimits = field(default_factory=JobLimits)
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
 
 _pools = _Pools()
+_numbers = count()
 
 
 @dataclass(slots=True)
@@ -113,6 +121,14 @@ async def run_in_queue(key: str, work: Callable[P, T], *args: P.args, **kwargs: 
         return await _run(key, partial(work, *args, **kwargs))
 
 
+async def run_transfer(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a part of a fetch or push like `run_in_process`, in a place for transfers.
+
+    Those of one namespace run side by side, except in the last place.
+    """
+    return await run_in_queue(f"{_TRANSFER_QUEUE}{next(_numbers)} of {queue_key.get()}", work, *args, **kwargs)
+
+
 async def run_unqueued(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `work` in a separate process outside of a request: not counted as a job, and in a queue of its own."""
     return await _run(_UPKEEP_QUEUE, partial(work, *args, **kwargs))
@@ -134,7 +150,8 @@ def _forget(task: asyncio.Task[Any]) -> None:
 
 
 async def _run_in_turn(key: str, work: Callable[[], T]) -> T:
-    async with _pools.queue.turn(key):
+    queue = _pools.transfers if key.startswith(_TRANSFER_QUEUE) else _pools.queue
+    async with queue.turn(key):
         process = _take_process()
         _pools.busy[process] = key
         try:

@@ -42,8 +42,8 @@ def measure(bench: Workbench) -> Iterator[Figure]:
     ):
         rounds = [_turn(service, headers, client, f"imported-{turn}", rows) for turn in bench.rounds(3, 45)]
     idle, importing, publishing = (min((turn[part] for turn in rounds), key=_slow) for part in range(3))
-    yield _compare("while 100,000 imported rules are published", idle, publishing, at_most(3))
-    yield _compare("while 100,000 rules are imported into a draft", idle, importing, None)
+    yield compare("while 100,000 imported rules are published", idle, publishing, at_most(3))
+    yield compare("while 100,000 rules are imported into a draft", idle, importing, None)
 
 
 def _turn(
@@ -52,9 +52,9 @@ def _turn(
     """Measure polls of an idle service, during the import of a new project's rules, and during their publish."""
     client.post(f"/api/namespace/{NAMESPACE}/projects", json={"name": project}).raise_for_status()
     return (
-        _during(service, headers, lambda: time.sleep(3)),
-        _during(service, headers, lambda: _post(client, f"{scope(project)}/import", rows)),
-        _during(service, headers, lambda: _post(client, f"{scope(project)}/publish", b"")),
+        during(service, headers, lambda: time.sleep(3)),
+        during(service, headers, lambda: _post(client, f"{scope(project)}/import", rows)),
+        during(service, headers, lambda: _post(client, f"{scope(project)}/publish", b"")),
     )
 
 
@@ -63,9 +63,9 @@ def _post(client: httpx.Client, path: str, body: bytes) -> None:
     client.post(path, content=body, headers=headers).raise_for_status()
 
 
-def _during(service: Service, headers: dict[str, str], work: Callable[[], object]) -> Polls:
+def during(service: Service, headers: dict[str, str], work: Callable[[], object], project: str = BIG) -> Polls:
     """Send polls while `work` runs, and note how long those who take part were ready but waited for a core."""
-    with paced_load(f"{service.url}{scope(BIG)}/version", headers, _CONNECTIONS, _PAUSE) as load:
+    with paced_load(f"{service.url}{scope(project)}/version", headers, _CONNECTIONS, _PAUSE) as load:
         workers = service.workers()
         before = [scheduling(pids) for pids in _parts(workers, load.pid)]
         begun = time.perf_counter()
@@ -85,7 +85,8 @@ def _slow(polls: Polls) -> int:
     return polls.load.slow
 
 
-def _compare(when: str, quiet: Polls, held: Polls, target: Target | None) -> Figure:
+def compare(when: str, quiet: Polls, held: Polls, target: Target | None) -> Figure:
+    """Return the figure of polls during work, against those of an idle service."""
     idle, busy = quiet.load, held.load
     detail = (
         f"{busy.slow / 1000:.2f} ms against {idle.slow / 1000:.2f} ms (median {busy.median / 1000:.2f} against "

@@ -1,35 +1,17 @@
-"""Differences of rules for people: lines for a terminal, and a Markdown table for a comment on a pull request."""
+"""Differences of rules as a Markdown table, for a comment on a pull request."""
 
 import re
 from collections.abc import Iterator, Sequence
 
-from cli.console.streams import escape_unprintable
-from content.changes.diff import Change, ChangeType, item_kind
+from content.changes.diff import Change, ChangeType
+from content.records.printable import escape_unprintable
+from gitstore.history.change_lines import format_value, shorten, shown_fields
 from gitstore.history.file_changes import FileChange
 from gitstore.history.messages import DIFFERENCE_LABELS
 
-_SIGNS = {ChangeType.ADDED: "+", ChangeType.CHANGED: "~", ChangeType.REMOVED: "-"}
-_MAX_LENGTH = 200
 _MAX_ROWS = 200  # maximum rows of a table: a comment has a maximum length, and longer tables are not read
 _MARKUP = re.compile(r"[^A-Za-z0-9 /.]")
 _MARKUP_OF_TEXT = re.compile(r"[^A-Za-z0-9 /.,-]")
-
-
-def text_lines(changes: Sequence[Change]) -> Iterator[str]:
-    """Yield a line for each change, then a line for each field that differs."""
-    for change in changes:
-        yield f"{_SIGNS[change.change]} {item_kind(change.kind)} {_shorten(change.identity)}"
-        yield from (f"    {name}: {_format_change(change, *values)}" for name, values in _shown_fields(change).items())
-
-
-def file_lines(files: Sequence[FileChange]) -> Iterator[str]:
-    """Yield a line for each changed file other than rules, then a line for each setting that differs."""
-    for each in files:
-        yield f"{_SIGNS[each.change]} file {_shorten(each.file)}{DIFFERENCE_LABELS.get(each.only, '')}"
-        yield from (
-            f"    {name}: {_format_value(old or None)} -> {_format_value(new or None)}"
-            for name, (old, new) in each.settings.items()
-        )
 
 
 def markdown_lines(changes: Sequence[Change], title: str, files: Sequence[FileChange] = ()) -> Iterator[str]:
@@ -63,28 +45,14 @@ def _file_row(change: FileChange) -> str:
         f"{name} {_format_cell(old or None)} → {_format_cell(new or None)}"
         for name, (old, new) in change.settings.items()
     )
-    return f"| {change.change} | {as_code(_shorten(change.file))} | {fields}{DIFFERENCE_LABELS.get(change.only, '').strip(' ()')} |"
+    return f"| {change.change} | {as_code(shorten(change.file))} | {fields}{DIFFERENCE_LABELS.get(change.only, '').strip(' ()')} |"
 
 
 def _row(change: Change) -> str:
     fields = ", ".join(
-        f"{name} {_format_change_cell(change, *values)}" for name, values in _shown_fields(change).items()
+        f"{name} {_format_change_cell(change, *values)}" for name, values in shown_fields(change).items()
     )
-    return f"| {change.change} | {as_code(_shorten(change.identity))} | {fields} |"
-
-
-def _shown_fields(change: Change) -> dict[str, tuple[object, object]]:
-    """Return the fields that differ, without the identity; for a removed rule only its target."""
-    fields = {name: values for name, values in change.fields.items() if name not in {"source", "path"}}
-    if change.change is ChangeType.REMOVED:
-        return {name: values for name, values in fields.items() if name == "target"}
-    return fields
-
-
-def _format_change(change: Change, old: object, new: object) -> str:
-    if change.change is ChangeType.CHANGED:
-        return f"{_format_value(old)} -> {_format_value(new)}"
-    return _format_value(new if change.new else old)
+    return f"| {change.change} | {as_code(shorten(change.identity))} | {fields} |"
 
 
 def _format_change_cell(change: Change, old: object, new: object) -> str:
@@ -94,14 +62,4 @@ def _format_change_cell(change: Change, old: object, new: object) -> str:
 
 
 def _format_cell(value: object) -> str:
-    return "none" if value is None else as_code(_format_value(value))
-
-
-def _format_value(value: object) -> str:
-    if value is None:
-        return "(none)"
-    return _shorten(", ".join(map(str, value)) if isinstance(value, list) else str(value))
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
+    return "none" if value is None else as_code(format_value(value))

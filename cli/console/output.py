@@ -3,7 +3,8 @@
 import json
 from collections.abc import Iterable, Sequence
 
-from cli.console.streams import escape_unprintable, write
+from cli.console.streams import write
+from content.records.printable import escape_unprintable
 
 
 def print_json(value: object) -> None:

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from cli.console.streams import escape_unprintable, write
+from cli.console.streams import write
+from content.records.printable import escape_unprintable
 
 _ERASE = "\r\x1b[K"  # carriage return, then EL (erase to the end of the line): man 4 console_codes
 _REFRESH_SECONDS = 0.1  # least time between two changes of the line, so that its cost is negligible

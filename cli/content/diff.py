@@ -3,7 +3,7 @@
 import click
 
 from api.http.response import json_views
-from cli.console.difference import as_code, as_text, file_lines, markdown_lines, text_lines
+from cli.console.difference import as_code, as_text, markdown_lines
 from cli.console.exits import ProblemsFound
 from cli.console.named_draft import require_draft
 from cli.console.output import print_json, print_lines, print_notes
@@ -13,6 +13,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.revisions import BASE, DRAFT
+from gitstore.history.change_lines import file_lines, text_lines
 from gitstore.history.messages import change_text, count_text
 
 

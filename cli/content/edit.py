@@ -10,7 +10,6 @@ import click
 from api.http.response import json_views
 from cli.console.authoring import author_options
 from cli.console.conflict_lines import conflict_lines, resolution_hint
-from cli.console.difference import file_lines, text_lines
 from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.named_draft import draft_not_found, require_draft
 from cli.console.never_answer import never_answer_notes
@@ -40,6 +39,7 @@ from gitstore.drafts.reverting import RevertRequest
 from gitstore.drafts.revisions import BASE, DRAFT
 from gitstore.errors import NotFound
 from gitstore.git.repository import Author
+from gitstore.history.change_lines import file_lines, text_lines
 from gitstore.history.messages import change_text
 from gitstore.store.store import Store
 

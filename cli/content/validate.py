@@ -80,9 +80,15 @@ def command(  # noqa: PLR0913 - one parameter an option
     is_bare = (path / "HEAD").is_file() and (path / "objects").is_dir()
     with _pause_gc(), show_status(f"Reading {path}") as watch:
         segments = SegmentStore(cache / "segments") if cache else None
-        found = read_release(path, ref) if is_bare else read_checkout(path, segments, _report_reading(watch))
+        settings = read_settings()
+        allowed = settings.allowed_files
+        found = (
+            read_release(path, ref, allowed)
+            if is_bare
+            else read_checkout(path, segments, _report_reading(watch), allowed)
+        )
         watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
-        problems = list(found.check(read_settings().pattern_limits, LintCache(cache / "lint") if cache else None))
+        problems = list(found.check(settings.pattern_limits, LintCache(cache / "lint") if cache else None))
     selected = chosen.select(problems)
     shown = selected[offset : None if limit is None else offset + limit]
     summary = summarize(problems)

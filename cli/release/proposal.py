@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from api.http.response import json_views
-from cli.console.difference import file_lines, text_lines
 from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.match_lines import match_lines
 from cli.console.output import count_noun, print_json, print_lines, print_notes, print_rows
@@ -19,6 +18,7 @@ from content.matching.request import parse_request
 from content.records.problem import Severity
 from content.records.vocabulary import Kind
 from gitstore.drafts.revisions import BASE
+from gitstore.history.change_lines import file_lines, text_lines
 from gitstore.history.messages import change_text
 from gitstore.layout import PROPOSAL_PREFIX
 from gitstore.proposals.proposal import Proposal

@@ -23,7 +23,7 @@ from cli.release.publishing import publish_draft, publisher_of
 from content.records.record import identity_id
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound, UnknownChange
-from gitstore.history.messages import count_text
+from gitstore.history.messages import published_text
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import is_reason_given
 from gitstore.publish.publishing import PublishRequest
@@ -102,5 +102,4 @@ def print_published(project: str, found: PublishResult, notes: Sequence[str] = (
         print_json(json_views.published(found))
     else:
         print_lines(found.version)
-    beside = "" if any(map(any, found.counts.values())) else "; comments, settings or other files did"
-    print_notes(f"Publish {found.number} of {project}: {count_text(found.counts)}{beside}.", *notes)
+    print_notes(published_text(project, found.number, found.counts), *notes)

@@ -104,7 +104,7 @@ def find_impact(before: RuleSet, after: RuleSet, changes: Iterable[Change]) -> I
     return Impact(
         [effect for key, effect in new.items() if key not in old],
         [effect for key, effect in old.items() if key not in new],
-        list(_changed_responses(before.matcher, after.matcher, changes)),
+        list(find_changed_responses(before.matcher, after.matcher, changes)),
     )
 
 
@@ -122,7 +122,8 @@ def _effects(state: RuleSet) -> Mapping[tuple[bool, str, str], Effect]:
     }
 
 
-def _changed_responses(before: Matcher, after: Matcher, changes: Iterable[Change]) -> Iterator[ChangedResponse]:
+def find_changed_responses(before: Matcher, after: Matcher, changes: Iterable[Change]) -> Iterator[ChangedResponse]:
+    """Yield the requests of changed rules that get another answer; costs a few matches for each change."""
     for request in dict.fromkeys(request for change in changes for request in _requests(change)):
         old, new = before.match(request), after.match(request)
         if _response(old) != _response(new):

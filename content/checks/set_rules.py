@@ -32,13 +32,14 @@ def duplicate_problems(placed: Iterable[Placed[Record]]) -> list[Problem]:
 
 def _duplicate(item: Placed[Record], earlier: Placed[Record]) -> Problem:
     name = "source" if isinstance(item.record, Redirect) else "path"
-    message = f'the {name} "{item.record.identity[:200]}" is already used {_format_place(earlier)}'
+    message = f'"{item.record.identity[:200]}" is already {_format_place(earlier)}'
     return problem(f"duplicate_{name}", message, f"/{name}").at(item.file, item.line)
 
 
 def _format_place(placed: Placed[Record]) -> str:
-    file = f"in {placed.file}" if placed.file else "earlier"
-    return f"{file}, line {placed.line}" if placed.line else file
+    if not placed.file:
+        return f"in line {placed.line}" if placed.line else "in the list"
+    return f"at {placed.file}:{placed.line}" if placed.line else f"in {placed.file}"
 
 
 def set_problems(

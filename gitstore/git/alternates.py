@@ -19,14 +19,15 @@ _MAX_FOLDERS = 100
 _MAX_DEPTH = 5  # as C git: https://github.com/git/git/blob/master/odb.c (`link_alt_odb_entries`)
 
 
-def limit_alternates(store: DiskObjectStore) -> None:
-    """Let a store borrow from each folder once, whatever its alternates and theirs name.
+def limit_alternates(store: DiskObjectStore, quarantine: Path | None = None) -> None:
+    """Let a store borrow from each folder once, whatever its alternates and theirs name, and from a quarantine.
 
     Raises Broken for a file that is too large, and for too many folders.
     """
     objects = Path(os.fsdecode(os.fspath(store.path)))
-    if (objects / _FILE).exists():
-        borrowed = [_without_alternates(path) for path in _find_alternates(objects)]
+    found = _find_alternates(objects) if (objects / _FILE).exists() else []
+    if found or quarantine:
+        borrowed = [_without_alternates(path) for path in (*found, *([str(quarantine)] if quarantine else []))]
         # dulwich 1.2.21 follows alternates without end where they name each other, or themselves:
         # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/object_store.py (`DiskObjectStore.alternates`)
         store._alternates = [*borrowed]  # noqa: SLF001 - no public call sets them without writing the file

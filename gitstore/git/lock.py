@@ -7,7 +7,7 @@ that finds such a note knows that the holder died there, removes those locks, an
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -42,15 +42,30 @@ class RepositoryLock:
             with suppress(OSError):  # the refs may have moved: a note that stays only makes the next writer look
                 os.ftruncate(self._handle, 0)
 
+    @contextmanager
+    def moving_many(self) -> Iterator[Callable[[str], None]]:
+        """Yield a function that notes the lock of one more file; call it after `is_free`, before the lock is taken."""
+        size = 0
+
+        def note(name: str) -> None:
+            nonlocal size
+            size += os.pwrite(self._handle, f"{name}\n".encode(), size)
+
+        try:
+            yield note
+        finally:
+            with suppress(OSError):  # as in `moving`
+                os.ftruncate(self._handle, 0)
+
     def sweep(self, *names: str) -> None:
         """Remove the locks of these files that a dead process left; locks of a living git stay."""
         for name in names:
             _remove_if_old(self._repository / f"{name}.lock")
 
     def _sweep_noted(self) -> None:
-        noted = os.pread(self._handle, 4096, 0).decode(errors="replace")
+        noted = os.pread(self._handle, os.fstat(self._handle).st_size, 0).decode(errors="replace")
         if noted:
-            for name in noted.split("\n"):
+            for name in filter(None, noted.split("\n")):
                 (self._repository / f"{name}.lock").unlink(missing_ok=True)
                 self._sync_above(name)
             os.ftruncate(self._handle, 0)

@@ -203,6 +203,16 @@ def open_object_files(repository: Path) -> Iterator[ObjectFiles]:
         yield files
 
 
+def count_packs(repository: Path) -> int:
+    """Return the number of packs that may be merged."""
+    try:
+        names = os.listdir(repository / "objects/pack")  # noqa: PTH208 - asked every two seconds
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    protected = {name.partition(".")[0] for name in names if name.endswith((".keep", _CRUFT))}
+    return sum(name.endswith(".idx") and name.partition(".")[0] not in protected for name in names)
+
+
 def sample_loose(repository: Path, folders: Collection[int]) -> list[float]:
     """Return the times of the loose objects in some of the 256 folders, a fair sample since names are hashes."""
     return [at for number in folders for _, at in _list_folder(repository / "objects", f"{number:02x}")]

@@ -58,17 +58,23 @@ _accepted: LruCache[Path, _Signature] = LruCache(_MOST_KNOWN)
 class ObjectReader:
     """A reader of one repository, for one thread. An object that cannot be read is Broken, never absent.
 
-    `restore` writes objects again that a power cut took.
+    `restore` writes objects again that a power cut took; `quarantine` is a folder of more objects, those of a push.
     """
 
-    def __init__(self, path: Path, restore: Callable[[], None]) -> None:
+    def __init__(self, path: Path, restore: Callable[[], None], quarantine: Path | None = None) -> None:
         self._path = path
+        self._quarantine = quarantine
         self._restore = restore
         self._store = self._open()
 
     def close(self) -> None:
         """Close the packs."""
         self._store.close()
+
+    def reopen(self) -> None:
+        """Open the packs again, as they are on disk now."""
+        self.close()
+        self._store = self._open()
 
     def contains(self, object_id: str) -> bool:
         """Tell whether an object exists, without reading it."""
@@ -110,7 +116,7 @@ class ObjectReader:
         from dulwich.graph import find_merge_base  # noqa: PLC0415 - loads dulwich's walker, which readers never need
 
         with _open_repository(self._path) as opened:
-            limit_alternates(opened.object_store)
+            limit_alternates(opened.object_store, self._quarantine)
             return find_merge_base(opened, ends)
 
     def _retried(self, read: Callable[[DiskObjectStore], T], what: str) -> T:
@@ -124,14 +130,13 @@ class ObjectReader:
                     raise Broken(f"The repository {self._path.name} is damaged: {what} cannot be read.") from ex
             if left == 1:
                 self._restore()
-            self.close()
-            self._store = self._open()
+            self.reopen()
         raise AssertionError  # the last read returned or raised
 
     def _open(self) -> DiskObjectStore:
         _require_readable(self._path)
         store = DiskObjectStore(str(self._path / "objects"))
-        limit_alternates(store)
+        limit_alternates(store, self._quarantine)
         return store
 
 

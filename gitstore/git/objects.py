@@ -39,6 +39,10 @@ class ObjectWriter:
         """Write a commit."""
         return CommitId(self._write(Commit.type_name, commit.as_raw_string()))
 
+    def write_object(self, kind: bytes, data: bytes) -> str:
+        """Write an object of any type, from its bytes; return its id."""
+        return self._write(kind, data)
+
     def sync(self) -> None:
         """Make all objects written so far durable. Raises Busy if another program removes their files again and again.
 

@@ -9,14 +9,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import Path
 
 from gitstore.errors import Busy
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.lock import hold
 from gitstore.git.new_pack import DamagedObject, hash_object, write_pack
-from gitstore.git.object_files import ObjectFiles, PackFile, open_object_files, sample_loose
+from gitstore.git.object_files import ObjectFiles, PackFile, count_packs, open_object_files, sample_loose
 from gitstore.git.pack_order import group_versions, list_children
 from gitstore.git.refs import list_refs
 
@@ -33,6 +33,8 @@ _MOST_MERGED = 500_000
 # A pack is merged with smaller ones that have together a third of its objects: so there are few packs, and an object is
 # copied about a dozen times until there are a million.
 _FACTOR = 3
+_MOST_PACKS = 50
+"""The number of packs above which small ones are merged, as C git's `gc.autoPackLimit`."""
 _SAMPLE = 8  # one of 8 folders is looked at to count loose objects
 _LOCK_SECONDS = 2.0
 _REMOVED_AT_ONCE = 200  # 5 ms under the lock
@@ -60,12 +62,13 @@ def is_git_packing(repository: Path) -> bool:
 
 
 def is_packing_due(repository: Path, now: float | None = None) -> bool:
-    """Tell whether a repository has loose objects to pack, from a sample of them."""
+    """Tell whether a repository has loose objects to pack, from a sample of them, or many packs."""
     now = time.time() if now is None else now
     turn = int(now) % _SAMPLE
     times = sample_loose(repository, range(turn, 256, _SAMPLE))
     most, fewest = MOST_LOOSE // _SAMPLE, FEWEST_LOOSE // _SAMPLE
-    return len(times) > most or (len(times) > fewest and now - min(times) > MOST_SECONDS)
+    is_due = len(times) > most or (len(times) > fewest and now - min(times) > MOST_SECONDS)
+    return is_due or count_packs(repository) > _MOST_PACKS
 
 
 def pack_loose(repository: Path) -> None:
@@ -90,6 +93,27 @@ def pack_loose(repository: Path) -> None:
                 batch = [each for each in batch if _is_intact(files, each)]
                 name = _write_batch(files, batch, ())
             _remove_packed(files, name, {each: times[each] for each in batch})
+        _merge_packs(files)
+
+
+def _merge_packs(files: ObjectFiles) -> None:
+    """Merge small packs, where pushes have left many."""
+    packs = [pack for pack in files.list_packs() if not pack.is_cruft]
+    merged = _select_small(packs) if len(packs) > _MOST_PACKS else []
+    if len(merged) > 1:
+        places: Places = {object_id: pack for pack in merged for object_id in files.ids(pack)}
+        name = write_objects(files, places)
+        files.close_packs()
+        files.remove_packs([pack.name for pack in merged if pack.name != name])
+
+
+def _select_small(packs: Sequence[PackFile]) -> list[PackFile]:
+    """Return the packs up to the last one that has less than three times the objects of all smaller ones."""
+    sums = list(accumulate(pack.count for pack in packs))
+    fitting = (
+        at for at in range(1, len(packs)) if packs[at].count < _FACTOR * sums[at - 1] and sums[at] <= _MOST_MERGED
+    )
+    return [*packs[: max(fitting, default=-1) + 1]]
 
 
 def _find_reached(files: ObjectFiles, loose: AbstractSet[bytes], roots: Iterable[str]) -> set[bytes]:

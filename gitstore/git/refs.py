@@ -5,6 +5,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from traceback import walk_tb
@@ -93,12 +94,26 @@ def _read_text(path: Path, encoding: str) -> str:
 
 def is_branch_ref(ref: str) -> bool:
     """Tell whether the text is a valid ref of a branch, both for Git and for a file system."""
+    return ref.startswith(BRANCH_PREFIX) and is_ref(ref)
+
+
+def is_ref(ref: str) -> bool:
+    """Tell whether the text is a valid ref, of a branch, a tag or any other kind."""
     try:
         name = ref.encode()
     except UnicodeEncodeError:
         return False
     short = len(name) <= _MAX_REF_BYTES and all(len(part) <= _MAX_NAME_BYTES for part in name.split(b"/"))
-    return short and ref.startswith(BRANCH_PREFIX) and check_ref_format(Ref(name))
+    return short and ref.startswith("refs/") and check_ref_format(Ref(name))
+
+
+def has_below(repository: Path, ref: str) -> bool:
+    """Tell whether there is any ref in the folder that a ref's file would take the place of."""
+    prefix = f"{ref}/"
+    if any(name.startswith(prefix) for name in _packed_refs(repository)):
+        return True
+    folders = os.walk(repository / ref)
+    return any(not name.endswith(".lock") for _, _, names in folders for name in names)
 
 
 def list_drafts(repository: Path, project: str) -> list[str]:
@@ -233,19 +248,20 @@ def _remove_packed(repository: Path, ref: str) -> None:
         return
     packed = GitFile(repository / PACKED_REFS, "wb")
     try:
-        packed.writelines(_lines_without(ref.encode(), (repository / PACKED_REFS).read_bytes()))
+        packed.write(without_refs((repository / PACKED_REFS).read_bytes(), {ref}))
         packed.close()
     finally:
         packed.abort()  # no effect after `close`
 
 
-def _lines_without(ref: bytes, text: bytes) -> Iterator[bytes]:
-    """Yield the lines of a packed-refs file except for those of a ref; a line with `^` belongs to the ref above it."""
-    is_wanted = True
+def without_refs(text: bytes, removed: AbstractSet[str]) -> bytes:
+    """Return the text of packed-refs without some refs; a line with `^` belongs to the ref above it."""
+    names, kept, is_wanted = {ref.encode() for ref in removed}, list[bytes](), True
     for line in text.splitlines(keepends=True):
-        is_wanted = is_wanted if line.startswith(b"^") else line.strip().partition(b" ")[2] != ref
+        is_wanted = is_wanted if line.startswith(b"^") else line.strip().partition(b" ")[2] not in names
         if is_wanted:
-            yield line
+            kept.append(line)
+    return b"".join(kept)
 
 
 def remove_idle_folders(repository: Path, seconds: float) -> None:

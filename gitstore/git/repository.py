@@ -74,11 +74,15 @@ class TreeEntry(NamedTuple):
 
 
 class Repository:
-    """A repository open for reading, for one thread. An object that cannot be read is Broken, never absent."""
+    """A repository open for reading, for one thread. An object that cannot be read is Broken, never absent.
 
-    def __init__(self, path: Path) -> None:
+    With `quarantine`, a folder of objects, the objects of a push are there too, before they are in the repository.
+    """
+
+    def __init__(self, path: Path, quarantine: Path | None = None) -> None:
         self.path = path
-        self._objects = ObjectReader(path, self._restore)
+        self.quarantine = quarantine
+        self._objects = ObjectReader(path, self._restore, quarantine)
         self._entries: LruCache[TreeId, list[TreeEntry]] = LruCache(_CACHED_ENTRIES, weigh=len)
         self._commits: LruCache[CommitId, CommitInfo] = LruCache(_CACHED_BYTES, weigh=_weigh_commit)
         self._trees: LruCache[TreeId, bytes] = LruCache(_CACHED_BYTES, weigh=len)
@@ -86,6 +90,10 @@ class Repository:
     def close(self) -> None:
         """Close the packs."""
         self._objects.close()
+
+    def reopen(self) -> None:
+        """Open the packs again, for those that are new in the quarantine."""
+        self._objects.reopen()
 
     def require_head(self) -> None:
         """Raise Broken without the file HEAD: this program does not need it, but `git` does not take pushes then."""
@@ -303,9 +311,9 @@ def _entries(tree: Tree) -> list[TreeEntry]:
 
 
 @contextmanager
-def open_repository(path: Path) -> Iterator[Repository]:
-    """Open a repository for reading."""
-    repository = Repository(path)
+def open_repository(path: Path, quarantine: Path | None = None) -> Iterator[Repository]:
+    """Open a repository for reading, with the objects of a push in quarantine if there is one."""
+    repository = Repository(path, quarantine)
     try:
         yield repository
     finally:

@@ -2,7 +2,7 @@
 
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from gitstore.git.file_paths import path_conflict, split_by_folder
 from gitstore.git.object_log import needs_restore, restore
 from gitstore.git.objects import ObjectWriter
 from gitstore.git.raw_tree import FOLDER, PLAIN_FILE, replace_entry
+from gitstore.git.ref_moves import PreparedMoves, RefMove, finish_moves, has_unfinished_moves, prepare_moves
 from gitstore.git.repository import FILE_MODE, NAME_ERRORS, Author, Repository
 from gitstore.layout import BlobId, CommitId, TreeId
 
@@ -25,8 +26,8 @@ COMMITTER = "Waypost <service@waypost.invalid>"
 class Transaction(Repository):
     """A repository open for reading and writing, from `update`, which holds the lock."""
 
-    def __init__(self, path: Path, lock: locks.RepositoryLock) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, lock: locks.RepositoryLock, quarantine: Path | None = None) -> None:
+        super().__init__(path, quarantine)
         self._lock = lock
         self._writer = ObjectWriter(path)
         self.clock: Callable[[], float] = time.time
@@ -145,6 +146,21 @@ class Transaction(Repository):
         self._writer.sync()
         refs.move_ref(self.path, self._lock, ref, old, new)
 
+    @contextmanager
+    def moving(self, moves: Sequence[RefMove]) -> Iterator[PreparedMoves]:
+        """Take the locks of several refs and compare their values, before their objects are written."""
+        with prepare_moves(self.path, self._lock, moves) as prepared:
+            yield prepared
+
+    def commit_moves(self, prepared: PreparedMoves, *, is_atomic: bool) -> tuple[RefMove, ...]:
+        """Make everything written durable, then move the refs: the commit point. Return the moves that were made."""
+        self._writer.sync()
+        return prepared.commit(is_atomic=is_atomic)
+
+    def write_object(self, kind: bytes, data: bytes) -> str:
+        """Write an object of any type, such as `tag`, from its bytes; return its id."""
+        return self._writer.write_object(kind, data)
+
     def remove(self, ref: str, old: CommitId | None) -> None:
         """Remove a ref that is still at `old`, or (None) at any commit."""
         refs.remove_ref(self.path, self._lock, ref, old)
@@ -159,13 +175,15 @@ def _is_folder(entry: tuple[int, str] | None) -> bool:
 
 
 @contextmanager
-def update(path: Path) -> Iterator[Transaction]:
+def update(path: Path, quarantine: Path | None = None) -> Iterator[Transaction]:
     """Open a repository for writing, under its lock. Raises OutOfSpace if the disk is full, in whatever step."""
     with locks.hold(path) as lock:
-        opened = Transaction(path, lock)
+        opened = Transaction(path, lock, quarantine)
         try:
             if needs_restore(path):
                 restore(path)
+            if has_unfinished_moves(path):
+                finish_moves(path, lock)
             yield opened
         except OSError as ex:
             raise translate_os_error(ex) from ex

@@ -17,6 +17,7 @@ from gitstore.compiled.segments.segment_store import SEGMENT_SUFFIX
 from gitstore.directory import NamespacePaths
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
 from gitstore.git.lock import hold
+from gitstore.wire.kept_packs import remove_old
 
 # Releases besides the served ones: for walks over the previous version, and for rollbacks without delay.
 KEPT_RELEASES = 8
@@ -97,7 +98,7 @@ def is_clean_up_due(paths: NamespacePaths) -> bool:
 
 
 def clean_daily(paths: NamespacePaths) -> None:
-    """Remove, once a day: segments and outlines unused for a week, archived ones beyond `KEPT_BYTES`, and leftovers of crashes.
+    """Remove, once a day: segments, outlines and packs of clones unused for a week, archives beyond `KEPT_BYTES`, and leftovers.
 
     The files are found without the lock, and removed under it, a few at a time.
     """
@@ -111,6 +112,7 @@ def clean_daily(paths: NamespacePaths) -> None:
     _remove(paths, _older(paths.outlines.glob("*/*"), _MAX_SEGMENT_AGE), _MAX_SEGMENT_AGE)
     _remove(paths, _beyond(paths.archive.glob("*/*"), KEPT_BYTES))
     _remove(paths, _older(unfinished, _TEMPORARY_AGE), _TEMPORARY_AGE)
+    remove_old(paths.clones)
 
 
 def _remove(paths: NamespacePaths, files: Sequence[Path], age: float = 0.0) -> None:

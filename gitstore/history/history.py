@@ -25,6 +25,7 @@ from gitstore.history.messages import (
     load_message,
     signature,
 )
+from gitstore.history.notes import read_note
 from gitstore.history.numbering import read_index
 from gitstore.history.rewinds import current_release
 from gitstore.history.tree_changes import read_tree_changes
@@ -121,23 +122,29 @@ def _publish(compiler: Compiler, version: Version, files: Counts | None) -> Publ
 
 
 def _commit_fields(repository: Repository, commit: CommitId) -> _CommitFields:
-    """Return the fields of a publish's commit, cached in this process: a commit never changes."""
+    """Return the fields of a publish's commit, cached in this process: a commit never changes.
+
+    Those of a push without a note are not: it may be written in this moment.
+    """
     key = (repository.path, commit)
     found = _commit_cache.get(key)
     if found is None:
-        found = _read_commit_fields(repository, commit)
-        if len(found.message) <= _MAX_CACHED_LENGTH:
+        found, is_final = _read_commit_fields(repository, commit)
+        if is_final and len(found.message) <= _MAX_CACHED_LENGTH:
             if len(_commit_cache) >= _CACHE_SIZE:
                 _commit_cache.clear()
             _commit_cache[key] = found
     return found
 
 
-def _read_commit_fields(repository: Repository, commit: CommitId) -> _CommitFields:
+def _read_commit_fields(repository: Repository, commit: CommitId) -> tuple[_CommitFields, bool]:
+    """Return the fields, and whether they are final: in the commit's own trailers, or those of the note on it."""
     info = repository.commit(commit)
     text, trailers = load_message(info.message)
+    if PUBLISHED_BY not in trailers:
+        trailers = {**trailers, **load_message(read_note(repository, commit)).trailers}
     written_by = trailers.get(WRITTEN_BY) or _second_parent_author(repository, info.parents)
-    return _CommitFields(
+    fields = _CommitFields(
         written_by or signature(info.author),
         trailers.get(PUBLISHED_BY) or signature(info.author),
         trailers.get(APPROVED_BY, ""),
@@ -145,6 +152,7 @@ def _read_commit_fields(repository: Repository, commit: CommitId) -> _CommitFiel
         trailers.get(ROLLED_BACK_TO, ""),
         text,
     )
+    return fields, PUBLISHED_BY in trailers
 
 
 def publish_changes(compiler: Compiler, project: str, index: VersionIndex, version: Version) -> ChangesByKind:

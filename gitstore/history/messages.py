@@ -82,17 +82,28 @@ def count_text(counts: Mapping[Kind, Counts]) -> str:
     return ", ".join(parts) or "no rule changed"
 
 
+def published_text(project: str, number: int, counts: Mapping[Kind, Counts]) -> str:
+    """Describe a finished publish, for the terminal of its publisher."""
+    beside = "" if any(map(any, counts.values())) else "; comments, settings or other files did"
+    return f"Publish {number} of {project}: {count_text(counts)}{beside}."
+
+
 def dump_message(text: str, trailers: Mapping[str, str | tuple[str, ...]]) -> str:
     """Return a whole message; a line of the text that would read as one of our trailers is indented.
 
     A trailer with several values is repeated; one without a value is left out.
     """
     lines = [f" {line}" if _is_trailer(line, _RESERVED) else line for line in text.strip().splitlines()]
+    tail = dump_trailers(trailers)
+    return "\n".join([*lines, "", tail] if tail else [*lines, ""])
+
+
+def dump_trailers(trailers: Mapping[str, str | tuple[str, ...]]) -> str:
+    """Return the lines of trailers; one with several values is repeated, and one without a value is left out."""
     each = [
         (name, value) for name, found in trailers.items() for value in ((found,) if isinstance(found, str) else found)
     ]
-    tail = [f"{name}: {' '.join(value.split())}" for name, value in each if value]
-    return "\n".join([*lines, "", *tail] if tail else lines) + "\n"
+    return "".join(f"{name}: {' '.join(value.split())}\n" for name, value in each if value)
 
 
 def load_message(message: str) -> Message:

@@ -19,10 +19,19 @@ from gitstore.compiled.validation.lint_cache import LintCache
 from gitstore.directory import NamespacePaths
 from gitstore.errors import NotFound
 from gitstore.git.file_paths import printable_path
-from gitstore.git.repository import FILE_MODE, open_repository
+from gitstore.git.repository import FILE_MODE, TreeEntry, open_repository
 from gitstore.history.name_collisions import collision_message
 from gitstore.history.numbering import project_trees
-from gitstore.layout import PROJECT_FILE, BlobId, FileRole, TreeId, is_root_file, is_safe_name, role_of
+from gitstore.layout import (
+    ALLOWED_FILES,
+    PROJECT_FILE,
+    BlobId,
+    FileRole,
+    TreeId,
+    is_allowed_beside,
+    is_safe_name,
+    role_of,
+)
 
 ProgressCallback = Callable[[str], object]  # receives the path in work, to show progress
 
@@ -64,10 +73,16 @@ def _check(snapshot: Snapshot, limits: PatternLimits, lints: LintCache | None = 
     return lints.lint(snapshot.project, snapshot.tree, lambda: snapshot) if lints else check_snapshot(snapshot)
 
 
-def read_checkout(path: Path, segments: SegmentStore | None = None, watch: ProgressCallback = str) -> Checkout:
+def read_checkout(
+    path: Path,
+    segments: SegmentStore | None = None,
+    watch: ProgressCallback = str,
+    allowed: Sequence[str] = ALLOWED_FILES,
+) -> Checkout:
     """Read the folder of a namespace or of one project; raises NotFound where it is neither.
 
-    `segments` caches compiled files, only for speed; `watch` is called with every file.
+    `segments` caches compiled files, only for speed; `watch` is called with every file; `allowed` are the other files
+    beside the projects.
     """
     if not path.is_dir():
         raise NotFound(f"{path} is not a folder.")
@@ -79,7 +94,7 @@ def read_checkout(path: Path, segments: SegmentStore | None = None, watch: Progr
         raise NotFound(f"{path} contains no project: a project is a folder with {PROJECT_FILE}, redirects or pages.")
     return Checkout(
         tuple(reader.read(folder.name, folder) for folder in folders),
-        (*_root_problems(path), *_name_collisions([folder.name for folder in folders])),
+        (*_root_problems(path, allowed), *_name_collisions([folder.name for folder in folders])),
     )
 
 
@@ -126,14 +141,16 @@ def _is_project(path: Path) -> bool:
     return any(role_of(name) not in {FileRole.CONTENT, FileRole.UNKNOWN} for name in list_files(path))
 
 
-def _root_problems(path: Path) -> Iterator[Problem]:
+def _root_problems(path: Path, allowed: Sequence[str]) -> Iterator[Problem]:
     folders = set(_folders(path))
     for entry in sorted(path.iterdir()):
-        if is_root_file(entry.name):
-            names = list_files(entry) if entry in folders else [""]
-            yield from (problem for name in names for problem in _file_problems(path, entry / name))
-        elif entry.name != _GIT and not (entry in folders and is_name(entry.name)):
+        if entry.name == _GIT or (entry in folders and is_name(entry.name)):
+            continue
+        if not is_allowed_beside(f"{entry.name}/" if entry in folders else entry.name, allowed):
             yield _unknown_entry_problem(entry)
+            continue
+        for name in list_files(entry) if entry in folders else [""]:
+            yield from _file_problems(path, entry / name, allowed)
 
 
 def _unknown_entry_problem(entry: Path) -> Problem:
@@ -143,12 +160,16 @@ def _unknown_entry_problem(entry: Path) -> Problem:
     return unread_file(entry.name)
 
 
-def _file_problems(root: Path, path: Path) -> Iterator[Problem]:
+def _file_problems(root: Path, path: Path, allowed: Sequence[str]) -> Iterator[Problem]:
     name = path.relative_to(root).as_posix()
     if not all(map(is_safe_name, name.split("/"))):
         yield Problem("bad_name", "Invalid file name. Rename or remove the file.", file=printable_path(name))
-    elif not stat.S_ISREG(path.lstat().st_mode):
-        yield Problem("not_a_file", "Not a regular file. Remove it.", file=printable_path(name))
+    elif _git_mode(path.lstat().st_mode) != FILE_MODE:
+        yield Problem(
+            "not_a_file", "Not a regular, non-executable file. Replace or remove it.", file=printable_path(name)
+        )
+    elif not is_allowed_beside(name, allowed):
+        yield unread_file(name)
 
 
 def _name_collisions(names: Sequence[str]) -> Iterator[Problem]:
@@ -211,7 +232,7 @@ def _git_mode(mode: int) -> int:
     return _EXECUTABLE if mode & stat.S_IXUSR else FILE_MODE
 
 
-def read_release(path: Path, branch: str) -> Checkout:
+def read_release(path: Path, branch: str, allowed: Sequence[str] = ALLOWED_FILES) -> Checkout:
     """Return the projects on a branch; raises NotFound where the branch does not exist."""
     with open_repository(path) as repository:
         commit = repository.ref(f"refs/heads/{branch}")
@@ -220,7 +241,12 @@ def read_release(path: Path, branch: str) -> Checkout:
         compiler = Compiler(NamespacePaths(path.stem, path, path), repository, SegmentStore(None))
         root = repository.commit(commit).tree
         trees = project_trees(repository, root)
-        unknown_names = (entry.name for entry in repository.entries(root) if entry.name not in trees)
-        problems = [unread_file(name) for name in unknown_names if not is_root_file(name)]
+        beside = [entry for entry in repository.entries(root) if entry.name not in trees]
+        unknown = [each.name for each in beside if not is_allowed_beside(_path_of(each), allowed)]
+        problems = [unread_file(name) for name in unknown]
         snapshots = (compiler.snapshot(name, tree) for name, tree in sorted(trees.items()))
         return Checkout(tuple(snapshots), tuple(problems))
+
+
+def _path_of(entry: TreeEntry) -> str:
+    return f"{entry.name}/" if entry.is_folder else entry.name

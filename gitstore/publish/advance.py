@@ -4,18 +4,14 @@ The merged content is checked and compiled first; the move of the ref is the onl
 leaves only objects without a reference, and compiled files that no manifest in use names.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
-from gitstore.compiled.compiler import Compiler, is_rewritten, require_publishable
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.indexes.manifest import Manifest
 from gitstore.compiled.indexes.served_record import read_served
-from gitstore.compiled.segments.changes import ChangesByKind, changes_between, files_only_in
-from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.compiled.validation.budget import find_budget_problems
-from gitstore.compiled.validation.checks import MANY_RULES, check_snapshot
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import Invalid, NothingToPublish, Rewound
 from gitstore.git.after_commit import after_commit
@@ -27,12 +23,11 @@ from gitstore.history.gc import clean_releases
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.history.name_collisions import require_unique_name
-from gitstore.history.numbering import PublishDelta, build_publish_delta
+from gitstore.history.numbering import PublishDelta
 from gitstore.history.reached import note_release
 from gitstore.history.rewinds import record_served, require_continuous
-from gitstore.history.table_changes import build_delta_from_tables
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
-from gitstore.publish.approval import require_same_policy
+from gitstore.publish.gate import NextState, check_and_compile, read_served_state
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +113,7 @@ def commit_together(
     written = _commit(transaction, commit, updates, commit.text.strip() or _text(compiler, updates[0], deltas[0]))
     manifest = ensure_manifest(compiler, written, deltas, waits=False)
     transaction.move(RELEASE_REF, commit.release, written)
-    with after_commit("recording the commits on release"):  # the next publish records them
-        note_release(transaction, written)
-    with after_commit("recording the served commit"):  # the next process that reads release records it
-        record_served(compiler, written)
-    for update in updates:
-        with after_commit("removing old compiled files"):  # the next publish removes the rest
-            clean_releases(compiler.paths, manifest, update.project)
+    follow_release(compiler, transaction, manifest, [update.project for update in updates])
     return written, {
         update.project: PublishResult(written, manifest.projects[update.project].newest, delta.counts, update.tree)
         for update, delta in zip(updates, deltas, strict=True)
@@ -150,12 +139,30 @@ def _check(compiler: Compiler, transaction: Transaction, release_update: Release
     before = project_tree(transaction, release_update.release, release_update.project)
     if release_update.tree:
         require_unique_name(transaction, release_update.release, release_update.project)
-    known = _reuse_validated(compiler, release_update, before) if release_update.is_rollback else None
-    return known or _check_and_compile(compiler, release_update, before)
+    state = NextState(
+        release_update.project,
+        before,
+        release_update.tree,
+        read_served_state(compiler, release_update.release, release_update.project),
+        requires_same_policy=release_update.requires_same_policy,
+        is_rollback=release_update.is_rollback,
+    )
+    return check_and_compile(compiler, state)
 
 
 def _join(failures: Sequence[Invalid]) -> Invalid:
     return Invalid(" ".join(map(str, failures)), [problem for failure in failures for problem in failure.problems])
+
+
+def follow_release(compiler: Compiler, transaction: Transaction, manifest: Manifest, projects: Iterable[str]) -> None:
+    """Do what follows each move of release: `manifest` is that of its new commit, `projects` are published by it."""
+    with after_commit("recording the commits on release"):  # the next publish records them
+        note_release(transaction, manifest.commit)
+    with after_commit("recording the served commit"):  # the next process that reads release records it
+        record_served(compiler, manifest.commit)
+    for project in projects:
+        with after_commit("removing old compiled files"):  # the next publish removes the rest
+            clean_releases(compiler.paths, manifest, project)
 
 
 def _require_newest(compiler: Compiler, transaction: Transaction, release: CommitId) -> None:
@@ -169,93 +176,6 @@ def _require_newest(compiler: Compiler, transaction: Transaction, release: Commi
         if transaction.release() != release:
             raise moved_first(RELEASE_REF) from None
         raise
-
-
-def _reuse_validated(compiler: Compiler, release_update: ReleaseUpdate, before: TreeId | None) -> PublishDelta | None:
-    """Return the delta to a state that is already validated, compared by its tables; None for any other state."""
-    if (
-        before is None
-        or release_update.tree is None
-        or compiler.find_validated(release_update.project, release_update.tree) is None
-    ):
-        return None
-    return build_delta_from_tables(compiler, release_update.project, (before, release_update.tree))
-
-
-def _check_and_compile(compiler: Compiler, release_update: ReleaseUpdate, before: TreeId | None) -> PublishDelta:
-    """Check and compile a state; raises Invalid for its problems."""
-    old, new = (
-        compiler.snapshot(release_update.project, tree) if tree else None for tree in (before, release_update.tree)
-    )
-    served = _find_served(compiler, release_update, old)
-    if served:
-        compiler.accept(served)
-    if old and new and not release_update.is_rollback and _differs_much(old, new):
-        delta = build_delta_from_tables(compiler, release_update.project, (old.tree, new.tree))
-        if is_rewritten(new, len(delta.entries.codes)):
-            _compile_rewritten(compiler, release_update, (old, new), served)
-            return delta
-    changes = changes_between(old, new)
-    if new and release_update.tree:
-        if not release_update.is_rollback:  # its rules were published before
-            require_publishable(new, find_budget_problems(served, new, compiler.limits))
-        _keep_policy(old, new, changes)
-        _compile(compiler, release_update, (old, new), changes)
-    if release_update.requires_same_policy:
-        require_same_policy(old, new)
-    return build_publish_delta(release_update.project, (before, release_update.tree), changes)
-
-
-def _differs_much(old: Snapshot, new: Snapshot) -> bool:
-    """Tell whether the files that differ have so many rules that these are compared by their tables first."""
-    return sum(len(file.segment) for file in files_only_in(Kind.REDIRECTS, new, old)) > MANY_RULES
-
-
-def _compile_rewritten(
-    compiler: Compiler, release_update: ReleaseUpdate, states: tuple[Snapshot, Snapshot], served: Snapshot | None
-) -> None:
-    """Check and compile a state of which so much is new that all rules are checked; their changes are not needed."""
-    old, new = states
-    require_publishable(new, find_budget_problems(served, new, compiler.limits))
-    if old.settings.strict and not new.settings.strict:
-        require_publishable(new, check_snapshot(new), strict=True)
-    if _is_known_valid(compiler, release_update):
-        compiler.compile_rewritten(old, new)
-    else:
-        compiler.validated_release(new.project, new.tree)
-    if release_update.requires_same_policy:
-        require_same_policy(old, new)
-
-
-def _find_served(compiler: Compiler, release_update: ReleaseUpdate, old: Snapshot | None) -> Snapshot | None:
-    """Return the state that is served: not that of release where it was pushed and is refused."""
-    known = ensure_manifest(compiler, release_update.release, waits=False).projects.get(release_update.project)
-    if old is None or known is None or known.tree in {None, old.tree}:
-        return old
-    return compiler.snapshot(release_update.project, TreeId(str(known.tree)))
-
-
-def _keep_policy(old: Snapshot | None, new: Snapshot, changes: ChangesByKind) -> None:
-    """Apply release's lint to changed rules, even where their new project.yaml asks for less."""
-    if old and old.settings.strict and not new.settings.strict and any(changes.values()):
-        require_publishable(new, check_snapshot(new), strict=True)
-
-
-def _compile(
-    compiler: Compiler, release_update: ReleaseUpdate, states: tuple[Snapshot | None, Snapshot], changes: ChangesByKind
-) -> None:
-    """Compile the new state: all of it where the old one was never valid, else the changes."""
-    old, new = states
-    if old is None or not _is_known_valid(compiler, release_update):
-        compiler.validated_release(release_update.project, new.tree)
-    else:
-        compiler.compile_change(old, new, list(chain.from_iterable(changes.values())))
-
-
-def _is_known_valid(compiler: Compiler, release_update: ReleaseUpdate) -> bool:
-    """Tell whether the state on release is served."""
-    known = ensure_manifest(compiler, release_update.release, waits=False).projects.get(release_update.project)
-    return not (known is None or known.tree is None or known.failed)
 
 
 def _text(compiler: Compiler, release_update: ReleaseUpdate, delta: PublishDelta) -> str:

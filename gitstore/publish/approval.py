@@ -26,9 +26,9 @@ def require_same_policy(old: Snapshot | None, new: Snapshot | None) -> None:
     changed = [f"{name}: {before[name]} to {after[name]}" for name in before if before[name] != after[name]]
     if changed:
         raise NotAllowed(
-            f"The draft changes the policy in {new.full_path(PROJECT_FILE)} ({', '.join(changed)}). Publishing it requires "
+            f"The policy in {new.full_path(PROJECT_FILE)} changes ({', '.join(changed)}). Publishing that requires "
             "project:override in addition to approval; nothing was published. Ask a user with that grant to publish it, or "
-            "remove the change from the draft."
+            "remove the change."
         )
 
 

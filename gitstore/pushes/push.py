@@ -1,10 +1,12 @@
 """A push: the changes of refs that it asks for, the pusher with its grants, and the verdict on each change."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 from gitstore.git.repository import Author
-from gitstore.layout import CommitId
+from gitstore.layout import ALLOWED_FILES, CommitId
+from gitstore.publish.approval import Verdict
+from gitstore.publish.authorship import ReviewSubject
 
 
 class RefUpdate(NamedTuple):
@@ -27,12 +29,17 @@ class Scope(NamedTuple):
 
 
 class Pusher(NamedTuple):
-    """The author of a push, with the scopes of the grants that its checks need."""
+    """The author of a push, with the scopes of the grants that its checks need.
+
+    `redirects` and `pages` are those of `redirect:write` and `page:write`, `settings` of `project:write`.
+    """
 
     author: Author
-    write: Scope
-    publish: Scope
-    override: Scope
+    redirects: Scope = Scope()
+    pages: Scope = Scope()
+    settings: Scope = Scope()
+    publish: Scope = Scope()
+    override: Scope = Scope()
 
 
 class Push(NamedTuple):
@@ -44,15 +51,77 @@ class Push(NamedTuple):
     is_atomic: bool = False
 
 
+class Publish(NamedTuple):
+    """A publish of one project by a pushed commit, with the reason of an override if there was one."""
+
+    project: str
+    commit: CommitId
+    number: int
+    override: str = ""
+
+
 class RefVerdict(NamedTuple):
     """The verdict on one change of a ref: `refusal` is the short reason in the ref's status line, empty if it is accepted.
 
-    `lines` are printed to the pusher, before the status.
+    `lines` are printed to the pusher, before the status; with a refusal found later, such as a lost race, they do not
+    hold. `publishes` are live as soon as the ref has moved; `notes` are to be recorded then, by commit.
     """
 
     update: RefUpdate
     refusal: str = ""
     lines: tuple[str, ...] = ()
+    publishes: tuple[Publish, ...] = ()
+    notes: tuple[tuple[CommitId, str], ...] = ()
+
+
+class PushRecords(Protocol):
+    """The records outside Git that the checks of a push need; they are passed to another process, so they are pickled."""
+
+    def verdicts(self, project: str, subject: ReviewSubject) -> Sequence[Verdict]:
+        """Return the latest verdict of each reviewer on the head of a branch, whatever the branch is named."""
+        ...
+
+    def ask_override(self, project: str, head: CommitId, reason: str) -> None:
+        """Record, before the attempt, a publish without an approval; an error refuses it."""
+        ...
+
+    def note_override(self, publish: Publish) -> None:
+        """Record a finished publish without an approval; it is live, so nothing is raised."""
+        ...
+
+    def find_token(self, data: bytes) -> int | None:
+        """Return the position of an API token of the service that is valid now in a file, None without one."""
+        ...
+
+
+class NoRecords:
+    """The records of a service without reviews and tokens."""
+
+    def verdicts(self, project: str, subject: ReviewSubject) -> Sequence[Verdict]:
+        """Return no verdicts."""
+        del project, subject
+        return ()
+
+    def ask_override(self, project: str, head: CommitId, reason: str) -> None:
+        """Record nothing."""
+
+    def note_override(self, publish: Publish) -> None:
+        """Record nothing."""
+
+    def find_token(self, data: bytes) -> int | None:
+        """Find none."""
+        del data
+        return None
+
+
+class PushRules(NamedTuple):
+    """The settings of a service for pushes: the files beside the projects, and the address of a proposal.
+
+    In the address, `{namespace}` and `{id}` are replaced by those of the proposal.
+    """
+
+    allowed_files: tuple[str, ...] = ALLOWED_FILES
+    proposal_address: str = ""
 
 
 # Called with a line of progress, for the pusher's terminal.

@@ -60,24 +60,26 @@ class StoreAccess:
             return history.version_index(compiler, project).resolve(word)
 
     @contextmanager
-    def reading(self, namespace: str) -> Iterator[Compiler]:
-        """Open a namespace to read, without a lock."""
+    def reading(self, namespace: str, quarantine: Path | None = None) -> Iterator[Compiler]:
+        """Open a namespace to read, without a lock; with a quarantine, also the objects of a push."""
         paths = self.directory.namespace(namespace)
         self.live.require_namespace(namespace)
-        with open_repository(paths.repository) as repository:
+        with open_repository(paths.repository, quarantine) as repository:
             yield self._compiler(namespace, repository, read_only=True)
 
     @contextmanager
-    def writing(self, namespace: str) -> Iterator[tuple[Compiler, Transaction]]:
-        """Open a namespace to write, under its repository's lock."""
+    def writing(self, namespace: str, quarantine: Path | None = None) -> Iterator[tuple[Compiler, Transaction]]:
+        """Open a namespace to write, under its repository's lock; with a quarantine, also to read a push."""
         paths = self.directory.namespace(namespace)
         self.live.require_namespace(namespace)
-        with update(paths.repository) as transaction:
+        with update(paths.repository, quarantine) as transaction:
             paths.write_marker()
             yield self._compiler(namespace, transaction), transaction
 
     def _compiler(self, namespace: str, repository: Repository, *, read_only: bool = False) -> Compiler:
         paths, segments = self.directory.namespace(namespace), self._segment_store(namespace)
+        if repository.quarantine:
+            segments = segments.reading_from(partial(_read_blob, paths.repository, repository.quarantine))
         return Compiler(paths, repository, segments, read_only=read_only, limits=self.limits, cache=self._snapshots)
 
     def write(self, namespace: str, work: Callable[[Compiler, Transaction], T]) -> T:
@@ -101,15 +103,15 @@ class StoreAccess:
         paths = self.directory.namespace(namespace)
         found = self._segments.get(namespace)
         if found is None:
-            read = partial(_read_blob, paths.repository)
+            read = partial(_read_blob, paths.repository, None)
             found = self._segments.setdefault(
                 namespace, SegmentStore(paths.segments, paths.archive, paths.outlines, read)
             )
         return found
 
 
-def _read_blob(repository: Path, blob: BlobId) -> bytes:
-    with open_repository(repository) as opened:
+def _read_blob(repository: Path, quarantine: Path | None, blob: BlobId) -> bytes:
+    with open_repository(repository, quarantine) as opened:
         return opened.blob(blob)
 
 

@@ -16,6 +16,7 @@ from gitstore.store.namespaces import Namespaces
 from gitstore.store.projects import Projects
 from gitstore.store.proposals import Proposals
 from gitstore.store.publishes import Publishes
+from gitstore.store.pushes import Pushes
 from gitstore.store.releases import Releases
 from gitstore.store.revisions import Revisions
 
@@ -32,6 +33,7 @@ class Store:
         self.projects = Projects(access)
         self.drafts = Drafts(access)
         self.publishes = Publishes(access)
+        self.pushes = Pushes(access)
         self.proposals = Proposals(access)
         self.revisions = Revisions(access)
         self.releases = Releases(access)

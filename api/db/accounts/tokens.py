@@ -67,6 +67,12 @@ def find_live_tokens(connection: Connection, numbers: Collection[int], now: date
     return [_token(row) for row in connection.execute(query)] if numbers else []
 
 
+def has_live_token(connection: Connection, hashes: Collection[str], now: datetime) -> bool:
+    """Tell whether one of these hashes is that of a token that has not expired."""
+    query = select(api_tokens.c.id).where(_alive(now), api_tokens.c.hash.in_(hashes)).limit(1)
+    return connection.execute(query).first() is not None
+
+
 def rotate_token(connection: Connection, number: int, hashed: str, preview: str) -> None:
     """Give a token another value; the earlier one is invalid from then on."""
     connection.execute(update(api_tokens).where(api_tokens.c.id == number).values(hash=hashed, preview=preview))

@@ -45,6 +45,10 @@ _EVENT_TYPES = {
 _LONGEST_NOTE = 1000
 
 
+ANY_DRAFT = ""
+"""In place of the name of a draft: a commit is the same on every branch, and so are the remarks on it."""
+
+
 class DraftKey(NamedTuple):
     """The key of a draft: namespace, project and name."""
 
@@ -134,11 +138,10 @@ def _record_event(connection: Connection, remark: Remark) -> None:
 
 
 def find_remarks(connection: Connection, draft: DraftKey, heads: Collection[str]) -> list[Remark]:
-    """Return the remarks on these commits of a draft, oldest first."""
+    """Return the remarks on these commits of a draft, or of any draft of its project, oldest first."""
     named = sorted(heads)
-    of_draft = select(reviews).where(
-        reviews.c.archive.is_(None), *(reviews.c[name] == value for name, value in draft._asdict().items())
-    )
+    key = {name: value for name, value in draft._asdict().items() if value != ANY_DRAFT}
+    of_draft = select(reviews).where(reviews.c.archive.is_(None), *(reviews.c[name] == key[name] for name in key))
     found = [
         _remark(row)
         for start in range(0, len(named), _AT_ONCE)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 
 from falcon.asgi import Request
 
-from api.errors import Forbidden, Unauthenticated
+from api.errors import ApiError, Forbidden, Unauthenticated, not_found
 from api.interfaces import Principal
 from content.changes.diff import item_kind
 from content.records.vocabulary import Kind
@@ -51,6 +51,13 @@ class Audience(Enum):
     GRANT = "grant"
 
 
+class Scheme(Enum):
+    """The ways in which a caller authenticates itself; each responder accepts only one."""
+
+    BEARER = "bearer"
+    BASIC = "basic"
+
+
 class Quota(StrEnum):
     """The quotas that calls are charged to; `rate_limits` says how many calls each allows."""
 
@@ -71,6 +78,7 @@ class Access:
     audience: Audience
     accepted: tuple[tuple[str, str], ...] = ()
     quota: Quota | None = None
+    scheme: Scheme = Scheme.BEARER
 
     def is_satisfied(self, principal: "Principal", namespace: str, project: str) -> bool:
         """Tell whether the principal may call the responder for this namespace and project."""
@@ -79,11 +87,23 @@ class Access:
         can = principal.can
         return any(can(resource, action, namespace, project) for resource, action in self.accepted)
 
+    def refusal(self, namespace: str, project: str) -> ApiError:
+        """Return the error for a caller without the grants: to Git, a repository that it may not read is none."""
+        if self.scheme is Scheme.BASIC:
+            return no_repository()
+        return missing_grant(self.accepted, namespace, project)
+
+
+def no_repository() -> ApiError:
+    """Return the 404 for a repository that does not exist, or that the caller may not read."""
+    return not_found("There is no such repository, or you may not read it.")
+
 
 _PUBLIC = Access(Audience.PUBLIC)
 _ANY_PRINCIPAL = Access(Audience.ANY_PRINCIPAL)
 _ATTRIBUTE = "waypost_access"
 _QUOTA = "waypost_quota"
+_SCHEME = "waypost_scheme"
 _ITEM = "{item}"
 
 
@@ -135,6 +155,18 @@ def heavy(responder: Responder) -> Responder:
     return responder
 
 
+def light(responder: Responder) -> Responder:
+    """Charge the calls to the quota of reads, although their method is one of changes."""
+    setattr(responder, _QUOTA, Quota.READS)
+    return responder
+
+
+def by_basic(responder: Responder) -> Responder:
+    """Authenticate callers by HTTP Basic, as Git does: a user name and password, or any user name and an API token."""
+    setattr(responder, _SCHEME, Scheme.BASIC)
+    return responder
+
+
 def reports(responder: Responder) -> Responder:
     """Charge the calls to no limited quota: they are the reports of agents."""
     setattr(responder, _QUOTA, Quota.REPORTS)
@@ -146,7 +178,7 @@ def declared(responder: Callable[..., Any]) -> Access | None:
     found: Access | None = getattr(responder, _ATTRIBUTE, None)
     if found is None:
         return None
-    access = replace(found, quota=getattr(responder, _QUOTA, None))
+    access = replace(found, quota=getattr(responder, _QUOTA, None), scheme=getattr(responder, _SCHEME, Scheme.BEARER))
     if access.audience is not Audience.GRANT:
         return access
     item = getattr(getattr(responder, "__self__", None), "resource_name", _ITEM)

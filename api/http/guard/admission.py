@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from api.errors import ApiError, UnknownSession
+from api.errors import ApiError, Unauthenticated, UnknownSession
 from api.http.guard.access import Access, missing_grant
-from api.interfaces import Authenticator, Principal
+from api.interfaces import Authenticator, Password, PasswordCheck, Principal
 from api.runtime.background import run_in_thread
 from gitstore.errors import Busy, StoreError
 
@@ -23,17 +23,22 @@ _SLICE = 200
 """Callers that are checked before others have a turn."""
 
 
+Credential = str | Password
+"""A token, or a user name with a password."""
+
+
 class Admission:
     """The callers of one worker: authenticated when a request begins, and again while and after it waits."""
 
-    def __init__(self, authenticator: Authenticator) -> None:
+    def __init__(self, authenticator: Authenticator, passwords: PasswordCheck | None = None) -> None:
         self._authenticator = authenticator
+        self._passwords = passwords
         self._reloading: asyncio.Task[None] | None = None
         self._waiting: dict[asyncio.Future[None], AdmittedCaller] = {}
         self._watching: asyncio.Task[None] | None = None
 
-    async def authenticate(self, bearer: str) -> Principal:
-        """Return the principal of a token, by a directory as new as the database.
+    async def authenticate(self, credential: Credential) -> Principal:
+        """Return the principal of a token or password, by a directory as new as the database.
 
         Raises Unauthenticated, and Busy for an unknown token if the database stays locked. Known ones do not wait for it;
         before the directory was read for the first time, none is known.
@@ -42,23 +47,34 @@ class Admission:
         while True:
             try:
                 await self._refresh()
-                return await self._find(bearer)
+                return await self._find(credential)
             except Busy:
                 if time.monotonic() >= until:
                     raise
             await asyncio.sleep(_PAUSE)
             await self._run_once(self._authenticator.reload_locked)
 
-    async def _find(self, bearer: str) -> Principal:
+    async def _find(self, credential: Credential) -> Principal:
+        if isinstance(credential, Password):
+            passwords = self._require_passwords()
+            known = passwords.find(credential)
+            return await run_in_thread(passwords.verify, credential) if known is None else known
         try:
-            return self._authenticator.authenticate(bearer)
+            return self._authenticator.authenticate(credential)
         except UnknownSession as ex:
             await run_in_thread(self._authenticator.learn, ex.session)
-        return self._authenticator.authenticate(bearer)
+        return self._authenticator.authenticate(credential)
 
-    def recall(self, bearer: str) -> Principal:
-        """Return the principal of a token by the directory as it is; raises Unauthenticated."""
-        return self._authenticator.authenticate(bearer)
+    def recall(self, credential: Credential) -> Principal:
+        """Return the principal of a token or password by the directory as it is; raises Unauthenticated."""
+        if isinstance(credential, Password):
+            return self._require_passwords().recall(credential)
+        return self._authenticator.authenticate(credential)
+
+    def _require_passwords(self) -> PasswordCheck:
+        if self._passwords is None:
+            raise Unauthenticated("This service knows no passwords.", "invalid_credentials")
+        return self._passwords
 
     @contextmanager
     def watch(self, caller: "AdmittedCaller") -> Iterator[asyncio.Future[None]]:
@@ -109,11 +125,13 @@ class Admission:
 class AdmittedCaller:
     """The access of one caller to one responder."""
 
-    __slots__ = ("_access", "_admission", "_bearer", "_needed", "_scope", "admitted_at")
+    __slots__ = ("_access", "_admission", "_credential", "_needed", "_scope", "admitted_at")
 
-    def __init__(self, admission: Admission, bearer: str, access: Access, namespace: str, project: str) -> None:
+    def __init__(
+        self, admission: Admission, credential: Credential, access: Access, namespace: str, project: str
+    ) -> None:
         self._admission = admission
-        self._bearer = bearer
+        self._credential = credential
         self._access = access
         self._scope = namespace, project
         self._needed: tuple[tuple[str, str], ...] = ()
@@ -122,7 +140,7 @@ class AdmittedCaller:
 
     async def check(self) -> Principal:
         """Return the principal; raises 401 without a valid token, and 403 without a sufficient grant."""
-        principal = await self._admission.authenticate(self._bearer)
+        principal = await self._admission.authenticate(self._credential)
         self._require(principal)
         self.admitted_at = time.monotonic()
         return principal
@@ -130,7 +148,7 @@ class AdmittedCaller:
     def is_lost(self) -> bool:
         """Tell whether the caller has no access any more, by the directory as it is."""
         try:
-            self._require(self._admission.recall(self._bearer))
+            self._require(self._admission.recall(self._credential))
         except ApiError:
             return True
         return False
@@ -144,7 +162,7 @@ class AdmittedCaller:
 
     def _require(self, principal: Principal) -> None:
         if not self._access.is_satisfied(principal, *self._scope):
-            raise missing_grant(self._access.accepted, *self._scope)
+            raise self._access.refusal(*self._scope)
         for resource, action in self._needed:
             if not principal.can(resource, action, *self._scope):
                 raise missing_grant([(resource, action)], *self._scope)

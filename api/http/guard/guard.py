@@ -7,13 +7,14 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.errors import ApiError, Unauthenticated, not_found
-from api.http.guard.access import EVERYWHERE, Access, Audience, Quota
-from api.http.guard.admission import Admission, AdmittedCaller
+from api.http.guard.access import EVERYWHERE, Access, Audience, Quota, Scheme, no_repository
+from api.http.guard.admission import Admission, AdmittedCaller, Credential
+from api.http.guard.basic import challenge_basic, read_basic
 from api.http.guard.rate_limits import RateLimits
 from api.http.request.caller_access import check_again
 from api.http.request.query_validation import check_parameters, list_allowed_parameters
 from api.http.response.redaction import clear_response
-from api.interfaces import Authenticator, Principal
+from api.interfaces import Authenticator, PasswordCheck, Principal
 from api.runtime.background import queue_key
 from content.records.names import is_name
 
@@ -31,10 +32,14 @@ class Guard:
     """
 
     def __init__(
-        self, declared: Mapping[str, Mapping[str, Access]], authenticator: Authenticator, limits: RateLimits
+        self,
+        declared: Mapping[str, Mapping[str, Access]],
+        authenticator: Authenticator,
+        limits: RateLimits,
+        passwords: PasswordCheck | None = None,
     ) -> None:
         self._declared = declared
-        self._admission = Admission(authenticator)
+        self._admission = Admission(authenticator, passwords)
         self._limits = limits
         self._known = list_allowed_parameters()
 
@@ -48,18 +53,22 @@ class Guard:
         principal = None
         if access.audience is not Audience.PUBLIC:
             principal = await self._admit(req, resp, access, namespace, project)
-        _check_names(params)
+        _check_names(params, access)
         check_parameters(req, self._known)
         self._limits.charge(req, resp, access.quota or _quota(req.method), principal)
         queue_key.set(params.get("namespace", ""))
 
     async def _admit(self, req: Request, resp: Response, access: Access, namespace: str, project: str) -> Principal:
         try:
-            caller = AdmittedCaller(self._admission, read_bearer(req), access, namespace, project)
+            caller = AdmittedCaller(self._admission, _read_credential(req, access), access, namespace, project)
             req.context.principal = principal = await caller.check()
-        except Unauthenticated:
-            self._limits.charge(req, resp, Quota.FAILURES, None)
-            raise
+        except Unauthenticated as ex:
+            if access.scheme is not Scheme.BASIC:
+                self._limits.charge(req, resp, Quota.FAILURES, None)
+                raise
+            if req.get_header("Authorization"):  # Git asks without one first
+                self._limits.charge(req, resp, Quota.FAILURES, None)
+            raise challenge_basic(ex) from ex
         req.context.caller = caller
         return principal
 
@@ -76,6 +85,10 @@ class Guard:
         except Exception:  # whatever refuses the caller: nothing of the response may go out
             clear_response(resp)
             raise
+
+
+def _read_credential(req: Request, access: Access) -> Credential:
+    return read_basic(req) if access.scheme is Scheme.BASIC else read_bearer(req)
 
 
 def _quota(method: str) -> Quota:
@@ -96,11 +109,11 @@ def read_bearer(req: Request) -> str:
     return found[1]
 
 
-def _check_names(params: Mapping[str, Any]) -> None:
+def _check_names(params: Mapping[str, Any], access: Access) -> None:
     for kind in ("namespace", "project"):
         name = params.get(kind)
         if name is not None and not is_name(name):
-            raise not_found(f"There is no such {kind}.")
+            raise no_repository() if access.scheme is Scheme.BASIC else not_found(f"There is no such {kind}.")
 
 
 def _method_not_allowed(methods: Mapping[str, Access]) -> ApiError:

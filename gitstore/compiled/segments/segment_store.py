@@ -8,6 +8,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from os.path import exists
 from pathlib import Path
 
@@ -57,6 +58,12 @@ class SegmentStore:
         self._cache: LruCache[BlobId, Segment] = LruCache(_CACHED_RULES, _weigh)
         self._archived = set[BlobId]()  # those that this process has seen, for a while: the clean-up may remove some
         self._archived_since = 0.0
+
+    def reading_from(self, read_blob: Callable[[BlobId], bytes]) -> "SegmentStore":
+        """Return the same segments, in the same memory, of files that are read elsewhere where they are not compiled."""
+        other = copy(self)
+        other.read_blob = read_blob
+        return other
 
     def find_outlined(
         self, project: str, blobs: Sequence[BlobId], load: Callable[[BlobId], Segment]

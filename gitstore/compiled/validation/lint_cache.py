@@ -20,7 +20,7 @@ from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
 from gitstore.layout import TreeId
 
 # Part of every file name: raise it when a check changes, or the content of the file.
-_FORMAT = "2"
+_FORMAT = "3"
 _MOST_FILES = 32
 _TREE_DIGITS = 40  # that a name begins with
 _ARRAYS = ("ids", "fingerprints", "keys", "looked_up", "owners")

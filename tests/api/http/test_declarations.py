@@ -43,3 +43,4 @@ def test_a_responder_asks_for_the_grant_that_the_contract_names(operation: tuple
     access, wanted = served()[operation], CONTRACT[operation]
     assert access.audience.value == wanted.audience
     assert set(access.accepted) == set(wanted.accepted)
+    assert access.scheme.value == wanted.scheme

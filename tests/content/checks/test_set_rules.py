@@ -32,7 +32,7 @@ def test_a_duplicate_source_is_named_with_its_first_place() -> None:
     )
     (found,) = duplicate_problems(rules)
     assert (found.code, found.file, found.line, found.pointer) == ("duplicate_source", FILE, 12, "/source")
-    assert f"{FILE}, line 10" in found.message
+    assert f"{FILE}:10" in found.message
 
 
 def test_a_page_may_have_the_path_of_a_redirect_but_not_of_a_page() -> None:

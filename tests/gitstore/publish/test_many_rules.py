@@ -14,7 +14,7 @@ from gitstore.drafts.drafts import DraftName, read_draft
 from gitstore.drafts.importing import ImportOptions
 from gitstore.errors import Invalid
 from gitstore.layout import RULES_PER_FILE
-from gitstore.publish import advance
+from gitstore.publish import gate
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, put, redirect, seeded_random, yaml
 
 _COUNT = 3 * RULES_PER_FILE
@@ -24,7 +24,7 @@ _HEADER = b"type\tsource\ttarget\tstatus\n"
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the way of many rules for a thousand."""
-    for module in (advance, checks):
+    for module in (gate, checks):
         monkeypatch.setattr(module, "MANY_RULES", _COUNT // 2)
 
 

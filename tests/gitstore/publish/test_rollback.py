@@ -296,5 +296,5 @@ def test_rollback_compares_tables_and_no_rules(grown: Place, monkeypatch: pytest
     """Guard: rule by rule it takes seconds for 100,000 rules. Its counts are those of the comparison of rules all the same."""
     found = grown.store.publishes.read(SPACE, SHOP, "4")[0].counts
     roll_back(grown, 3)
-    monkeypatch.setattr("gitstore.publish.advance.changes_between", lambda *_: pytest.fail("rules were compared"))
+    monkeypatch.setattr("gitstore.publish.gate.changes_between", lambda *_: pytest.fail("rules were compared"))
     assert roll_back(grown, 4).counts == found

@@ -1,0 +1,176 @@
+"""Pushes over HTTP: the body goes to a quarantine as it arrives, one job in another process receives it.
+
+https://git-scm.com/docs/gitprotocol-http#_smart_service_git_receive_pack
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from io import RawIOBase
+from typing import NamedTuple
+
+from falcon.asgi import Request, Response
+
+from api.auth.grants import EVERY
+from api.auth.principal import Principal, as_principal
+from api.errors import ApiError
+from api.http.guard.access import author_of, by_basic, grants, principal_of
+from api.http.request.caller_access import check_again
+from api.http.request.coded_body import inflate
+from api.resources.git.push_stream import PushStream
+from api.resources.git.smart_http import GitRepositories, check_media_type, require_push
+from api.runtime.background import run_in_thread, run_transfer
+from api.settings import Settings
+from gitstore.git.atomic_io import translate_os_error, write_all
+from gitstore.git.quarantine import Quarantine
+from gitstore.git.repository import Author
+from gitstore.pushes.push import NoRecords, Pusher, PushRecords, PushRules, Scope
+from gitstore.pushes.receiving import ReceivedPush, Reception
+from gitstore.store.store import Store
+from gitstore.wire.pkt_lines import MalformedRequest
+from gitstore.wire.push_limits import PushLimits
+from gitstore.wire.push_report import REPORTING, PushReport, RefStatus
+from gitstore.wire.push_request import PushRequest, RefusedRequest, read_push_request
+from gitstore.wire.upload_pack import RECEIVE_PACK
+
+_RESULT_TYPE = f"application/x-{RECEIVE_PACK}-result"
+_WRITTEN_AT_ONCE = 1 << 20
+
+RecordsOf = Callable[[Principal, str, str | None], PushRecords]
+"""Returns the records outside Git for the checks of a push, from its caller, its namespace and the caller's address."""
+
+
+def no_records(_caller: Principal, _namespace: str, _address: str | None) -> PushRecords:
+    """Return the records of a service without reviews and tokens."""
+    return NoRecords()
+
+
+class _Saved(NamedTuple):
+    """A request in its quarantine: what comes before its pack, and a fault that was found already."""
+
+    quarantine: Quarantine
+    request: PushRequest
+    start: int
+    fault: str = ""
+
+
+class ReceivePack:
+    """The pushes to a namespace."""
+
+    def __init__(
+        self,
+        store: Store,
+        repositories: GitRepositories,
+        settings: Settings,
+        records_of: RecordsOf = no_records,
+        rules: PushRules | None = None,
+    ) -> None:
+        self._store = store
+        self._repositories = repositories
+        self._records_of = records_of
+        self._rules = PushRules() if rules is None else rules
+        self._limits = PushLimits(settings.push_limit, settings.push_objects_limit, settings.push_content_limit)
+
+    @by_basic
+    @grants("project", "read")
+    async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
+        """Receive a push; whatever is refused is in the answer that Git prints."""
+        require_push(req, namespace)
+        check_media_type(req, RECEIVE_PACK)
+        await self._repositories.find(namespace)
+        stack = ExitStack()
+        quarantine = await run_in_thread(stack.enter_context, self._store.pushes.quarantine(namespace))
+        try:
+            fault = await self._save(req, quarantine)
+            stream = self._answer(req, namespace, await run_in_thread(_read_request, quarantine, fault), stack)
+        except BaseException:
+            await run_in_thread(stack.close)
+            raise
+        resp.content_type = _RESULT_TYPE
+        resp.set_header("Cache-Control", "no-cache")
+        # Typed for generators alone; Falcon takes any asynchronous iterator, and calls its `close`.
+        resp.stream = stream  # type: ignore[assignment]
+
+    async def _save(self, req: Request, quarantine: Quarantine) -> str:
+        """Write the body into the quarantine, inflated; return the fault if it is too large, and only its start was kept.
+
+        As much again is read on, since C git prints no answer before it has sent everything.
+        """
+        limit, count, begun = self._limits.request_bytes, 0, time.monotonic()
+        if (req.content_length or 0) > 2 * limit:
+            raise ApiError(413, "body_too_large", f"The push is larger than the limit of {limit:,} bytes.")
+        with await run_in_thread(quarantine.request.open, "xb", 0) as file:
+            waiting = list[bytes]()
+            async for piece in inflate(req, 2 * limit):
+                count += len(piece)
+                waiting += [piece] if count <= limit else []
+                if sum(map(len, waiting)) >= _WRITTEN_AT_ONCE:
+                    await run_in_thread(_write, file, waiting)
+                    waiting = []
+            await run_in_thread(_write, file, waiting)
+        await check_again(req, begun)
+        if count <= limit:
+            return ""
+        return f"the push has more than {limit:,} bytes, the setting push_limit; push less at once"
+
+    def _answer(self, req: Request, namespace: str, push: _Saved, stack: ExitStack) -> PushStream:
+        caller = as_principal(principal_of(req))
+        received = ReceivedPush(
+            push.quarantine,
+            push.request,
+            push.start,
+            _pusher(caller, namespace, author_of(req)),
+            self._limits,
+            self._records_of(caller, namespace, req.remote_addr),
+            self._rules,
+        )
+        if push.fault:
+            return PushStream(received, partial(_refuse, push), stack.close)
+        return PushStream(received, partial(run_transfer, self._store.pushes.receive, namespace, received), stack.close)
+
+
+def _write(file: RawIOBase, pieces: Sequence[bytes]) -> None:
+    try:
+        write_all(file.fileno(), b"".join(pieces))
+    except OSError as ex:
+        raise translate_os_error(ex) from ex
+
+
+def _read_request(quarantine: Quarantine, fault: str) -> _Saved:
+    """Read everything before the pack. Raises MalformedRequest for a body that is no push, unless it has a fault already."""
+    with quarantine.request.open("rb") as file:
+        try:
+            return _Saved(quarantine, read_push_request(file), file.tell(), fault)
+        except RefusedRequest as ex:
+            return _Saved(quarantine, PushRequest((), ex.capabilities, ()), 0, fault or str(ex))
+        except MalformedRequest:
+            if not fault:
+                raise
+            return _Saved(quarantine, PushRequest((), REPORTING, ()), 0, fault)
+
+
+async def _refuse(push: _Saved) -> Reception:
+    """Return the answer to a push that is refused before its pack is read."""
+    commands = push.request.commands
+    statuses = tuple(RefStatus(command.ref, command.refusal or "unpacker error") for command in commands)
+    return Reception(PushReport(statuses, push.fault))
+
+
+def _pusher(caller: Principal, namespace: str, author: Author) -> Pusher:
+    return Pusher(
+        author,
+        redirects=_scope(caller, namespace, "redirect", "write"),
+        pages=_scope(caller, namespace, "page", "write"),
+        settings=_scope(caller, namespace, "project", "write"),
+        publish=_scope(caller, namespace, "project", "publish"),
+        override=_scope(caller, namespace, "project", "override"),
+    )
+
+
+def _scope(caller: Principal, namespace: str, resource: str, action: str) -> Scope:
+    """Return the projects of a namespace in which the caller has a grant."""
+    if caller.can(resource, action, namespace, EVERY):
+        return Scope(everywhere=True)
+    named = {grant.project for grant in caller.grants}
+    return Scope(projects=frozenset(project for project in named if caller.can(resource, action, namespace, project)))

@@ -1,0 +1,52 @@
+"""The records of the service for the checks of a push: verdicts, overrides and API tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from api.auth.api_token import digest, find_values
+from api.db.accounts.tokens import has_live_token
+from api.db.audit import Actor
+from api.db.namespaces.reviews import ANY_DRAFT, DraftKey, Origin
+from api.reviews.reviewing import Override, Reviews
+from gitstore.layout import CommitId
+from gitstore.publish.approval import Verdict
+from gitstore.publish.authorship import ReviewSubject
+from gitstore.pushes.push import Publish
+
+_BRANCH = "release"
+_MOST_TOKENS = 1_000  # of one file
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRecords:
+    """The records for one push to a namespace; unpickled in another process, they use that process's database."""
+
+    reviews: Reviews
+    namespace: str
+    actor: Actor
+    origin: Origin
+
+    def verdicts(self, project: str, subject: ReviewSubject) -> Sequence[Verdict]:
+        """Return the latest verdict of each reviewer on the head of a branch, whatever the branch is named."""
+        return self.reviews.verdicts(DraftKey(self.namespace, project, ANY_DRAFT), subject)
+
+    def ask_override(self, project: str, head: CommitId, reason: str) -> None:
+        """Record, before the attempt, a publish without an approval."""
+        self.reviews.ask_override(self._override(project, head, reason))
+
+    def note_override(self, publish: Publish) -> None:
+        """Record a finished publish without an approval."""
+        override = self._override(publish.project, publish.commit, publish.override)
+        self.reviews.note_override(override, publish.commit, publish.number)
+
+    def find_token(self, data: bytes) -> int | None:
+        """Return the position of an API token of the service that is valid now in a file, None without one."""
+        values = list(find_values(data, _MOST_TOKENS))
+        if not values:
+            return None
+        now = self.reviews.clock()
+        with self.reviews.database.reading() as connection:
+            return next((at for at, value in values if has_live_token(connection, [digest(value)], now)), None)
+
+    def _override(self, project: str, head: CommitId, reason: str) -> Override:
+        return Override(self.actor, DraftKey(self.namespace, project, _BRANCH), reason, head, self.origin)

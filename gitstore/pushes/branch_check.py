@@ -1,0 +1,126 @@
+"""The checks of pushed drafts and proposals: the branches that a publish may take changes from.
+
+Their content may be invalid; the checks of a publish come when they are merged.
+"""
+
+from content.records.names import is_name
+from gitstore.compiled.compiler import Compiler
+from gitstore.drafts.drafts import project_tree
+from gitstore.git.refs import is_branch_ref
+from gitstore.history.reached import find_base
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId, proposal_id
+from gitstore.pushes.answer import Refused, branch_name, show
+from gitstore.pushes.branch_changes import (
+    Needs,
+    branch_needs,
+    find_missing,
+    find_needs,
+    may_write,
+    root_of,
+)
+from gitstore.pushes.push import Pusher, PushRules, RefUpdate, RefVerdict
+
+_DRAFT_PARTS = 2
+_RESERVED = {"head", "release", "draft"}  # in any case; other file systems would take them for each other
+
+
+class BranchCheck:
+    """The check of drafts and proposals that one pusher pushes."""
+
+    def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules) -> None:
+        self._repository = compiler.repository
+        self._namespace = compiler.paths.name
+        self._pusher = pusher
+        self._rules = rules
+
+    def check_draft(self, update: RefUpdate) -> RefVerdict:
+        """Return the verdict on a draft, which changes its own project alone; raises Refused."""
+        parts = update.name.removeprefix(DRAFT_PREFIX).split("/")
+        if len(parts) != _DRAFT_PARTS or not all(map(is_name, parts)):
+            raise Refused(
+                "not a draft",
+                f"{branch_name(update.name)} is not a draft: use draft/<project>/<name>, or another branch.",
+            )
+        project, draft = parts
+        self._require_grants(update)
+        if update.new is None:
+            return RefVerdict(update)
+        if project_tree(self._repository, self._repository.release(), project) is None:
+            why = f"There is no project {project} on release. Propose it: git push origin HEAD:refs/heads/<name>"
+            raise Refused("no such project", why)
+        touched = self._touched(update.name, update.new)
+        others = sorted(place or "files beside the projects" for place in touched if place != project)
+        if others:
+            raise Refused(
+                "changes more than its project",
+                f"A draft of {project} changes {project} only; this one also changes {', '.join(others[:5])}.",
+                "Push it as a proposal: git push origin HEAD:refs/heads/<name>",
+            )
+        return RefVerdict(
+            update, lines=(f"Draft {draft} of {project}: to publish it, {self._publish_hint(project, draft)}",)
+        )
+
+    def check_proposal(self, update: RefUpdate) -> RefVerdict:
+        """Return the verdict on any other branch; raises Refused."""
+        name = update.name.removeprefix(BRANCH_PREFIX)
+        if not is_branch_ref(update.name) or name.split("/")[0].lower() in _RESERVED:
+            raise Refused("bad name", f"{branch_name(update.name)} is not a name for a proposal. Choose another one.")
+        self._require_grants(update)
+        if update.new is None:
+            return RefVerdict(update)
+        changed = sorted(place or "files beside the projects" for place in self._touched(update.name, update.new))
+        what = ", ".join(changed[:5]) + (", …" if len(changed) > 5 else "")  # noqa: PLR2004 - the names in one line
+        lines = (
+            f"Proposal {proposal_id(update.name)} ({branch_name(update.name)}) changes {what or 'no project'}.",
+            f"Review it: {self._review_place(update.name)}",
+        )
+        return RefVerdict(update, lines=lines)
+
+    def _require_grants(self, update: RefUpdate) -> None:
+        missing = find_missing(self._pusher, self._needs(update))
+        if missing:
+            raise Refused("not allowed", f"{branch_name(update.name)} needs {', '.join(missing)}.")
+        if not may_write(self._pusher):
+            raise Refused("not allowed", "A push needs a write grant in a project of this namespace.")
+
+    def _needs(self, update: RefUpdate) -> Needs:
+        """Return the grants for a change of a branch; for its removal, those of all its changes."""
+        repository = self._repository
+        old_base = self._base(update.old) if update.old else None
+        if update.new:
+            base = self._require_base(update.name, update.new)
+            return branch_needs(repository, (old_base, update.old), (base, update.new))
+        if update.old is None:
+            return Needs()
+        return find_needs(repository, root_of(repository, old_base), repository.commit(update.old).tree)
+
+    def _touched(self, ref: str, new: CommitId) -> Needs:
+        base = self._require_base(ref, new)
+        return find_needs(self._repository, self._repository.commit(base).tree, self._repository.commit(new).tree)
+
+    def _base(self, commit: CommitId) -> CommitId | None:
+        return find_base(self._repository, self._repository.release(), commit)
+
+    def _require_base(self, ref: str, commit: CommitId) -> CommitId:
+        base = self._base(commit)
+        if base is None:
+            raise Refused(
+                "no common history",
+                f"{branch_name(ref)} shares no history with release, so it could not be merged. Begin it again from release:",
+                "  git fetch origin",
+                "  git checkout -b <name> origin/release",
+            )
+        return base
+
+    def _publish_hint(self, project: str, draft: str) -> str:
+        option = "" if draft == "main" else f" --draft {draft}"
+        return f"waypost publish {self._namespace} {project}{option}"
+
+    def _review_place(self, ref: str) -> str:
+        found = proposal_id(ref)
+        address = self._rules.proposal_address
+        return (
+            show(address.replace("{namespace}", self._namespace).replace("{id}", found))
+            if address
+            else f"waypost proposal show {self._namespace} {found}"
+        )

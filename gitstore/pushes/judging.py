@@ -1,0 +1,140 @@
+"""The verdicts on a push: each change of a ref is accepted, or refused with its problems and the way on.
+
+Begin with `judge_push`. Nothing is written but compiled files, which are caches.
+"""
+
+from collections.abc import Sequence
+from contextlib import closing
+
+from gitstore.compiled.compiler import Compiler
+from gitstore.errors import Broken
+from gitstore.git.repository import Repository
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX, CommitId, is_proposal_ref
+from gitstore.publish.approval import is_reason_given
+from gitstore.pushes.answer import Refused, branch_name, problem_lines, short, show
+from gitstore.pushes.branch_check import BranchCheck
+from gitstore.pushes.push import NoRecords, Progress, Push, PushRecords, PushRules, RefUpdate, RefVerdict
+from gitstore.pushes.pushed_files import FileCheck, find_new_commits
+from gitstore.pushes.release_check import ReleaseCheck
+from gitstore.pushes.tag_check import check_tag, peel
+
+_NO_RECORDS, _DEFAULT_RULES = NoRecords(), PushRules()
+_OVERRIDE = "override"
+_ATOMIC = "another ref of this atomic push is refused"
+
+
+def judge_push(
+    compiler: Compiler,
+    push: Push,
+    progress: Progress = lambda _line: None,
+    records: PushRecords = _NO_RECORDS,
+    rules: PushRules = _DEFAULT_RULES,
+) -> tuple[RefVerdict, ...]:
+    """Return the verdict on each change of a ref, in their order.
+
+    `compiler.repository` sees the new objects. Hold the repository's lock, from before this call until the ref has
+    moved, if the push moves release: then the compiled files and the manifest are complete as soon as it moves.
+    """
+    with closing(Repository(compiler.repository.path)) as known:
+        verdicts = _Judgement(compiler, known, push, progress, records, rules).verdicts()
+    if push.is_atomic and any(verdict.refusal for verdict in verdicts):
+        return tuple(each if each.refusal else RefVerdict(each.update, _ATOMIC) for each in verdicts)
+    return verdicts
+
+
+class _Judgement:
+    """The checks of one push; `known` is the repository without what is pushed."""
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        known: Repository,
+        push: Push,
+        progress: Progress,
+        records: PushRecords,
+        rules: PushRules,
+    ) -> None:
+        self._compiler = compiler
+        self._repository = compiler.repository
+        self._known = known
+        self._push = push
+        self._progress = progress
+        self._records = records
+        self._rules = rules
+        self._files = FileCheck(self._repository, known, rules.allowed_files, records.find_token)
+        self._branches = BranchCheck(compiler, push.pusher, rules)
+        self._passed = set[CommitId]()
+
+    def verdicts(self) -> tuple[RefVerdict, ...]:
+        """Return the verdict on each change."""
+        try:
+            override = _read_options(self._push.options)
+        except Refused as ex:
+            return tuple(RefVerdict(update, ex.reason, ex.lines) for update in self._push.updates)
+        return tuple(self._judge(update, override) for update in self._push.updates)
+
+    def _judge(self, update: RefUpdate, override: str) -> RefVerdict:
+        try:
+            self._require_plain_ref(update.name)
+            if update.new:
+                self._check_files(update.name, update.new)
+            return self._check_ref(update, override)
+        except Refused as ex:
+            return RefVerdict(update, ex.reason, ex.lines)
+
+    def _require_plain_ref(self, name: str) -> None:
+        """Refuse a ref that is neither a branch nor a tag, or only names another one, which a push would move."""
+        if not name.startswith((BRANCH_PREFIX, TAG_PREFIX)):
+            why = "is neither a branch nor a tag; only refs/heads/ and refs/tags/ can change."
+            raise Refused("not a branch", f"{show(name)} {why}")
+        try:
+            self._known.ref(name)
+        except Broken as ex:
+            raise Refused("damaged ref", f"{show(name)} cannot be moved: it names another ref, or is damaged.") from ex
+
+    def _check_ref(self, update: RefUpdate, override: str) -> RefVerdict:
+        if update.name == RELEASE_REF:
+            check = ReleaseCheck(self._compiler, self._push.pusher, override, self._records, self._progress)
+            return check.check(update)
+        if update.name.startswith(DRAFT_PREFIX):
+            return self._branches.check_draft(update)
+        if is_proposal_ref(update.name):
+            return self._branches.check_proposal(update)
+        return check_tag(self._push.pusher, update)
+
+    def _check_files(self, ref: str, target: CommitId) -> None:
+        """Check the files of the commits that are new in the repository."""
+        tip = peel(self._repository, target)
+        if tip != target and not ref.startswith(TAG_PREFIX):
+            raise Refused("not a commit", f"{branch_name(ref)} cannot be a tag. Push the commit that it names.")
+        new = [info for info in find_new_commits(self._repository, self._known, tip) if info.id not in self._passed]
+        for number, info in enumerate(new, 1):
+            if number % _PROGRESS_STEP == 0:
+                self._progress(f"Checking files of commit {number:,} of {len(new):,}")
+            problems = self._files.find_problems(info)
+            if problems:
+                lines = problem_lines(self._repository, info.tree, problems)
+                where = f"{len(problems):,} problems" if len(problems) > 1 else "1 problem"
+                fix = "git commit --amend" if info.id == tip else f"git rebase -i {info.id}~1"
+                raise Refused(
+                    "invalid files",
+                    *lines,
+                    f"{where} in commit {short(info.id)} of {branch_name(ref)}. Change that commit: {fix}",
+                )
+            self._passed.add(info.id)
+
+
+_PROGRESS_STEP = 500
+
+
+def _read_options(options: Sequence[str]) -> str:
+    """Return the reason of an override, empty without one; raises Refused for an unknown option."""
+    reason = ""
+    for option in options:
+        name, _, value = option.partition("=")
+        if name != _OVERRIDE:
+            raise Refused("unknown push option", f"Unknown push option {show(option[:80])!r}. Use override=<reason>.")
+        reason = value.strip()
+        if not is_reason_given(reason):
+            raise Refused("no reason", "The override's reason has no letter or digit. Give it: -o override=<reason>")
+    return reason

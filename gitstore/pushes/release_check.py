@@ -1,0 +1,226 @@
+"""The check of a push to release: each commit that it adds goes through the gate of a publish, oldest first.
+
+The repository's lock is held, so nothing else moves release. The manifest of the new tip is built last, when every
+commit has passed.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from content.records.problem import Problem
+from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.indexes.manifest import Manifest
+from gitstore.compiled.indexes.served_record import read_served
+from gitstore.errors import Invalid, NotAllowed, Rewound
+from gitstore.git.repository import Author, CommitInfo
+from gitstore.history.manifests import ensure_manifest
+from gitstore.history.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, dump_trailers, load_message, signature
+from gitstore.history.name_collisions import require_unique_name
+from gitstore.history.numbering import PublishDelta, read_index
+from gitstore.history.rewinds import require_continuous
+from gitstore.layout import CommitId
+from gitstore.publish.gate import NextState, Served, check_and_compile, read_served_state
+from gitstore.pushes import branch_changes
+from gitstore.pushes.answer import Refused, problem_lines, short, show
+from gitstore.pushes.approved_heads import find_approval, needs_approval
+from gitstore.pushes.branch_changes import Needs, ProjectChange, changed_projects, find_missing, find_needs
+from gitstore.pushes.publish_summary import summarize_publish
+from gitstore.pushes.push import Progress, Publish, Pusher, PushRecords, RefUpdate, RefVerdict
+
+PROPOSE = "git push origin HEAD:refs/heads/<name>"
+_REBASE = ("git fetch origin", "git rebase origin/release", "git push origin HEAD:release")
+_MOST_SUMMARIES = 10
+
+
+class _Checked(NamedTuple):
+    """A commit that has passed: the changes of each project, the approvers, and the projects that were overridden."""
+
+    commit: CommitId
+    deltas: tuple[PublishDelta, ...]
+    approvers: tuple[Author, ...]
+    overridden: frozenset[str]
+
+
+class ReleaseCheck:
+    """The check of one push to release, by one pusher; `override` is the reason of an override, if any."""
+
+    def __init__(
+        self, compiler: Compiler, pusher: Pusher, override: str, records: PushRecords, progress: Progress
+    ) -> None:
+        self._compiler = compiler
+        self._repository = compiler.repository
+        self._pusher = pusher
+        self._override = override
+        self._records = records
+        self._progress = progress
+        self._served = dict[str, Served]()  # the states that this push has published so far
+
+    def check(self, update: RefUpdate) -> RefVerdict:
+        """Return the verdict; raises Refused."""
+        release = self._require_newest(update)
+        if update.new is None:
+            raise Refused("release cannot be deleted", "Release cannot be deleted; it is what agents get.")
+        commits = self._list_commits(release, update.new)
+        pairs = list(pairwise([self._repository.commit(release), *commits]))
+        self._require_grants(pairs)
+        for info in commits:
+            _require_own_message(info)
+        checked = [
+            self._check_commit(parent, info, number, len(pairs)) for number, (parent, info) in enumerate(pairs, 1)
+        ]
+        return self._accept(update, [each for each in checked if each.deltas])
+
+    def _require_newest(self, update: RefUpdate) -> CommitId:
+        release = self._repository.release()
+        if update.old != release:
+            raise Refused("fetch first", "Release has moved since it was fetched:", *_commands(_REBASE))
+        try:
+            require_continuous(self._repository, release, read_served(self._compiler.paths))
+        except Rewound as ex:
+            raise Refused("release was rewound", show(str(ex)), "An operator has to accept it first.") from ex
+        return release
+
+    def _list_commits(self, release: CommitId, tip: CommitId) -> list[CommitInfo]:
+        """List the commits that a push adds along the first parents, oldest first."""
+        found = list[CommitInfo]()
+        for info in self._repository.first_parents(tip):
+            if info.id == release:
+                return found[::-1]
+            found.append(info)
+        is_merged = self._repository.merge_base(release, tip) == release
+        why = (
+            "Release is merged into these commits, so it is not their first parent. Rebase onto release:"
+            if is_merged
+            else "These commits do not continue from release. Rebase onto release:"
+        )
+        raise Refused("rebase onto release", why, *_commands(_REBASE))
+
+    def _require_grants(self, pairs: Sequence[tuple[CommitInfo, CommitInfo]]) -> None:
+        needs = Needs()
+        for parent, info in pairs:
+            for place, grants in find_needs(self._repository, parent.tree, info.tree).items():
+                wanted = grants if place == branch_changes.BESIDE else {*grants, branch_changes.PUBLISH}
+                needs.setdefault(place, set()).update(wanted)
+        missing = find_missing(self._pusher, needs)
+        if missing:
+            raise Refused(
+                "not allowed",
+                f"This push to release needs {', '.join(missing)}. Ask for it, or propose the change:",
+                *_commands([PROPOSE]),
+            )
+
+    def _check_commit(self, parent: CommitInfo, info: CommitInfo, number: int, total: int) -> _Checked:
+        changes = changed_projects(self._repository, parent.tree, info.tree)
+        if changes and total > 1:
+            self._progress(f"Checking commit {number:,} of {total:,}")
+        approvers, overridden = self._require_approvals(parent, info, changes)
+        deltas, problems = list[PublishDelta](), list[Problem]()
+        for change in changes:
+            try:
+                deltas.append(self._check_project(parent, change))
+            except Invalid as ex:
+                problems += ex.problems or [Problem("invalid", str(ex), file=change.project)]
+            except NotAllowed as ex:
+                raise Refused("policy", show(str(ex))) from ex
+        if problems:
+            raise self._invalid(info, problems, is_only=total == 1)
+        return _Checked(info.id, tuple(deltas), approvers, overridden)
+
+    def _check_project(self, parent: CommitInfo, change: ProjectChange) -> PublishDelta:
+        """Check and compile the next state of a project; raises Invalid or NotAllowed."""
+        project = change.project
+        if change.after:
+            require_unique_name(self._repository, parent.id, project)
+        served = self._served.get(project) or read_served_state(self._compiler, self._repository.release(), project)
+        may_change_policy = self._pusher.override.covers(project)
+        state = NextState(project, change.before, change.after, served, requires_same_policy=not may_change_policy)
+        delta = check_and_compile(self._compiler, state)
+        self._served[project] = Served(change.after, is_newest=bool(change.after))
+        return delta
+
+    def _invalid(self, info: CommitInfo, problems: Sequence[Problem], *, is_only: bool) -> Refused:
+        lines = problem_lines(self._repository, info.tree, problems)
+        where = "" if is_only else f" in commit {short(info.id)}"
+        fix = "Fix them, then: git commit --amend" if is_only else f"Fix them in that commit: git rebase -i {info.id}~1"
+        count = "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
+        return Refused("invalid content", *lines, f"{count}{where}; nothing was published. {fix}")
+
+    def _require_approvals(
+        self, parent: CommitInfo, info: CommitInfo, changes: Sequence[ProjectChange]
+    ) -> tuple[tuple[Author, ...], frozenset[str]]:
+        """Return the approvers of a commit, and the projects that are published without; raises Refused."""
+        approvers, overridden = dict[str, Author](), set[str]()
+        for change in changes:
+            if not needs_approval(self._compiler, change):
+                continue
+            approval = find_approval(self._compiler, parent.id, info, change, self._records)
+            if approval.approvers is not None:
+                approvers |= {author.email: author for author in approval.approvers}
+            elif self._override and self._pusher.override.covers(change.project):
+                self._records.ask_override(change.project, info.id, self._override)
+                overridden.add(change.project)
+            else:
+                raise self._unapproved(info, change.project, approval.reasons)
+        return tuple(approvers.values()), frozenset(overridden)
+
+    def _unapproved(self, info: CommitInfo, project: str, reasons: Sequence[str]) -> Refused:
+        lines = [
+            f"{project} requires a review: commit {short(info.id)} is not an approved head of a branch, and merges none.",
+            *map(show, reasons[-1:]),
+        ]
+        if self._override:
+            lines.append(f"The push option override needs project:override on {project}.")
+        return Refused("review required", *lines, "Push it as a proposal:", *_commands([PROPOSE]))
+
+    def _accept(self, update: RefUpdate, checked: Sequence[_Checked]) -> RefVerdict:
+        """Build the manifest of the new tip, and return the verdict with its publishes."""
+        tip = CommitId(str(update.new))
+        deltas = [delta for each in checked for delta in each.deltas]
+        manifest = ensure_manifest(self._compiler, tip, deltas, waits=False)
+        for project in dict.fromkeys(delta.project for delta in deltas):
+            if fault := manifest.projects[project].failed:
+                raise Refused("invalid content", show(fault), "Nothing was published.")
+        published = list(self._list_publishes(manifest, checked))
+        lines = [
+            line
+            for publish, delta in zip(published[:_MOST_SUMMARIES], deltas, strict=False)
+            for line in summarize_publish(self._compiler, publish.commit, publish.number, delta)
+        ]
+        more = len(published) - _MOST_SUMMARIES
+        lines += [f"… and {more:,} more publishes"] if more > 0 else []
+        lines = lines or ["No project changes; no version was made."]
+        notes = tuple((each.commit, self._note(each)) for each in checked)
+        return RefVerdict(update, lines=tuple(lines), publishes=tuple(published), notes=notes)
+
+    def _list_publishes(self, manifest: Manifest, checked: Sequence[_Checked]) -> Iterator[Publish]:
+        for each in checked:
+            for delta in each.deltas:
+                number = read_index(self._compiler, manifest, delta.project).resolve(each.commit).number
+                override = self._override if delta.project in each.overridden else ""
+                yield Publish(delta.project, each.commit, number, override)
+
+    def _note(self, checked: _Checked) -> str:
+        """Return the note on a commit: who published it, and who approved it."""
+        return dump_trailers(
+            {
+                PUBLISHED_BY: signature(self._pusher.author),
+                APPROVED_BY: tuple(map(signature, checked.approvers)),
+                OVERRIDE: self._override if checked.overridden else "",
+            }
+        )
+
+
+def _require_own_message(info: CommitInfo) -> None:
+    """Refuse a commit whose message claims to be of the service: history would show its trailers as facts."""
+    claimed = sorted(load_message(info.message).trailers)
+    if claimed:
+        raise Refused(
+            "reserved trailer",
+            f"The message of commit {short(info.id)} has a line {claimed[0]}: which only the service writes.",
+            "Remove the line: git commit --amend",
+        )
+
+
+def _commands(commands: Sequence[str]) -> list[str]:
+    return [f"  {command}" for command in commands]

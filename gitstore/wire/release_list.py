@@ -1,0 +1,69 @@
+"""The list of all objects that the release branch reaches, written in the background after objects were packed.
+
+A clone of a long history then needs no look at the commits that were there before. The list is a cache, beside the kept
+packs: `release` moves forward only, so an older list is a part of every later one.
+"""
+
+import os
+from contextlib import closing, suppress
+from pathlib import Path
+
+from gitstore.directory import make_folder
+from gitstore.git.repository import Repository, open_repository
+from gitstore.layout import RELEASE_REF
+from gitstore.wire.commit_graph import CommitGraph
+from gitstore.wire.id_lists import NO_IDS, SUFFIX, Contents, IdList, read_list, write_list
+from gitstore.wire.object_source import ObjectSource
+from gitstore.wire.selection import Selection
+
+FORM = RELEASE_REF
+_NAME = f"release{SUFFIX}"
+
+
+def read_release_list(folder: Path) -> IdList | None:
+    """Read the list in a folder of kept packs; None if there is none."""
+    with suppress(OSError, ValueError):
+        return read_list(folder / _NAME)
+    return None
+
+
+def is_list_due(repository: Path, folder: Path) -> bool:
+    """Tell whether packs were written since the list."""
+    packed = _packed_at(repository)
+    try:
+        return packed != 0 and (folder / _NAME).stat().st_mtime_ns != packed
+    except OSError:
+        return packed != 0
+
+
+def update_list(repository: Path, folder: Path) -> None:
+    """Write the list anew, from the former one if there is one. Raises Broken, or OutOfSpace."""
+    packed = _packed_at(repository)
+    make_folder(folder, levels=2)
+    with open_repository(repository) as opened, closing(ObjectSource(opened)) as source:
+        contents, ids = _find_reached(opened, source, folder)
+    write_list(folder / _NAME, contents, ids)
+    os.utime(folder / _NAME, ns=(packed, packed))
+
+
+def _find_reached(repository: Repository, source: ObjectSource, folder: Path) -> tuple[Contents, list[bytes]]:
+    release, graph = bytes.fromhex(repository.release()), CommitGraph(source)
+    old = read_release_list(folder)
+    if old and graph.find_reached([release], old.contents.roots) != old.contents.roots:
+        old = None  # the branch was moved back
+    haves, ids = (old.contents.roots, old.ids) if old else (frozenset[bytes](), NO_IDS)
+    if not old:
+        source.index_all()
+    selection = Selection(source, is_held=ids.__contains__)
+    selection.add_commits(graph, graph.lacking([release], haves, graph.parents, graph.parents), graph.parents)
+    return Contents(FORM, frozenset({release})), [*ids, *selection.ids]
+
+
+def _packed_at(repository: Path) -> int:
+    """Return the time of the last change of the packs, in nanoseconds; 0 if there are none."""
+    folder = repository / "objects" / "pack"
+    with suppress(OSError):
+        changed = folder.stat().st_mtime_ns
+        if any(name.endswith(".idx") for name in os.listdir(folder)):  # noqa: PTH208 - every two seconds, for each namespace
+            return changed
+    return 0

@@ -1,0 +1,170 @@
+"""The files of a push: only those that something reads, as plain files, with names that every file system keeps apart."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from content.records.problem import Problem
+from gitstore.layout import BlobId
+from gitstore.pushes import pushed_files
+from gitstore.pushes.push import PushRules
+from tests.gitstore.fixtures import Place, git
+from tests.gitstore.pushes.pushed import TOKEN, Clone, rules
+
+TOPIC = "refs/heads/topic"
+
+
+@pytest.fixture
+def clone(place: Place) -> Clone:
+    """Return a clone."""
+    return Clone.of(place)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("README.md", "LICENSE", "CODEOWNERS", ".editorconfig", ".pre-commit-config.yaml", ".gitlab-ci.yml"),
+        *(".github/workflows/a.yml", "allowed_signers", ".gitignore", ".gitattributes", ".vscode/a/b.json"),
+        *("shop/redirects/a/b.yaml", "shop/pages/a.html", "shop/robots.txt", "shop/tests.yaml", "new/project.yaml"),
+    ],
+)
+def test_files_that_have_a_place(clone: Clone, path: str) -> None:
+    clone.commit({path: "x\n"})
+    assert not clone.check(TOPIC).refusal
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("notes.txt", "unknown_file"),
+        (".editorconfig/a", "unknown_file"),
+        (".vscode", "unknown_file"),
+        (".gitmodules", "unknown_file"),
+        ("shop/src/a.py", "unknown_file"),
+        ("shop/redirects/a.txt", "unknown_file"),
+        ("my.project/project.yaml", "unknown_file"),
+        ("shop/pages/a\tb.html", "bad_name"),
+        ("shop/pages/a\\b", "bad_name"),
+        ("/".join(["shop/pages", *["a"] * 40]), "too_deep"),
+    ],
+)
+def test_files_without_a_place(clone: Clone, path: str, code: str) -> None:
+    clone.commit({path: "x\n"})
+    verdict = clone.check(TOPIC)
+    assert verdict.refusal == "invalid files"
+    assert f": {code}: " in verdict.lines[0]
+    assert verdict.lines[-1].endswith("of topic. Change that commit: git commit --amend")
+
+
+def test_the_other_files_are_a_setting(clone: Clone) -> None:
+    clone.commit({"Makefile": "x\n", ".idea/a": "x\n"})
+    clone.rules = PushRules(allowed_files=("Makefile", ".idea/**"))
+    assert not clone.check(TOPIC).refusal
+    clone.commit({".vscode/a": "x\n"})
+    assert clone.check(TOPIC).refusal == "invalid files"
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"), [("120000", "a symbolic link"), ("100755", "an executable file"), ("160000", "a submodule")]
+)
+@pytest.mark.parametrize("path", ["shop/pages/a", "README.md", ".vscode/a"])
+def test_only_plain_files(clone: Clone, mode: str, kind: str, path: str) -> None:
+    blob = clone.git("hash-object", "-w", "--stdin") if mode != "160000" else clone.head
+    clone.git("update-index", "--add", "--cacheinfo", f"{mode},{blob},{path}")
+    clone.git("commit", "-q", "-m", "Odd")
+    verdict = clone.check(TOPIC)
+    assert verdict.refusal == "invalid files"
+    assert verdict.lines[0] == f"{path}: not_a_file: It is {kind}; only plain files are allowed. Replace or remove it."
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("a.html", "A.html"), ("é", "e\u0301"), ("straße", "STRASSE"), ("İ", "i\u0307")]
+)
+def test_names_that_some_file_system_takes_for_each_other(clone: Clone, name: str, other: str) -> None:
+    clone.commit({f"shop/pages/{name}": "x\n"})
+    clone.push(TOPIC)
+    clone.commit({f"shop/pages/{other}": "y\n"})
+    verdict = clone.check(TOPIC)
+    assert verdict.refusal == "invalid files"
+    assert f"shop/pages/{other}: path_taken: " in verdict.lines[0]
+
+
+def test_names_from_both_sides_of_a_merge(clone: Clone) -> None:
+    clone.git("checkout", "-q", "-b", "side")
+    clone.commit({"shop/pages/A": "x\n"})
+    clone.push("refs/heads/side")
+    clone.git("checkout", "-q", "release")
+    clone.commit({"shop/pages/a": "x\n"})
+    clone.push("refs/heads/other")
+    clone.git("merge", "-q", "-m", "Merge", "side")
+    assert "path_taken" in clone.check(TOPIC).lines[0]
+
+
+def test_names_that_are_not_text(clone: Clone) -> None:
+    clone.commit({os.fsdecode(b"shop/pages/a\xff"): "x"})
+    verdict = clone.check(TOPIC)
+    assert verdict.lines[0] == "shop/pages/a\\xff: bad_name: The name is not UTF-8. Rename the file."
+
+
+@pytest.mark.parametrize("name", ["a" * 256, "git~1", ".git\u200c", ".GIT.", ".git::$INDEX_ALLOCATION"])
+def test_names_that_some_file_system_does_not_take(clone: Clone, name: str) -> None:
+    blob = clone.git("hash-object", "-w", "shop/project.yaml")
+    loose = ("-c", "core.protectNTFS=false", "-c", "core.protectHFS=false")
+    clone.git(*loose, "update-index", "--add", "--cacheinfo", f"100644,{blob},shop/pages/{name}")
+    clone.git(*loose, "commit", "-q", "-m", "Odd")
+    assert "bad_name" in clone.check(TOPIC).lines[0]
+
+
+def test_large_files(clone: Clone) -> None:
+    clone.commit({"shop/pages/a": b"x" * (pushed_files.MAX_FILE_BYTES + 1)})
+    assert "too_large" in clone.check(TOPIC).lines[0]
+    clone.git("reset", "-q", "--hard", "HEAD~1")
+    clone.commit({"shop/pages/a": b"x" * pushed_files.MAX_FILE_BYTES})
+    assert not clone.check(TOPIC).refusal
+
+
+def test_a_valid_token_is_refused_and_not_shown(clone: Clone) -> None:
+    clone.commit({"shop/pages/a": f"one\ntwo {TOKEN}\n"})
+    verdict = clone.check(TOPIC)
+    assert verdict.lines[0].startswith("shop/pages/a:2:1: api_token: ")
+    assert TOKEN not in "".join(verdict.lines)
+
+
+def test_a_commit_in_the_middle_counts(clone: Clone) -> None:
+    bad = clone.commit({"notes.txt": "x\n"})
+    clone.commit({"notes.txt": None})
+    verdict = clone.check(TOPIC)
+    assert verdict.refusal == "invalid files"
+    assert verdict.lines[-1] == (f"1 problem in commit {bad[:12]} of topic. Change that commit: git rebase -i {bad}~1")
+
+
+def test_files_that_are_there_already_are_not_read(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    clone.commit({f"shop/redirects/{at:03}.yaml": rules((f"/{at}", "/b")) for at in range(40)})
+    clone.push()
+    clone.commit({"shop/redirects/007.yaml": rules(("/7", "/c"))})
+    seen = list[str]()
+    check = pushed_files.FileCheck._check_content
+
+    def noted(self: pushed_files.FileCheck, blob: BlobId, path: str) -> Iterator[Problem]:
+        seen.append(path)
+        return check(self, blob, path)
+
+    monkeypatch.setattr(pushed_files.FileCheck, "_check_content", noted)
+    assert not clone.check().refusal
+    assert seen == ["shop/redirects/007.yaml"]
+
+
+def test_folders_that_list_billions_of_files(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pushed_files, "MAX_ENTRIES", 1_000)
+    tree = clone.git("rev-parse", "HEAD:shop")
+    for _ in range(12):
+        tree = _make_tree(clone, "".join(f"040000 tree {tree}\t{name}\n" for name in "abcdefghij"))
+    shop = _make_tree(clone, f"{clone.git('ls-tree', 'HEAD:shop')}\n040000 tree {tree}\tpages\n")
+    root = _make_tree(clone, f"040000 tree {shop}\tshop\n")
+    verdict = clone.check(TOPIC, clone.git("commit-tree", "-p", "HEAD", "-m", "Bomb", root))
+    assert "too_many_files" in verdict.lines[0]
+
+
+def _make_tree(clone: Clone, listing: str) -> str:
+    return git(clone.folder, "mktree", data=listing.encode())

@@ -1,0 +1,104 @@
+"""Pushes to release where a project requires a review: approved heads, merges of them, and overrides."""
+
+import pytest
+
+from gitstore.git.repository import Author
+from tests.gitstore.fixtures import BOB, Place
+from tests.gitstore.pushes.pushed import PUBLISHER, Clone, rules
+
+REVIEWED = "project:\n  title: Shop\n  policy:\n    review: required\n"
+
+
+@pytest.fixture
+def clone(place: Place) -> Clone:
+    """Return a clone in which shop requires a review."""
+    place.begin("docs")
+    clone = Clone.of(place)
+    clone.commit({"shop/project.yaml": REVIEWED})
+    clone.push()
+    return clone
+
+
+def test_an_unapproved_commit_becomes_a_proposal(clone: Clone) -> None:
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    verdict = clone.check()
+    assert verdict.refusal == "review required"
+    assert verdict.lines[-2:] == ("Push it as a proposal:", "  git push origin HEAD:refs/heads/<name>")
+    clone.git("reset", "-q", "--hard", "HEAD~1")
+    clone.commit({"docs/redirects.yaml": rules(("/a", "/b"))})
+    assert not clone.check().refusal, "docs requires no review"
+
+
+def test_an_approved_head_is_accepted_and_noted(clone: Clone) -> None:
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    clone.records.approved[head] = BOB
+    verdict = clone.push()
+    assert dict(verdict.notes)[head] == ("Published-by: Eve <eve@shop.example>\nApproved-by: Bob <bob@shop.example>\n")
+
+
+def test_the_author_cannot_approve(clone: Clone) -> None:
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    clone.records.approved[head] = Author("Plain Git", "git@shop.example")
+    assert clone.check().refusal == "review required"
+
+
+def test_every_commit_has_to_be_approved(clone: Clone) -> None:
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/c"))})
+    clone.records.approved[head] = BOB
+    assert clone.check().refusal == "review required"
+
+
+def test_a_merge_of_an_approved_head_is_accepted(clone: Clone) -> None:
+    clone.git("checkout", "-q", "-b", "side")
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/c"))})
+    clone.git("checkout", "-q", "release")
+    clone.commit({"docs/redirects.yaml": rules(("/d", "/e"))})
+    clone.git("merge", "-q", "--no-ff", "-m", "Merge the side", "side")
+    assert clone.check().refusal == "review required"
+    clone.records.approved[head] = BOB
+    assert not clone.check().refusal
+
+
+def test_a_merge_that_adds_something_is_refused(clone: Clone) -> None:
+    clone.git("checkout", "-q", "-b", "side")
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    clone.records.approved[head] = BOB
+    clone.git("checkout", "-q", "release")
+    clone.git("merge", "-q", "--no-ff", "--no-commit", "side")
+    clone.commit({"shop/redirects/evil.yaml": rules(("/evil", "/b"))})
+    verdict = clone.check()
+    assert verdict.refusal == "review required"
+    assert "changes more of shop" in verdict.lines[1]
+
+
+def test_a_merge_in_one_file_is_that_of_the_service(clone: Clone) -> None:
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"), ("/m", "/b"), ("/n", "/b"), ("/z", "/b"))})
+    clone.push(options=("override=begin",))
+    clone.git("checkout", "-q", "-b", "side")
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"), ("/m", "/b"), ("/n", "/b"), ("/z", "/c"))})
+    clone.records.approved[head] = BOB
+    clone.git("checkout", "-q", "release")
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/c"), ("/m", "/b"), ("/n", "/b"), ("/z", "/b"))})
+    clone.push(options=("override=urgent",))
+    clone.git("merge", "-q", "--no-ff", "-m", "Merge the side", "side")
+    assert not clone.check().refusal
+
+
+def test_an_override_is_asked_for_and_noted(clone: Clone) -> None:
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    verdict = clone.check(options=("override=the site is down",))
+    assert not verdict.refusal
+    assert [each.override for each in verdict.publishes] == ["the site is down"]
+    assert clone.records.asked == [("shop", head, "the site is down")]
+    assert "Override-reason: the site is down" in dict(verdict.notes)[head]
+
+
+def test_an_override_needs_its_grant_and_a_reason(clone: Clone) -> None:
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    assert clone.check(options=("override= - ",)).refusal == "no reason"
+    assert clone.check(options=("overide=x",)).refusal == "unknown push option"
+    clone.pusher = PUBLISHER
+    assert clone.check(options=("override=x",)).refusal == "review required"
+    assert clone.records.asked == []
