@@ -64,6 +64,11 @@ def proposal_id(ref: str) -> str:
     return sha256(name.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
+def proposal_name(ref: str) -> str:
+    """Return the name under which a proposal is a state and has its reviews, which no draft can have."""
+    return f"{PROPOSAL_PREFIX}{proposal_id(ref)}"
+
+
 def is_proposal_ref(ref: str) -> bool:
     """Tell whether a ref is a proposal: any branch other than release and the drafts."""
     return ref.startswith(BRANCH_PREFIX) and ref != RELEASE_REF and not ref.startswith(DRAFT_PREFIX)

@@ -19,7 +19,7 @@ def git_routes(store: Store, settings: Settings, reviews: Reviews) -> list[Route
     """Return the routes of every repository."""
 
     def records_of(caller: Principal, namespace: str, address: str | None) -> ServiceRecords:
-        return ServiceRecords(reviews, namespace, caller.actor(), Origin(address))
+        return ServiceRecords(reviews, namespace, caller, Origin(address))
 
     rules = PushRules(settings.allowed_files, settings.public_url and settings.public_url + _PROPOSAL)
     repositories = GitRepositories(store.directory, store.live.require_namespace)

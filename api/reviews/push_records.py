@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from api.auth.api_token import digest, find_values
+from api.auth.principal import Principal
 from api.db.accounts.tokens import has_live_token
-from api.db.audit import Actor
 from api.db.namespaces.reviews import ANY_DRAFT, DraftKey, Origin
 from api.reviews.reviewing import Override, Reviews
 from gitstore.layout import CommitId
@@ -23,7 +23,7 @@ class ServiceRecords:
 
     reviews: Reviews
     namespace: str
-    actor: Actor
+    caller: Principal
     origin: Origin
 
     def verdicts(self, project: str, subject: ReviewSubject) -> Sequence[Verdict]:
@@ -39,6 +39,10 @@ class ServiceRecords:
         override = self._override(publish.project, publish.commit, publish.override)
         self.reviews.note_override(override, publish.commit, publish.number)
 
+    def note_push(self, projects: Sequence[str], draft: str, head: CommitId) -> None:
+        """Record who pushed a head, so that they cannot approve it, whatever authors its commits name."""
+        self.reviews.record_push(self.caller, [DraftKey(self.namespace, project, draft) for project in projects], head)
+
     def find_token(self, data: bytes) -> int | None:
         """Return the position of an API token of the service that is valid now in a file, None without one."""
         values = list(find_values(data, _MOST_TOKENS))
@@ -49,4 +53,4 @@ class ServiceRecords:
             return next((at for at, value in values if has_live_token(connection, [digest(value)], now)), None)
 
     def _override(self, project: str, head: CommitId, reason: str) -> Override:
-        return Override(self.actor, DraftKey(self.namespace, project, _BRANCH), reason, head, self.origin)
+        return Override(self.caller.actor(), DraftKey(self.namespace, project, _BRANCH), reason, head, self.origin)

@@ -107,9 +107,12 @@ class Reviews:
 
         The authors of the commits may be other people, or none that the service knows: the pusher cannot approve either.
         """
+        person = _person(actor)
         with self.database.writing() as connection:
             for key in keys:
-                add_remark(connection, Remark(self.clock(), key, head, Action.PUSH, _person(actor)))
+                known = find_remarks(connection, key, [head])
+                if not any(each.action is Action.PUSH and each.person.email == person.email for each in known):
+                    add_remark(connection, Remark(self.clock(), key, head, Action.PUSH, person))
 
     def threads(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, ReviewThread]:
         """Return the remarks and the review of each of several subjects."""

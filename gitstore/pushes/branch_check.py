@@ -8,7 +8,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import project_tree
 from gitstore.git.refs import is_branch_ref
 from gitstore.history.reached import find_base
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId, proposal_id
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId, proposal_id, proposal_name
 from gitstore.pushes.answer import Refused, branch_name, show
 from gitstore.pushes.branch_changes import (
     Needs,
@@ -18,7 +18,7 @@ from gitstore.pushes.branch_changes import (
     may_write,
     root_of,
 )
-from gitstore.pushes.push import Pusher, PushRules, RefUpdate, RefVerdict
+from gitstore.pushes.push import Pusher, PushRecords, PushRules, RefUpdate, RefVerdict
 
 _DRAFT_PARTS = 2
 _RESERVED = {"head", "release", "draft"}  # in any case; other file systems would take them for each other
@@ -27,7 +27,8 @@ _RESERVED = {"head", "release", "draft"}  # in any case; other file systems woul
 class BranchCheck:
     """The check of drafts and proposals that one pusher pushes."""
 
-    def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules) -> None:
+    def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules, records: PushRecords) -> None:
+        self._records = records
         self._repository = compiler.repository
         self._namespace = compiler.paths.name
         self._pusher = pusher
@@ -56,6 +57,7 @@ class BranchCheck:
                 f"A draft of {project} changes {project} only; this one also changes {', '.join(others[:5])}.",
                 "Push it as a proposal: git push origin HEAD:refs/heads/<name>",
             )
+        self._records.note_push([project], draft, update.new)
         return RefVerdict(
             update, lines=(f"Draft {draft} of {project}: to publish it, {self._publish_hint(project, draft)}",)
         )
@@ -68,7 +70,9 @@ class BranchCheck:
         self._require_grants(update)
         if update.new is None:
             return RefVerdict(update)
-        changed = sorted(place or "files beside the projects" for place in self._touched(update.name, update.new))
+        touched = self._touched(update.name, update.new)
+        changed = sorted(place or "files beside the projects" for place in touched)
+        self._records.note_push(sorted(filter(None, touched)), proposal_name(update.name), update.new)
         what = ", ".join(changed[:5]) + (", …" if len(changed) > 5 else "")  # noqa: PLR2004 - the names in one line
         lines = (
             f"Proposal {proposal_id(update.name)} ({branch_name(update.name)}) changes {what or 'no project'}.",

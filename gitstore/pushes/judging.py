@@ -62,7 +62,7 @@ class _Judgement:
         self._records = records
         self._rules = rules
         self._files = FileCheck(self._repository, known, rules.allowed_files, records.find_token)
-        self._branches = BranchCheck(compiler, push.pusher, rules)
+        self._branches = BranchCheck(compiler, push.pusher, rules, records)
         self._passed = set[CommitId]()
 
     def verdicts(self) -> tuple[RefVerdict, ...]:

@@ -89,6 +89,10 @@ class PushRecords(Protocol):
         """Record a finished publish without an approval; it is live, so nothing is raised."""
         ...
 
+    def note_push(self, projects: Sequence[str], draft: str, head: CommitId) -> None:
+        """Record, before the branch moves, who pushed a head of a draft or proposal; an error refuses it."""
+        ...
+
     def find_token(self, data: bytes) -> int | None:
         """Return the position of an API token of the service that is valid now in a file, None without one."""
         ...
@@ -106,6 +110,9 @@ class NoRecords:
         """Record nothing."""
 
     def note_override(self, publish: Publish) -> None:
+        """Record nothing."""
+
+    def note_push(self, projects: Sequence[str], draft: str, head: CommitId) -> None:
         """Record nothing."""
 
     def find_token(self, data: bytes) -> int | None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from api.db.audit import AuditEvent, list_entries
-from api.db.namespaces.reviews import DraftKey
 from tests.e2e.caller import Caller
 from tests.e2e.git import Clone, check_repository, git, rules
+from tests.e2e.pusher import Pusher
 from tests.e2e.world import Place, World
 
 
@@ -205,23 +205,30 @@ def _commit_on(clone: Clone, branch: str) -> str:
 
 
 def test_the_pusher_of_a_head_cannot_approve_it(world: World, tmp_path: Path) -> None:
-    """The authors of the commits may be others; the push is in the thread, and is no step of the review."""
+    """The authors of the commits may be others; the push is in the thread, once, and is no step of the review."""
     shop = world.place(review="required")
-    clone = Clone.of(shop.repository, tmp_path / "clone")
-    clone.write("shop/redirects.yaml", rules("/a"))
-    head = clone.commit()
-    name = world.user("publisher")
-    pusher = Caller(world.http, world.session(name)["accessToken"])
-    key = DraftKey(shop.namespace, "shop", f"proposal/{id_of('sale')}")
-    world.services.reviews().record_push(world.services.accounts.principal(name), [key], head)
-    clone.push("sale")
-    review = path_of(shop, "sale", "/review")
+    clone = Pusher.of(shop, tmp_path / "clone")
+    head = clone.commit("shop/redirects.yaml", rules("/a"))
+    clone.pushed("origin", "HEAD:sale")
+    pusher, review = Caller(world.http, clone.token), path_of(shop, "sale", "/review")
     pusher.refused("POST", review, 403, "own_change", json={"action": "approve", "head": head})
     thread = pusher.get(review)
-    assert [(each["action"], each["by"]["name"]) for each in thread["items"]] == [("push", name)]
+    assert [(each["action"], each["by"]["kind"]) for each in thread["items"]] == [("push", "token")]
     assert thread["reviews"]["shop"]["state"] == "none"
     world.person("publisher").ask("POST", review, 200, json={"action": "approve", "head": head})
     pusher.ask("POST", path_of(shop, "sale", "/merge"), 200, json={"head": head})
+
+
+def test_the_pusher_of_a_draft_cannot_approve_it(world: World, tmp_path: Path) -> None:
+    shop = world.place(review="required")
+    clone = Pusher.of(shop, tmp_path / "clone")
+    head = clone.commit("shop/redirects.yaml", rules("/a"))
+    clone.pushed("origin", "HEAD:draft/shop/main")
+    pusher = shop.as_(Caller(world.http, clone.token))
+    body = {"action": "approve", "head": head}
+    pusher.refused("POST", "/draft/review", 403, "own_change", json=body)
+    shop.as_(world.person("publisher")).ask("POST", "/draft/review", 200, json=body)
+    pusher.publish(head=head)
 
 
 def test_a_rejection_stops_the_merge(world: World, tmp_path: Path) -> None:
