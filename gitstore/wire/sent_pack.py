@@ -92,9 +92,9 @@ class SentPack:
     def _write_each(
         self, ids: Sequence[bytes], chosen: Collection[bytes], earlier: Mapping[bytes, bytes], held: Collection[bytes]
     ) -> None:
-        """Write objects, the last found first: those of older commits, so that newer ones can be deltas of them."""
+        """Write objects in the order of their commits, so that newer ones can be deltas of older ones."""
         done: set[bytes] = set()
-        for object_id in reversed(ids):
+        for object_id in ids:
             base = earlier.get(object_id)
             if base is not None and not (base in done or base in held or (self.format.is_thin and base not in chosen)):
                 base = None
