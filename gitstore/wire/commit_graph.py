@@ -32,7 +32,7 @@ Parents = Callable[[bytes], Iterable[bytes]]
 
 
 class Named(NamedTuple):
-    """Where a name leads: through tags to a commit, or to another object."""
+    """The end of a name: through tags to a commit, or to another object."""
 
     tags: tuple[bytes, ...]
     target: bytes

@@ -20,14 +20,14 @@ from gitstore.wire.object_source import OFS_DELTA, REF_DELTA, ObjectSource, Sour
 _HEADER = struct.Struct(">4sII")
 _CHECKSUM = 20
 _PIECE = 4 << 20
-# Fewer objects of a pack are written anew: its whole index would have to be read to copy them.
+# Fewer objects of a pack are written again: its whole index would have to be read to copy them.
 _FEWEST_COPIED = 200
 _MIN_DELTA_BYTES = 50
 _MAX_DELTA_BYTES = 8 << 20  # a delta between two objects of this size takes a second
 
 
 class PackFormat(NamedTuple):
-    """What a client can read: deltas by offset, and (`is_thin`) deltas of objects that it has already."""
+    """The forms that a client can read: deltas by offset, and (`is_thin`) deltas of objects that it has already."""
 
     has_offsets: bool = True
     is_thin: bool = False

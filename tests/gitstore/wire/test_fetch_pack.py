@@ -46,7 +46,7 @@ def ids_in(pack: Path, target: Path, *, thin: bool = False) -> set[bytes]:
 def test_a_clone_has_exactly_what_is_reachable(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, seed: int, fewest: int, form: PackFormat
 ) -> None:
-    """Whether its objects are copied or written: part of them is in one pack, part in another, part loose."""
+    """Its objects are copied or written: most are in one pack, the others loose."""
     monkeypatch.setattr(sent_pack, "_FEWEST_COPIED", fewest)
     repository = make_repository(tmp_path / "made.git", seed)
     run(repository, "repack", "-adq", "--depth=20", "--window=20")
@@ -239,7 +239,7 @@ def test_the_lines_of_a_pack_fit_their_band(tmp_path: Path) -> None:
             assert framed[4:5] == b"\1"
             data, framed = data + framed[5:size], framed[size:]
         assert data == whole
-        (tmp_path / "pack").write_bytes(whole)  # its checksum is wrong, so it was dropped
+        (tmp_path / "pack").write_bytes(whole)  # without a right checksum it was dropped
 
 
 def _commit(repository: Path, text: str) -> str:
