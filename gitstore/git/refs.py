@@ -133,14 +133,15 @@ def _loose_names(folder: Path) -> list[str]:
 
 
 def list_proposals(repository: Path) -> list[str]:
-    """List the refs of all proposals by name, including any whose branch is damaged."""
+    """List the refs of all proposals by name, including any whose branch is damaged; a ref that names another is none."""
     top = repository / BRANCH_PREFIX
     found = {ref for ref in _packed_refs(repository) if is_proposal_ref(ref)}
     for folder, folders, names in os.walk(top):
         if Path(folder) == top and "draft" in folders:
             folders.remove("draft")
         here = Path(folder).relative_to(repository).as_posix()
-        found.update(f"{here}/{name}" for name in names if not name.endswith(".lock"))
+        loose = {f"{here}/{name}" for name in names if not name.endswith(".lock")}
+        found |= loose - {ref for ref in loose if _is_symbolic(repository / ref)}
     return sorted(ref for ref in found if is_proposal_ref(ref) and is_branch_ref(ref))
 
 

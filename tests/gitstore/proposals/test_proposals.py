@@ -22,6 +22,7 @@ def test_every_branch_but_release_and_drafts_is_a_proposal(place: Place) -> None
     propose(place, "team/drafts", {"shop/redirects.yaml": yaml([("/c", "/d")])})
     place.git("pack-refs", "--all")
     propose(place, "later", {"README.md": "Hello\n"})
+    place.git("symbolic-ref", "refs/heads/alias", "refs/heads/release")
     found = {each.branch: each.id for each in place.store.proposals.all(SPACE)}
     assert found == {name: hashlib.sha256(name.encode()).hexdigest()[:16] for name in ("sale", "team/drafts", "later")}
 
