@@ -33,6 +33,7 @@ from gitstore.wire.references import References
 
 _NO_PACK = ReceivedPack.none()
 _PROGRESS_SECONDS = 1.0
+_MANY_OBJECTS = 1_000
 _STALE = "another push moved it first; fetch, then push again"
 _NOT_ATOMIC = "atomic push failed: another ref was refused"
 
@@ -227,6 +228,7 @@ class _ProgressFile:
     def __init__(self, quarantine: Quarantine) -> None:
         self._file = quarantine.progress.open("a", encoding="utf-8", buffering=1)
         self._next = time.monotonic() + _PROGRESS_SECONDS
+        self._has_ended = False
 
     def __enter__(self) -> Self:
         """Return the file."""
@@ -241,8 +243,10 @@ class _ProgressFile:
         self._file.write(f"{line.rstrip()}\n")
 
     def count(self, done: int, total: int) -> None:
-        """Write how many objects are checked, at most once a second, and not in the first one."""
+        """Write how many objects are checked, at most once a second, and not in the first one; of many also the end."""
         now = time.monotonic()
-        if now >= self._next:
+        is_end = done >= total >= _MANY_OBJECTS and not self._has_ended
+        self._has_ended = self._has_ended or is_end
+        if now >= self._next or is_end:
             self._next = now + _PROGRESS_SECONDS
-            self.write(f"Checking objects: {done:,} of {total:,}")
+            self.write(f"Checking objects: {min(done, total):,} of {total:,}{', done.' if is_end else ''}")

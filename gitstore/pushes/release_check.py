@@ -120,7 +120,9 @@ class ReleaseCheck:
             try:
                 deltas.append(self._check_project(parent, change))
             except Invalid as ex:
-                problems += ex.problems or [Problem("invalid", str(ex), file=change.project)]
+                if not ex.problems:
+                    raise Refused("invalid content", show(str(ex))) from ex
+                problems += ex.problems
             except NotAllowed as ex:
                 raise Refused("policy", show(str(ex))) from ex
         if problems:

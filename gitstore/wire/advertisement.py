@@ -48,7 +48,7 @@ def read_advertised(repository: Repository) -> AdvertisedRefs:
     """Read the refs that clients may see. Raises Broken if the release branch cannot be read."""
     found = _list_settled(repository.path)
     if RELEASE_REF not in found:
-        repository.release()  # raises what is wrong with it
+        repository.release()  # raises the error that it has
         raise Broken(f"The repository {repository.path.name} has no release branch.")
     refs = {name: found[name] for name in sorted(found) if name.startswith(_PREFIXES)}
     return AdvertisedRefs(refs, dict(_peel(repository, refs)))

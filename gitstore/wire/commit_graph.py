@@ -1,7 +1,7 @@
 """The graph of commits as a fetch needs it: which commits a client lacks, and whether one reaches another."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
@@ -32,7 +32,7 @@ Parents = Callable[[bytes], Iterable[bytes]]
 
 
 class Named(NamedTuple):
-    """Where a name leads: through tags to a commit, or to another object."""
+    """The end of a name: through tags to a commit, or to another object."""
 
     tags: tuple[bytes, ...]
     target: bytes
@@ -134,6 +134,19 @@ class CommitGraph:
                 else:
                     count += commit in seen
         return count
+
+    def parents_first(self, commits: Sequence[bytes], parents: Parents) -> Iterator[bytes]:
+        """Yield commits so that each comes after its parents, whatever their clocks say."""
+        left = set(commits)
+        for start in reversed(commits):
+            stack = [start]
+            while stack:
+                before = [parent for parent in parents(stack[-1]) if parent in left]
+                if before:
+                    stack.extend(before)
+                elif (commit := stack.pop()) in left:
+                    left.remove(commit)
+                    yield commit
 
     def reaches(self, start: bytes, goals: Collection[bytes], parents: Parents) -> bool:
         """Tell whether a commit is one of the goals or has one among its ancestors; much older ones are not followed."""

@@ -23,7 +23,7 @@ _MANY = 1_000  # commits from which the indexes of packs are read whole
 
 
 class PackOrder(NamedTuple):
-    """What a pack is made of: the wanted objects, the client's commits, where its history is cut off, and the format.
+    """The ingredients of a pack: the wanted objects, the client's commits, where its history is cut off, and the format.
 
     `tags` are annotated tags that go with the commit that they name, if that is in the pack.
     """

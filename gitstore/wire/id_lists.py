@@ -13,7 +13,7 @@ _TITLE = b"waypost objects 1"
 
 
 class Contents(NamedTuple):
-    """What a list is of: the kind of request, the roots, and how many objects were added since its first form."""
+    """The subject of a list: the kind of request, the roots, and how many objects were added since its first form."""
 
     form: str
     roots: frozenset[bytes]

@@ -26,7 +26,7 @@ _LOCK = "lock"
 _LOCK_SECONDS = 120.0
 _PACK, _LOOSE = ".pack", ".tmp"
 _KEY = re.compile(r"[0-9a-f]{40}")
-_MOST_ADDED = 3  # a pack is written anew when a third of it was added to its first form
+_MOST_ADDED = 3  # a pack is replaced when a third of it was added to its first form
 
 
 def key_of(contents: Contents) -> str:
@@ -77,7 +77,7 @@ class KeptPacks:
                     yield KeptPack(pack, contents, ids)
 
     def temporary(self) -> Path:
-        """Return the path for a file without a name yet, which is removed in an hour if nobody does."""
+        """Return the path for a file without a name yet, which is removed after an hour."""
         return self.folder / f"{token_hex(12)}{_LOOSE}"
 
     def drop(self, path: Path) -> None:

@@ -37,7 +37,7 @@ def is_list_due(repository: Path, folder: Path) -> bool:
 
 
 def update_list(repository: Path, folder: Path) -> None:
-    """Write the list anew, from the former one if there is one. Raises Broken, or OutOfSpace."""
+    """Write the list again, from the former one if there is one. Raises Broken, or OutOfSpace."""
     packed = _packed_at(repository)
     make_folder(folder, levels=2)
     with open_repository(repository) as opened, closing(ObjectSource(opened)) as source:

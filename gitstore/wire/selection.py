@@ -53,8 +53,12 @@ class Selection:
             self.ids[object_id] = None
 
     def add_commits(self, graph: CommitGraph, commits: Iterable[bytes], parents: Parents) -> None:
-        """Add commits, and what each has beyond its parents."""
-        for commit in commits:
+        """Add commits, and what each has beyond its parents.
+
+        Those come first: a folder that was seen is then there with all below it. In another order, two commits that undo each
+        other's changes could each count on the other for what they have in common.
+        """
+        for commit in graph.parents_first(list(commits), parents):
             self.add(commit)
             known = tuple(graph.node(parent).tree for parent in parents(commit))
             self._visit(_Folder(graph.node(commit).tree, known, 0))

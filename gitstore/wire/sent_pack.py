@@ -20,14 +20,14 @@ from gitstore.wire.object_source import OFS_DELTA, REF_DELTA, ObjectSource, Sour
 _HEADER = struct.Struct(">4sII")
 _CHECKSUM = 20
 _PIECE = 4 << 20
-# Fewer objects of a pack are written anew: its whole index would have to be read to copy them.
+# Fewer objects of a pack are written again: its whole index would have to be read to copy them.
 _FEWEST_COPIED = 200
 _MIN_DELTA_BYTES = 50
 _MAX_DELTA_BYTES = 8 << 20  # a delta between two objects of this size takes a second
 
 
 class PackFormat(NamedTuple):
-    """What a client can read: deltas by offset, and (`is_thin`) deltas of objects that it has already."""
+    """The forms that a client can read: deltas by offset, and (`is_thin`) deltas of objects that it has already."""
 
     has_offsets: bool = True
     is_thin: bool = False
@@ -92,9 +92,9 @@ class SentPack:
     def _write_each(
         self, ids: Sequence[bytes], chosen: Collection[bytes], earlier: Mapping[bytes, bytes], held: Collection[bytes]
     ) -> None:
-        """Write objects, the last found first: those of older commits, so that newer ones can be deltas of them."""
+        """Write objects in the order of their commits, so that newer ones can be deltas of older ones."""
         done: set[bytes] = set()
-        for object_id in reversed(ids):
+        for object_id in ids:
             base = earlier.get(object_id)
             if base is not None and not (base in done or base in held or (self.format.is_thin and base not in chosen)):
                 base = None

@@ -147,7 +147,7 @@ def _answer_first_version(fetch: _Fetch) -> FetchAnswer:
 def find_hidden(
     source: ObjectSource, graph: CommitGraph, advertised: AdvertisedRefs, wants: Iterable[bytes]
 ) -> list[bytes]:
-    """Return the wanted objects that no advertised ref reaches, or that do not exist: nobody learns which."""
+    """Return the wanted objects that no advertised ref reaches, or that do not exist; the answer is the same."""
     tips = {bytes.fromhex(tip) for tip in (*advertised.tips, *advertised.peeled.values())}
     others = set(wants) - tips
     if not others:

@@ -17,7 +17,7 @@ import pytest
 
 from tests.e2e.git import git
 from tests.e2e.pusher import PUSH_TYPE, Pusher
-from tests.e2e.world import Place, World
+from tests.e2e.world import Place, World, open_world
 from tests.gitstore.wire.pushing import (
     BLOB,
     CAPABILITIES,
@@ -32,7 +32,7 @@ from tests.gitstore.wire.pushing import (
     request,
     tree,
 )
-from tests.service import child_pids, wait_until
+from tests.service import WAYPOST, child_pids, running, wait_until
 
 MIB = 1 << 20
 FILE = "shop/pages/note.txt"
@@ -195,12 +195,13 @@ def test_options_of_a_push_reach_its_checks(pusher: Pusher) -> None:
 
 
 def test_the_progress_of_a_large_check_is_printed(pusher: Pusher) -> None:
-    for number in range(4_000):
-        (pusher.folder / "shop/pages").mkdir(parents=True, exist_ok=True)
-        (pusher.folder / f"shop/pages/{number}.txt").write_text(f"{number}\n" * 2_000)
-    pusher.commit(FILE, "many\n")
-    assert "remote: Checking objects: " in pusher.pushed("--progress", "origin", "HEAD:topic")
-    assert pusher.ref(TOPIC)
+    (pusher.folder / "shop/pages").mkdir(parents=True)
+    for number in range(1_500):
+        (pusher.folder / f"shop/pages/{number}.txt").write_text(f"{number}\n" * 20)
+    new = pusher.commit(FILE, "many\n")
+    assert "remote: Checking objects: 1,504 of 1,504, done." in pusher.pushed("origin", "HEAD:topic")
+    pusher.pushed("origin", ":topic")
+    assert "Checking" not in pusher.pushed("-q", "origin", f"{new}:{TOPIC}")
 
 
 def test_a_shallow_and_a_partial_clone_push(pusher: Pusher, tmp_path: Path) -> None:
@@ -386,3 +387,33 @@ def kill_job(pid: int) -> None:
             os.kill(pid, signal.SIGKILL)
     except (FileNotFoundError, ProcessLookupError):
         pass
+
+
+def test_the_limits_of_a_push_are_settings(tmp_path: Path) -> None:
+    limits = {
+        "WAYPOST_PUSH_LIMIT": "100000",
+        "WAYPOST_PUSH_OBJECTS_LIMIT": "1000",
+        "WAYPOST_PUSH_CONTENT_LIMIT": "2000000",
+    }
+    with running(WAYPOST, tmp_path / "data", limits) as service, open_world(service) as world:
+        place = world.place()
+        place.published("/a")
+        pusher = Pusher.of(place, tmp_path / "clone")
+        pusher.commit(FILE, os.urandom(75_000).hex())
+        pusher.pushed("origin", "HEAD:topic")
+        git(pusher.folder, "reset", "-q", "--hard", "origin/release")
+        pusher.commit(FILE, os.urandom(150_000))
+        assert "the push has more than 100,000 bytes, the setting push_limit" in pusher.refused("origin", "HEAD:other")
+        pusher.commit(FILE, os.urandom(450_000))
+        assert "413" in pusher.refused("origin", "HEAD:other")
+        git(pusher.folder, "reset", "-q", "--hard", "origin/release")
+        pusher.commit(FILE, "x" * 3_000_000)
+        assert "more than 2,000,000 bytes together" in pusher.refused("origin", "HEAD:other")
+        git(pusher.folder, "reset", "-q", "--hard", "origin/release")
+        (pusher.folder / "shop/pages").mkdir(parents=True)
+        for number in range(1_100):
+            (pusher.folder / f"shop/pages/{number}.txt").write_text(f"{number}\n")
+        pusher.commit(FILE, "many\n")
+        assert "a push may have at most 1,000" in pusher.refused("origin", "HEAD:other")
+        assert pusher.ref("refs/heads/other") == ""
+        pusher.check()

@@ -11,7 +11,7 @@ from api.http.request.caller_access import check_again
 
 _GZIP = 16 + zlib.MAX_WBITS
 _CODINGS = frozenset({"gzip", "x-gzip"})
-_PIECE = 1 << 18  # bytes that are inflated at once: a few bytes may stand for megabytes
+_PIECE = 1 << 18  # bytes that are inflated at once: a few bytes may inflate to megabytes
 
 
 async def read_inflated(req: Request, limit: int) -> bytes:

@@ -103,8 +103,8 @@ class ReceivePack:
         with await run_in_thread(quarantine.request.open, "xb", 0) as file:
             waiting = list[bytes]()
             async for piece in inflate(req, 2 * limit):
+                waiting.append(piece[: max(limit - count, 0)])
                 count += len(piece)
-                waiting += [piece] if count <= limit else []
                 if sum(map(len, waiting)) >= _WRITTEN_AT_ONCE:
                     await run_in_thread(_write, file, waiting)
                     waiting = []

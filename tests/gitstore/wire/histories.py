@@ -13,7 +13,7 @@ def run(repository: Path, *words: str, data: bytes = b"") -> bytes:
 
 
 def write_random(repository: Path, seed: int, commits: int = 60) -> None:
-    """Write a history with branches and merges, files that change, move and return, and clocks that are wrong."""
+    """Write a history with branches and merges, files that change, move and return, and clocks that differ."""
     rng = random.Random(seed)  # noqa: S311 - a repeatable history, no secret
     stream = []
     for number in range(1, commits + 1):
