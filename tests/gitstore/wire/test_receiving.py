@@ -138,6 +138,26 @@ def test_an_old_value_that_is_not_the_refs_is_refused(pushed: Pushed, clone: Pat
     assert pushed.files() == files
 
 
+@pytest.mark.parametrize("words", [CAPABILITIES, ATOMIC])
+def test_a_ref_that_moves_while_a_push_is_checked_stays_there(pushed: Pushed, clone: Path, words: str) -> None:
+    release = git(clone, "rev-parse", "origin/release")
+    new = change(clone, MOST_LOOSE + 5)
+
+    def judge(
+        _compiler: Compiler, push: Push, _progress: Progress, _records: PushRecords, _rules: PushRules
+    ) -> tuple[RefVerdict, ...]:
+        git(pushed.repository, "update-ref", TOPIC, release)
+        return tuple(map(RefVerdict, push.updates))
+
+    overtaken = replace(pushed, judge=judge)
+    found = overtaken.statuses(push_of(clone, new, words=words))
+    assert found == {TOPIC: "another push moved it first; fetch, then push again"}
+    assert pushed.ref(TOPIC) == release
+    with pytest.raises(CalledProcessError):
+        git(pushed.repository, "cat-file", "-t", new)
+    pushed.check()
+
+
 def test_all_or_nothing(pushed: Pushed, clone: Path) -> None:
     new = change(clone)
     files = pushed.files()
