@@ -24,6 +24,7 @@ from api.runtime.background import (
     run_in_process,
     run_in_queue,
     run_in_thread,
+    run_transfer,
 )
 from content.records.problem import Problem
 from gitstore.errors import Conflicts, Invalid
@@ -187,6 +188,21 @@ def test_work_of_one_namespace_is_done_one_after_another(tmp_path: Path) -> None
         return await asyncio.gather(*(in_lane() for _ in range(4)))
 
     assert asyncio.run(scenario()) == [True] * 4
+
+
+def test_transfers_of_a_namespace_wait_neither_for_its_jobs_nor_for_one_another(tmp_path: Path) -> None:
+    """Each of the three ends only when another one has begun."""
+    names = [str(tmp_path / name) for name in ("job", "first", "second")]
+
+    async def scenario() -> list[bool]:
+        queue_key.set("acme")
+        return await asyncio.gather(
+            run_in_process(rendezvous, names[0], names[1]),
+            run_transfer(rendezvous, names[1], names[2]),
+            run_transfer(rendezvous, names[2], names[0]),
+        )
+
+    assert asyncio.run(scenario()) == [True] * 3
 
 
 def test_a_worker_that_was_killed_while_idle_is_replaced_silently() -> None:
