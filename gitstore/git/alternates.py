@@ -26,7 +26,7 @@ def limit_alternates(store: DiskObjectStore) -> None:
     """
     objects = Path(os.fsdecode(os.fspath(store.path)))
     if (objects / _FILE).exists():
-        borrowed = [_without_alternates(path) for path in _find_alternates(objects)]
+        borrowed = [_without_alternates(path) for path in list_borrowed(objects)]
         # dulwich 1.2.21 follows alternates without end where they name each other, or themselves:
         # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/object_store.py (`DiskObjectStore.alternates`)
         store._alternates = [*borrowed]  # noqa: SLF001 - no public call sets them without writing the file
@@ -38,8 +38,11 @@ def _without_alternates(path: str) -> DiskObjectStore:
     return store
 
 
-def _find_alternates(objects: Path) -> list[str]:
-    """Return the folders that `objects` borrows from, directly or not; a folder that does not exist is left out."""
+def list_borrowed(objects: Path) -> list[str]:
+    """Return the folders that `objects` borrows from, directly or not; a folder that does not exist is left out.
+
+    Raises Broken for a file that is too large, and for too many folders.
+    """
     seen = {os.path.realpath(objects): None}
     level = [str(objects)]
     for _ in range(_MAX_DEPTH):
