@@ -10,6 +10,7 @@ from api.app.event_routes import notice_routes
 from api.app.identity_routes import identity_routes
 from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
+from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData, data_check
 from api.http.fast_heartbeats import FastHeartbeats
 from api.http.fast_path import FastPath
@@ -89,7 +90,12 @@ class _Parts(NamedTuple):
             Packer(self.store.directory, self.data),
             *self.checks,
         )
-        ready_checks = (data_check(self.data), self.services.ready_check(), *self.checks.ready_checks())
+        ready_checks = (
+            data_check(self.data),
+            RestoredCopy(settings.data).ready_check(),
+            self.services.ready_check(),
+            *self.checks.ready_checks(),
+        )
         return Dependencies(
             settings,
             self.services.directory,

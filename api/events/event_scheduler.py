@@ -36,7 +36,9 @@ class EventScheduler(TaskService):
         inactive_after: int,
         lifetime: int,
         data: ServedData | None = None,
+        is_paused: Callable[[], bool] = lambda: False,
     ) -> None:
+        """Create the service; while `is_paused`, no agent counts as silent, since they report elsewhere."""
         super().__init__()
         self._event_relay = event_relay
         self._release_events = release_events
@@ -50,6 +52,7 @@ class EventScheduler(TaskService):
         self._wake = asyncio.Event()
         self._relay_started = False
         self._data = data
+        self._is_paused = is_paused
         self._reachable_since = time.monotonic()
         self._cleaned_at = 0.0
         served.listen(self._note)
@@ -111,7 +114,9 @@ class EventScheduler(TaskService):
         self._relayed = {name: relayed for name, relayed in self._relayed.items() if name in names}
         self._moved.update(names)
         await self._check_moved()  # records the faults of all of them
-        if time.monotonic() - self._reachable_since >= self._inactive_after.total_seconds():
+        if await run_in_thread(self._is_paused):
+            self._note_return()
+        elif time.monotonic() - self._reachable_since >= self._inactive_after.total_seconds():
             await run_in_thread(self._fleet.record_inactive_agents, self._inactive_after)
         await run_in_thread(self._clean)
 

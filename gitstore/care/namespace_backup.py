@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gitstore.care.backup_files import BackupWriter
 from gitstore.care.bundle import write_bundle
-from gitstore.care.ids_digest import IdsDigest, digest_marked
+from gitstore.care.digests import IdsDigest, RefsDigest, digest_marked, digest_refs
 from gitstore.care.reach import Loss, mark_reached
 from gitstore.compiled.indexes.served_record import read_served
 from gitstore.directory import NamespacePaths
@@ -30,14 +30,14 @@ class SavedNamespace(NamedTuple):
 
     folder: str
     name: str
-    refs: int
+    refs: RefsDigest
     objects: IdsDigest
     served: str
     created_at: int
 
     def facts(self) -> Mapping[str, object]:
         """Return the fields for the list of contents."""
-        return {**self._asdict(), "objects": self.objects._asdict()}
+        return {**self._asdict(), "refs": self.refs._asdict(), "objects": self.objects._asdict()}
 
 
 def save_namespace(paths: NamespacePaths, folder: str, writer: BackupWriter) -> SavedNamespace:
@@ -70,7 +70,7 @@ def _save(paths: NamespacePaths, folder: str, writer: BackupWriter) -> SavedName
         if (paths.repository / part).exists():
             writer.copy(f"{folder}/{part}", paths.repository / part)
     created = int((paths.repository / "config").stat().st_mtime)
-    return SavedNamespace(folder, paths.name, len(refs), digest, served, created)
+    return SavedNamespace(folder, paths.name, digest_refs(refs), digest, served, created)
 
 
 def _refuse(loss: Loss) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gitstore.care.backup_files import BackupReader
 from gitstore.care.bundle import unpack_bundle
-from gitstore.care.ids_digest import IdsDigest, digest_marked
+from gitstore.care.digests import IdsDigest, RefsDigest, digest_marked, digest_refs
 from gitstore.care.namespace_backup import BUNDLE, PARTS, SERVED
 from gitstore.care.reach import Loss, mark_reached
 from gitstore.compiled.indexes.served_record import write_served
@@ -54,10 +54,10 @@ def compare_namespace(paths: NamespacePaths, facts: Mapping[str, Any]) -> None:
         served = {name: each for name, each in served.items() if objects.find(bytes.fromhex(each))}
         found = digest_marked(objects, mark_reached(objects, {**refs, **served}, _refuse))
     saved = IdsDigest(**facts["objects"])
-    if found != saved or len(refs) != facts["refs"]:
+    if found != saved or digest_refs(refs) != RefsDigest(**facts["refs"]):
         raise Broken(
-            f"The restored namespace {paths.name} has {len(refs)} refs and {found.count} objects, but {facts['refs']} and "
-            f"{saved.count} other ones were saved. Use another backup."
+            f"The restored namespace {paths.name} has {len(refs)} refs and {found.count} objects, which are not the "
+            f"{facts['refs']['count']} refs and {saved.count} objects that were saved. Use another backup."
         )
 
 

@@ -1,6 +1,6 @@
-"""A digest over the ids of many objects, so that two repositories are compared object by object without a list."""
+"""Digests of refs and of the ids of objects, so that two repositories are compared object by object without a list."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from heapq import merge
 from typing import NamedTuple
@@ -13,6 +13,19 @@ class IdsDigest(NamedTuple):
 
     count: int
     sha256: str
+
+
+class RefsDigest(NamedTuple):
+    """The number of refs, and the SHA-256 of their names and targets in order, in hex digits."""
+
+    count: int
+    sha256: str
+
+
+def digest_refs(refs: Mapping[str, str]) -> RefsDigest:
+    """Return the digest of refs with the objects that they name."""
+    lines = "".join(f"{target} {ref}\n" for ref, target in sorted(refs.items()))
+    return RefsDigest(len(refs), sha256(lines.encode(errors="surrogateescape")).hexdigest())
 
 
 def digest_marked(objects: StoredObjects, marks: Marks) -> IdsDigest:
