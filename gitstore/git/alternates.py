@@ -67,6 +67,11 @@ def _read(folder: str) -> Iterator[str]:
             yield os.path.join(folder, os.fsdecode(line))  # noqa: PTH118 - a line may be no path at all
 
 
+def borrows(repository: Path) -> bool:
+    """Tell whether a repository borrows objects from another folder."""
+    return (repository / "objects" / _FILE).exists()
+
+
 def is_lender(repository: Path) -> bool:
     """Tell whether others may use objects of a repository that it does not reach itself: nothing may be pruned then.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from dulwich.repo import Repo
 
 from gitstore.errors import Broken
-from gitstore.git.atomic_io import replace_file
+from gitstore.git.atomic_io import replace_file, sync_directory
 from gitstore.git.safe_config import read_safe_config
 from gitstore.layout import RELEASE_REF
 
@@ -27,6 +27,12 @@ def init_repository(path: Path) -> None:
     Repo.init_bare(str(path), default_branch=RELEASE_REF.removeprefix("refs/heads/").encode()).close()
     config = path / "config"
     config.write_text(config.read_text() + _CONFIG)
+
+
+def reset_config(path: Path) -> None:
+    """Write the settings of a new repository."""
+    replace_file(path / "config", f"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n{_CONFIG}".encode())
+    sync_directory(path)
 
 
 def restore_config(path: Path, saved: bytes) -> list[str]:

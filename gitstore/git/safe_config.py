@@ -4,6 +4,7 @@ A backup is data: a person who can write to it cannot have a program run by its 
 """
 
 from io import BytesIO
+from pathlib import Path
 
 from dulwich.config import ConfigFile
 
@@ -31,6 +32,15 @@ def read_safe_config(text: bytes) -> tuple[ConfigFile, list[str]]:
             else:
                 left_out.append(b".".join([*section, name]).decode(errors="replace"))
     return safe, left_out
+
+
+def is_repository_config(path: Path) -> bool:
+    """Tell whether a file has the settings of a repository that this program reads."""
+    try:
+        config = ConfigFile.from_path(str(path))
+        return config.get((b"core",), b"repositoryformatversion") in {b"0", b"1"}
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def _is_safe(section: bytes, name: bytes) -> bool:

@@ -218,35 +218,45 @@ def scan_pack(entries: PackEntries) -> list[IndexEntry]:
 
     Raises DamagedObject for a pack that is not complete by itself.
     """
-    found, waiting = list[IndexEntry](), list[tuple[int, int]]()
-    offset = _HEADER.size
-    for _ in range(entries.count):
-        _, end = entries.inflate(offset, entries.entry(offset))
-        crc = zlib.crc32(entries.raw(offset, end))
+    found = sorted(scan_readable(entries))
+    if len(found) != entries.count:
+        raise DamagedObject(entries.path.name)
+    return found
+
+
+def scan_readable(entries: PackEntries) -> Iterator[IndexEntry]:
+    """Yield the objects of a pack that can be read from its beginning up to its first damaged entry, without its index."""
+    offsets, waiting = dict[bytes, int](), list[tuple[int, int]]()
+    for offset, crc in _scan(entries):
         try:
-            found.append(IndexEntry(hash_object(*entries.read_at(offset)), offset, crc))
+            found = IndexEntry(hash_object(*entries.read_at(offset)), offset, crc)
         except DamagedObject:  # its base is named by an id
             waiting.append((offset, crc))
-        offset = end
-    if offset != entries.end:
-        raise DamagedObject(entries.path.name)
-    if waiting:
-        found += _resolve(entries, {each.id: each.offset for each in found}, waiting)
-    return sorted(found)
-
-
-def _resolve(entries: PackEntries, offsets: dict[bytes, int], waiting: list[tuple[int, int]]) -> Iterator[IndexEntry]:
-    """Yield the entries of deltas whose bases are named by their ids."""
+        else:
+            offsets[found.id] = offset
+            yield found
     while waiting:
         left = list[tuple[int, int]]()
         for offset, crc in waiting:
             try:
-                object_id = hash_object(*entries.read_at(offset, offsets.get))
+                found = IndexEntry(hash_object(*entries.read_at(offset, offsets.get)), offset, crc)
             except DamagedObject:
                 left.append((offset, crc))
             else:
-                offsets[object_id] = offset
-                yield IndexEntry(object_id, offset, crc)
+                offsets[found.id] = offset
+                yield found
         if len(left) == len(waiting):
-            raise DamagedObject(entries.path.name)
+            return
         waiting = left
+
+
+def _scan(entries: PackEntries) -> Iterator[tuple[int, int]]:
+    """Yield offset and CRC-32 of each entry, up to the first damaged one."""
+    offset = _HEADER.size
+    for _ in range(entries.count):
+        try:
+            _, end = entries.inflate(offset, entries.entry(offset))
+        except DamagedObject:
+            return
+        yield offset, zlib.crc32(entries.raw(offset, end))
+        offset = end
