@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gitstore.care.findings import Finding, RemovedFiles, Severity
 from gitstore.compiled.compiler import open_release
-from gitstore.compiled.indexes.manifest import PENDING, Manifest, list_manifests, load_manifest
+from gitstore.compiled.indexes.manifest import PENDING, Manifest, is_intact, list_manifests, load_manifest
 from gitstore.compiled.indexes.served_record import read_served, write_served
 from gitstore.directory import NamespacePaths
 from gitstore.errors import Broken, StoreError
@@ -51,7 +51,7 @@ def check_compiled(paths: NamespacePaths) -> Iterator[Finding]:
 
 
 def _check_manifest(paths: NamespacePaths, served: CommitId) -> Iterator[Finding]:
-    damaged = [file for file in list_manifests(paths.manifests) if not _is_intact(paths, file)]
+    damaged = [file for file in list_manifests(paths.manifests) if not _is_intact(file)]
     for file in damaged:
         yield _finding(paths, file, "compiled_damaged", "The manifest is damaged.", partial(_move, file))
     manifest = _load(paths, served)
@@ -101,9 +101,13 @@ def _check_projects(paths: NamespacePaths, manifest: Manifest, repository: Repos
             )
 
 
-def _is_intact(paths: NamespacePaths, file: Path) -> bool:
-    commit = CommitId(file.name.partition(".")[0])
-    return _load(paths, commit) is not None
+def _is_intact(file: Path) -> bool:
+    try:
+        return is_intact(file)
+    except FileNotFoundError:  # removed by a clean-up
+        return True
+    except OSError:
+        return False
 
 
 def _load(paths: NamespacePaths, commit: CommitId) -> Manifest | None:
