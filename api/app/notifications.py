@@ -48,18 +48,19 @@ def open_notifications(
     lease = timedelta(seconds=3 + 3 * settings.webhook_timeout)
     copy = RestoredCopy(settings.data)
     outbox = Outbox(database, reader, clock, settings.webhook_retries, lease)
+    scheduler = EventScheduler(
+        event_relay,
+        ReleaseEvents(store, database, reader, clock),
+        served,
+        services.fleet,
+        settings.agent_silent,
+        settings.event_lifetime,
+        data,
+    )
+    scheduler.is_paused = copy.is_paused
     return Notifications(
         event_relay,
-        EventScheduler(
-            event_relay,
-            ReleaseEvents(store, database, reader, clock),
-            served,
-            services.fleet,
-            settings.agent_silent,
-            settings.event_lifetime,
-            data,
-            copy.is_paused,
-        ),
+        scheduler,
         Streams(reader, database.notifier, services.directory),
         WebhookDispatcher(
             outbox,

@@ -36,9 +36,7 @@ class EventScheduler(TaskService):
         inactive_after: int,
         lifetime: int,
         data: ServedData | None = None,
-        is_paused: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Create the service; while `is_paused`, no agent counts as silent, since they report elsewhere."""
         super().__init__()
         self._event_relay = event_relay
         self._release_events = release_events
@@ -52,7 +50,8 @@ class EventScheduler(TaskService):
         self._wake = asyncio.Event()
         self._relay_started = False
         self._data = data
-        self._is_paused = is_paused
+        # While it returns true, no agent counts as silent: agents report elsewhere, to the original of a restored copy.
+        self.is_paused: Callable[[], bool] = lambda: False
         self._reachable_since = time.monotonic()
         self._cleaned_at = 0.0
         served.listen(self._note)
@@ -114,7 +113,7 @@ class EventScheduler(TaskService):
         self._relayed = {name: relayed for name, relayed in self._relayed.items() if name in names}
         self._moved.update(names)
         await self._check_moved()  # records the faults of all of them
-        if await run_in_thread(self._is_paused):
+        if await run_in_thread(self.is_paused):
             self._note_return()
         elif time.monotonic() - self._reachable_since >= self._inactive_after.total_seconds():
             await run_in_thread(self._fleet.record_inactive_agents, self._inactive_after)

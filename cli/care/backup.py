@@ -25,7 +25,9 @@ _SERVER_NOTE = (
 
 @click.command("backup")
 @click.argument("target", type=click.Path(path_type=Path))
-@click.option("--verify", is_flag=True, help="Restore the backup into a folder beside it, compare, and remove that copy.")
+@click.option(
+    "--verify", is_flag=True, help="Restore the backup into a folder beside it, compare, and remove that copy."
+)
 @json_option
 @state_options
 def command(target: Path, *, verify: bool, as_json: bool, data: str | None, database: str | None) -> None:
@@ -76,6 +78,6 @@ def _print(target: Path, made: MadeBackup, parts: DataParts, *, verified: bool, 
     print_notes(*(f"{name} was not saved: {reason}" for name, reason in made.failed.items()))
     if parts.database is None:
         print_notes(_SERVER_NOTE)
-    count = sum(each.objects.count for each in (*made.namespaces, *made.archives))
+    count = sum(each.objects.number for each in (*made.namespaces, *made.archives))
     word = "Saved and verified" if verified else "Saved"
     print_notes(f"{word} {len(made.namespaces)} namespaces and {len(made.archives)} archives, with {count:,} objects.")

@@ -68,7 +68,9 @@ def build_copy(reader: BackupReader, root: Path, watch: Watch) -> list[str]:
     _restore_keys(reader, root)
     _restore_database(reader, root, watch)
     now = time.strftime(_TIME, time.gmtime())
-    RestoredCopy(root).pause({"restoredAt": now, "backup": str(reader.path.absolute()), "beganAt": reader.facts["beganAt"]})
+    RestoredCopy(root).pause(
+        {"restoredAt": now, "backup": str(reader.path.absolute()), "beganAt": reader.facts["beganAt"]}
+    )
     return notes
 
 
@@ -90,7 +92,9 @@ def _restore_database(reader: BackupReader, root: Path, watch: Watch) -> None:
         raise Broken(f"The database in the backup is damaged ({damage[0]}). Use another backup.")
     rows = {name: list(found) for name, found in digest_tables(root / DATABASE_FILE).items()}
     if rows != saved["tables"]:
-        other = ", ".join(sorted(name for name in rows.keys() | saved["tables"].keys() if rows.get(name) != saved["tables"].get(name)))
+        other = ", ".join(
+            sorted(name for name in rows.keys() | saved["tables"].keys() if rows.get(name) != saved["tables"].get(name))
+        )
         raise Broken(f"The restored database has other rows than were saved, in {other}. Use another backup.")
 
 

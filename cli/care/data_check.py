@@ -11,7 +11,7 @@ from pathlib import Path
 from api.auth.keyring import find_key_fault
 from api.data.identity import FOLDER_FILE, read_identity
 from api.data.last_backup import read_last_backup
-from api.data.parts import KEYS, DataParts, MissingData
+from api.data.parts import DataParts, MissingData
 from api.data.restored_copy import MARKER, RESUME, RestoredCopy
 from cli.console.exits import CommandFailed
 from cli.console.owner import user_name
@@ -23,7 +23,14 @@ _SMALL_FILES = 10_000
 _LEAST_BYTES = 16 << 20
 _DAY = 86_400.0
 _OLD_BACKUP = 7 * _DAY
-_LEFTOVERS = ("repos/.new-*", ".restoring-*", ".*.unfinished-*", "*.write-check-*", ".write-check-*", "tmp_obj_waypost_*")
+_LEFTOVERS = (
+    "repos/.new-*",
+    ".restoring-*",
+    ".*.unfinished-*",
+    "*.write-check-*",
+    ".write-check-*",
+    "tmp_obj_waypost_*",
+)
 
 
 def check_data(parts: DataParts) -> Iterator[Finding]:
@@ -42,7 +49,9 @@ def _check_parts(parts: DataParts) -> Iterator[Finding]:
         try:
             check()
         except MissingData as ex:
-            yield Finding(Severity.ERROR, "data_incomplete", str(parts.root), str(ex), "Mount or restore what is missing.")
+            yield Finding(
+                Severity.ERROR, "data_incomplete", str(parts.root), str(ex), "Mount or restore what is missing."
+            )
             return
     known = read_identity(parts.identity)
     for folder in parts.folders:

@@ -34,7 +34,13 @@ def check_state(root: Path, url: str, file: Path | None) -> Iterator[Finding]:
         try:
             yield from _check_tables(database, file, DataDirectory(root))
         except StoreError as ex:
-            yield Finding(Severity.ERROR, "database_unreadable", _place(file), str(ex), "Make the database available, then run this again.")
+            yield Finding(
+                Severity.ERROR,
+                "database_unreadable",
+                _place(file),
+                str(ex),
+                "Make the database available, then run this again.",
+            )
 
 
 def _name_damage(file: Path, damage: list[str]) -> Finding:
@@ -45,7 +51,9 @@ def _name_damage(file: Path, damage: list[str]) -> Finding:
         "database_damaged",
         str(file),
         f"SQLite finds damage: {damage[0]}{more}.",
-        "Stop the service, then run `waypost doctor --fix`: only indexes are damaged, and are built again." if is_index else _RESTORE,
+        "Stop the service, then run `waypost doctor --fix`: only indexes are damaged, and are built again."
+        if is_index
+        else _RESTORE,
         "",
         partial(_rebuild, file) if is_index else None,
     )

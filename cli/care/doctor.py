@@ -65,7 +65,9 @@ def _check(settings: Settings, parts: DataParts, namespace: str | None, watch: W
         yield from _check_namespace(directory.namespace(namespace), watch)
         return
     if not parts.root.is_dir():
-        raise CommandFailed(f"There is no data directory {parts.root}. Mount or restore it, or name another with --data.")
+        raise CommandFailed(
+            f"There is no data directory {parts.root}. Mount or restore it, or name another with --data."
+        )
     yield from check_data(parts)
     watch("Checking the database")
     yield from check_state(parts.root, settings.database, parts.database)

@@ -38,7 +38,9 @@ def command(backup: Path, *, incomplete: bool, as_json: bool, data: str | None) 
         print_lines(str(path))
     print_notes(*notes)
     if reader.facts["database"]["kind"] != "sqlite":
-        print_notes("The database is on a server, and is not in this backup. Restore it with pg_restore before the first start.")
+        print_notes(
+            "The database is on a server, and is not in this backup. Restore it with pg_restore before the first start."
+        )
     print_notes(
         f"Restored {len(names)} namespaces as of {reader.facts['beganAt']}. Webhooks and reports of silent agents are paused "
         f"until: {RESUME}"

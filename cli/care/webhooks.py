@@ -28,11 +28,15 @@ def status(*, as_json: bool, data: str | None, database: str | None) -> None:
     else:
         print_lines(f"{'paused' if is_paused else 'active'}, {pending} deliveries pending")
     if is_paused:
-        print_notes(f"This data directory was restored from {facts.get('backup', 'a backup')}. To end the pause: {RESUME}")
+        print_notes(
+            f"This data directory was restored from {facts.get('backup', 'a backup')}. To end the pause: {RESUME}"
+        )
 
 
 @command.command()
-@click.option("--discard", is_flag=True, help="Mark the pending deliveries as failed: the original service has sent them.")
+@click.option(
+    "--discard", is_flag=True, help="Mark the pending deliveries as failed: the original service has sent them."
+)
 @yes_option
 @state_options
 def resume(*, discard: bool, yes: bool, data: str | None, database: str | None) -> None:
@@ -53,4 +57,6 @@ def resume(*, discard: bool, yes: bool, data: str | None, database: str | None) 
             with services.state.database.writing() as connection:
                 discard_pending(connection, services.clock())
         copy.resume()
-    print_notes("Webhooks are sent, and silent agents are reported." + (f" Discarded {pending} deliveries." if discard else ""))
+    print_notes(
+        "Webhooks are sent, and silent agents are reported." + (f" Discarded {pending} deliveries." if discard else "")
+    )

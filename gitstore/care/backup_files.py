@@ -3,7 +3,6 @@
 A backup is written under another name, synced, and gets its own name when it is complete.
 """
 
-import hashlib
 import os
 import secrets
 import shutil
@@ -12,12 +11,13 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import orjson
 
+from gitstore.care.streams import CheckedReader, CountedWriter
 from gitstore.errors import AlreadyExists, BadRequest, Broken
 from gitstore.git.atomic_io import sync_directory, translate_os_error
 
@@ -45,11 +45,11 @@ class BackupWriter(ABC):
         self.staged = target.parent / f".{target.name}{_UNFINISHED}{secrets.token_hex(4)}"
 
     @contextmanager
-    def file(self, name: str) -> Iterator[BinaryIO]:
+    def file(self, name: str) -> Iterator[CountedWriter]:
         """Write a file; it counts when the block ends without an exception."""
         with self._open(name) as file:
-            counted = _Counted(file)
-            yield counted  # type: ignore[misc]  # a file to write to: no caller reads or seeks
+            counted = CountedWriter(file)
+            yield counted
         self.files[name] = StoredFile(counted.size, counted.digest.hexdigest())
 
     def copy(self, name: str, path: Path) -> None:
@@ -72,27 +72,12 @@ class BackupWriter(ABC):
         """Remove what was written."""
 
     @abstractmethod
-    def _open(self, name: str) -> "contextmanager[BinaryIO]":
+    def _open(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open one file to write."""
 
     @abstractmethod
     def _sync(self) -> None:
         """Make all that was written durable."""
-
-
-class _Counted:
-    """A file to write to that counts its bytes and computes their SHA-256."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.size = 0
-        self.digest = hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self._file.write(data)
-        self.size += len(data)
-        self.digest.update(data)
-        return len(data)
 
 
 class FolderWriter(BackupWriter):
@@ -107,7 +92,7 @@ class FolderWriter(BackupWriter):
         shutil.rmtree(self.staged, ignore_errors=True)
 
     @contextmanager
-    def _open(self, name: str) -> Iterator[BinaryIO]:
+    def _open(self, name: str) -> Iterator[IO[bytes]]:
         path = self.staged / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -132,7 +117,7 @@ class ArchiveWriter(BackupWriter):
         super().__init__(target)
         handle = os.open(self.staged, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         self._file = os.fdopen(handle, "wb")
-        self._archive = tarfile.open(fileobj=self._file, mode="w", format=tarfile.PAX_FORMAT)
+        self._archive = tarfile.TarFile(fileobj=self._file, mode="w", format=tarfile.PAX_FORMAT)
 
     def discard(self) -> None:
         """Remove the archive."""
@@ -140,9 +125,9 @@ class ArchiveWriter(BackupWriter):
         self.staged.unlink(missing_ok=True)
 
     @contextmanager
-    def _open(self, name: str) -> Iterator[BinaryIO]:
+    def _open(self, name: str) -> Iterator[IO[bytes]]:
         with tempfile.TemporaryFile(dir=self.target.parent) as file:
-            yield file  # type: ignore[misc]  # typeshed: a wrapper with the methods of a file
+            yield file
             info = tarfile.TarInfo(name)
             info.size, info.mode, info.mtime = file.tell(), 0o600, int(time.time())
             file.seek(0)
@@ -193,12 +178,12 @@ class BackupReader(ABC):
         return name in self.facts["files"]
 
     @contextmanager
-    def file(self, name: str) -> Iterator[BinaryIO]:
+    def file(self, name: str) -> Iterator[CheckedReader]:
         """Read a file, which is checked at the end of the block: raises Broken for other bytes than were written."""
         stored = self.facts["files"][name]
         with self._open(name) as file:
-            checked = _Checked(file)
-            yield checked  # type: ignore[misc]  # a file to read from
+            checked = CheckedReader(file)
+            yield checked
             while checked.read(_CHUNK):
                 pass
         if checked.size != stored["size"] or checked.digest.hexdigest() != stored["sha256"]:
@@ -230,31 +215,8 @@ class BackupReader(ABC):
         return found
 
     @abstractmethod
-    def _open(self, name: str) -> "contextmanager[IO[bytes]]":
+    def _open(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open one file to read."""
-
-
-class _Checked:
-    """A file to read from, line by line or in chunks, that computes the SHA-256 of what was read."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self.size = 0
-        self.digest = hashlib.sha256()
-
-    def read(self, size: int = -1) -> bytes:
-        return self._note(self._file.read(size))
-
-    def readline(self, size: int = -1) -> bytes:
-        return self._note(self._file.readline(size))
-
-    def tell(self) -> int:
-        return self.size
-
-    def _note(self, data: bytes) -> bytes:
-        self.size += len(data)
-        self.digest.update(data)
-        return data
 
 
 class FolderReader(BackupReader):

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha1
 from pathlib import Path
 from struct import Struct
-from typing import BinaryIO, NamedTuple
 
+from gitstore.care.streams import CheckedReader, CountedWriter
 from gitstore.errors import Broken
 from gitstore.git.atomic_io import sync_directory
 from gitstore.git.pack_entry import dump_delta_header, dump_whole
@@ -27,14 +27,7 @@ _MOST_HEAD_BYTES = 256 << 20
 _CHUNK = 1 << 20
 
 
-class BundleHead(NamedTuple):
-    """The refs of a bundle, and the place where its pack begins."""
-
-    refs: dict[str, str]
-    start: int
-
-
-def write_bundle(file: BinaryIO, refs: Mapping[str, str], objects: StoredObjects, marks: Marks) -> None:
+def write_bundle(file: CountedWriter, refs: Mapping[str, str], objects: StoredObjects, marks: Marks) -> None:
     """Write a bundle of refs with all marked objects. Raises DamagedObject."""
     file.write(_TITLE)
     if RELEASE_REF in refs:  # `git clone` checks out the branch that HEAD names
@@ -46,15 +39,15 @@ def write_bundle(file: BinaryIO, refs: Mapping[str, str], objects: StoredObjects
     pack.write(_HEADER.pack(b"PACK", 2, marks.count()))
     for number, stored in enumerate(objects.packs):
         pack.copy(stored, number, marks)
-    for object_id in marks.loose():
-        pack.write(dump_whole(*objects.read(object_id, LOOSE)))
+    for loose in marks.loose():
+        pack.write(dump_whole(*objects.read(loose, LOOSE)))
     pack.finish()
 
 
 class _PackCopy:
     """The pack of a bundle while it is written."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: CountedWriter) -> None:
         self._file = file
         self._digest = sha1(usedforsecurity=False)
         self._offset = 0
@@ -88,7 +81,7 @@ class _PackCopy:
                 self.write(dump_whole(*stored.read(place)))
 
 
-def read_head(file: BinaryIO) -> BundleHead:
+def read_head(file: CheckedReader) -> dict[str, str]:
     """Read the refs of a bundle. Raises Broken for a file that is no complete bundle."""
     refs, size = dict[str, str](), 0
     if file.readline(len(_TITLE)) != _TITLE:
@@ -100,15 +93,15 @@ def read_head(file: BinaryIO) -> BundleHead:
             raise Broken("The bundle is damaged: its list of refs cannot be read, or it needs objects of another one.")
         if ref != b"HEAD":
             refs[ref.decode(errors="surrogateescape")] = object_id.decode()
-    return BundleHead(refs, file.tell())
+    return refs
 
 
-def unpack_bundle(file: BinaryIO, repository: Path) -> dict[str, str]:
+def unpack_bundle(file: CheckedReader, repository: Path) -> dict[str, str]:
     """Write the objects of a bundle into a new repository as one pack, and return its refs; every object is checked.
 
     Raises Broken for a damaged bundle.
     """
-    head = read_head(file)
+    refs = read_head(file)
     folder = repository / "objects" / "pack"
     folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / "tmp_pack_restored"
@@ -118,7 +111,7 @@ def unpack_bundle(file: BinaryIO, repository: Path) -> dict[str, str]:
         target.flush()
         os.fsync(target.fileno())
     index_new_pack(temporary)
-    return head.refs
+    return refs
 
 
 def index_new_pack(path: Path) -> Path:
@@ -149,7 +142,6 @@ def store_index(path: Path, entries: list[IndexEntry], checksum: bytes) -> None:
     temporary.rename(path)
 
 
-def _chunks(file: BinaryIO) -> Iterator[bytes]:
+def _chunks(file: CheckedReader) -> Iterator[bytes]:
     while chunk := file.read(_CHUNK):
         yield chunk
-

@@ -97,7 +97,11 @@ def _check_projects(paths: NamespacePaths, manifest: Manifest, repository: Repos
         files = sorted(paths.releases.glob(f"{entry.tree}.*"))
         if files and open_release(paths, name, entry.tree) is None:
             yield _finding(
-                paths, files[0], "compiled_damaged", f"The compiled release of {name} is damaged.", partial(_move, files[0])
+                paths,
+                files[0],
+                "compiled_damaged",
+                f"The compiled release of {name} is damaged.",
+                partial(_move, files[0]),
             )
 
 
@@ -135,7 +139,9 @@ def _fix_served(paths: NamespacePaths, removed: RemovedFiles) -> str:
     with open_repository(paths.repository) as repository:
         release = repository.release()
         if load_manifest(paths.manifests, release) is None:
-            raise Broken("The release branch was not served since it moved. Read the namespace once, then run this again.")
+            raise Broken(
+                "The release branch was not served since it moved. Read the namespace once, then run this again."
+            )
     removed.move(paths.served)
     write_served(paths, release)
     sync_directory(paths.compiled)

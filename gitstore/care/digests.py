@@ -11,14 +11,14 @@ from gitstore.git.stored_objects import Marks, StoredObjects
 class IdsDigest(NamedTuple):
     """The number of some objects, and the SHA-256 of their ids in order, in hex digits."""
 
-    count: int
+    number: int
     sha256: str
 
 
 class RefsDigest(NamedTuple):
     """The number of refs, and the SHA-256 of their names and targets in order, in hex digits."""
 
-    count: int
+    number: int
     sha256: str
 
 

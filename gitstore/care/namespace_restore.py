@@ -15,7 +15,8 @@ from gitstore.compiled.indexes.served_record import write_served
 from gitstore.directory import NamespacePaths
 from gitstore.errors import Broken
 from gitstore.git.atomic_io import replace_file, sync_directory
-from gitstore.git.refs import PACKED_REFS, list_refs
+from gitstore.git.lock import PACKED_REFS
+from gitstore.git.refs import list_refs
 from gitstore.git.repository_creation import init_repository, restore_config
 from gitstore.git.stored_objects import open_objects
 from gitstore.layout import RELEASE_REF, CommitId
@@ -37,7 +38,9 @@ def restore_namespace(reader: BackupReader, facts: Mapping[str, Any], paths: Nam
     notes = [_restore_part(reader, f"{folder}/{part}", repository, part) for part in PARTS]
     _write_refs(repository, refs)
     compare_namespace(paths, facts)
-    os.utime(repository / "config", (facts["created_at"], facts["created_at"]))  # the time of the creation is taken from it
+    os.utime(
+        repository / "config", (facts["created_at"], facts["created_at"])
+    )  # the time of the creation is taken from it
     paths.compiled.mkdir(parents=True, exist_ok=True)
     paths.write_marker()
     if facts["served"]:
@@ -56,13 +59,15 @@ def compare_namespace(paths: NamespacePaths, facts: Mapping[str, Any]) -> None:
     saved = IdsDigest(**facts["objects"])
     if found != saved or digest_refs(refs) != RefsDigest(**facts["refs"]):
         raise Broken(
-            f"The restored namespace {paths.name} has {len(refs)} refs and {found.count} objects, which are not the "
-            f"{facts['refs']['count']} refs and {saved.count} objects that were saved. Use another backup."
+            f"The restored namespace {paths.name} has {len(refs)} refs and {found.number} objects, which are not the "
+            f"{facts['refs']['number']} refs and {saved.number} objects that were saved. Use another backup."
         )
 
 
 def _refuse(loss: Loss) -> None:
-    raise Broken(f"Object {loss.step.id.hex()} {loss.reason} in the backup ({loss.step.describe()}). Use another backup.")
+    raise Broken(
+        f"Object {loss.step.id.hex()} {loss.reason} in the backup ({loss.step.describe()}). Use another backup."
+    )
 
 
 def _restore_part(reader: BackupReader, name: str, repository: Path, part: str) -> list[str]:
@@ -71,7 +76,9 @@ def _restore_part(reader: BackupReader, name: str, repository: Path, part: str) 
     data = reader.read(name)
     if part == "config":
         left_out = restore_config(repository, data)
-        return [f"{repository.stem}: the setting {each} was not restored, since it can name a program" for each in left_out]
+        return [
+            f"{repository.stem}: the setting {each} was not restored, since it can name a program" for each in left_out
+        ]
     if part == "HEAD" and not _HEAD.fullmatch(data):
         return [f"{repository.stem}: HEAD was damaged, and names {RELEASE_REF} now"]
     replace_file(repository / part, data)

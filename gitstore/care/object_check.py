@@ -63,7 +63,7 @@ class ObjectCheck:
                 self._name(path),
                 f"The pack or its index cannot be opened ({reason}), so no object in it can be read.",
                 "Run `waypost doctor --fix`: it builds the index again, and saves what can be read of the pack.",
-                lambda removed, path=path: repairs.rebuild(path, removed),  # type: ignore[misc]  # bound now
+                lambda removed, path=path: repairs.rebuild(path, removed),
             )
         for pack in objects.packs:
             path = self._repository / "objects" / "pack" / f"{pack.name}.pack"
@@ -78,7 +78,7 @@ class ObjectCheck:
                         self._name(path.with_name(name)),
                         "The bytes of the file are not those that were written: its checksum differs.",
                         "Run `waypost doctor --fix`: it writes what can be read of the pack as a new one. Check the disk.",
-                        lambda removed, path=path: repairs.rebuild(path, removed),  # type: ignore[misc]  # bound now
+                        lambda removed, path=path: repairs.rebuild(path, removed),
                     )
                     break
 
@@ -129,8 +129,10 @@ class ObjectCheck:
                 code,
                 f"object {step.id.hex()}",
                 f"The object {reason}: {step.describe()}. What needs it cannot be read.",
-                f"Run `waypost doctor --fix`: {other} has an intact copy." if other else _FROM_BACKUP + self._borrowed(),
-                (lambda removed, object_id=step.id: repairs.restore(object_id, removed)) if other else None,  # type: ignore[misc]  # bound now
+                f"Run `waypost doctor --fix`: {other} has an intact copy."
+                if other
+                else _FROM_BACKUP + self._borrowed(),
+                (lambda removed, object_id=step.id: repairs.restore(object_id, removed)) if other else None,
             )
 
     def _is_back(self, object_id: bytes) -> bool:
@@ -151,8 +153,12 @@ class ObjectCheck:
             "object_damaged",
             self._name(damage.path) if not is_pack else f"object {damage.id.hex()} in {self._name(damage.path)}",
             "The object is damaged. "
-            + (f"Readers use an intact copy in {other}." if other else "No ref reaches it, so nothing served needs it."),
-            "Run `waypost doctor --fix`: it takes the damaged copy away." if not is_pack else "Run `waypost doctor --fix`.",
+            + (
+                f"Readers use an intact copy in {other}." if other else "No ref reaches it, so nothing served needs it."
+            ),
+            "Run `waypost doctor --fix`: it takes the damaged copy away."
+            if not is_pack
+            else "Run `waypost doctor --fix`.",
             (lambda removed: repairs.rebuild(damage.path, removed))
             if is_pack
             else (lambda removed: repairs.remove_loose(damage.id, damage.path, removed)),

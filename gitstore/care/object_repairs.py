@@ -96,7 +96,9 @@ class ObjectRepairs:
         if self._logged is None:
             self._logged = {}
             for name in (OLD_NAME, FILE_NAME):
-                self._logged |= {object_id: (f"the log {name}", data) for object_id, data in read_log(self._repository / name)}
+                self._logged |= {
+                    object_id: (f"the log {name}", data) for object_id, data in read_log(self._repository / name)
+                }
         return self._logged
 
 

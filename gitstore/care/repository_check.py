@@ -16,10 +16,10 @@ from gitstore.directory import NamespacePaths
 from gitstore.errors import Broken, StoreError
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.atomic_io import replace_file, sync_directory
-from gitstore.git.lock import FOREIGN_LOCK_AGE, hold
+from gitstore.git.lock import FOREIGN_LOCK_AGE, PACKED_REFS, hold
 from gitstore.git.object_log import needs_restore, restore
 from gitstore.git.packing import LOCK_FILE
-from gitstore.git.refs import PACKED_REFS, list_refs, read_ref
+from gitstore.git.refs import list_refs, read_ref
 from gitstore.git.repository import open_repository
 from gitstore.git.repository_creation import reset_config
 from gitstore.git.safe_config import is_repository_config
@@ -66,7 +66,11 @@ class RepositoryCheck:
                 yield from ObjectCheck(self._paths.name, self._path, refs).run()
             except Broken as ex:
                 yield self._finding(
-                    Severity.ERROR, "objects_unreadable", "objects/info/alternates", str(ex), "Correct the file, then run this again."
+                    Severity.ERROR,
+                    "objects_unreadable",
+                    "objects/info/alternates",
+                    str(ex),
+                    "Correct the file, then run this again.",
                 )
         yield from self._check_rewind()
 
@@ -171,7 +175,12 @@ class RepositoryCheck:
             refs |= _read_intact(self._path / PACKED_REFS)
         for path in sorted((self._path / "refs").rglob("*")):
             name = str(path.relative_to(self._path))
-            if path.is_file() and not name.endswith(".lock") and name not in refs and not _read_text(path).startswith("ref:"):
+            if (
+                path.is_file()
+                and not name.endswith(".lock")
+                and name not in refs
+                and not _read_text(path).startswith("ref:")
+            ):
                 yield self._damaged_ref(name, path)
         if RELEASE_REF not in refs and not (self._path / RELEASE_REF).exists():
             yield self._finding(
@@ -279,7 +288,10 @@ class RepositoryCheck:
         with hold(self._path):
             refs = _read_intact(path)
             removed.move(path)
-            replace_file(path, "".join(f"{commit} {ref}\n" for ref, commit in sorted(refs.items())).encode(errors="surrogateescape"))
+            replace_file(
+                path,
+                "".join(f"{commit} {ref}\n" for ref, commit in sorted(refs.items())).encode(errors="surrogateescape"),
+            )
             sync_directory(self._path)
         return f"Kept the {len(refs)} intact lines of {PACKED_REFS}."
 

@@ -12,7 +12,15 @@ from gitstore.layout import is_safe_name
 
 # https://git-scm.com/docs/git-fsck#_fsck_messages; C git writes these modes, and accepts 100664 of old repositories.
 _MODES = frozenset({FOLDER, b"100644", b"100755", b"120000", b"160000", b"100664"})
-_BAD_FORM = (ObjectFormatException, FileFormatException, ChecksumMismatch, ValueError, TypeError, AssertionError, KeyError)
+_BAD_FORM = (
+    ObjectFormatException,
+    FileFormatException,
+    ChecksumMismatch,
+    ValueError,
+    TypeError,
+    AssertionError,
+    KeyError,
+)
 _PERSON = re.compile(rb"(?:author|committer|tagger) [^<>\n]* ?<[^<>\n]*> (?:0|[1-9][0-9]*) [+-][0-9]{4}")
 
 

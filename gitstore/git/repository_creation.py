@@ -31,7 +31,9 @@ def init_repository(path: Path) -> None:
 
 def reset_config(path: Path) -> None:
     """Write the settings of a new repository."""
-    replace_file(path / "config", f"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n{_CONFIG}".encode())
+    replace_file(
+        path / "config", f"[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n{_CONFIG}".encode()
+    )
     sync_directory(path)
 
 

@@ -192,7 +192,9 @@ class StoredPack:
 
     def in_order(self) -> Iterator[tuple[int, int, int]]:
         """Yield the place, the offset and the end of each entry, in the order of the file."""
-        places = sorted(range(self.index.count), key=array("Q", map(self.index.offset_at, range(self.index.count))).__getitem__)
+        places = sorted(
+            range(self.index.count), key=array("Q", map(self.index.offset_at, range(self.index.count))).__getitem__
+        )
         for number, place in enumerate(places):
             following = places[number + 1] if number + 1 < len(places) else None
             end = self.entries.end if following is None else self.index.offset_at(following)

@@ -195,9 +195,7 @@ def discard_pending(connection: Connection, now: datetime) -> int:
     """Mark all deliveries that wait to be sent as failed; return their number. A person may send each of them again."""
     own = deliveries.c.status == DeliveryStatus.PENDING.value
     changes = {"status": DeliveryStatus.FAILED.value, "due_at": None, "finished_at": now}
-    return connection.execute(
-        update(deliveries).where(own).values(claims=deliveries.c.claims + 1, **changes)
-    ).rowcount
+    return connection.execute(update(deliveries).where(own).values(claims=deliveries.c.claims + 1, **changes)).rowcount
 
 
 def has_delivery_before(connection: Connection, moment: datetime) -> bool:
