@@ -174,14 +174,10 @@ class RepositoryCheck:
             )
             refs |= _read_intact(self._path / PACKED_REFS)
         for path in sorted((self._path / "refs").rglob("*")):
-            name = str(path.relative_to(self._path))
-            if (
-                path.is_file()
-                and not name.endswith(".lock")
-                and name not in refs
-                and not _read_text(path).startswith("ref:")
-            ):
-                yield self._damaged_ref(name, path)
+            name = self._name(path)
+            if path.is_file() and not name.endswith(".lock") and _is_damaged_ref(path):
+                # An older value in packed-refs is not the present one.
+                yield self._damaged_ref(name, path, refs.pop(name, ""))
         if RELEASE_REF not in refs and not (self._path / RELEASE_REF).exists():
             yield self._finding(
                 Severity.ERROR,
@@ -195,7 +191,7 @@ class RepositoryCheck:
         if served and served not in refs.values() and self._has(served):
             refs["the record of the served commit"] = served
 
-    def _damaged_ref(self, name: str, path: Path) -> Finding:
+    def _damaged_ref(self, name: str, path: Path, older: str) -> Finding:
         if name == RELEASE_REF:
             return self._finding(
                 Severity.ERROR,
@@ -210,8 +206,10 @@ class RepositoryCheck:
             "ref_damaged",
             name,
             "The file of the ref names no commit, so the branch cannot be read.",
-            "Push the branch again, or restore it from a backup. `waypost doctor --fix` moves the file away.",
-            partial(self._move, path, 0),
+            f"Push the branch again, or set it to the older commit in {PACKED_REFS}: git update-ref {name} {older}"
+            if older
+            else "Push the branch again, or restore it from a backup. `waypost doctor --fix` moves the file away.",
+            None if older else partial(self._move, path, 0),
         )
 
     def _check_rewind(self) -> Iterator[Finding]:
@@ -329,6 +327,11 @@ def _read_text(path: Path) -> str:
             return file.read(4096).decode("ascii", "replace")
     except OSError:
         return ""
+
+
+def _is_damaged_ref(path: Path) -> bool:
+    text = _read_text(path)
+    return not text.startswith("ref:") and not re.fullmatch(r"[0-9a-f]{40}\s*", text)
 
 
 def _read_intact(path: Path) -> dict[str, str]:
