@@ -24,6 +24,7 @@ from gitstore.namespaces.archive import archived_paths, list_archived
 from gitstore.namespaces.name_lock import hold_names
 from gitstore.namespaces.records import Archived
 
+_MOST_MOVES = 20
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 Watch = Callable[[str], None]
 
@@ -64,10 +65,10 @@ def make_backup(data: Path, database: Path | None, writer: BackupWriter, watch: 
         listed = _Listed(directory.namespaces(), list_archived(directory))
     for key in sorted((data / KEYS).glob("[!.]*.json")):
         writer.copy(f"{KEYS}/{key.name}", key)
-    for name, folder, paths in _find_all(directory, listed):
+    for name, folder, find in _find_all(directory, listed):
         watch(f"Saving {name}")
         try:
-            saved = save_namespace(paths(), folder, writer)
+            saved = _save(folder, find, writer)
         except StoreError as ex:
             made.failed[name] = str(ex)
         else:
@@ -93,26 +94,41 @@ def _find_all(directory: DataDirectory, listed: _Listed) -> Iterator[tuple[str, 
     for name in listed.names:
         yield name, f"repos/{name}", partial(_find, directory, name, listed)
     for archive in listed.archives:
-        yield archive.id, f"trash/{archive.id}", partial(_find_archived, directory, archive)
+        yield archive.id, f"trash/{archive.id}", partial(_find_archived, directory, archive, listed)
+
+
+def _save(folder: str, find: Callable[[], NamespacePaths], writer: BackupWriter) -> SavedNamespace:
+    """Save a namespace; again, from its new place, if it was archived or restored meanwhile."""
+    for _ in range(_MOST_MOVES):
+        paths = find()
+        try:
+            return save_namespace(paths, folder, writer)
+        except (StoreError, FileNotFoundError):
+            if paths.repository.is_dir():
+                raise
+    raise Broken("it was archived and restored again and again meanwhile.")
 
 
 def _find(directory: DataDirectory, name: str, listed: _Listed) -> NamespacePaths:
     """Return the place of a namespace, also of one that was archived since it was listed."""
-    paths = directory.namespace(name)
-    known = {each.id for each in listed.archives}
-    new = [each.id for each in list_archived(directory, name) if each.id not in known]
-    # The first archive since then: a namespace that has the name by now is another one.
-    moved = archived_paths(directory, new[-1]) if new else None
-    if moved:
-        return moved
+    moved = _find_moved(directory, name, listed)
+    paths = moved or directory.namespace(name)
     if not paths.repository.is_dir():
         raise NotFound("its repository is missing on disk, but it was not deleted; restore it from an earlier backup.")
     return paths
 
 
-def _find_archived(directory: DataDirectory, archive: Archived) -> NamespacePaths:
+def _find_archived(directory: DataDirectory, archive: Archived, listed: _Listed) -> NamespacePaths:
     """Return the place of an archive, also of one that was restored since it was listed."""
-    return archived_paths(directory, archive.id) or directory.namespace(archive.name)
+    found = archived_paths(directory, archive.id)
+    return found or _find(directory, archive.name, listed)
+
+
+def _find_moved(directory: DataDirectory, name: str, listed: _Listed) -> NamespacePaths | None:
+    """Return the first archive of a name since the list was made: a namespace that has the name by now is another one."""
+    known = {each.id for each in listed.archives}
+    new = [each.id for each in list_archived(directory, name) if each.id not in known]
+    return archived_paths(directory, new[-1]) if new else None
 
 
 def _facts(made: MadeBackup, tables: Mapping[str, tuple[int, str]] | None, database: Path | None) -> dict[str, object]:
