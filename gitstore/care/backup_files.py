@@ -94,7 +94,8 @@ class FolderWriter(BackupWriter):
     @contextmanager
     def _open(self, name: str) -> Iterator[IO[bytes]]:
         path = self.staged / name
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in reversed(path.relative_to(self.staged).parents):
+            (self.staged / folder).mkdir(mode=0o700, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with os.fdopen(handle, "wb") as file:
