@@ -26,7 +26,7 @@ _PACKING_SECONDS = 30.0
 
 
 class SavedNamespace(NamedTuple):
-    """What a backup has of one namespace, to compare a restored one with."""
+    """The parts of one namespace in a backup, to compare a restored one with."""
 
     folder: str
     name: str

@@ -17,7 +17,7 @@ from gitstore.git.object_log import object_path
 from gitstore.git.stored_objects import LOOSE, Marks, Place, StoredObjects, open_objects, read_loose
 
 _MOST_NAMED = 100
-_FROM_BACKUP = "Push the branch again from a clone that has it, or restore the namespace from a backup."
+_FROM_BACKUP = "Fetch it from a clone (git --git-dir=REPOSITORY fetch --refetch CLONE BRANCH), or restore the namespace from a backup."
 
 
 @dataclass
@@ -48,9 +48,11 @@ class ObjectCheck:
             self._read_loose(objects, kinds, damaged, malformed)
             losses = list[Loss]()
             reached = mark_reached(objects, self._roots, losses.append, kinds)
-            yield from self._name_losses(losses, objects, repairs)
             lost = {loss.step.id for loss in losses}
-            yield from (self._name_damage(each, objects, repairs) for each in damaged if each.id not in lost)
+            others = [each for each in damaged if each.id not in lost]
+            yield from self._name_losses(losses[:_MOST_NAMED], objects, repairs)
+            yield from (self._name_damage(each, objects, repairs) for each in others[:_MOST_NAMED])
+            yield from self._name_rest(max(0, len(losses) - _MOST_NAMED) + max(0, len(others) - _MOST_NAMED))
             for object_id, fault in list(malformed.items())[:_MOST_NAMED]:
                 place = objects.find(object_id)
                 yield self._name_malformed(object_id, fault, is_used=bool(place and reached.get(object_id, place)))
@@ -133,6 +135,16 @@ class ObjectCheck:
                 if other
                 else _FROM_BACKUP + self._borrowed(),
                 (lambda removed, object_id=step.id: repairs.restore(object_id, removed)) if other else None,
+            )
+
+    def _name_rest(self, count: int) -> Iterator[Finding]:
+        if count:
+            yield self._finding(
+                Severity.ERROR,
+                "more_objects",
+                "objects",
+                f"{count:,} more objects are lost or damaged.",
+                "Repair those above first, or restore the namespace from a backup.",
             )
 
     def _is_back(self, object_id: bytes) -> bool:

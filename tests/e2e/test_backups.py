@@ -3,11 +3,11 @@
 import os
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +15,7 @@ from tests.cli.terminal import invoke, invoke_ok
 from tests.e2e.git import Clone, check_repository, git, rules
 from tests.e2e.hooks import SETTINGS, create_webhook, wait_for_deliveries, wait_until_relayed
 from tests.e2e.receiver import Receiver, always
-from tests.e2e.world import Place, World, open_world, redirect
+from tests.e2e.world import Place, World, open_world
 from tests.service import WAYPOST, running, wait_until
 
 POINTS = int(os.environ.get("WAYPOST_TEST_BACKUPS", "10"))
@@ -29,60 +29,68 @@ class Load:
 
     acknowledged: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     errors: list[BaseException] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
 
-    def count(self) -> int:
+    def total(self) -> int:
         """Return the number of acknowledged publishes."""
         return sum(map(len, list(self.acknowledged.values())))
+
+    def wait_for(self, more: int) -> None:
+        """Wait for more acknowledged publishes, or for an error."""
+        due = self.total() + more
+        wait_until(lambda: self.errors or self.total() >= due, PATIENCE, "publishes")
 
     def copy(self) -> dict[str, list[tuple[str, int]]]:
         """Return what was acknowledged so far."""
         return {name: [*found] for name, found in list(self.acknowledged.items())}
 
+    def publish(self, place: Place) -> None:
+        """Publish rules one by one."""
+        acknowledged = self.acknowledged[place.namespace] = []
+        for number in count():
+            if self.ended.is_set():
+                return
+            place.add(f"/{number}")
+            found = place.publish()
+            acknowledged.append((found["version"], found["publishNumber"]))
+
+    def push(self, place: Place, folder: Path) -> None:
+        """Push commits by plain git."""
+        clone = Clone.of(place.repository, folder / "clone")
+        for number in count():
+            if self.ended.is_set():
+                return
+            clone.publish(f"{place.project}/redirects.yaml", rules(f"/pushed-{number}"))
+
+    def archive(self, place: Place) -> None:
+        """Archive a namespace and restore it, again and again."""
+        while not self.ended.is_set():
+            place.root.ask("DELETE", f"{place.space}?confirm={place.namespace}", 204)
+            place.root.ask("POST", f"{place.space}/restore", 200)
+
+    def guard(self, work: Callable[..., None], *arguments: object) -> None:
+        """Do work, and keep its error for the test."""
+        try:
+            work(*arguments)
+        except BaseException as ex:  # noqa: BLE001 - shown by the test
+            self.errors.append(ex)
+
 
 @contextmanager
 def writing(world: World, folder: Path) -> Iterator[Load]:
     """Publish, push and archive until the end of the block."""
-    load, ended = Load(), threading.Event()
-    places = [world.place() for _ in range(WRITERS)]
-    for place in places:
-        load.acknowledged[place.namespace] = []
-
-    def publish(place: Place) -> None:
-        number = 0
-        while not ended.is_set():
-            number += 1
-            place.ask("POST", "/draft/redirects", 201, json=redirect(f"/{number}"))
-            found = place.publish()
-            load.acknowledged[place.namespace].append((found["version"], found["publishNumber"]))
-
-    def push() -> None:
-        place, number = world.place(), 0
-        clone = Clone.of(place.repository, folder / "clone")
-        while not ended.is_set():
-            number += 1
-            clone.publish(f"{place.project}/redirects.yaml", rules(f"/pushed-{number}"))
-
-    def archive() -> None:
-        place = world.place()
-        place.published("/archived")
-        while not ended.is_set():
-            world.root.ask("DELETE", f"{place.space}?confirm={place.namespace}", 204)
-            world.root.ask("POST", f"{place.space}/restore", 200)
-
-    def guarded(work: Any, *arguments: Any) -> None:
-        try:
-            work(*arguments)
-        except BaseException as ex:  # noqa: BLE001 - shown by the test
-            load.errors.append(ex)
-
-    jobs = [(publish, place) for place in places] + [(push,), (archive,)]
-    threads = [threading.Thread(target=guarded, args=job) for job in jobs]
+    load = Load()
+    archived = world.place()
+    archived.published("/archived")
+    jobs: list[tuple[object, ...]] = [(load.publish, world.place()) for _ in range(WRITERS)]
+    jobs += [(load.push, world.place(), folder), (load.archive, archived)]
+    threads = [threading.Thread(target=load.guard, args=job) for job in jobs]
     for thread in threads:
         thread.start()
     try:
         yield load
     finally:
-        ended.set()
+        load.ended.set()
         for thread in threads:
             thread.join()
     assert load.errors == [], load.errors
@@ -97,8 +105,7 @@ def test_each_backup_under_load_has_all_that_was_published_before(tmp_path: Path
         writing(world, tmp_path) as load,
     ):
         for point in range(POINTS):
-            due = load.count() + dice.randrange(1, 6)
-            wait_until(lambda due=due: load.errors or load.count() >= due, PATIENCE, "publishes")
+            load.wait_for(dice.randrange(1, 6))
             before = load.copy()
             target = tmp_path / (f"{point}.tar" if point % 2 else f"{point}")
             invoke_ok("backup", target, "--data", service.data, *(["--verify"] if point == 0 else []))
@@ -133,10 +140,11 @@ def test_a_restored_service_serves_what_the_original_served(world: World, tmp_pa
         assert copy.published("/c")["publishNumber"] == published["publishNumber"] + 1
 
 
-def test_a_restored_copy_sends_webhooks_only_when_it_is_resumed(
-    tmp_path: Path, receiver: Receiver
-) -> None:
-    data, settings = tmp_path / "data", {**SETTINGS, "WAYPOST_AGENT_SILENT": "2", "WAYPOST_WEBHOOK_RETRIES": "1,1,1,1,1,1,1,1"}
+def test_a_restored_copy_sends_webhooks_only_when_it_is_resumed(tmp_path: Path, receiver: Receiver) -> None:
+    data, settings = (
+        tmp_path / "data",
+        {**SETTINGS, "WAYPOST_AGENT_SILENT": "2", "WAYPOST_WEBHOOK_RETRIES": "1,1,1,1,1,1,1,1"},
+    )
     receiver.reply = always(500)
     with running(WAYPOST, data, settings) as service, open_world(service) as world:
         place = wait_until_relayed(world.place())
@@ -156,7 +164,9 @@ def test_a_restored_copy_sends_webhooks_only_when_it_is_resumed(
         wait_for_deliveries(copy, made, "pending", 3)
         checks = {each["name"]: each for each in copy.root.get("/health/ready")["checks"]}
         assert checks["restored"]["reasons"][0]["code"] == "restored_copy"
-        assert "restored_copy" in {each["code"] for each in invoke("doctor", "--json", "--data", service.data).json["findings"]}
+        assert "restored_copy" in {
+            each["code"] for each in invoke("doctor", "--json", "--data", service.data).json["findings"]
+        }
         assert len(receiver.messages) == sent
         assert "paused, 3 deliveries pending" in invoke_ok("webhooks", "status", "--data", service.data).out
         invoke_ok("webhooks", "resume", "--yes", "--data", service.data)
@@ -178,7 +188,13 @@ def test_the_age_of_the_last_backup_is_a_metric(world: World, tmp_path: Path) ->
 def test_ten_thousand_rules_are_restored_within_a_minute(world: World, tmp_path: Path, number: int) -> None:
     place = world.place()
     lines = "".join(f"BASIC\t/old/{each}\t/new/{each}\tFOUND\n" for each in range(number))
-    place.ask("POST", "/import", 200, content=f"type\tsource\ttarget\tstatus\n{lines}".encode(), headers={"Content-Type": "text/tab-separated-values"})
+    place.ask(
+        "POST",
+        "/import",
+        200,
+        content=f"type\tsource\ttarget\tstatus\n{lines}".encode(),
+        headers={"Content-Type": "text/tab-separated-values"},
+    )
     place.publish()
     invoke_ok("backup", tmp_path / "b", "--data", world.service.data)
     invoke_ok("restore", tmp_path / "b", "--data", tmp_path / "copy")

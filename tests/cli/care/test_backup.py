@@ -19,7 +19,12 @@ def test_a_backup_is_restored_with_all_its_parts(data: Path, work_folder: Path, 
     invoke_ok("namespace", "create", "old")
     invoke_ok("namespace", "delete", "old", "--yes")
     made = invoke_ok("backup", name, "--verify", "--json").json
-    assert (made["complete"], made["verified"], made["namespaces"], len(made["archives"])) == (True, True, ["sample"], 1)
+    assert (made["complete"], made["verified"], made["namespaces"], len(made["archives"])) == (
+        True,
+        True,
+        ["sample"],
+        1,
+    )
     restored = invoke_ok("restore", name, "--data", work_folder / "copy", "--json").json
     assert restored["namespaces"] == ["sample"]
     copy = work_folder / "copy"

@@ -76,10 +76,13 @@ def test_damage_of_the_database_is_named(data: Path, page: int) -> None:
 
 
 def test_damaged_indexes_of_the_database_are_built_again(data: Path) -> None:
-    name = "audit_by_event"
-    (index,) = _change(data, f"SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master WHERE name = '{name}'")
-    _change(data, f"DELETE FROM sqlite_master WHERE name = '{name}'")
-    _change(data, "INSERT INTO audit (at, event, actor_kind, actor_name, subject, detail) VALUES ('2026', 'x', '', '', '', '{}')")
+    name = ("audit_by_event",)
+    (index,) = _change(data, "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master WHERE name = ?", name)
+    _change(data, "DELETE FROM sqlite_master WHERE name = ?", name)
+    _change(
+        data,
+        "INSERT INTO audit (at, event, actor_kind, actor_name, subject, detail) VALUES ('2026', 'x', '', '', '', '{}')",
+    )
     _change(data, "INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", index)
     assert broken(data) == {"database_damaged"}
     invoke_ok("doctor", "--fix")

@@ -88,7 +88,11 @@ def test_hooks_and_settings_that_name_programs_are_not_restored(patient: Patient
     (patient.repo / "hooks").mkdir(exist_ok=True)
     (patient.repo / "hooks" / "pre-receive").write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
     restored, notes = load(save(patient.place, tmp_path / "backup"), tmp_path / "copy")
-    assert sorted(note.split()[3].lower() for note in notes) == ["core.hookspath", "include.path", "uploadpack.packobjectshook"]
+    assert sorted(note.split()[3].lower() for note in notes) == [
+        "core.hookspath",
+        "include.path",
+        "uploadpack.packobjectshook",
+    ]
     assert git(restored.repo, "config", "receive.denyDeletes") == "true"
     assert "evil" not in (restored.repo / "config").read_text(encoding="utf-8")
     assert not (restored.repo / "hooks" / "pre-receive").exists()

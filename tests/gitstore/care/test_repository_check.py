@@ -233,7 +233,9 @@ def test_a_release_that_was_moved_back_is_named_and_left_alone(patient: Patient)
     "write",
     [
         lambda repo: git(repo, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", data=b"tree x\n\nno\n"),
-        lambda repo: git(repo, "hash-object", "-t", "tree", "-w", "--literally", "--stdin", data=b"100644 .git\0" + b"1" * 20),
+        lambda repo: git(
+            repo, "hash-object", "-t", "tree", "-w", "--literally", "--stdin", data=b"100644 .git\0" + b"1" * 20
+        ),
         lambda repo: git(repo, "hash-object", "-t", "tree", "-w", "--literally", "--stdin", data=b"no tree"),
     ],
 )
