@@ -65,8 +65,7 @@ def render(totals: Totals, faults: Mapping[str, Sequence[Fault]], backup_age: fl
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_TotalsCollector(totals))
     registry.register(_FaultsCollector(faults))
-    if backup_age is not None:  # without a backup there is no number that would not look like one
-        registry.register(_BackupCollector(backup_age))
+    registry.register(_BackupCollector(backup_age))
     return generate_latest(registry)
 
 
@@ -88,10 +87,11 @@ class _FaultsCollector(Collector):
 
 
 class _BackupCollector(Collector):
-    def __init__(self, age: float) -> None:
+    def __init__(self, age: float | None) -> None:
         self._age = age
 
     def collect(self) -> Iterator[Metric]:
+        # Without a backup there is no sample: any number would look like an age.
         yield GaugeMetricFamily(_BACKUP_AGE, "Seconds since the last good backup began.", value=self._age)
 
 

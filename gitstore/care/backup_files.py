@@ -25,7 +25,6 @@ CONTENTS = "backup.json"
 FORMAT = 1
 ARCHIVE_SUFFIX = ".tar"
 _CHUNK = 1 << 20
-_MOST_CONTENTS = 1 << 30
 _UNFINISHED = ".unfinished-"
 
 
@@ -206,7 +205,7 @@ class BackupReader(ABC):
     def _read_contents(self) -> dict[str, Any]:
         try:
             with self._open(CONTENTS) as file:
-                found: dict[str, Any] = orjson.loads(file.read(_MOST_CONTENTS))
+                found: dict[str, Any] = orjson.loads(file.read())
             files = found["files"]
             is_valid = found["format"] == FORMAT and all(_is_inside(name) for name in files)
         except (OSError, KeyError, TypeError, ValueError, tarfile.TarError) as ex:
