@@ -70,6 +70,7 @@ def make_backup(data: Path, database: Path | None, writer: BackupWriter, watch: 
         try:
             saved = _save(folder, find, writer)
         except StoreError as ex:
+            writer.forget(folder)
             made.failed[name] = str(ex)
         else:
             (made.archives if folder.startswith("trash/") else made.namespaces).append(saved)

@@ -56,6 +56,10 @@ class BackupWriter(ABC):
         with path.open("rb") as source, self.file(name) as target:
             shutil.copyfileobj(source, target, _CHUNK)
 
+    def forget(self, folder: str) -> None:
+        """Drop the files below a folder: its namespace moved, or could not be saved. An archive keeps their bytes unlisted."""
+        self.files = {name: file for name, file in self.files.items() if not name.startswith(f"{folder}/")}
+
     def finish(self, facts: Mapping[str, object]) -> None:
         """Write the list of all files with further facts, make the backup durable, and give it its name."""
         files = {name: {"size": each.size, "sha256": each.sha256} for name, each in self.files.items()}
@@ -85,6 +89,11 @@ class FolderWriter(BackupWriter):
     def __init__(self, target: Path) -> None:
         super().__init__(target)
         self.staged.mkdir(mode=0o700)
+
+    def forget(self, folder: str) -> None:
+        """Remove the files below a folder."""
+        super().forget(folder)
+        shutil.rmtree(self.staged / folder, ignore_errors=True)
 
     def discard(self) -> None:
         """Remove the folder."""

@@ -1,7 +1,6 @@
 """The backup of one namespace: a Git bundle of its refs and objects, and what the repository has beside them."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import NamedTuple
 
 from gitstore.care.backup_files import BackupWriter
@@ -48,10 +47,14 @@ def save_namespace(paths: NamespacePaths, folder: str, writer: BackupWriter) -> 
     """
     restore_missed(paths.repository)
     with hold_lock_file(paths.repository / LOCK_FILE, _PACKING_SECONDS, mode=0o644):
-        for _ in range(_ATTEMPTS - 1):
-            with suppress(DamagedObject, FileNotFoundError):  # packs were merged by another program
+        for left in reversed(range(_ATTEMPTS)):
+            try:
                 return _save(paths, folder, writer)
-        return _save(paths, folder, writer)
+            except (DamagedObject, FileNotFoundError):  # packs were merged by another program
+                writer.forget(folder)
+                if not left:
+                    raise
+    raise AssertionError  # the last attempt returned or raised
 
 
 def _save(paths: NamespacePaths, folder: str, writer: BackupWriter) -> SavedNamespace:

@@ -182,6 +182,19 @@ def test_a_backup_never_replaces_anything(patient: Patient, tmp_path: Path) -> N
         save(patient.place, tmp_path / "nowhere" / "backup")
 
 
+@pytest.mark.parametrize("name", ["backup", "backup.tar"])
+def test_a_second_attempt_replaces_the_first(patient: Patient, tmp_path: Path, name: str) -> None:
+    """As where the namespace was archived while it was saved."""
+    with open_new_backup(tmp_path / name) as writer:
+        save_namespace(patient.place.paths, FOLDER, writer)
+        patient.place.publish(put(redirect("/second")))
+        writer.forget(FOLDER)
+        assert writer.files == {}
+        writer.finish({"namespaces": [save_namespace(patient.place.paths, FOLDER, writer).facts()]})
+    restored, _ = load(open_backup(tmp_path / name), tmp_path / "copy")
+    assert "/second" in restored.targets()
+
+
 def test_borrowed_objects_are_in_the_backup(patient: Patient, tmp_path: Path) -> None:
     lender = tmp_path / "lender.git"
     shutil.copytree(patient.repo, lender)
