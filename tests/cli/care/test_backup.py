@@ -11,6 +11,7 @@ import pytest
 from tests.cli.terminal import invoke, invoke_ok, run, start
 from tests.e2e.git import check_repository
 from tests.gitstore.care.damaged import flip
+from tests.postgres import running_postgres
 from tests.service import wait_until
 
 
@@ -119,6 +120,27 @@ def test_a_killed_command_leaves_nothing_under_the_name(data: Path, work_folder:
 
 def _staged(folder: Path) -> list[str]:
     return [name for name in os.listdir(folder) if name.startswith(".")]  # noqa: PTH208 - names only
+
+
+@pytest.mark.usefixtures("postgres_programs")
+def test_a_database_on_a_server_is_saved_by_its_own_tools(data: Path, work_folder: Path) -> None:
+    """The command says so, and in which order; doctor, the pause and its end work with that database."""
+    with running_postgres() as server:
+        database = {"WAYPOST_DATABASE": server.database()}
+        invoke("user", "list", env=database)
+        assert invoke("doctor", env=database).code == 0
+        made = invoke("backup", "b", "--json", env=database)
+        assert made.json["database"] is False
+        assert "pg_dump" in made.err
+        restored = invoke("restore", "b", "--data", work_folder / "copy", env=database)
+        assert restored.code == 0
+        assert "pg_restore" in restored.err
+        assert not (work_folder / "copy" / "waypost.db").exists()
+        copy = {**database, "WAYPOST_DATA": str(work_folder / "copy")}
+        assert invoke("webhooks", "resume", "--yes", env=copy).code == 0
+        assert invoke("doctor", env=copy).code == 0
+    assert invoke("doctor", env=database).code == 1
+    assert (data / "waypost.db").exists()
 
 
 def test_resuming_can_discard_what_waits(data: Path, work_folder: Path) -> None:
