@@ -16,8 +16,7 @@ def test_a_repository_of_twice_the_memory_is_saved_restored_and_checked(tmp_path
     place = create_place(tmp_path / "data")
     count = 2 * ROOM // PIECE
     lines = [b"commit refs/heads/large\ncommitter A <a@b.example> 1700000000 +0000\ndata 1\nx\n"]
-    for number in range(count):
-        lines.append(b"M 100644 inline %d.bin\ndata %d\n%b\n" % (number, PIECE, os.urandom(PIECE)))
+    lines += [b"M 100644 inline %d.bin\ndata %d\n%b\n" % (each, PIECE, os.urandom(PIECE)) for each in range(count)]
     git(place.repo, "fast-import", "--quiet", data=b"".join(lines))
     done = subprocess.run(
         (sys.executable, "-m", "tests.gitstore.care.memory_driver", str(place.root)),

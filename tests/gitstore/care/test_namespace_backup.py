@@ -133,6 +133,26 @@ def test_a_damaged_pack_is_not_saved_as_a_good_one(patient: Patient, tmp_path: P
         save(patient.place, tmp_path / "backup")
 
 
+def test_a_damaged_file_in_a_pack_is_not_saved_as_a_good_one(patient: Patient, tmp_path: Path) -> None:
+    """It is not read for the backup, only copied."""
+    git(patient.repo, "repack", "-adq")
+    rows = [row.split() for row in git(patient.repo, "verify-pack", "-v", str(patient.pack())).splitlines()]
+    offset = next(int(row[4]) for row in rows if len(row) > 4 and row[1] == "blob")
+    flip(patient.pack(), offset + 8)
+    with pytest.raises(Broken):
+        save(patient.place, tmp_path / "backup")
+
+
+def test_deltas_stay_deltas(patient: Patient, tmp_path: Path) -> None:
+    text = "".join(f"# line {number * 7919}\n" for number in range(2_000))
+    for number in range(20):
+        patient.place.push({"README.md": f"{text}{number}\n"})
+    git(patient.repo, "repack", "-adfq", "--depth=50")
+    save(patient.place, tmp_path / "backup")
+    bundle = tmp_path / "backup" / FOLDER / BUNDLE
+    assert bundle.stat().st_size < 1.2 * patient.pack().stat().st_size
+
+
 @pytest.mark.parametrize("name", ["backup", "backup.tar"])
 def test_any_flipped_bit_of_a_backup_is_noticed(patient: Patient, tmp_path: Path, name: str) -> None:
     save(patient.place, tmp_path / name)

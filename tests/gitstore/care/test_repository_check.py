@@ -5,6 +5,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable
+from hashlib import sha1
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,18 @@ def test_a_damaged_index_is_built_again(patient: Patient, at: int) -> None:
     patient.repair()
     assert patient.fsck()
     assert patient.check() == []
+
+
+def test_an_object_under_another_id_is_named(patient: Patient) -> None:
+    """Its bytes are those of an object, and all checksums of files hold."""
+    path = patient.pack(".idx")
+    data = bytearray(path.read_bytes())
+    at = 8 + 4 * 256
+    data[at + 19] ^= 1
+    data[-20:] = sha1(data[:-20], usedforsecurity=False).digest()
+    overwrite(path, bytes(data))
+    changed = data[at : at + 20].hex()
+    assert any(each.code == "object_damaged" and changed in each.place for each in patient.check())
 
 
 def test_a_damaged_pack_keeps_all_objects_that_can_be_read(patient: Patient) -> None:
