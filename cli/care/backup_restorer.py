@@ -31,8 +31,8 @@ def restore_backup(reader: BackupReader, data: Path, watch: Watch, *, incomplete
 
     All is built in a folder beside it, or in it where it is a mount point, and checked before it gets its place.
     """
-    if not reader.facts["complete"] and not incomplete:
-        missing = ", ".join(sorted(reader.facts["failed"]))
+    if not reader.facts.get("complete") and not incomplete:
+        missing = ", ".join(sorted(reader.facts.get("failed", ()))) or "an unknown part"
         raise InvalidUsage(
             f"The backup is not complete: {missing} could not be saved. Use another one, or restore the rest with --incomplete."
         )
@@ -52,6 +52,13 @@ def require_empty(data: Path) -> None:
 
 def build_copy(reader: BackupReader, root: Path, watch: Watch) -> list[str]:
     """Restore all parts below an empty folder, and compare them with what was saved. Raises Broken for a damaged backup."""
+    try:
+        return _build(reader, root, watch)
+    except (KeyError, TypeError, AttributeError) as ex:
+        raise Broken(f"The contents of the backup {reader.path} cannot be read: a field is missing or unknown.") from ex
+
+
+def _build(reader: BackupReader, root: Path, watch: Watch) -> list[str]:
     directory = DataDirectory(root)
     directory.create()
     notes = list[str]()

@@ -101,6 +101,20 @@ def test_a_damaged_backup_is_not_restored_at_all(data: Path, work_folder: Path) 
         flip(path if path.is_file() else next(path.iterdir()), 50)
 
 
+def test_contents_of_another_shape_are_refused(data: Path, work_folder: Path) -> None:
+    del data
+    invoke_ok("backup", "b")
+    contents = work_folder / "b" / "backup.json"
+    text = contents.read_text(encoding="utf-8")
+    for name in ("objects", "folder", "tables"):
+        contents.write_text(text.replace(f'"{name}"', f'"other-{name}"'), encoding="utf-8")
+        outcome = invoke("restore", "b", "--data", work_folder / "copy")
+        assert outcome.code == 3
+        assert "a field is missing or unknown" in outcome.err
+    contents.write_text(text, encoding="utf-8")
+    invoke_ok("restore", "b", "--data", work_folder / "copy")
+
+
 @pytest.mark.parametrize("words", [("backup", "b"), ("backup", "b.tar"), ("restore", "good", "--data", "copy")])
 def test_a_killed_command_leaves_nothing_under_the_name(data: Path, work_folder: Path, words: tuple[str, ...]) -> None:
     del data
