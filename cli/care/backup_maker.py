@@ -25,6 +25,7 @@ from gitstore.namespaces.name_lock import hold_names
 from gitstore.namespaces.records import Archived
 
 _MOST_MOVES = 20
+_MOVE_SECONDS = 0.05
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 Watch = Callable[[str], None]
 
@@ -101,22 +102,20 @@ def _find_all(directory: DataDirectory, listed: _Listed) -> Iterator[tuple[str, 
 def _save(folder: str, find: Callable[[], NamespacePaths], writer: BackupWriter) -> SavedNamespace:
     """Save a namespace; again, from its new place, if it was archived or restored meanwhile."""
     for _ in range(_MOST_MOVES):
-        paths = find()
+        paths = None
         try:
+            paths = find()
             return save_namespace(paths, folder, writer)
         except (StoreError, FileNotFoundError):
-            if paths.repository.is_dir():
+            if paths and paths.repository.is_dir():
                 raise
-    raise Broken("it was archived and restored again and again meanwhile.")
+        time.sleep(_MOVE_SECONDS)  # between two names, it is at neither for a moment
+    raise NotFound("its repository is missing on disk, but it was not deleted; restore it from an earlier backup.")
 
 
 def _find(directory: DataDirectory, name: str, listed: _Listed) -> NamespacePaths:
     """Return the place of a namespace, also of one that was archived since it was listed."""
-    moved = _find_moved(directory, name, listed)
-    paths = moved or directory.namespace(name)
-    if not paths.repository.is_dir():
-        raise NotFound("its repository is missing on disk, but it was not deleted; restore it from an earlier backup.")
-    return paths
+    return _find_moved(directory, name, listed) or directory.namespace(name)
 
 
 def _find_archived(directory: DataDirectory, archive: Archived, listed: _Listed) -> NamespacePaths:
