@@ -30,6 +30,10 @@ COMMANDS = {
     "match": "content.match",
     "diff": "content.diff",
     "edit": "content.edit",
+    "doctor": "care.doctor",
+    "backup": "care.backup",
+    "restore": "care.restore",
+    "webhooks": "care.webhooks",
     "run": "run",
 }
 

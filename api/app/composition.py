@@ -11,6 +11,7 @@ from api.app.git_routes import git_routes
 from api.app.identity_routes import identity_routes
 from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
+from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData, data_check
 from api.http.fast_heartbeats import FastHeartbeats
 from api.http.fast_path import FastPath
@@ -92,7 +93,12 @@ class _Parts(NamedTuple):
             ProposalSweeper(self.store, self.data),
             *self.checks,
         )
-        ready_checks = (data_check(self.data), self.services.ready_check(), *self.checks.ready_checks())
+        ready_checks = (
+            data_check(self.data),
+            RestoredCopy(settings.data).ready_check(),
+            self.services.ready_check(),
+            *self.checks.ready_checks(),
+        )
         return Dependencies(
             settings,
             self.services.directory,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from api.app.services import Services
+from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData
 from api.db.database import Database, default_url
 from api.db.namespaces.namespace_records import StoredRecords
@@ -45,21 +46,27 @@ def open_notifications(
     event_relay = PublishEventRelay(store, database, reader, clock, StoredRecords(services.state, clock))
     # Longer than an attempt and its record can take, so that no worker takes a delivery that another still works on.
     lease = timedelta(seconds=3 + 3 * settings.webhook_timeout)
+    copy = RestoredCopy(settings.data)
     outbox = Outbox(database, reader, clock, settings.webhook_retries, lease)
+    scheduler = EventScheduler(
+        event_relay,
+        ReleaseEvents(store, database, reader, clock),
+        served,
+        services.fleet,
+        settings.agent_silent,
+        settings.event_lifetime,
+        data,
+    )
+    scheduler.is_paused = copy.is_paused
     return Notifications(
         event_relay,
-        EventScheduler(
-            event_relay,
-            ReleaseEvents(store, database, reader, clock),
-            served,
-            services.fleet,
-            settings.agent_silent,
-            settings.event_lifetime,
-            data,
-        ),
+        scheduler,
         Streams(reader, database.notifier, services.directory),
         WebhookDispatcher(
-            outbox, WebhookClient(address_policy, settings.webhook_timeout), WebhookOwners(services.directory).decide
+            outbox,
+            WebhookClient(address_policy, settings.webhook_timeout),
+            WebhookOwners(services.directory).decide,
+            copy.is_paused,
         ),
         Webhooks(services.state, address_policy, clock, lambda namespace: _projects(store, namespace)),
     )

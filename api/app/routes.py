@@ -17,7 +17,7 @@ def routes(dependencies: Dependencies, collector: MetricsCollector) -> list[Rout
         Route("/", StartPage()),
         Route("/health/ping", Ping()),
         Route("/health/ready", Ready(readiness, dependencies.directory)),
-        Route("/metrics", Metrics(collector, readiness)),
+        Route("/metrics", Metrics(collector, readiness, dependencies.settings.data)),
         Route("/openapi.json", Contract()),
         Route("/schemas/{name}", Schemas()),
     ]

@@ -109,6 +109,17 @@ def create_keys(directory: Path, clock: Clock = utc_now) -> None:
             _write_key(directory, clock())
 
 
+def find_key_fault(path: Path) -> str:
+    """Return why the key of a file cannot be used, with the fix; empty for a valid key."""
+    try:
+        _load_key(path)
+    except FileNotFoundError:
+        return ""
+    except (InvalidKey, OSError) as ex:
+        return str(ex)
+    return ""
+
+
 def _read_ring(directory: Path) -> Ring:
     found = (_read_key(path) for path in directory.glob("[!.]*.json"))
     keys = [key for key in found if key is not None]

@@ -28,14 +28,14 @@ def migrate(database: Database, lock: Path) -> None:
 
 def _upgrade(connection: Connection) -> None:
     """Import Alembic only where it has something to do."""
-    found = _revision(connection)
+    found = database_revision(connection)
     if found != NEWEST_REVISION:
         from api.db.upgrade import upgrade  # noqa: PLC0415 - loads 60 modules that a current database needs not
 
         upgrade(connection, found)
 
 
-def _revision(connection: Connection) -> str | None:
+def database_revision(connection: Connection) -> str | None:
     """Return the revision of the database; None for one without tables."""
     if not inspect(connection).has_table(_VERSION_TABLE):
         return None

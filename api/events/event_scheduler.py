@@ -50,6 +50,8 @@ class EventScheduler(TaskService):
         self._wake = asyncio.Event()
         self._relay_started = False
         self._data = data
+        # While it returns true, no agent counts as silent: agents report elsewhere, to the original of a restored copy.
+        self.is_paused: Callable[[], bool] = lambda: False
         self._reachable_since = time.monotonic()
         self._cleaned_at = 0.0
         served.listen(self._note)
@@ -111,7 +113,9 @@ class EventScheduler(TaskService):
         self._relayed = {name: relayed for name, relayed in self._relayed.items() if name in names}
         self._moved.update(names)
         await self._check_moved()  # records the faults of all of them
-        if time.monotonic() - self._reachable_since >= self._inactive_after.total_seconds():
+        if await run_in_thread(self.is_paused):
+            self._note_return()
+        elif time.monotonic() - self._reachable_since >= self._inactive_after.total_seconds():
             await run_in_thread(self._fleet.record_inactive_agents, self._inactive_after)
         await run_in_thread(self._clean)
 

@@ -84,13 +84,21 @@ class WebhookDispatcher(TaskService):
     """A background service that delivers the messages of the outbox."""
 
     def __init__(
-        self, outbox: Outbox, webhook_client: WebhookClient, decide: Callable[[ClaimedDelivery], DeliveryDecision]
+        self,
+        outbox: Outbox,
+        webhook_client: WebhookClient,
+        decide: Callable[[ClaimedDelivery], DeliveryDecision],
+        is_paused: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Create the service; `decide` checks whether the owner of a webhook may read a delivery, and may block."""
+        """Create the service; `decide` checks whether the owner of a webhook may read a delivery, and may block.
+
+        While `is_paused`, nothing is sent, and deliveries wait.
+        """
         super().__init__()
         self._outbox = outbox
         self._webhook_client = webhook_client
         self._decide = decide
+        self._is_paused = is_paused
         self._under_way: dict[asyncio.Task[None], int] = {}
         self._wake = asyncio.Event()
         self._ending = False
@@ -137,7 +145,7 @@ class WebhookDispatcher(TaskService):
         if free <= 0 or self._ending:
             return
         try:
-            taken = await run_in_thread(self._outbox.take, free, self._list_busy())
+            taken = await run_in_thread(self._take, free, self._list_busy())
         except (StoreError, OSError) as ex:
             _log.warning("deliveries_not_claimed", error=str(ex))
             return
@@ -148,6 +156,9 @@ class WebhookDispatcher(TaskService):
             task = asyncio.create_task(self._deliver(claimed))
             self._under_way[task] = claimed.webhook.id
             task.add_done_callback(self._end)
+
+    def _take(self, free: int, busy: list[int]) -> list[ClaimedDelivery]:
+        return [] if self._is_paused() else self._outbox.take(free, busy)
 
     def _list_busy(self) -> list[int]:
         counts = Counter(self._under_way.values())

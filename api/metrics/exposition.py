@@ -31,6 +31,7 @@ DELIVERING = "waypost_webhook_attempts"
 _WORKERS = "waypost_workers"
 _FAULTS = "waypost_faults"
 _STATUS = "waypost_degraded"
+_BACKUP_AGE = "waypost_backup_age_seconds"
 
 
 class _Family(NamedTuple):
@@ -59,11 +60,12 @@ _SECONDS = _Family(
 )
 
 
-def render(totals: Totals, faults: Mapping[str, Sequence[Fault]]) -> bytes:
-    """Return the text of all metrics; `faults` are those of readiness, by name of check."""
+def render(totals: Totals, faults: Mapping[str, Sequence[Fault]], backup_age: float | None = None) -> bytes:
+    """Return the text of all metrics; `faults` are those of readiness, by name of check, `backup_age` is in seconds."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_TotalsCollector(totals))
     registry.register(_FaultsCollector(faults))
+    registry.register(_BackupCollector(backup_age))
     return generate_latest(registry)
 
 
@@ -82,6 +84,15 @@ class _FaultsCollector(Collector):
         yield GaugeMetricFamily(
             _STATUS, "0 if the node is ready, 1 if degraded, 2 if unavailable.", list(Status).index(status)
         )
+
+
+class _BackupCollector(Collector):
+    def __init__(self, age: float | None) -> None:
+        self._age = age
+
+    def collect(self) -> Iterator[Metric]:
+        # Without a backup there is no sample: any number would look like an age.
+        yield GaugeMetricFamily(_BACKUP_AGE, "Seconds since the last good backup began.", value=self._age)
 
 
 class _TotalsCollector(Collector):

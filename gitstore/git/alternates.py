@@ -25,7 +25,7 @@ def limit_alternates(store: DiskObjectStore, quarantine: Path | None = None) -> 
     Raises Broken for a file that is too large, and for too many folders.
     """
     objects = Path(os.fsdecode(os.fspath(store.path)))
-    found = _find_alternates(objects) if (objects / _FILE).exists() else []
+    found = list_borrowed(objects) if (objects / _FILE).exists() else []
     if found or quarantine:
         borrowed = [_without_alternates(path) for path in (*found, *([str(quarantine)] if quarantine else []))]
         # dulwich 1.2.21 follows alternates without end where they name each other, or themselves:
@@ -39,8 +39,11 @@ def _without_alternates(path: str) -> DiskObjectStore:
     return store
 
 
-def _find_alternates(objects: Path) -> list[str]:
-    """Return the folders that `objects` borrows from, directly or not; a folder that does not exist is left out."""
+def list_borrowed(objects: Path) -> list[str]:
+    """Return the folders that `objects` borrows from, directly or not; a folder that does not exist is left out.
+
+    Raises Broken for a file that is too large, and for too many folders.
+    """
     seen = {os.path.realpath(objects): None}
     level = [str(objects)]
     for _ in range(_MAX_DEPTH):
@@ -63,6 +66,11 @@ def _read(folder: str) -> Iterator[str]:
     for line in data.split(b"\n"):
         if line and not line.startswith(b"#"):
             yield os.path.join(folder, os.fsdecode(line))  # noqa: PTH118 - a line may be no path at all
+
+
+def borrows(repository: Path) -> bool:
+    """Tell whether a repository borrows objects from another folder."""
+    return (repository / "objects" / _FILE).exists()
 
 
 def is_lender(repository: Path) -> bool:

@@ -46,6 +46,11 @@ class _Version(NamedTuple):
     depth: int
 
 
+def dump_object(kind: int, data: bytes) -> bytes:
+    """Return the bytes of an object's own file."""
+    return zlib.compress(b"%s %d\0%b" % (_NAMES[kind], len(data), data))
+
+
 def hash_object(kind: int, data: bytes) -> bytes:
     """Return the id of an object, 20 bytes."""
     return sha1(b"%s %d\0%b" % (_NAMES[kind], len(data), data), usedforsecurity=False).digest()

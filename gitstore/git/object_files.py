@@ -60,8 +60,7 @@ class ObjectFiles:
 
     def list_loose(self) -> Iterator[tuple[bytes, float]]:
         """Yield the id of each object that has a file of its own, and the time of its last use."""
-        for number in range(_FOLDERS):
-            yield from _list_folder(self.path, f"{number:02x}")
+        yield from list_loose(self.path)
 
     def list_packs(self) -> list[PackFile]:
         """List the packs that may be replaced, those with the fewest objects first."""
@@ -216,6 +215,12 @@ def count_packs(repository: Path) -> int:
 def sample_loose(repository: Path, folders: Collection[int]) -> list[float]:
     """Return the times of the loose objects in some of the 256 folders, a fair sample since names are hashes."""
     return [at for number in folders for _, at in _list_folder(repository / "objects", f"{number:02x}")]
+
+
+def list_loose(objects: Path) -> Iterator[tuple[bytes, float]]:
+    """Yield the id of each object in a folder of objects that has a file of its own, and the time of its last use."""
+    for number in range(_FOLDERS):
+        yield from _list_folder(objects, f"{number:02x}")
 
 
 def _list_folder(objects: Path, folder: str) -> Iterator[tuple[bytes, float]]:

@@ -169,6 +169,12 @@ def _find(directory: DataDirectory, name: str, archive: str | None) -> Path:
     return found[0]
 
 
+def archived_paths(directory: DataDirectory, archive: str) -> NamespacePaths | None:
+    """Return the paths of an archived namespace; None if the archive is gone, as it was restored or removed."""
+    found = (path for path in _repositories(directory) if path.parent.name == archive)
+    return next(map(_paths, found), None)
+
+
 def _repositories(directory: DataDirectory) -> Iterator[Path]:
     """Yield the repositories of archived namespaces; a folder without one is left by a crash."""
     return (path for path in sorted(directory.trash.glob("*/*.git")) if is_name(path.stem))

@@ -105,7 +105,7 @@ def test_every_file_of_the_data_directory_is_described(demo: Demo) -> None:
     patterns = [re.compile(re.sub(r"<[a-z]+>", "[^/]+", re.escape(cell).replace(r"\-", "-"))) for cell in cells]
     data = demo.service.data
     found = {path.relative_to(data).as_posix() for path in data.rglob("*") if path.is_file()}
-    outside = {path for path in found if not re.match(r"repos/[^/]+\.git/|trash/", path)}
+    outside = {path for path in found if not re.match(r"repos/[^/]+\.git/|trash/|removed/", path)}
     assert outside
     assert {path for path in outside if not any(pattern.fullmatch(path) for pattern in patterns)} == set()
 

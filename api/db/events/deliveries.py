@@ -185,6 +185,19 @@ def list_attempts(connection: Connection, delivery: int) -> list[DeliveryAttempt
     return [DeliveryAttempt(row.at, row.status, row.error, row.milliseconds, row.answer) for row in rows]
 
 
+def count_pending(connection: Connection) -> int:
+    """Return the number of deliveries that wait to be sent, also those of webhooks that are off."""
+    query = select(func.count()).select_from(deliveries).where(deliveries.c.status == DeliveryStatus.PENDING.value)
+    return int(connection.execute(query).scalar_one())
+
+
+def discard_pending(connection: Connection, now: datetime) -> int:
+    """Mark all deliveries that wait to be sent as failed; return their number. A person may send each of them again."""
+    own = deliveries.c.status == DeliveryStatus.PENDING.value
+    changes = {"status": DeliveryStatus.FAILED.value, "due_at": None, "finished_at": now}
+    return connection.execute(update(deliveries).where(own).values(claims=deliveries.c.claims + 1, **changes)).rowcount
+
+
 def has_delivery_before(connection: Connection, moment: datetime) -> bool:
     """Return whether a delivery is older than a time."""
     query = select(deliveries.c.id).where(deliveries.c.created_at < moment).limit(1)

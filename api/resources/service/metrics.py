@@ -1,20 +1,25 @@
 """The metrics of all workers, for Prometheus."""
 
+from pathlib import Path
+
 from falcon.asgi import Request, Response
 
+from api.data.last_backup import read_last_backup
 from api.errors import Unavailable
 from api.http.guard.access import any_principal
 from api.metrics.collector import MetricsCollector
 from api.metrics.exposition import CONTENT_TYPE, render
+from api.runtime.background import run_in_thread
 from api.runtime.readiness_checks import ReadinessChecks
 
 
 class Metrics:
     """The metrics of the service since its start."""
 
-    def __init__(self, collector: MetricsCollector, readiness: ReadinessChecks) -> None:
+    def __init__(self, collector: MetricsCollector, readiness: ReadinessChecks, data: Path) -> None:
         self._meter = collector
         self._readiness = readiness
+        self._data = data
 
     @any_principal
     async def on_get(self, _req: Request, resp: Response) -> None:
@@ -25,7 +30,9 @@ class Metrics:
         """
         try:
             checks = await self._readiness.run()
-            resp.data = render(await self._meter.read(), {name: result.faults for name, result in checks.items()})
+            backup = await run_in_thread(read_last_backup, self._data)
+            faults = {name: result.faults for name, result in checks.items()}
+            resp.data = render(await self._meter.read(), faults, backup.age if backup else None)
         except OSError as ex:
             raise Unavailable("The metrics cannot be read from disk. Try again.", "metrics_unavailable") from ex
         resp.content_type = CONTENT_TYPE

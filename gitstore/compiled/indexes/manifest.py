@@ -217,6 +217,12 @@ def _identity(path: Path) -> tuple[int, int, int, int] | None:
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
+def is_intact(file: Path) -> bool:
+    """Tell whether a file of a manifest has the bytes that were written; what it builds on is not looked at."""
+    checksum, _, data = file.read_bytes().partition(b"\n")
+    return checksum == _checksum(data)
+
+
 def _load(folder: Path, commit: CommitId) -> _Stored | None:
     """Read one file, of this format or of the one before; None if it is missing or damaged."""
     for name in (_FORMAT, _WHOLE_FORMAT):

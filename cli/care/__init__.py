@@ -1,0 +1,1 @@
+"""Commands that take care of a data directory: `doctor`, `backup`, `restore` and `webhooks`."""

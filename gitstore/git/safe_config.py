@@ -1,0 +1,49 @@
+"""The settings of a repository without those that make Git run a program, or read a file elsewhere.
+
+A backup is data: a person who can write to it cannot have a program run by its restoration. Hooks are not restored either.
+"""
+
+from io import BytesIO
+from pathlib import Path
+
+from dulwich.config import ConfigFile
+
+# Other sections, such as `include`, `filter`, `alias` and `remote`, can name programs, files or hosts.
+_SECTIONS = frozenset(
+    {b"core", b"gc", b"receive", b"uploadpack", b"transfer", b"pack", b"repack", b"fetch", b"fsck", b"i18n", b"waypost"}
+    | {b"maintenance", b"extensions", b"http", b"advice", b"log", b"merge"}
+)
+_CORE = frozenset(
+    {b"repositoryformatversion", b"filemode", b"bare", b"logallrefupdates", b"compression", b"loosecompression"}
+    | {b"bigfilethreshold", b"ignorecase", b"precomposeunicode", b"sharedrepository", b"fsync", b"fsyncmethod"}
+    | {b"quotepath", b"autocrlf", b"eol", b"safecrlf", b"symlinks", b"packedgitlimit", b"deltabasecachelimit"}
+)
+_PROGRAMS = frozenset({b"packobjectshook", b"procreceiverefs", b"sslcert", b"sslkey", b"cookiefile", b"proxy"})
+
+
+def read_safe_config(text: bytes) -> tuple[ConfigFile, list[str]]:
+    """Return the settings in a text that are safe, and the names of the others. Raises ValueError for another text."""
+    found, left_out = ConfigFile.from_file(BytesIO(text)), list[str]()
+    safe = ConfigFile()
+    for section in found.sections():
+        for name, value in found.items(section):
+            if _is_safe(section[0].lower(), name.lower()):
+                safe.add(section, name, value)
+            else:
+                left_out.append(b".".join([*section, name]).decode(errors="replace"))
+    return safe, left_out
+
+
+def is_repository_config(path: Path) -> bool:
+    """Tell whether a file has the settings of a repository that this program reads."""
+    try:
+        config = ConfigFile.from_path(str(path))
+        return config.get((b"core",), b"repositoryformatversion") in {b"0", b"1"}
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def _is_safe(section: bytes, name: bytes) -> bool:
+    if section == b"core":
+        return name in _CORE
+    return section in _SECTIONS and name not in _PROGRAMS

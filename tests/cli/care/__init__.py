@@ -1,0 +1,1 @@
+"""Tests of the commands that take care of a data directory."""
