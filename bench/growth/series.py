@@ -65,12 +65,22 @@ def _rules(folder: Path, size: int) -> list[Operation]:
         text = held[(turn * 7919) % size].source
         return store.drafts.records(NAMESPACE, _MAIN, Kind.REDIRECTS, Query(text=text), _PAGE)
 
+    def view(turn: int) -> object:
+        _edit(store, held[size // 2], turn + 1_000)
+        return store.drafts.review_view(NAMESPACE, _MAIN, frozenset(Kind), 0, 50)
+
+    def report(turn: int) -> object:
+        _edit(store, held[size // 2], turn + 2_000)
+        return store.drafts.report(NAMESPACE, _MAIN)
+
     return [
         Operation("import and publish of all", load, once=True),
         Operation("edit of a rule", lambda turn: _edit(store, held[size // 2], turn)),
         Operation("search in the draft", search),
         Operation("first page of the draft, by source", lambda _turn: _sorted_page(store)),
         Operation("publish of one rule", lambda _turn: _publish(store)),
+        Operation("edit, and the difference with impact", view),
+        Operation("edit, and the report of the draft", report),
     ]
 
 

@@ -104,7 +104,7 @@ def find_impact(before: RuleSet, after: RuleSet, changes: Iterable[Change]) -> I
     return Impact(
         [effect for key, effect in new.items() if key not in old],
         [effect for key, effect in old.items() if key not in new],
-        list(_changed_responses(before.matcher, after.matcher, changes)),
+        find_changed_responses(before.matcher, after.matcher, changes),
     )
 
 
@@ -120,6 +120,11 @@ def _effects(state: RuleSet) -> Mapping[tuple[bool, str, str], Effect]:
         for each in (*found, *hidden)
         if each.problem.code in EFFECT_CODES
     }
+
+
+def find_changed_responses(before: Matcher, after: Matcher, changes: Iterable[Change]) -> list[ChangedResponse]:
+    """Return the requests of changed rules that have another answer than before."""
+    return list(_changed_responses(before, after, changes))
 
 
 def _changed_responses(before: Matcher, after: Matcher, changes: Iterable[Change]) -> Iterator[ChangedResponse]:
