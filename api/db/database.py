@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event
-from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -246,11 +246,7 @@ def upsert(connection: Connection, table: Table) -> Any:
     """Return an insert of the dialect in use, which has `on_conflict_do_update`."""
     # SQLAlchemy 2.1: the inserts of both dialects have no class in common.
     # https://docs.sqlalchemy.org/en/21/dialects/sqlite.html#insert-on-conflict-upsert
-    if connection.dialect.name == "postgresql":
-        from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - a service with SQLite starts sooner without it
-
-        return postgresql.insert(table)
-    return sqlite.insert(table)
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:

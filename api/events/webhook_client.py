@@ -15,6 +15,7 @@ import httpcore
 
 from api.events.addresses import AddressNotAllowed, AddressPolicy
 from api.events.webhook_target import Target, read_target
+from api.runtime.background import run_in_thread
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -67,7 +68,7 @@ class WebhookClient:
         url = httpcore.URL(scheme=target.scheme, host=host, port=target.port, target=target.path)
         lines = {"Host": target.authority, "Content-Length": str(len(body)), "Connection": "close", **headers}
         request = httpcore.Request("POST", url, headers=list(lines.items()), content=body, extensions=self._limits())
-        tls = self._tls if target.scheme == "https" else None
+        tls = await run_in_thread(lambda: self._tls) if target.scheme == "https" else None
         connection = httpcore.AsyncHTTPConnection(url.origin, tls, network_backend=self._backend)
         try:
             response = await connection.handle_async_request(request)

@@ -1,6 +1,7 @@
 """The impact of a draft on other rules and on answers, from the lints of both states, which are cached."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from content.changes.diff import Change
@@ -70,18 +71,14 @@ def _open_state(snapshot: Snapshot | None, lint: Lint | None) -> _State:
     return _State(SnapshotRules(snapshot), {kind: rules.ids for kind, rules in lint.lists.items()}, effects)
 
 
-def _list_effects(state: _State, keys: Iterable[_Key]) -> Iterator[Effect]:
+def _list_effects(state: _State, keys: AbstractSet[_Key]) -> Iterator[Effect]:
     """Yield the effects with these keys: those of redirects first, in the order of the rules."""
-    wanted = {(kind, owner) for kind, owner, _ in keys}
-    places = {
-        (kind, owner): (list(Kind).index(kind), position)
-        for kind in {kind for kind, _ in wanted}
-        for position, owner in enumerate(state.ids[kind])
-        if (kind, owner) in wanted
-    }
-    chosen = set(keys)
-    ordered = sorted((key for key in state.effects if key in chosen), key=lambda key: places[key[:2]])
-    for kind, owner, code in ordered:
-        position = places[kind, owner][1]
-        rule = state.source.page(position) if kind is Kind.PAGES else state.source.redirect(position)
-        yield Effect(rule, state.effects[kind, owner, code].problem)
+    for kind in Kind:
+        owners = {owner for of_kind, owner, _ in keys if of_kind is kind}
+        if owners:
+            positions = {owner: position for position, owner in enumerate(state.ids[kind]) if owner in owners}
+            of_kind = [key for key in state.effects if key[0] is kind and key in keys]
+            for key in sorted(of_kind, key=lambda key: positions[key[1]]):
+                position = positions[key[1]]
+                rule = state.source.page(position) if kind is Kind.PAGES else state.source.redirect(position)
+                yield Effect(rule, state.effects[key].problem)

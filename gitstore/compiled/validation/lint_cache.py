@@ -35,15 +35,15 @@ class LintCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def lint(self, project: str, tree: TreeId, read: Callable[[], Snapshot], newest: Lint | None = None) -> Lint:
+    def lint(self, project: str, tree: TreeId, read: Callable[[], Snapshot], near: Lint | None = None) -> Lint:
         """Return the lint of a state: as cached, else by its difference to the newest cached state.
 
-        `newest` is that of a caller who has it already.
+        `near` is used in place of the newest: the lint of a similar state, from a caller who has it.
         """
         path = self._path(project, tree)
         known = self._load(path) if tree else None
         if known is None:
-            known = lint_snapshot(read(), newest or self.newest(project))
+            known = lint_snapshot(read(), near or self.newest(project))
             self._store(path, known)
         return known
 
