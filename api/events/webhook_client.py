@@ -8,12 +8,14 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import httpcore
 
 from api.events.addresses import AddressNotAllowed, AddressPolicy
 from api.events.webhook_target import Target, read_target
+from api.runtime.background import run_in_thread
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -46,7 +48,11 @@ class WebhookClient:
     def __init__(self, address_policy: AddressPolicy, seconds: float, resolve: Resolve | None = None) -> None:
         self._backend = _CheckedBackend(address_policy, resolve or resolve_host)
         self._seconds = seconds
-        self._tls = ssl.create_default_context()
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """The settings of TLS; reading the system's certificates takes long, and most services have no webhook."""
+        return ssl.create_default_context()
 
     async def send(self, url: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         """POST a body; never raises for failures of the receiver or the network."""
@@ -62,7 +68,8 @@ class WebhookClient:
         url = httpcore.URL(scheme=target.scheme, host=host, port=target.port, target=target.path)
         lines = {"Host": target.authority, "Content-Length": str(len(body)), "Connection": "close", **headers}
         request = httpcore.Request("POST", url, headers=list(lines.items()), content=body, extensions=self._limits())
-        connection = httpcore.AsyncHTTPConnection(url.origin, self._tls, network_backend=self._backend)
+        tls = await run_in_thread(lambda: self._tls) if target.scheme == "https" else None
+        connection = httpcore.AsyncHTTPConnection(url.origin, tls, network_backend=self._backend)
         try:
             response = await connection.handle_async_request(request)
             try:

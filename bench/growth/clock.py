@@ -1,4 +1,4 @@
-"""A client's clock: `python -m bench.growth.clock [SIZE…]` times a service with projects of so many rules, over HTTP.
+"""A client's clock: `python -m bench.growth.clock [SIZE…] [--pause S]` times a service with projects of so many rules, over HTTP.
 
 Two workers, and one project of each size, which is imported and published by API. Times are those of the client, so they
 belong to a machine that does nothing else. Memory is the proportional share of all processes together.
@@ -32,7 +32,7 @@ _WARM_UP = 5
 _SEARCHES = 7
 _STARTS = 3
 _TIMEOUT_SECONDS = 600
-_PAUSE = 0.05  # between calls, as of a person: what a service does after its response is not measured
+_PAUSE = 0.05  # seconds between calls: what a service does after its response is not measured
 _SAMPLE = 0.2
 _SYNCS = 50
 _JSON, _ROWS = "application/json", "text/tab-separated-values"
@@ -43,7 +43,10 @@ def main() -> None:
     """Run a service, and print the figures of each size."""
     parser = argparse.ArgumentParser(prog="python -m bench.growth.clock", description="Time a service by the clock.")
     parser.add_argument("sizes", nargs="*", type=int, metavar="SIZE", help=f"rules of a project; default: {_SIZES}")
-    sizes = parser.parse_args().sizes or _SIZES
+    parser.add_argument(
+        "--pause", type=float, default=_PAUSE, metavar="S", help=f"seconds between calls; default: {_PAUSE}"
+    )
+    given = parser.parse_args()
     print(machine.describe())
     with tempfile.TemporaryDirectory(prefix="waypost-clock-") as folder:
         prepare_environment(Path(folder))
@@ -54,9 +57,9 @@ def main() -> None:
         with running(WAYPOST, data, {"WAYPOST_JOB_TIMEOUT": str(_TIMEOUT_SECONDS)}) as service:
             time.sleep(_SETTLED)
             print(f"- memory without data: {_memory(service):.0f} MB", flush=True)
-            client = _Client(service.port, make_token(data, "admin"))
+            client = _Client(service.port, make_token(data, "admin"), given.pause)
             client.time("POST", "/api/namespaces", {"name": NAMESPACE})
-            for size in sizes:
+            for size in given.sizes or _SIZES:
                 _measure(service, client, size)
             time.sleep(_SETTLED)
             print(f"- memory a minute later: {_memory(service):.0f} MB", flush=True)
@@ -67,7 +70,8 @@ def main() -> None:
 class _Client:
     """One connection of an administrator; the standard library's client, which takes the least time itself."""
 
-    def __init__(self, port: int, token: str) -> None:
+    def __init__(self, port: int, token: str, pause: float) -> None:
+        self.pause = pause
         self._connection = HTTPConnection("127.0.0.1", port, timeout=_TIMEOUT_SECONDS)
         self._headers = bearer(token)
 
@@ -108,10 +112,10 @@ def _change(service: Service, client: _Client, project: str, changed: Sequence[R
     for turn, rule in enumerate(changed):
         path, change = f"{project}/draft/redirects/{rule.id}", {"target": f"/turn/{turn}"}
         edits.append(client.time("PATCH", path, change))
-        time.sleep(_PAUSE)
+        time.sleep(client.pause)
         before = _written(service)
         publishes.append(client.time("POST", f"{project}/publish"))
-        time.sleep(_PAUSE)
+        time.sleep(client.pause)
         written.append(_written(service) - before)
     print(f"- edit: {_describe(edits[_WARM_UP:])}; the first {edits[0]:.0f} ms")
     print(f"- publish: {_describe(publishes[_WARM_UP:])}; the first {publishes[0]:.0f} ms")

@@ -65,12 +65,22 @@ def _rules(folder: Path, size: int) -> list[Operation]:
         text = held[(turn * 7919) % size].source
         return store.drafts.records(NAMESPACE, _MAIN, Kind.REDIRECTS, Query(text=text), _PAGE)
 
+    def view(turn: int) -> object:
+        _edit(store, held[size // 2], turn + 1_000)
+        return store.drafts.review_view(NAMESPACE, _MAIN, frozenset(Kind), 0, 50)
+
+    def report(turn: int) -> object:
+        _edit(store, held[size // 2], turn + 2_000)
+        return store.drafts.report(NAMESPACE, _MAIN)
+
     return [
         Operation("import and publish of all", load, once=True),
         Operation("edit of a rule", lambda turn: _edit(store, held[size // 2], turn)),
         Operation("search in the draft", search),
         Operation("first page of the draft, by source", lambda _turn: _sorted_page(store)),
         Operation("publish of one rule", lambda _turn: _publish(store)),
+        Operation("edit, and the difference with impact", view),
+        Operation("edit, and the report of the draft", report),
     ]
 
 
@@ -179,7 +189,8 @@ def _fast_import(store: Store, stream: Iterator[bytes]) -> None:
 
 
 SERIES: Mapping[str, Series] = {
-    "rules": Series("rules in a project", _tens(1_000, 1_000_000), _rules),
+    # 49,000 is below the size from which on rules that never answer are not counted after each publish.
+    "rules": Series("rules in a project", (1_000, 10_000, 49_000, 100_000, 1_000_000), _rules),
     "projects": Series("projects in a namespace", _tens(10, 10_000), _projects),
     "namespaces": Series("namespaces", _tens(10, 1_000), _namespaces),
     "publishes": Series("publishes of a project", _tens(100, 100_000), _publishes),

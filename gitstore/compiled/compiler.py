@@ -27,6 +27,7 @@ from gitstore.compiled.segments.snapshot_cache import SnapshotCache
 from gitstore.compiled.segments.snapshot_reader import SnapshotReader
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import check_change, check_snapshot, find_blocking_problems
+from gitstore.compiled.validation.lint import Lint
 from gitstore.compiled.validation.lint_cache import LintCache
 from gitstore.compiled.validation.never_answering import count_after_change
 from gitstore.compiled.validation.validation_cache import ValidatedTrees
@@ -93,7 +94,11 @@ class Compiler:
 
     def lint(self, project: str, tree: TreeId) -> Sequence[Problem]:
         """Return every error and warning of a project's tree, cached on disk."""
-        return LintCache(self.paths.lints).lint(project, tree, lambda: self.snapshot(project, tree))
+        return self.lint_state(project, tree).problems()
+
+    def lint_state(self, project: str, tree: TreeId, near: Lint | None = None) -> Lint:
+        """Return the lint of a project's tree, cached on disk; `near` is that of a similar state, for speed."""
+        return LintCache(self.paths.lints).lint(project, tree, lambda: self.snapshot(project, tree), near)
 
     def count_never_answering(self, project: str, tree: TreeId) -> int | None:
         """Count the rules of a tree that can never answer; None where that would take long.
@@ -110,7 +115,7 @@ class Compiler:
         release = self.find_compiled(project, tree)
         known = lints.newest(project) if release else None
         count = count_after_change(known, snapshot, release.matcher.source) if known and release else None
-        return count_never_answering(lints.lint(project, tree, lambda: snapshot, known)) if count is None else count
+        return count_never_answering(self.lint_state(project, tree, known).problems()) if count is None else count
 
     def store_segment(self, blob: BlobId, rules: RuleFile) -> None:
         """Store the segment of a file that is parsed already; it is not kept in memory."""

@@ -4,14 +4,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from content.changes.diff import Change, Counts, count
-from content.changes.impact import Impact, RuleSet, find_impact
-from content.matching.matcher import Matcher, RuleBook
+from content.changes.impact import Impact
 from content.records.problem_codes import NEVER_ANSWER
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
-from gitstore.compiled.segments.snapshot import Snapshot
-from gitstore.compiled.validation.checks import build_matcher
+from gitstore.drafts.draft_impact import find_draft_impact
 from gitstore.drafts.drafts import DraftName, DraftState, read_draft, snapshot_of
 from gitstore.history.file_changes import FileChange, file_changes
 
@@ -43,7 +41,7 @@ def view_draft(compiler: Compiler, name: DraftName, kinds: Collection[Kind], off
     changes = [change for of_kind in found.values() for change in of_kind]
     counts = {kind: count(of_kind) for kind, of_kind in found.items()}
     everything = [change for of_kind in whole.values() for change in of_kind]
-    impact = _visible(find_impact(_state(before), _state(working), everything), kinds) if everything else _NO_IMPACT
+    impact = _visible(find_draft_impact(compiler, before, working, everything), kinds) if everything else _NO_IMPACT
     totals = {
         "appears": len(impact.added_effects),
         "goes": len(impact.removed_effects),
@@ -56,12 +54,6 @@ def view_draft(compiler: Compiler, name: DraftName, kinds: Collection[Kind], off
 
 
 _NO_IMPACT = Impact((), (), ())
-
-
-def _state(snapshot: Snapshot | None) -> RuleSet:
-    if snapshot is None:
-        return RuleSet(Matcher(RuleBook((), ())), (), ())
-    return RuleSet(build_matcher(snapshot), snapshot.redirects(), snapshot.pages())
 
 
 def _visible(impact: Impact, kinds: Collection[Kind]) -> Impact:

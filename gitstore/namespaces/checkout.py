@@ -70,7 +70,9 @@ def _check(snapshot: Snapshot, limits: PatternLimits, lints: LintCache | None = 
     over_budget = find_budget_problems(None, snapshot, limits)
     if over_budget:
         return [*over_budget, *snapshot.problems]
-    return lints.lint(snapshot.project, snapshot.tree, lambda: snapshot) if lints else check_snapshot(snapshot)
+    return (
+        lints.lint(snapshot.project, snapshot.tree, lambda: snapshot).problems() if lints else check_snapshot(snapshot)
+    )
 
 
 def read_checkout(

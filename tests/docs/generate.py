@@ -3,11 +3,14 @@
 A part is between two marks in a page, `begin NAME` and `end NAME`; the rest of the page is written by hand.
 """
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 
+import schemas
+from schemas.contract import QUERY_NAMES
 from tests.docs.blocks import documents
 from tests.docs.house import ROOTS, Imports, Package, imports_between, list_packages, order, reduce
 from tests.docs.markdown import fill, flowchart, part_names, table
@@ -18,8 +21,12 @@ DRAWN = ("cli", "api", "gitstore", "content")
 """The packages whose sub-packages are drawn."""
 
 
-def changed_pages() -> Iterator[tuple[Path, str]]:
-    """Yield the pages that differ from the code, with their text as it should be."""
+def changed_files() -> Iterator[tuple[Path, str]]:
+    """Yield the pages and the generated files that differ from the code, with their text as it should be."""
+    for path, write in FILES.items():
+        after = write()
+        if not path.exists() or path.read_text("utf-8") != after:
+            yield path, after
     for path in documents():
         before = path.read_text("utf-8")
         after = fill(before, write_part)
@@ -109,11 +116,20 @@ PARTS: dict[str, Callable[[], str]] = {
 }
 
 
+def _write_query_names() -> str:
+    names = {f"{each.method} {each.path}": each.query for each in schemas.operations()}
+    return json.dumps(names, indent=2) + "\n"
+
+
+FILES = {ROOT / "schemas" / QUERY_NAMES: _write_query_names}
+"""The files that are generated as a whole."""
+
+
 def main() -> None:
-    """Write and list the pages that differ from the code; with `--check` only list them, and exit with 1 if there is any."""
+    """Write and list the pages and files that differ from the code; with `--check` only list them, and exit with 1 if there is any."""
     is_check = sys.argv[1:] == ["--check"]
     names = []
-    for path, text in changed_pages():
+    for path, text in changed_files():
         names.append(path.relative_to(ROOT).as_posix())
         if not is_check:
             path.write_text(text, "utf-8")

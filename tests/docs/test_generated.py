@@ -8,7 +8,7 @@ import pytest
 
 from gitstore.store.access import Component
 from tests.docs.blocks import blocks, codes, documents, rows
-from tests.docs.generate import DRAWN, PARTS, pages, write_part
+from tests.docs.generate import DRAWN, FILES, PARTS, pages, write_part
 from tests.docs.house import ImportCycle, import_graph, imports_between, list_packages, order, reduce
 from tests.docs.markdown import fill, flowchart, mark, table
 from tests.docs.store_api import list_components, list_methods, list_types
@@ -23,6 +23,11 @@ IN_THE_WHEEL = {"waypost/_packages", "waypost/_packages/"}
 def test_a_page_is_as_make_docs_writes_it(path: Path) -> None:
     text = path.read_text("utf-8")
     assert fill(text, write_part) == text, f"run `make docs`: {path.name} differs from the code"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_file_is_as_make_docs_writes_it(path: Path) -> None:
+    assert path.read_text("utf-8") == FILES[path](), f"run `make docs`: {path.name} differs from its source"
 
 
 def test_every_part_is_on_one_page() -> None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, delete, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from api.db.database import upsert
 from api.db.tables import login_attempts
 
 
@@ -53,11 +53,10 @@ def sweep(connection: Connection, now: float, seconds: float) -> None:
 
 
 def _take(connection: Connection, key: str, rate: Rate, now: float) -> bool:
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     paid_at = login_attempts.c.paid_at
     next_at: ColumnElement[float] = case((paid_at > now, paid_at), else_=now) + rate.interval
     statement = (
-        insert(login_attempts)
+        upsert(connection, login_attempts)
         .values(key=key, paid_at=now + rate.interval)
         .on_conflict_do_update(
             index_elements=["key"], set_={"paid_at": next_at}, where=next_at <= now + rate.seconds + _ROUNDING

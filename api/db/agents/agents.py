@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, delete, func, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
+from api.db.database import upsert
 from api.db.tables import agents
 from gitstore.errors import NotFound
 
@@ -86,7 +86,7 @@ def register(connection: Connection, agent: Agent) -> None:
     """Replace the report of an agent; `created_at` stays."""
     version = None if agent.version is None else orjson.dumps(agent.version).decode()
     row = asdict(agent) | {"version": version, "seen_minute": minute_of(agent.last_seen_at)}
-    insertion = _insert(connection).values(row)
+    insertion = upsert(connection, agents).values(row)
     kept = {*_KEY, "created_at", "last_seen_at", "seen_minute"}
     said = {name: insertion.excluded[name] for name in row if name not in kept}
     moments = {**_later(insertion.excluded), "loaded_at": _first(insertion.excluded)}
@@ -119,7 +119,7 @@ def add_seen(connection: Connection, seen: Iterable[tuple[AgentKey, datetime]]) 
         }
         for key, moment in seen
     ]
-    insertion = _insert(connection)
+    insertion = upsert(connection, agents)
     statement = insertion.on_conflict_do_update(index_elements=_KEY, set_=_later(insertion.excluded))
     if rows:
         connection.execute(statement, rows)
@@ -234,13 +234,6 @@ def remove_agent(connection: Connection, key: AgentKey) -> None:
 def remove_agents_of(connection: Connection, namespace: str) -> None:
     """Remove the agents of a deleted namespace."""
     connection.execute(delete(agents).where(agents.c.namespace == namespace))
-
-
-def _insert(connection: Connection) -> Any:
-    """Return the insert of the dialect in use."""
-    # SQLAlchemy 2.1: both dialects have the same `on_conflict_do_update`, but no class in common.
-    # https://docs.sqlalchemy.org/en/21/dialects/sqlite.html#insert-on-conflict-upsert
-    return postgresql.insert(agents) if connection.dialect.name == "postgresql" else sqlite.insert(agents)
 
 
 def _of(namespace: str, project: str) -> tuple[ColumnElement[bool], ...]:

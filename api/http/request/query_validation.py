@@ -3,14 +3,14 @@
 The endpoints of agents accept any parameter, since agents in the field may send anything; so does login.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from falcon.asgi import Request
 
 from api.errors import ApiError, bad_request
 from content.records.nearness import nearest
-from schemas import Operation, operations
+from schemas import query_names
 from schemas.wording import clip
 
 _PROJECT = "/api/namespace/{namespace}/project/{project}"
@@ -25,12 +25,12 @@ _OPEN = ("/auth/", "/compat/", "/health/")
 _WRITING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 # Query parameter names by method and path template; operations that accept any parameter are not listed.
-AllowedParameters = Mapping[tuple[str, str], tuple[str, ...]]
+AllowedParameters = Mapping[tuple[str, str], Sequence[str]]
 
 
 def list_allowed_parameters() -> AllowedParameters:
     """Return the parameters of each operation that refuses unknown ones; computed once, when the service starts."""
-    return dict(_known(operations()))
+    return dict(_known(query_names()))
 
 
 def check_parameters(req: Request, known: AllowedParameters) -> None:
@@ -55,15 +55,16 @@ def is_closed(method: str, path: str) -> bool:
     return method in _WRITING or any(path == part or path.startswith(f"{part}/") for part in _CLOSED)
 
 
-def _known(found: Iterable[Operation]) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
-    for each in found:
-        if is_closed(each.method, each.path):
-            yield (each.method, each.path), each.query
-            if each.method == "GET":
-                yield ("HEAD", each.path), each.query
+def _known(found: Mapping[str, Sequence[str]]) -> Iterator[tuple[tuple[str, str], Sequence[str]]]:
+    for operation, names in found.items():
+        method, _, path = operation.partition(" ")
+        if is_closed(method, path):
+            yield (method, path), names
+            if method == "GET":
+                yield ("HEAD", path), names
 
 
-def _unknown(name: str, allowed: tuple[str, ...]) -> ApiError:
+def _unknown(name: str, allowed: Sequence[str]) -> ApiError:
     near = nearest(name, allowed)
     listed = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
     advice = f"did you mean '{near}'?" if near else f"{listed}."

@@ -76,6 +76,10 @@ class Lint:
     lists: CheckedLists
     files: Mapping[Kind, Sequence[LintedFile]]
 
+    def problems(self) -> list[Problem]:
+        """Return every error and warning."""
+        return [finding.problem for finding in self.findings]
+
 
 def lint_snapshot(snapshot: Snapshot, before: Lint | None = None) -> Lint:
     """Find every error and warning of a state, as `check_snapshot` does; `before` is the lint of any state, for speed."""

@@ -22,6 +22,8 @@ from gitstore.layout import TreeId
 # Part of every file name: raise it when a check changes, or the content of the file.
 _FORMAT = "3"
 _MOST_FILES = 32
+_FEWEST_FILES = 4  # of any size: those of a draft and of its base, and the ones before
+_MOST_BYTES = 64 << 20
 _TREE_DIGITS = 40  # that a name begins with
 _ARRAYS = ("ids", "fingerprints", "keys", "looked_up", "owners")
 _KINDS = (None, *Kind)
@@ -33,19 +35,17 @@ class LintCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def lint(
-        self, project: str, tree: TreeId, read: Callable[[], Snapshot], newest: Lint | None = None
-    ) -> Sequence[Problem]:
-        """Return every error and warning of a state: as cached, else by its difference to the newest cached state.
+    def lint(self, project: str, tree: TreeId, read: Callable[[], Snapshot], near: Lint | None = None) -> Lint:
+        """Return the lint of a state: as cached, else by its difference to the newest cached state.
 
-        `newest` is that of a caller who has it already.
+        `near` is used in place of the newest: the lint of a similar state, from a caller who has it.
         """
         path = self._path(project, tree)
         known = self._load(path) if tree else None
         if known is None:
-            known = lint_snapshot(read(), newest or self.newest(project))
+            known = lint_snapshot(read(), near or self.newest(project))
             self._store(path, known)
-        return [finding.problem for finding in known.findings]
+        return known
 
     def newest(self, project: str) -> Lint | None:
         """Return the lint of a project that was cached last."""
@@ -84,9 +84,15 @@ class LintCache:
         with suppress(OutOfSpace, OSError):  # a full or read-only disk must not stop a lint
             make_folder(path.parent, levels=2)
             replace_file(path, dump_lint(lint), sync=False)
-            files = [each for each in self._folder.iterdir() if not each.name.startswith(TEMPORARY_PREFIX)]
-            for old in sorted(files, key=_written, reverse=True)[_MOST_FILES:]:
-                old.unlink(missing_ok=True)
+            self._remove_oldest()
+
+    def _remove_oldest(self) -> None:
+        files = [each for each in self._folder.iterdir() if not each.name.startswith(TEMPORARY_PREFIX)]
+        size = 0
+        for number, path in enumerate(sorted(files, key=_written, reverse=True)):
+            size += path.stat().st_size
+            if number >= _MOST_FILES or (number >= _FEWEST_FILES and size > _MOST_BYTES):
+                path.unlink(missing_ok=True)
 
 
 def _written(path: Path) -> float:

@@ -1,6 +1,7 @@
 """The count of rules that can never answer, after a small change: from the lint of an earlier state and what has changed since.
 
-It costs what the files that differ cost, whatever the project has besides. A rule is checked again as `lint` says.
+It costs what the files that differ cost, whatever the project has besides; `lint` compares all rules, since it stores all
+of them again. Both check a rule again for the same reasons, which the docstring of `lint` lists.
 """
 
 from array import array

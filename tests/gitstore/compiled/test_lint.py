@@ -3,7 +3,6 @@
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
-from hashlib import sha1
 from pathlib import Path
 
 import pytest
@@ -13,83 +12,21 @@ from hypothesis import strategies as st
 from content.checks.set_rules import SetCheck
 from content.records.problem import Problem
 from content.records.problem_codes import count_never_answering
-from content.records.record import Page, Placed, Record, Redirect
-from content.records.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
-from gitstore.compiled.segments.segment_store import SegmentStore
-from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
-from gitstore.compiled.validation import never_answering
+from content.records.record import Placed, Redirect
+from content.records.vocabulary import RedirectStatus, RedirectType
+from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.validation import lint_cache, never_answering
 from gitstore.compiled.validation.checks import check_snapshot
 from gitstore.compiled.validation.lint import lint_snapshot
 from gitstore.compiled.validation.lint_cache import LintCache, dump_lint, load_lint
 from gitstore.compiled.validation.never_answering import count_after_change
 from gitstore.compiled.validation.snapshot_rules import SnapshotRules
-from gitstore.git.repository import FILE_MODE
-from gitstore.layout import BlobId, TreeId
-from gitstore.yamlfiles.dump import new_file
-
-SEGMENTS = SegmentStore(None)
-_PATHS = ["/a", "/%61", "/b", "/b?q", "/c", "/d", "/é", "/%C3%A9", "/x/1", "/x/2"]
-_HOSTS = ["", "h.example", "other.example"]
-_TARGETS = [*_PATHS[:6], "/x/1", "/end", "https://h.example/a", "https://h.example/b", "https://out.example/a"]
-_PATTERNS = ["^/x/(.*)$", "^/x/1$", "^/(b|c)$", "^/a", "^/x.*", "^/x/1", "("]
-_HOST_PATTERNS = [r"^h\.example/x", r"^h\.example/(.*)$"]
-_statuses = st.sampled_from([RedirectStatus.FOUND, RedirectStatus.PERMANENT_REDIRECT])
-
-
-@st.composite
-def _redirects(draw: st.DrawFn) -> Redirect:
-    kind = draw(st.sampled_from([*[RedirectType.BASIC] * 4, *RedirectType]))
-    if kind.is_exact:
-        host = draw(st.sampled_from(_HOSTS[1:])) if kind.has_host else ""
-        source = host + draw(st.sampled_from(_PATHS))
-    else:
-        source = draw(st.sampled_from(_HOST_PATTERNS if kind.has_host else _PATTERNS))
-    targets = [target for target in _TARGETS if target.startswith("https:")] if kind.has_host else _TARGETS
-    return Redirect(kind, source, draw(st.sampled_from(targets)), draw(_statuses))
-
-
-@st.composite
-def _pages(draw: st.DrawFn) -> Page:
-    host = draw(st.sampled_from(_HOSTS))
-    path = host + draw(st.sampled_from(_PATHS))
-    return Page(PageType.BASIC_HOST if host else PageType.BASIC, path, "text", ContentType.TEXT_PLAIN)
-
-
-class Blobs(dict[BlobId, bytes]):
-    """Files in memory."""
-
-    def blob(self, blob_id: BlobId) -> bytes:
-        """Return the content of a file."""
-        return self[blob_id]
-
-
-def snapshot(tree: str = "", /, **files: bytes) -> Snapshot:
-    """Return the snapshot of a project with these files, and a test that fails."""
-    named = {f"{name.replace('_', '/')}.yaml": data for name, data in files.items()}
-    named |= {"project.yaml": b"project: {}\n", "tests.yaml": b"tests:\n  - {url: /a, status: 404}\n"}
-    blobs = Blobs({BlobId(sha1(data, usedforsecurity=False).hexdigest()): data for data in named.values()})
-    ids = {data: blob for blob, data in blobs.items()}
-    listed = [File(path, FILE_MODE, ids[data]) for path, data in named.items()]
-    return take_snapshot("shop", TreeId(tree), listed, blobs, SEGMENTS)
-
-
-def state(redirects: list[Redirect], pages: list[Page], split: int = 0) -> Snapshot:
-    """Return the snapshot of these records, in two files of redirects and one of pages."""
-    lists: dict[str, tuple[Kind, list[Record]]] = {
-        "redirects_1": (Kind.REDIRECTS, [*redirects[:split]]),
-        "redirects_2": (Kind.REDIRECTS, [*redirects[split:]]),
-        "pages": (Kind.PAGES, [*pages]),
-    }
-    return snapshot(**{name: new_file(kind, records, "flow") for name, (kind, records) in lists.items() if records})
-
-
-_lists = st.lists(_redirects(), min_size=1, max_size=12, unique_by=lambda each: each.source)
-_page_lists = st.lists(_pages(), max_size=4, unique_by=lambda each: each.path)
+from tests.gitstore.rule_states import page_lists, redirect_lists, snapshot, some_page, some_redirect, state
 
 
 @given(st.data())
 def test_a_lint_after_any_changes_is_the_check_of_the_whole_state(data: st.DataObject) -> None:
-    redirects, pages = data.draw(_lists), data.draw(_page_lists)
+    redirects, pages = data.draw(redirect_lists), data.draw(page_lists)
     filler = [Redirect(RedirectType.BASIC, f"/f/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(60)]
     before = None
     for _ in range(3):
@@ -100,22 +37,22 @@ def test_a_lint_after_any_changes_is_the_check_of_the_whole_state(data: st.DataO
         assert before == found
         for _ in range(data.draw(st.integers(0, 2))):
             at = data.draw(st.integers(0, len(redirects)))
-            redirects[at : at + data.draw(st.integers(0, 1))] = data.draw(st.lists(_redirects(), max_size=1))
-        pages[:1] = data.draw(st.lists(_pages(), max_size=1))
+            redirects[at : at + data.draw(st.integers(0, 1))] = data.draw(st.lists(some_redirect(), max_size=1))
+        pages[:1] = data.draw(st.lists(some_page(), max_size=1))
 
 
 @given(st.data())
 def test_a_count_after_any_changes_is_that_of_the_whole_state_or_none(data: st.DataObject) -> None:
-    redirects, pages = data.draw(_lists), data.draw(_page_lists)
+    redirects, pages = data.draw(redirect_lists), data.draw(page_lists)
     filler = [Redirect(RedirectType.BASIC, f"/f/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(60)]
     split = data.draw(st.integers(0, len(redirects)))
     before = lint_snapshot(state([*filler, *redirects], pages, 30 + split))
     for _ in range(2):
         at = data.draw(st.integers(0, len(redirects)))
-        redirects[at : at + data.draw(st.integers(0, 1))] = data.draw(st.lists(_redirects(), max_size=2))
+        redirects[at : at + data.draw(st.integers(0, 1))] = data.draw(st.lists(some_redirect(), max_size=2))
     if data.draw(st.booleans()):
         redirects = data.draw(st.permutations(redirects))
-    pages[:1] = data.draw(st.lists(_pages(), max_size=1))
+    pages[:1] = data.draw(st.lists(some_page(), max_size=1))
     assume(len({each.source for each in redirects}) == len(redirects))
     assume(len({each.path for each in pages}) == len(pages))
     now = state([*filler, *redirects], pages, 30 + data.draw(st.sampled_from([split, 0])))
@@ -257,7 +194,7 @@ def test_only_the_rules_that_a_change_touches_are_checked(
 
 def lint(folder: Path, state: Snapshot) -> Sequence[Problem]:
     """Return the problems of a state from a new cache in a folder."""
-    return LintCache(folder).lint(state.project, state.tree, lambda: state)
+    return LintCache(folder).lint(state.project, state.tree, lambda: state).problems()
 
 
 def test_a_lint_is_cached_for_every_process_and_a_damaged_file_only_costs_time(tmp_path: Path) -> None:
@@ -273,12 +210,15 @@ def test_a_lint_is_cached_for_every_process_and_a_damaged_file_only_costs_time(t
     assert file.stat().st_mtime_ns != stamp
 
 
-def test_the_cache_keeps_the_newest_lints_and_needs_no_disk(tmp_path: Path) -> None:
+def test_the_cache_keeps_the_newest_lints_and_needs_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(40):
         lint(tmp_path, snapshot(f"{number:040}", redirects=b"redirects: []\n"))
     kept = {path.name.partition(".")[0] for path in tmp_path.iterdir()}
     assert len(kept) == 32
     assert f"{39:040}" in kept
+    monkeypatch.setattr(lint_cache, "_MOST_BYTES", 10)
+    lint(tmp_path, snapshot(f"{40:040}", redirects=b"redirects: []\n"))
+    assert sorted(path.name.partition(".")[0] for path in tmp_path.iterdir()) == [f"{n:040}" for n in range(37, 41)]
     blocked = tmp_path / "file"
     blocked.write_bytes(b"")
     assert lint(blocked / "lint", snapshot("t" * 40, redirects=b"redirects: []\n")) == []
