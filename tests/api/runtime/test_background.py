@@ -194,7 +194,7 @@ def test_transfers_of_a_namespace_wait_neither_for_its_jobs_nor_for_one_another(
     """Each of the three ends only when another one has begun."""
     names = [str(tmp_path / name) for name in ("job", "first", "second")]
 
-    async def scenario() -> list[bool]:
+    async def scenario() -> tuple[bool, bool, bool]:
         queue_key.set("acme")
         return await asyncio.gather(
             run_in_process(rendezvous, names[0], names[1]),
@@ -202,7 +202,7 @@ def test_transfers_of_a_namespace_wait_neither_for_its_jobs_nor_for_one_another(
             run_transfer(rendezvous, names[2], names[0]),
         )
 
-    assert asyncio.run(scenario()) == [True] * 3
+    assert asyncio.run(scenario()) == (True, True, True)
 
 
 def test_a_worker_that_was_killed_while_idle_is_replaced_silently() -> None:
