@@ -362,5 +362,5 @@ def _read_toml(path: Path) -> dict[str, object]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as ex:
+    except ValueError as ex:
         raise InvalidSetting(f"The settings file {path} cannot be read: {ex}.") from ex

@@ -123,11 +123,7 @@ class PackReader:
 
     def _require_result(self, delta: bytes) -> None:
         _, size = read_delta_sizes(delta)
-        if size > self._limits.object_bytes:
-            raise InvalidPush(
-                f"an object has {size:,} bytes, and at most {self._limits.object_bytes:,} are allowed; "
-                "remove the file from all pushed commits"
-            )
+        self._limits.require_size(size)
 
     def _note_base(self, number: int, head: EntryHead) -> None:
         if head.kind == OFS_DELTA:

@@ -199,7 +199,7 @@ def test_the_progress_of_a_large_check_is_printed(pusher: Pusher) -> None:
     for number in range(1_500):
         (pusher.folder / f"shop/pages/{number}.txt").write_text(f"{number}\n" * 20)
     new = pusher.commit(FILE, "many\n")
-    assert "remote: Checking objects: 1,504 of 1,504, done." in pusher.pushed("origin", "HEAD:topic")
+    assert "remote: Checking objects: 1,504 of 1,504, done." in pusher.pushed("--progress", "origin", "HEAD:topic")
     pusher.pushed("origin", ":topic")
     assert "Checking" not in pusher.pushed("-q", "origin", f"{new}:{TOPIC}")
 

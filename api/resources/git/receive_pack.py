@@ -36,6 +36,7 @@ from gitstore.wire.upload_pack import RECEIVE_PACK
 
 _RESULT_TYPE = f"application/x-{RECEIVE_PACK}-result"
 _WRITTEN_AT_ONCE = 1 << 20
+_PROPOSAL = "/api/namespace/{namespace}/proposal/{id}"
 
 RecordsOf = Callable[[Principal, str, str | None], PushRecords]
 """Returns the records outside Git for the checks of a push, from its caller, its namespace and the caller's address."""
@@ -64,12 +65,11 @@ class ReceivePack:
         repositories: GitRepositories,
         settings: Settings,
         records_of: RecordsOf = no_records,
-        rules: PushRules | None = None,
     ) -> None:
         self._store = store
         self._repositories = repositories
         self._records_of = records_of
-        self._rules = PushRules() if rules is None else rules
+        self._settings = settings
         self._limits = PushLimits(settings.push_limit, settings.push_objects_limit, settings.push_content_limit)
 
     @by_basic
@@ -123,7 +123,7 @@ class ReceivePack:
             _pusher(caller, namespace, author_of(req)),
             self._limits,
             self._records_of(caller, namespace, req.remote_addr),
-            self._rules,
+            PushRules(self._settings.allowed_files, (self._settings.public_url or req.prefix) + _PROPOSAL),
         )
         if push.fault:
             return PushStream(received, partial(_refuse, push), stack.close)
