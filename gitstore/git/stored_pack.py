@@ -7,9 +7,9 @@ bytes for each object.
 import mmap
 import struct
 import zlib
-from array import array
 from collections.abc import Callable, Iterator
 from hashlib import sha1
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,8 +45,8 @@ class PackEntry(NamedTuple):
 class PackEntries:
     """The entries of a pack, by offset. Raises DamagedObject for bytes that are no pack, or no entry."""
 
-    def __init__(self, path: Path, start: int = 0) -> None:
-        """Map a pack; `start` is where it begins in the file."""
+    def __init__(self, path: Path, start: int = 0, cached_bytes: int = _CACHED_BYTES) -> None:
+        """Map a pack; `start` is where it begins in the file, and so many bytes of contents are kept in memory."""
         self.path = path
         try:
             with path.open("rb") as file:
@@ -62,7 +62,7 @@ class PackEntries:
         if version not in {2, 3}:
             self._data.close()
             raise DamagedObject(path.name)
-        self._cache: LruCache[int, Content] = LruCache(_CACHED_BYTES, weigh=lambda content: len(content[1]) + 100)
+        self._cache: LruCache[int, Content] = LruCache(cached_bytes, weigh=lambda content: len(content[1]) + 100)
 
     def close(self) -> None:
         """Unmap the file."""
@@ -82,6 +82,10 @@ class PackEntries:
         if digest.digest() != self._data[end:]:
             raise DamagedObject(self.path.name)
 
+    def view(self) -> memoryview:
+        """Return the whole pack, with its head and checksum; the view is to be released before the pack is closed."""
+        return memoryview(self._data)[self._start :]
+
     def raw(self, offset: int, end: int) -> bytes:
         """Return the bytes between two offsets."""
         return self._data[self._start + offset : self._start + end]
@@ -90,7 +94,7 @@ class PackEntries:
         """Read the head of the entry at an offset."""
         data = self.raw(offset, min(offset + _HEADER_BYTES, self.end))
         try:
-            return _parse_entry(data, offset)
+            return parse_entry(data, offset)
         except IndexError as ex:
             raise self._damage(offset) from ex
 
@@ -149,7 +153,8 @@ class PackEntries:
         return DamagedObject(f"the entry at byte {offset} of {self.path.name}")
 
 
-def _parse_entry(data: bytes, offset: int) -> PackEntry:
+def parse_entry(data: bytes, offset: int) -> PackEntry:
+    """Read the head of an entry from its bytes, which begin at an offset in the pack. Raises IndexError for one that cannot be read."""
     at, shift = 1, 4
     kind, size = (data[0] >> 4) & 7, data[0] & 15
     more = data[0] & 0x80
@@ -175,12 +180,12 @@ def _parse_entry(data: bytes, offset: int) -> PackEntry:
 class StoredPack:
     """A pack with its index: entries in the order of the file, and objects by id."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, cached_bytes: int = _CACHED_BYTES) -> None:
         """Open a pack by its path without a suffix. Raises DamagedObject, or FileNotFoundError."""
         self.name = base.name
         self.index = PackIndex(base.with_suffix(".idx"))
         try:
-            self.entries = PackEntries(base.with_suffix(".pack"))
+            self.entries = PackEntries(base.with_suffix(".pack"), cached_bytes=cached_bytes)
         except BaseException:
             self.index.close()
             raise
@@ -192,13 +197,11 @@ class StoredPack:
 
     def in_order(self) -> Iterator[tuple[int, int, int]]:
         """Yield the place, the offset and the end of each entry, in the order of the file."""
-        places = sorted(
-            range(self.index.count), key=array("Q", map(self.index.offset_at, range(self.index.count))).__getitem__
-        )
-        for number, place in enumerate(places):
-            following = places[number + 1] if number + 1 < len(places) else None
-            end = self.entries.end if following is None else self.index.offset_at(following)
-            yield place, self.index.offset_at(place), end
+        offsets = self.index.offsets()
+        places = sorted(range(self.index.count), key=offsets.__getitem__)
+        ends = chain((offsets[place] for place in places[1:]), [self.entries.end])
+        for place, end in zip(places, ends, strict=True):
+            yield place, offsets[place], end
 
     def read(self, place: int) -> Content:
         """Return the kind and the content of the object at a place of the index, checked against its id."""

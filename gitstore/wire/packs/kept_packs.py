@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 
 from gitstore.directory import make_folder
 from gitstore.file_lock import hold_lock_file
-from gitstore.wire.id_lists import SUFFIX, Contents, Ids, read_list, write_list
+from gitstore.wire.packs.id_lists import SUFFIX, Contents, Ids, read_list, write_list
 
 MOST_KEPT = 4
 MOST_BYTES = 4 << 30

@@ -11,10 +11,10 @@ from pathlib import Path
 from gitstore.directory import make_folder
 from gitstore.git.repository import Repository, open_repository
 from gitstore.layout import RELEASE_REF
-from gitstore.wire.commit_graph import CommitGraph
-from gitstore.wire.id_lists import NO_IDS, SUFFIX, Contents, IdList, read_list, write_list
-from gitstore.wire.object_source import ObjectSource
-from gitstore.wire.selection import Selection
+from gitstore.wire.packs.commit_graph import CommitGraph
+from gitstore.wire.packs.id_lists import NO_IDS, SUFFIX, Contents, IdList, read_list, write_list
+from gitstore.wire.packs.object_source import ObjectSource
+from gitstore.wire.packs.selection import Selection
 
 FORM = RELEASE_REF
 _NAME = f"release{SUFFIX}"

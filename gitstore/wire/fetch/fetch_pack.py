@@ -9,15 +9,14 @@ from typing import NamedTuple
 
 from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.repository import open_repository
-from gitstore.wire.commit_graph import CommitGraph
-from gitstore.wire.fetch_request import ObjectFilter
-from gitstore.wire.id_lists import Contents, IdList
-from gitstore.wire.kept_packs import MOST_BYTES, KeptPack, KeptPacks, key_of, mapped, may_grow
-from gitstore.wire.object_source import ObjectSource
-from gitstore.wire.release_list import read_release_list
-from gitstore.wire.selection import Selection
-from gitstore.wire.sent_pack import DamagedPack, PackBody, PackFormat, SentPack
-from gitstore.wire.shallow import Cut
+from gitstore.wire.fetch.shallow import Cut
+from gitstore.wire.packs.commit_graph import CommitGraph
+from gitstore.wire.packs.id_lists import Contents, IdList
+from gitstore.wire.packs.kept_packs import MOST_BYTES, KeptPack, KeptPacks, key_of, mapped, may_grow
+from gitstore.wire.packs.object_source import ObjectSource
+from gitstore.wire.packs.release_list import read_release_list
+from gitstore.wire.packs.selection import ObjectFilter, Selection
+from gitstore.wire.packs.sent_pack import DamagedPack, PackBody, PackFormat, SentPack
 
 _MANY = 1_000  # commits from which the indexes of packs are read whole
 
