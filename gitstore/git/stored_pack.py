@@ -26,6 +26,8 @@ _CACHED_BYTES = 16 << 20
 _CHUNK = 1 << 20
 _WHOLE = frozenset({COMMIT, TREE, BLOB, TAG})
 _HEADER_BYTES = 32  # more than the longest header of an entry
+_NEAR = 512  # bytes of an entry that are read with its head
+_MOST_NEAR = 1 << 16  # bytes of the buffer for their content, whatever the entry claims
 
 Content = tuple[int, bytes]
 """The kind and the bytes of an object."""
@@ -54,7 +56,8 @@ class PackEntries:
         except ValueError as ex:  # an empty file cannot be mapped
             raise DamagedObject(path.name) from ex
         self._start = start
-        self.end = len(self._data) - _CHECKSUM - start
+        self._last = len(self._data) - _CHECKSUM
+        self.end = self._last - start
         if self.end < _HEADER.size or self._data[start : start + 4] != b"PACK":
             self._data.close()
             raise DamagedObject(path.name)
@@ -116,15 +119,35 @@ class PackEntries:
             raise self._damage(offset)
         return b"".join(parts), at - len(stream.unused_data)
 
+    def _read(self, offset: int) -> tuple[PackEntry, bytes]:
+        """Read an entry: most are so small that one look at the file has all of it."""
+        near = self._data[self._start + offset : min(self._start + offset + _NEAR, self._last)]
+        try:
+            entry = parse_entry(near, offset)
+            data = zlib.decompress(near[entry.start - offset :], bufsize=min(entry.size, _MOST_NEAR) + 1)
+            if len(data) == entry.size:
+                return entry, data
+        except (IndexError, zlib.error):  # it is larger, or damaged
+            pass
+        entry = self.entry(offset)
+        return entry, self.inflate(offset, entry)[0]
+
+    def read_whole(self, offset: int) -> Content | None:
+        """Return the kind and the content of the object at an offset, without keeping it; None for a delta, or a damaged one."""
+        try:
+            entry, data = self._read(offset)
+        except DamagedObject:
+            return None
+        return (entry.kind, data) if entry.base is None else None
+
     def read_at(self, offset: int, locate: Locate | None = None) -> Content:
         """Return the kind and the content of the object at an offset; `locate` finds bases that are named by their ids."""
         deltas: list[tuple[int, bytes]] = []
         while True:
             found = self._cache.find(offset)
             if found is None:
-                entry = self.entry(offset)
-                data, _ = self.inflate(offset, entry)
-                if entry.kind in _WHOLE:
+                entry, data = self._read(offset)
+                if entry.base is None:
                     found = self._cache.put(offset, (entry.kind, data))
             if found is not None:
                 break
@@ -155,22 +178,22 @@ class PackEntries:
 
 def parse_entry(data: bytes, offset: int) -> PackEntry:
     """Read the head of an entry from its bytes, which begin at an offset in the pack. Raises IndexError for one that cannot be read."""
-    at, shift = 1, 4
-    kind, size = (data[0] >> 4) & 7, data[0] & 15
-    more = data[0] & 0x80
-    while more:
-        size |= (data[at] & 0x7F) << shift
-        more, shift, at = data[at] & 0x80, shift + 7, at + 1
+    byte = data[0]
+    at, shift, kind, size = 1, 4, byte >> 4 & 7, byte & 15
+    while byte & 0x80:
+        byte = data[at]
+        size |= (byte & 0x7F) << shift
+        shift, at = shift + 7, at + 1
     if kind == REF_DELTA:
         if len(data) < at + _CHECKSUM:
             raise IndexError
         return PackEntry(kind, data[at : at + _CHECKSUM], size, offset + at + _CHECKSUM)
     if kind == OFS_DELTA:
-        distance, more = data[at] & 0x7F, data[at] & 0x80
-        at += 1
-        while more:
-            distance = ((distance + 1) << 7) | (data[at] & 0x7F)
-            more, at = data[at] & 0x80, at + 1
+        byte = data[at]
+        distance, at = byte & 0x7F, at + 1
+        while byte & 0x80:
+            byte = data[at]
+            distance, at = (distance + 1) << 7 | byte & 0x7F, at + 1
         return PackEntry(kind, offset - distance, size, offset + at)
     if kind not in _WHOLE:
         raise IndexError

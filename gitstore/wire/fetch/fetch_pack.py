@@ -17,6 +17,7 @@ from gitstore.wire.packs.object_source import ObjectSource
 from gitstore.wire.packs.release_list import read_release_list
 from gitstore.wire.packs.selection import ObjectFilter, Selection
 from gitstore.wire.packs.sent_pack import DamagedPack, PackBody, PackFormat, SentPack
+from gitstore.wire.packs.whole_history import list_packed_history
 
 _MANY = 1_000  # commits from which the indexes of packs are read whole
 
@@ -119,10 +120,17 @@ class _PackMaker:
         return self._keep(path, size, contents._replace(added=added), [*kept.ids, *selection.ids])
 
     def _select_released(self, contents: Contents) -> Selection | None:
-        """Find the objects of a whole pack by the list of what the release branch reaches; None if it does not help."""
+        """Find the objects of a whole pack by the list of what the release branch reaches, or of what packed commits reach.
+
+        None for a pack that is not whole.
+        """
         if not self.order.can_grow or self.order.filter != ObjectFilter():
             return None
-        listed = read_release_list(self.kept.folder)
+        return self._select_with(read_release_list(self.kept.folder), contents) or self._select_with(
+            list_packed_history(self.source, self.graph, self.starts), contents
+        )
+
+    def _select_with(self, listed: IdList | None, contents: Contents) -> Selection | None:
         selection = self._select_beyond(listed, contents) if listed else None
         if selection and listed:
             selection.ids |= dict.fromkeys(listed.ids)

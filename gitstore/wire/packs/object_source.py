@@ -54,10 +54,18 @@ class ObjectSource:
         """Read an object: the number of its kind, and its bytes. Raises Broken."""
         place = self.place(object_id)
         if place is not None:
-            with suppress(DamagedObject):  # another copy may be readable; else the reader says what is damaged
-                pack, at = place
+            pack, at = place
+            try:
                 return pack.entries.read_at(at, pack.index.locate)
+            except DamagedObject:  # another copy may be readable; else the reader says what is damaged
+                pass
         return self.repository.raw(object_id.hex())
+
+    def read_once(self, object_id: bytes) -> Content:
+        """Read an object that is not needed again, such as a commit: it takes no place in memory if it is no delta."""
+        place = self.place(object_id)
+        found = place[0].entries.read_whole(place[1]) if place else None
+        return found or self.read(object_id)
 
     def kind(self, object_id: bytes) -> int:
         """Return the number of an object's kind; of a delta, that of its base. Raises Broken."""
