@@ -18,7 +18,7 @@ import pytest
 from tests.e2e.git import git
 from tests.e2e.pusher import PUSH_TYPE, Pusher
 from tests.e2e.world import Place, World, open_world
-from tests.gitstore.wire.pushing import (
+from tests.gitstore.wire.push.pushing import (
     BLOB,
     CAPABILITIES,
     COMMIT,

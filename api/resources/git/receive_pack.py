@@ -28,11 +28,11 @@ from gitstore.git.repository import Author
 from gitstore.pushes.push import NoRecords, Pusher, PushRecords, PushRules, Scope
 from gitstore.pushes.receiving import ReceivedPush, Reception
 from gitstore.store.store import Store
+from gitstore.wire.fetch.upload_pack import RECEIVE_PACK
 from gitstore.wire.pkt_lines import MalformedRequest
-from gitstore.wire.push_limits import PushLimits
-from gitstore.wire.push_report import REPORTING, PushReport, RefStatus
-from gitstore.wire.push_request import PushRequest, RefusedRequest, read_push_request
-from gitstore.wire.upload_pack import RECEIVE_PACK
+from gitstore.wire.push.push_limits import PushLimits
+from gitstore.wire.push.push_report import REPORTING, PushReport, RefStatus
+from gitstore.wire.push.push_request import PushRequest, RefusedRequest, read_push_request
 
 _RESULT_TYPE = f"application/x-{RECEIVE_PACK}-result"
 _WRITTEN_AT_ONCE = 1 << 20

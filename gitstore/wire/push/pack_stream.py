@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 
 from gitstore.errors import InvalidPush
 from gitstore.git.new_pack import TYPES
-from gitstore.wire.push_limits import PushLimits
+from gitstore.wire.push.push_limits import PushLimits
 
 OFS_DELTA, REF_DELTA = 6, 7
 HEADER = struct.Struct(">4sII")

@@ -11,8 +11,8 @@ from gitstore.git.raw_tree import Unreadable, compare
 from gitstore.git.refs import list_refs
 from gitstore.git.repository import Repository
 from gitstore.layout import CommitId, TreeId
-from gitstore.wire.object_rules import Reference
-from gitstore.wire.references import require_kind
+from gitstore.wire.push.object_rules import Reference
+from gitstore.wire.push.references import require_kind
 
 COMMITS = frozenset({COMMIT})
 ANY_KIND = frozenset({COMMIT, TREE, BLOB, TAG})

@@ -6,9 +6,9 @@ import zlib
 
 import pytest
 
-from gitstore.wire.push_limits import MIB, PushLimits
+from gitstore.wire.push.push_limits import MIB, PushLimits
 from tests.gitstore.fixtures import Place
-from tests.gitstore.wire.pushing import (
+from tests.gitstore.wire.push.pushing import (
     BLOB,
     COMMIT,
     OFS,

@@ -12,26 +12,25 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from dulwich.errors import ApplyDeltaError
-from dulwich.object_format import DEFAULT_OBJECT_FORMAT
-from dulwich.pack import apply_delta, pack_object_header
+from dulwich.pack import apply_delta
 
 from content.cache import LruCache
 from gitstore.errors import Broken, InvalidPush
 from gitstore.git.new_pack import BLOB
+from gitstore.git.pack_entry import dump_whole
 from gitstore.git.repository import Repository
-from gitstore.wire.object_rules import NAMES, Special, check_object, check_special
-from gitstore.wire.pack_index import NONE, PackObjects
-from gitstore.wire.pack_stream import HEADER, OFS_DELTA, REF_DELTA, EntryHead, PackStream, read_delta_sizes
-from gitstore.wire.push_limits import PushLimits
-from gitstore.wire.references import References
+from gitstore.git.stored_pack import parse_entry
+from gitstore.wire.push.object_rules import NAMES, Special, check_object, check_special
+from gitstore.wire.push.pack_objects import NONE, PackObjects
+from gitstore.wire.push.pack_stream import HEADER, OFS_DELTA, EntryHead, PackStream, read_delta_sizes
+from gitstore.wire.push.push_limits import PushLimits
+from gitstore.wire.push.references import References
 
 MAX_CHAIN = 250
 """The deltas from a whole object on; C git makes 50, and 250 when asked for the smallest pack."""
 _MOST_SPECIAL = 10_000
 _CACHED_BYTES = 16 << 20  # of the bases of deltas
 _PIECE = 1 << 16
-_MORE = 0x80
-_ID_BYTES = 20
 
 Progress = Callable[[int, int], None]
 """Called with the number of objects that are checked, and of all."""
@@ -204,9 +203,7 @@ class PackReader:
         end = self._objects.offsets[following] if following < len(self._objects) else self._end
         self._copy.flush()
         data = os.pread(self._copy.fileno(), end - start, start)
-        at, kind = _skip_varint(data, 0), data[0] >> 4 & 7
-        at = _skip_varint(data, at) if kind == OFS_DELTA else at + (_ID_BYTES if kind == REF_DELTA else 0)
-        content = zlib.decompress(memoryview(data)[at:])
+        content = zlib.decompress(memoryview(data)[parse_entry(data, 0).start :])
         self._stream.count(len(content))
         return content
 
@@ -218,7 +215,7 @@ class PackReader:
             raise InvalidPush(
                 f"the object {object_id.hex()} is missing, which the push needs; fetch, then push again"
             ) from ex
-        record = bytes(pack_object_header(kind, None, len(data), DEFAULT_OBJECT_FORMAT)) + zlib.compress(data, 1)
+        record = dump_whole(kind, data)
         number = self._objects.append(self._end, kind, object_id, zlib.crc32(record))
         self._copy.seek(self._end)
         self._copy.write(record)
@@ -260,9 +257,3 @@ class PackReader:
 
 def _hash_head(kind: int, size: int) -> "hashlib._Hash":
     return hashlib.sha1(b"%s %d\0" % (NAMES[kind].encode(), size), usedforsecurity=False)
-
-
-def _skip_varint(data: bytes, at: int) -> int:
-    while data[at] & _MORE:
-        at += 1
-    return at + 1
