@@ -95,15 +95,21 @@ def _lines(shown: Mapping[str, Any]) -> list[str]:
     first = [f"{shown['title']}", f"{shown['branch']}  {shown['id']}  {shown['head']}  {shown['author'] or '-'}"]
     for project in shown["projects"]:
         review = (project["review"] or {"state": "unknown"})["state"]
-        counts = ", ".join(
-            f"{number} {kind.removesuffix('s') if number == 1 else kind} {change}"
-            for kind, numbers in project["changes"].items()
-            for change, number in numbers.items()
-            if number
-        )
-        first.append(f"{project['name']}: {counts or 'no rule changed'}; review: {review}")
+        first.append(f"{project['name']}: {_count_text(project['changes'])}; review: {review}")
         first += [f"    {each['file']} {each['change']}" for each in project["files"]]
     return [*first, *(f"{each['file']} {each['change']}" for each in shown["files"])]
+
+
+def _count_text(changes: Mapping[str, Mapping[str, int]] | None) -> str:
+    if changes is None:
+        return "cannot be read"
+    counts = ", ".join(
+        f"{number} {kind.removesuffix('s') if number == 1 else kind} {change}"
+        for kind, numbers in changes.items()
+        for change, number in numbers.items()
+        if number
+    )
+    return counts or "no rule changed"
 
 
 @command.command("diff")

@@ -18,6 +18,7 @@ from gitstore.pushes.branch_changes import (
     may_write,
     root_of,
 )
+from gitstore.pushes.branch_problems import branch_problem_lines
 from gitstore.pushes.push import Pusher, PushRecords, PushRules, RefUpdate, RefVerdict
 
 _DRAFT_PARTS = 2
@@ -28,6 +29,7 @@ class BranchCheck:
     """The check of drafts and proposals that one pusher pushes."""
 
     def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules, records: PushRecords) -> None:
+        self._compiler = compiler
         self._records = records
         self._repository = compiler.repository
         self._namespace = compiler.paths.name
@@ -58,9 +60,8 @@ class BranchCheck:
                 "Push it as a proposal: git push origin HEAD:refs/heads/<name>",
             )
         self._records.note_push([project], draft, update.new)
-        return RefVerdict(
-            update, lines=(f"Draft {draft} of {project}: to publish it, {self._publish_hint(project, draft)}",)
-        )
+        hint = f"Draft {draft} of {project}: to publish it, {self._publish_hint(project, draft)}"
+        return RefVerdict(update, lines=(*self._problems(update.name, update.new, "published"), hint))
 
     def check_proposal(self, update: RefUpdate) -> RefVerdict:
         """Return the verdict on any other branch; raises Refused."""
@@ -77,6 +78,7 @@ class BranchCheck:
         self._records.note_push(sorted(filter(None, touched)), proposal_name(update.name), update.new)
         what = ", ".join(changed[:5]) + (", …" if len(changed) > 5 else "")  # noqa: PLR2004 - the names in one line
         lines = (
+            *self._problems(update.name, update.new, "merged"),
             f"Proposal {proposal_id(update.name)} ({branch_name(update.name)}) changes {what or 'no project'}.",
             f"Agents do not get it until it is merged. Review it: {self._review_place(update.name)}",
         )
@@ -108,6 +110,10 @@ class BranchCheck:
     def _touched(self, ref: str, new: CommitId) -> Needs:
         base = self._require_base(ref, new)
         return find_needs(self._repository, self._repository.commit(base).tree, self._repository.commit(new).tree)
+
+    def _problems(self, ref: str, new: CommitId, verb: str) -> list[str]:
+        base = self._repository.commit(self._require_base(ref, new))
+        return branch_problem_lines(self._compiler, base.tree, self._repository.commit(new), verb)
 
     def _base(self, commit: CommitId) -> CommitId | None:
         return find_base(self._repository, self._repository.release(), commit)

@@ -106,6 +106,16 @@ def test_a_field_that_both_changed_is_a_conflict(place: Place) -> None:
     assert (conflict["base"], conflict["release"], conflict["draft"]) == ("/old", "/theirs", "/mine")
 
 
+def test_a_file_that_cannot_be_read_has_no_counts(place: Place) -> None:
+    """Its rules are not removed; the problem has its place."""
+    place.publish(put(redirect("/a", "/old")))
+    propose(place, "sale", {"shop/redirects.yaml": "redirects: [\n"})
+    [found] = report(place, "sale").projects
+    assert found.counts is None
+    assert [problem.file for problem in found.problems] == ["shop/redirects.yaml"]
+    assert all(problem.line for problem in found.problems)
+
+
 def test_an_old_head_is_stale_and_merges_all_the_same(place: Place) -> None:
     propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/b")])})
     assert state(place, "sale", time.time() + 60) is ProposalState.STALE
