@@ -6,10 +6,10 @@ from typing import NamedTuple
 from content.changes.decision import Decisions
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import DraftName, DraftState, project_tree
-from gitstore.errors import ApprovalRequired, Invalid
+from gitstore.errors import ApprovalRequired, Invalid, NoVerdict
 from gitstore.git.objects import blob_id
 from gitstore.git.repository import Author, CommitInfo, Repository
-from gitstore.layout import BlobId, CommitId, TreeId
+from gitstore.layout import COMMIT_PREFIX, BlobId, CommitId, TreeId
 from gitstore.merge.merging import MergeTrees, merge_trees
 from gitstore.publish.approval import require_approval
 from gitstore.publish.authorship import read_review_subject
@@ -44,7 +44,7 @@ def find_approval(
                 _require_plain_merge(compiler, change, (base, parent, head))
             return Approval(_read_approvers(compiler, parent, head, base, change, records))
         except ApprovalRequired as ex:
-            reasons.append(str(ex))
+            reasons += [] if isinstance(ex, NoVerdict) else [str(ex)]
     return Approval(None, tuple(reasons))
 
 
@@ -59,7 +59,7 @@ def _read_approvers(
     """Return the approvers of a head; raises ApprovalRequired."""
     repository, project = compiler.repository, change.project
     trees = [project_tree(repository, commit, project) for commit in (head, base)]
-    name = DraftName(project, short(head))
+    name = DraftName(project, f"{COMMIT_PREFIX}{short(head)}")
     state = DraftState(name, head, head, base, parent, trees[0], trees[1], TreeId(str(change.before)))
     subject = read_review_subject(compiler, state)
     return require_approval(state, subject, records.verdicts(project, subject), overridden=False)

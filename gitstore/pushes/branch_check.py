@@ -6,6 +6,7 @@ Their content may be invalid; the checks of a publish come when they are merged.
 from content.records.names import is_name
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import project_tree
+from gitstore.git.branch_names import find_lookalike
 from gitstore.git.refs import is_branch_ref
 from gitstore.history.reached import find_base
 from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, TAG_PREFIX, CommitId, proposal_id, proposal_name
@@ -30,6 +31,7 @@ class BranchCheck:
 
     def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules, records: PushRecords) -> None:
         self._compiler = compiler
+        self._added = list[str]()  # the new branches of this push
         self._records = records
         self._repository = compiler.repository
         self._namespace = compiler.paths.name
@@ -46,6 +48,7 @@ class BranchCheck:
             )
         project, draft = parts
         self._require_grants(update)
+        self._require_distinct(update)
         if update.new is None:
             return RefVerdict(update)
         if project_tree(self._repository, self._repository.release(), project) is None:
@@ -71,6 +74,7 @@ class BranchCheck:
             raise Refused("bad name", f"{branch_name(update.name)} cannot name a proposal: {why}. Choose another name.")
         self._require_no_tag(name)
         self._require_grants(update)
+        self._require_distinct(update)
         if update.new is None:
             return RefVerdict(update)
         touched = self._touched(update.name, update.new)
@@ -88,6 +92,15 @@ class BranchCheck:
         """Refuse a branch with the name of a tag: Git takes neither of them for a name that both have."""
         if self._repository.ref(TAG_PREFIX + name):
             raise Refused("name is taken", f"There is a tag {show(name)}. Choose another name for the branch.")
+
+    def _require_distinct(self, update: RefUpdate) -> None:
+        """Refuse a new branch whose name differs from another one only in case or Unicode form."""
+        if update.old or not update.new:
+            return
+        if other := find_lookalike(self._repository.path, update.name, self._added):
+            why = "differs only in case or Unicode form, so some computers could not fetch both. Choose another name."
+            raise Refused("name is taken", f"There is a branch {branch_name(other)}: {branch_name(update.name)} {why}")
+        self._added.append(update.name)
 
     def _require_grants(self, update: RefUpdate) -> None:
         missing = find_missing(self._pusher, self._needs(update))

@@ -29,6 +29,7 @@ from gitstore.pushes.publish_summary import summarize_publish
 from gitstore.pushes.push import Progress, Publish, Pusher, PushRecords, RefUpdate, RefVerdict
 
 PROPOSE = "git push origin HEAD:refs/heads/<name>"
+_WITHOUT_REVIEW = "git push -o override='<reason>' origin HEAD:release"
 _REBASE = ("git fetch origin", "git rebase origin/release", "git push origin HEAD:release")
 _MOST_SUMMARIES = 10
 
@@ -162,12 +163,15 @@ class ReleaseCheck:
 
     def _unapproved(self, info: CommitInfo, project: str, reasons: Sequence[str]) -> Refused:
         lines = [
-            f"{project} requires a review: commit {short(info.id)} is not an approved head of a branch, and merges none.",
+            f"{project} requires a review: nobody else has approved the commit {short(info.id)}, or one that it merges.",
             *map(show, reasons[-1:]),
         ]
         if self._override:
             lines.append(f"The push option override needs project:override on {project}.")
-        return Refused("review required", *lines, "Push it as a proposal:", *_commands([PROPOSE]))
+        lines += ["Push it as a proposal:", *_commands([PROPOSE])]
+        if self._pusher.override.covers(project):
+            lines += ["Or publish it without a review:", *_commands([_WITHOUT_REVIEW])]
+        return Refused("review required", *lines)
 
     def _accept(self, update: RefUpdate, checked: Sequence[_Checked]) -> RefVerdict:
         """Build the manifest of the new tip, and return the verdict with its publishes."""
@@ -181,7 +185,10 @@ class ReleaseCheck:
         lines = [
             line
             for publish, delta in zip(published[:_MOST_SUMMARIES], deltas, strict=False)
-            for line in summarize_publish(self._compiler, publish.commit, publish.number, delta)
+            for line in (
+                *summarize_publish(self._compiler, publish.commit, publish.number, delta),
+                *([show(f"  Published without a review, by an override: {publish.override}")] if publish.override else []),
+            )
         ]
         more = len(published) - _MOST_SUMMARIES
         lines += [f"… and {more:,} more publishes"] if more > 0 else []

@@ -187,6 +187,21 @@ def test_a_branch_cannot_have_the_name_of_a_tag(clone: Clone) -> None:
     assert clone.check(TOPIC).lines == ("There is a tag topic/one. Choose another name for the branch.",)
 
 
+@pytest.mark.parametrize(
+    ("known", "other"),
+    [(TOPIC, "refs/heads/Topic/one"), (DRAFT, "refs/heads/draft/shop/Main"), ("refs/heads/\u00e9", "refs/heads/e\u0301")],
+)
+def test_branches_differ_in_more_than_case_and_unicode_form(clone: Clone, known: str, other: str) -> None:
+    """Also within one push; the branch itself still moves."""
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    assert [each.refusal for each in clone.check_all({known: "HEAD", other: "HEAD"})] == ["", "name is taken"]
+    clone.push(known)
+    refused = clone.check(other)
+    assert refused.refusal == "name is taken"
+    assert refused.lines[0].startswith(f"There is a branch {known.removeprefix('refs/heads/')}: ")
+    assert not clone.check(known).refusal
+
+
 def test_tags_name_commits_and_stay(clone: Clone) -> None:
     clone.git("tag", "-a", "-m", "One", "one")
     assert not clone.check("refs/tags/one", "one").refusal
