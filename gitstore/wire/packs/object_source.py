@@ -22,7 +22,7 @@ class ObjectSource:
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self.packs = _open_packs(repository.path / "objects" / "pack")
-        self._offsets: list[dict[bytes, int]] | None = None
+        self._offsets: list[tuple[StoredPack, dict[bytes, int]]] = []
 
     def close(self) -> None:
         """Close the packs."""
@@ -31,13 +31,15 @@ class ObjectSource:
 
     def index_all(self) -> None:
         """Read the indexes whole: for many look-ups."""
-        if self._offsets is None:
-            self._offsets = [dict(zip(pack.index.ids(), pack.index.offsets(), strict=True)) for pack in self.packs]
+        if not self._offsets:
+            self._offsets = [
+                (pack, dict(zip(pack.index.ids(), pack.index.offsets(), strict=True))) for pack in self.packs
+            ]
 
     def place(self, object_id: bytes) -> Place | None:
         """Return the place of an object in a pack; None if it is in none."""
-        if self._offsets is not None:
-            for pack, offsets in zip(self.packs, self._offsets, strict=True):
+        if self._offsets:
+            for pack, offsets in self._offsets:
                 if object_id in offsets:
                     return pack, offsets[object_id]
             return None
