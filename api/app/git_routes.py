@@ -12,7 +12,6 @@ from gitstore.pushes.push import PushRules
 from gitstore.store.store import Store
 
 _REPOSITORY = "/git/{namespace}.git"
-_PROPOSAL = "/api/namespace/{namespace}/proposal/{id}"
 
 
 def git_routes(store: Store, settings: Settings, reviews: Reviews) -> list[Route]:
@@ -21,7 +20,7 @@ def git_routes(store: Store, settings: Settings, reviews: Reviews) -> list[Route
     def records_of(caller: Principal, namespace: str, address: str | None) -> ServiceRecords:
         return ServiceRecords(reviews, namespace, caller, Origin(address))
 
-    rules = PushRules(settings.allowed_files, settings.public_url and settings.public_url + _PROPOSAL)
+    rules = PushRules(settings.allowed_files, settings.proposal_address)
     repositories = GitRepositories(store.directory, store.live.require_namespace)
     return [
         Route(_REPOSITORY + "/info/refs", InfoRefs(repositories)),

@@ -3,6 +3,7 @@
 A backup is data: a person who can write to it cannot have a program run by its restoration. Hooks are not restored either.
 """
 
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
@@ -41,6 +42,18 @@ def is_repository_config(path: Path) -> bool:
         return config.get((b"core",), b"repositoryformatversion") in {b"0", b"1"}
     except (OSError, ValueError, KeyError):
         return False
+
+
+def find_hooks_path(repository: Path) -> str:
+    """Return the folder whose hooks Git runs in place of the repository's own; empty if its settings name no other."""
+    try:
+        found = ConfigFile.from_path(str(repository / "config")).get((b"core",), b"hooksPath").decode(errors="replace")
+    except (OSError, ValueError, KeyError):
+        return ""
+    with suppress(OSError, ValueError):
+        if (repository / found).samefile(repository / "hooks"):
+            return ""
+    return found
 
 
 def _is_safe(section: bytes, name: bytes) -> bool:
