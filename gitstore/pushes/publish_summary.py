@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from itertools import chain
 
 from content.changes.diff import Change
-from content.changes.impact import Impact, RuleSet, find_changed_responses, find_impact
+from content.changes.impact import Impact, find_changed_responses
 from content.matching.matcher import Matcher
 from content.matching.rule_book import RuleBook
 from content.records.vocabulary import Kind
-from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.validation.checks import build_matcher
 from gitstore.history.change_lines import file_lines, text_lines
 from gitstore.history.file_changes import file_changes
 from gitstore.history.messages import published_text
 from gitstore.history.numbering import PublishDelta
+from gitstore.history.state_impact import find_state_impact
 from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import CommitId, TreeId
 from gitstore.pushes.answer import first, impact_lines, show
 
 _MOST_LINES = 20  # of changes
 _MOST_CHANGES = 200  # more of them are counted, and not listed
-_MOST_RULES = 5_000  # of a project whose problems are compared before and after: that costs a check of both states
 
 
 def summarize_publish(compiler: Compiler, commit: CommitId, number: int, delta: PublishDelta) -> list[str]:
@@ -36,17 +36,13 @@ def summarize_publish(compiler: Compiler, commit: CommitId, number: int, delta: 
 
 
 def _find_impact(compiler: Compiler, delta: PublishDelta, changes: Sequence[Change]) -> Impact:
-    """Return the impact; of a large project only the requests that get another answer."""
+    """Return the impact; of a large project only the requests that have another answer."""
     old, new = (compiler.snapshot(delta.project, tree) if tree else None for tree in delta.trees)
     states = [state for state in (old, new) if state]
     if not changes:
         return Impact((), (), ())
-    if sum(state.count(Kind.REDIRECTS) for state in states) <= _MOST_RULES:
-        sides = [
-            RuleSet(build_matcher(state), state.redirects(), state.pages()) if state else _NO_RULES
-            for state in (old, new)
-        ]
-        return find_impact(sides[0], sides[1], changes)
+    if all(sum(map(state.count, Kind)) <= MAX_UNLINTED_RULES for state in states):
+        return find_state_impact(compiler, old, new, changes)
     matchers = [_matcher(compiler, delta.project, tree) for tree in delta.trees]
     return Impact((), (), list(find_changed_responses(matchers[0], matchers[1], changes)))
 
@@ -56,7 +52,4 @@ def _matcher(compiler: Compiler, project: str, tree: TreeId | None) -> Matcher:
     release = compiler.find_compiled(project, tree) if tree else None
     if release:
         return release.matcher
-    return build_matcher(compiler.snapshot(project, tree)) if tree else _NO_RULES.matcher
-
-
-_NO_RULES = RuleSet(Matcher(RuleBook((), ())), (), ())
+    return build_matcher(compiler.snapshot(project, tree)) if tree else Matcher(RuleBook((), ()))
