@@ -4,6 +4,7 @@ Git has received the objects into a quarantine of its own, and moves all refs or
 enough for the checks. See docs/adr/0046-hooks-for-plain-pushes.md.
 """
 
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -16,7 +17,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.directory import NamespacePaths
 from gitstore.errors import InvalidPush
-from gitstore.git.new_pack import BLOB
+from gitstore.git.new_pack import BLOB, TYPES
 from gitstore.git.repository import Author, Repository, open_repository
 from gitstore.layout import BlobId, CommitId
 from gitstore.publish.approval import Verdict
@@ -27,13 +28,14 @@ from gitstore.pushes.push import NoRecords, Progress, Push, Pusher, PushRules, R
 from gitstore.pushes.pushed_files import TokenFinder
 from gitstore.pushes.release_check import PROPOSE
 from gitstore.wire.object_rules import check_object, check_special
-from gitstore.wire.push_limits import MOST_REFS
+from gitstore.wire.push_limits import MOST_REFS, PushLimits
 from gitstore.wire.push_request import Command, parse_command, refuse_repeated
 
 _QUARANTINE = "GIT_QUARANTINE_PATH"
 _OPTION = "GIT_PUSH_OPTION_{}"
 _MOST_OPTIONS = 100
 _MOST_LINE = 65_536  # bytes of `old new ref`; Git's own limit of a name is lower
+_MOST_BYTES = PushLimits().object_bytes
 _EVERYWHERE = Scope(everywhere=True)
 
 
@@ -160,9 +162,25 @@ def require_valid_objects(repository: Repository, known: Repository, tips: Itera
         if object_id in seen or known.has(object_id):
             continue
         seen.add(object_id)
-        kind, data = repository.raw(object_id)
+        kind, data = _read_loose(repository.quarantine, object_id) or repository.raw(object_id)
         found = check_object(kind, bytes.fromhex(object_id), data)
         ahead += (each.id.hex() for each in found.references if each.kind != BLOB)
         for special in found.special:
             if not known.has(special.id.hex()):
                 check_special(special.name, repository.raw(special.id.hex())[1])
+
+
+def _read_loose(quarantine: Path | None, object_id: str) -> tuple[int, bytes] | None:
+    """Read an object that Git has unpacked into its quarantine, in whatever form it is; dulwich parses it first."""
+    if quarantine is None:
+        return None
+    try:
+        stored = (quarantine / object_id[:2] / object_id[2:]).read_bytes()
+        content = zlib.decompressobj().decompress(stored, _MOST_BYTES + 1)
+    except (OSError, zlib.error):
+        return None
+    if len(content) > _MOST_BYTES:
+        raise InvalidPush(f"the object {object_id} has more than {_MOST_BYTES >> 20} MiB")
+    head, _, data = content.partition(b"\0")
+    kind = TYPES.get(head.partition(b" ")[0])
+    return (kind, data) if kind else None
