@@ -31,9 +31,11 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except StoreError as ex:
-        answer = PlainAnswer(is_accepted=False, lines=(f"The push was not accepted: {str(ex).rstrip('.')}.",))
+        answer = _refuse(str(ex).rstrip("."))
+    except OSError as ex:
+        answer = _refuse(f"{ex.strerror or ex}{f' ({ex.filename})' if ex.filename else ''}. Tell the operator")
     except Exception as ex:  # noqa: BLE001 - the outer edge, which translates every exception into a sentence
-        answer = PlainAnswer(is_accepted=False, lines=(_describe_bug(ex),))
+        answer = _refuse(_describe_bug(ex))
     _print(answer.lines)
     return _ACCEPTED if answer.is_accepted else REFUSED
 
@@ -44,6 +46,10 @@ def _check(hook: PushHook, push: PlainPush) -> PlainAnswer:
     with open_hook_files(repository, hook.root, push.quarantine) as paths:
         check = PlainCheck(paths, _find_author(), _find_token, rules, hook.limits)
         return check.answer(push, lambda line: _print([line]))
+
+
+def _refuse(why: str) -> PlainAnswer:
+    return PlainAnswer(is_accepted=False, lines=(f"The push was not accepted: {why}.",))
 
 
 def _find_author() -> Author:
@@ -72,4 +78,4 @@ def _describe_bug(ex: Exception) -> str:
     """Return an internal error in one line, for a bug report."""
     place = traceback.extract_tb(ex.__traceback__)[-1]
     where = f"{Path(place.filename).name}:{place.lineno}"
-    return f"The push was not accepted: internal error (a bug); please report this line: {type(ex).__name__}: {ex} ({where})"
+    return f"internal error (a bug); please report this line: {type(ex).__name__}: {ex} ({where})"

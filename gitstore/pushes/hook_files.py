@@ -47,8 +47,8 @@ def _find_served(repository: Path, root: Path) -> NamespacePaths | None:
 
 def _is_writable(compiled: Path) -> bool:
     """Tell whether compiled files written by this user are as those of the service: of the same owner."""
-    folder = compiled if compiled.exists() else compiled.parent
     with suppress(OSError):
+        folder = compiled if compiled.exists() else compiled.parent
         return folder.stat().st_uid == os.geteuid() and os.access(folder, os.W_OK | os.X_OK)
     return False
 
