@@ -134,7 +134,11 @@ def apply_hook(repository: Path, hook: PushHook | None, keep: Callable[[Path], P
         if found and is_own(found):
             (repository / HOOK).unlink(missing_ok=True)
         return None
+    from gitstore.git.safe_config import claim_hooks  # noqa: PLC0415 - loads dulwich, which settings never need
+
     data = render_hook(hook)
+    with suppress(FileNotFoundError):  # a repository without settings is damaged, and reported elsewhere
+        claim_hooks(repository)
     if found == data and is_executable(repository):
         return None
     kept = None if found is None or is_own(found) else (keep or _keep)(_foreign_part(repository))

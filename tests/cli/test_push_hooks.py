@@ -212,6 +212,27 @@ def test_modules_in_the_repository_are_never_imported(hooked: Hooked) -> None:
     assert "duplicate_source" in hooked.refused()
 
 
+def test_hooks_that_the_pusher_has_set_for_all_repositories_do_not_replace_ours(hooked: Hooked, tmp_path: Path) -> None:
+    settings = tmp_path / "gitconfig"
+    settings.write_text(f"[core]\n\thooksPath = {tmp_path}\n[user]\n\tname = A\n\temail = a@example.com\n")
+    hooked.commit(BAD)
+    assert "duplicate_source" in hooked.refused(env={"GIT_CONFIG_GLOBAL": str(settings)})
+
+
+def test_the_settings_of_a_repository_change_once_and_keep_their_time(hooked: Hooked) -> None:
+    config = hooked.repository / "config"
+    git(hooked.repository, "config", "--unset", "core.hooksPath")
+    os.utime(config, (1, 1))
+    for _ in range(2):
+        apply_hook(hooked.repository, Settings(data=hooked.data).push_hook)
+        assert git(hooked.repository, "config", "--get-all", "core.hooksPath") == "hooks"
+        assert git(hooked.repository, "config", "core.bare") == "true"
+        assert config.stat().st_mtime == 1
+    git(hooked.repository, "config", "core.hooksPath", "/mine")
+    apply_hook(hooked.repository, Settings(data=hooked.data).push_hook)
+    assert git(hooked.repository, "config", "core.hooksPath") == "/mine"
+
+
 def test_no_program_is_looked_up(hooked: Hooked) -> None:
     """The hook runs with an empty PATH, as its input gives it."""
     run = subprocess.run(
@@ -327,7 +348,7 @@ def test_an_import_brings_no_hook(tmp_path: Path) -> None:
         found = {path.name: path.read_bytes() for path in (repository / "hooks").iterdir()}
         assert list(found) == (["pre-receive"] if hook else [])
         assert all(b"waypost.hook" in text for text in found.values())
-        assert "hookspath" not in (repository / "config").read_text().lower()
+        assert "/evil" not in (repository / "config").read_text()
 
 
 def test_a_restored_archive_gets_the_hook(hooked: Hooked) -> None:
