@@ -61,7 +61,7 @@ def find_hooks_path(repository: Path) -> str:
 
 
 def claim_hooks(repository: Path) -> None:
-    """Let a repository's own hooks run also for a user whose own settings name other ones, unless its settings do so too.
+    """Let a repository's own hooks run also for a user whose own settings name other ones, unless its settings name other ones as well.
 
     The time of the file stays, from which that of the creation is taken. Raises OSError, OutOfSpace.
     """

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from api.settings import Settings
 from gitstore.git.push_hook import HOOK, PushHook, apply_hook
@@ -27,9 +28,9 @@ class Hooked:
     clone: Clone
 
     @classmethod
-    def of(cls, data: Path, *, review: str = "optional", **settings: object) -> "Hooked":
+    def of(cls, data: Path, *, review: str = "optional", **settings: Any) -> "Hooked":
         """Create the namespace `acme` with the project `shop`."""
-        hook = Settings(data=data, **settings).push_hook  # type: ignore[arg-type] # the caller knows the types of settings
+        hook = Settings(data=data, **settings).push_hook
         create_store(data)
         store = Store(data, hook=hook)
         store.namespaces.create(SPACE, "", ADA)
@@ -64,15 +65,16 @@ class Hooked:
         self, *words: str, env: Mapping[str, str] | None = None, user: int | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """Run `git push`."""
+        as_user: dict[str, Any] = {} if user is None else {"user": user, "group": user, "extra_groups": []}
         return subprocess.run(
-            ["/usr/bin/env", "git", "push", "origin", *(words or ("HEAD:release",))],
+            ["git", "push", "origin", *(words or ("HEAD:release",))],
             cwd=self.clone.folder,
             env={**os.environ, **_ALONE, **(env or {})},
             capture_output=True,
             text=True,
             check=False,
             timeout=120,
-            **({} if user is None else {"user": user, "group": user, "extra_groups": []}),  # type: ignore[arg-type] # of one overload each
+            **as_user,
         )
 
     def accepted(self, *words: str, env: Mapping[str, str] | None = None, user: int | None = None) -> str:
