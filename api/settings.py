@@ -15,6 +15,8 @@ from gitstore.layout import ALLOWED_FILES, is_file_pattern
 
 ENVIRONMENT_PREFIX = "WAYPOST_"
 LARGEST_PORT = 65535
+PROPOSAL_PATH = "/api/namespace/{namespace}/proposal/{id}"
+"""The path of a proposal, with places for its namespace and its id."""
 
 
 class InvalidSetting(ValueError):
@@ -298,7 +300,7 @@ class Settings:
     @property
     def proposal_address(self) -> str:
         """The address of a proposal; empty where the public origin is not known."""
-        return self.public_url and f"{self.public_url}/api/namespace/{{namespace}}/proposal/{{id}}"
+        return self.public_url and self.public_url + PROPOSAL_PATH
 
     @property
     def push_hook(self) -> PushHook | None:
@@ -381,5 +383,5 @@ def _read_toml(path: Path) -> dict[str, object]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as ex:
+    except ValueError as ex:
         raise InvalidSetting(f"The settings file {path} cannot be read: {ex}.") from ex

@@ -16,7 +16,7 @@ from bench.groups.polling import compare, during
 from bench.workbench import AUTHOR, NAMESPACE, Site, Workbench, bearer, make_token, scope
 from gitstore.directory import NamespacePaths
 from gitstore.store.store import create_store
-from gitstore.wire.release_list import is_list_due
+from gitstore.wire.packs.release_list import is_list_due
 from gitstore.yamlfiles.project_file import ProjectFile
 from tests.service import Service, wait_until
 

@@ -33,9 +33,10 @@ Watch = Callable[[str], None]
 @state_options
 @setting_options("push_hooks")
 def command(namespace: str | None, *, fix: bool, as_json: bool, **options: str | None) -> None:
-    """Check a data directory, also while the service runs, and name what is broken.
+    """Check a data directory, and name what is broken.
 
-    It reads every object of every repository, archives included, or of one NAMESPACE only; and refs, locks, hooks, compiled
+    The service may be running. It reads every object of every repository, archives included, or of one NAMESPACE only;
+    and refs, locks, hooks, compiled
     files, the database, keys, owners, free space, left-overs and the last backup. Each finding names the file or object,
     what it means, and what to do.
 

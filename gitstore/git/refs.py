@@ -309,6 +309,14 @@ def _durable_folders(repository: Path, ref: str) -> Iterator[None]:
             sync_after_commit(*made)
 
 
+def _find_blocking(repository: Path, name: str) -> str:
+    """Return the ref whose name is a folder of another's, or has it as its folder: both cannot be files."""
+    found = list_refs(repository, is_lenient=True)
+    return next(
+        (ref for ref in found if f"{ref}/".startswith(f"{name}/") or f"{name}/".startswith(f"{ref}/")), "Another ref"
+    )
+
+
 def _change(repository: Path, lock: RepositoryLock, names: Sequence[str], change: Callable[[], bool]) -> bool:
     try:
         with lock.moving(*names), _durable_folders(repository, names[0]):
@@ -316,7 +324,8 @@ def _change(repository: Path, lock: RepositoryLock, names: Sequence[str], change
     except FileNotFoundError:  # dulwich creates the ref's folder, then its lock; removed in between: a lost race
         return False
     except (FileExistsError, IsADirectoryError, NotADirectoryError) as ex:
-        raise AlreadyExists(f"Another branch blocks {names[0]}. Rename or remove it in Git, then retry.") from ex
+        blocking = _find_blocking(repository, names[0])
+        raise AlreadyExists(f"{blocking} blocks {names[0]}. Rename or remove it in Git, then retry.") from ex
     except FileFormatException as ex:
         raise Broken(f"The file {PACKED_REFS} of {repository.name} is damaged.") from ex
     except OSError as ex:

@@ -19,7 +19,7 @@ from gitstore.git.transaction import update
 from gitstore.history.folding import fold_releases, is_folding_due
 from gitstore.history.gc import clean_daily, is_clean_up_due
 from gitstore.history.reached import complete_record, is_record_complete
-from gitstore.wire.release_list import is_list_due, update_list
+from gitstore.wire.packs.release_list import is_list_due, update_list
 
 
 def needs_upkeep(paths: NamespacePaths) -> bool:

@@ -27,9 +27,9 @@ from gitstore.pushes.judging import judge_push
 from gitstore.pushes.push import NoRecords, Progress, Push, Pusher, PushRules, RefUpdate, RefVerdict, Scope
 from gitstore.pushes.pushed_files import TokenFinder
 from gitstore.pushes.release_check import PROPOSE
-from gitstore.wire.object_rules import check_object, check_special
-from gitstore.wire.push_limits import MOST_REFS, PushLimits
-from gitstore.wire.push_request import Command, parse_command, refuse_repeated
+from gitstore.wire.push.object_rules import check_object, check_special
+from gitstore.wire.push.push_limits import MOST_REFS, PushLimits
+from gitstore.wire.push.push_request import Command, parse_command, refuse_repeated
 
 _QUARANTINE = "GIT_QUARANTINE_PATH"
 _OPTION = "GIT_PUSH_OPTION_{}"

@@ -14,7 +14,7 @@ from gitstore.git.refs import list_refs, signature
 from gitstore.git.repository import Repository
 from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.wire.pkt_lines import FLUSH, join_lines, pkt_line, text_line
-from gitstore.wire.push_request import CAPABILITIES
+from gitstore.wire.push.push_request import CAPABILITIES
 
 AGENT = "agent=waypost"
 _FORMAT = "object-format=sha1"

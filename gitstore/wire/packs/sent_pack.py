@@ -8,14 +8,16 @@ import struct
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha1
 from typing import BinaryIO, NamedTuple
 
-from dulwich.object_format import DEFAULT_OBJECT_FORMAT
-from dulwich.pack import create_delta, pack_object_header
+from dulwich.pack import create_delta
 
 from gitstore.errors import Broken
-from gitstore.wire.object_source import OFS_DELTA, REF_DELTA, ObjectSource, SourcePack, spans
+from gitstore.git.pack_entry import dump_delta_header, dump_named_delta_header, dump_whole
+from gitstore.git.stored_pack import PackEntry, StoredPack, parse_entry
+from gitstore.wire.packs.object_source import ObjectSource
 
 _HEADER = struct.Struct(">4sII")
 _CHECKSUM = 20
@@ -63,7 +65,7 @@ class SentPack:
         left = set(ids)
         chosen = frozenset(left)
         for pack in self.source.packs:
-            held = left.intersection(pack.ids()) if len(left) >= _FEWEST_COPIED else ()
+            held = left.intersection(pack.index.ids()) if len(left) >= _FEWEST_COPIED else ()
             if len(held) >= _FEWEST_COPIED:
                 left.difference_update(held)
                 self._copy(pack, held, chosen)
@@ -71,13 +73,13 @@ class SentPack:
         self._write_each(written, chosen, earlier, body.ids if body else ())
         self._put(self._digest.digest())
 
-    def _copy(self, pack: SourcePack, ids: Collection[bytes], chosen: Collection[bytes]) -> None:
+    def _copy(self, pack: StoredPack, ids: Collection[bytes], chosen: Collection[bytes]) -> None:
         """Copy objects of a pack: the first one that has an object counts."""
-        if len(ids) == pack.count and self.format.has_offsets:
-            with memoryview(pack.data) as whole:
+        if len(ids) == pack.index.count and self.format.has_offsets:
+            with pack.entries.view() as whole:
                 self._copy_checked(whole)
         else:
-            _Copy(self, pack, {at for each in ids if (at := pack.find(each)) is not None}, chosen).write()
+            _Copy(self, pack, {at for each in ids if (at := pack.index.find(each)) is not None}, chosen).write()
 
     def _copy_checked(self, whole: memoryview) -> None:
         """Copy all objects of a pack; its own checksum has to be right."""
@@ -105,12 +107,10 @@ class SentPack:
         """Write an object from its bytes, as a delta of the base if that saves half of it."""
         kind, data = self.source.read(object_id)
         delta = None if base is None else self._find_delta(kind, data, base)
-        if delta is None:
-            self._put(bytes(pack_object_header(kind, None, len(data), DEFAULT_OBJECT_FORMAT)) + zlib.compress(data))
+        if delta is None or base is None:
+            self._put(dump_whole(kind, data))
         else:
-            self._put(
-                bytes(pack_object_header(REF_DELTA, base, len(delta), DEFAULT_OBJECT_FORMAT)) + zlib.compress(delta)
-            )
+            self._put(dump_named_delta_header(base, len(delta)) + zlib.compress(delta))
 
     def _find_delta(self, kind: int, data: bytes, base: bytes) -> bytes | None:
         other, before = self.source.read(base)
@@ -141,62 +141,61 @@ class _Copy:
     """The copy of some objects of a pack: runs of them as they are, with new distances to the bases that moved."""
 
     target: SentPack
-    pack: SourcePack
-    offsets: Collection[int]
+    pack: StoredPack
+    places: Collection[int]
     chosen: Collection[bytes]
     _moved: dict[int, int] = field(default_factory=dict)
     _run: tuple[int, int] = (0, 0)
 
     def write(self) -> None:
         """Write the objects in the order of the pack, each checked."""
-        checksums = dict(zip(self.pack.offsets(), self.pack.checksums(), strict=True))
-        for start, end in spans(sorted(checksums), self.pack.end):
-            if start in self.offsets:
-                if zlib.crc32(self.pack.data[start:end]) != checksums[start]:
-                    raise DamagedPack
-                self._add(start, end)
+        for place, start, end in self.pack.in_order():
+            if place in self.places:
+                self._add(place, start, self.pack.checked_raw(place, start, end))
         self._flush()
 
-    def _add(self, start: int, end: int) -> None:
+    def _add(self, place: int, start: int, raw: bytes) -> None:
         pending = self._run[1] - self._run[0]
         self._moved[start] = self.target.size + pending
-        if self._fits(start):
+        entry = parse_entry(raw, start)
+        if self._fits(start, entry):
             if self._run[1] != start:
                 self._flush()
                 self._run = start, start
-            self._run = self._run[0], end
+            self._run = self._run[0], start + len(raw)
             return
         self._flush()
-        self._rewrite(start, end)
+        self._rewrite(place, start, entry, raw)
 
-    def _fits(self, start: int) -> bool:
+    def _fits(self, start: int, entry: PackEntry) -> bool:
         """Tell whether an object can be copied as it is."""
-        kind = self.pack.data[start] >> 4 & 7
-        if kind < OFS_DELTA:
+        if entry.base is None:
             return True
-        entry = self.pack.entry(start)
         if isinstance(entry.base, bytes):
             return entry.base in self.chosen
         moved = self._moved.get(entry.base)
         return self.target.format.has_offsets and moved is not None and self._moved[start] - moved == start - entry.base
 
-    def _rewrite(self, start: int, end: int) -> None:
+    def _rewrite(self, place: int, start: int, entry: PackEntry, raw: bytes) -> None:
         """Write a delta with the new place of its base, or whole if that is not sent."""
-        entry = self.pack.entry(start)
-        base = entry.base if isinstance(entry.base, bytes) else self.pack.id_at(entry.base)
-        if base not in self.chosen:
-            self.target.write_object(self.pack.id_at(start))
+        base = entry.base if isinstance(entry.base, bytes) else self._ids.get(entry.base or 0)
+        if base is None or base not in self.chosen:
+            self.target.write_object(self.pack.index.id_at(place))
             return
-        place = self._moved.get(entry.base) if isinstance(entry.base, int) else None
-        if place is not None and self.target.format.has_offsets:
-            header = pack_object_header(OFS_DELTA, self._moved[start] - place, entry.size, DEFAULT_OBJECT_FORMAT)
+        moved = self._moved.get(entry.base) if isinstance(entry.base, int) else None
+        if moved is not None and self.target.format.has_offsets:
+            self.target.put(dump_delta_header(self._moved[start] - moved, entry.size))
         else:
-            header = pack_object_header(REF_DELTA, base, entry.size, DEFAULT_OBJECT_FORMAT)
-        self.target.put(bytes(header))
-        self.target.put(self.pack.data[entry.data_at : end])
+            self.target.put(dump_named_delta_header(base, entry.size))
+        self.target.put(raw[entry.start - start :])
+
+    @cached_property
+    def _ids(self) -> dict[int, bytes]:
+        """The ids of all objects of the pack, by their offsets."""
+        return dict(zip(self.pack.index.offsets(), self.pack.index.ids(), strict=True))
 
     def _flush(self) -> None:
         start, end = self._run
         for at in range(start, end, _PIECE):
-            self.target.put(self.pack.data[at : min(at + _PIECE, end)])
+            self.target.put(self.pack.entries.raw(at, min(at + _PIECE, end)))
         self._run = 0, 0

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gitstore.errors import Broken
 from gitstore.git.new_pack import COMMIT, TAG
-from gitstore.wire.object_source import ObjectSource
+from gitstore.wire.packs.object_source import ObjectSource
 
 _HEAD = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
 _TIME = re.compile(rb"^committer [^\n]*> ([0-9]{1,10}) ", re.MULTILINE)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from gitstore.errors import InvalidPush
-from gitstore.wire.object_rules import NAMES, Reference
+from gitstore.wire.push.object_rules import NAMES, Reference
 
 _RECORD = 21  # bytes: the type and the id
 _REMEMBERED = 200_000  # references, so that one that is repeated soon is written once

@@ -10,14 +10,15 @@ import pytest
 
 from gitstore.errors import Broken
 from gitstore.git.repository_creation import init_repository
-from gitstore.wire import fetch_pack, kept_packs, release_list, sent_pack
-from gitstore.wire.fetch_pack import MadePack, PackOrder, make_pack
-from gitstore.wire.fetch_request import ObjectFilter
-from gitstore.wire.id_lists import read_list
-from gitstore.wire.kept_packs import MOST_KEPT, MOST_SECONDS, remove_old
-from gitstore.wire.pack_file import PackFile
-from gitstore.wire.sent_pack import PackFormat
-from tests.gitstore.wire.histories import listed, make_repository, run, tips
+from gitstore.wire.fetch import fetch_pack
+from gitstore.wire.fetch.fetch_pack import MadePack, PackOrder, make_pack
+from gitstore.wire.fetch.pack_file import PackFile
+from gitstore.wire.packs import kept_packs, release_list, sent_pack
+from gitstore.wire.packs.id_lists import read_list
+from gitstore.wire.packs.kept_packs import MOST_KEPT, MOST_SECONDS, remove_old
+from gitstore.wire.packs.selection import ObjectFilter
+from gitstore.wire.packs.sent_pack import PackFormat
+from tests.gitstore.wire.fetch.histories import listed, make_repository, run, tips
 
 SEEDS = range(3)
 CLONES = "clones"

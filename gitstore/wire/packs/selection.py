@@ -9,17 +9,24 @@ from typing import NamedTuple
 
 from gitstore.git.new_pack import TREE
 from gitstore.git.raw_tree import Unreadable, compare, find_entries
-from gitstore.wire.commit_graph import CommitGraph, Parents
-from gitstore.wire.fetch_request import ObjectFilter
-from gitstore.wire.object_source import ObjectSource
+from gitstore.wire.packs.commit_graph import CommitGraph, Parents
+from gitstore.wire.packs.object_source import ObjectSource
 
 _ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
 _FOLDERS, _SUBMODULE = frozenset({b"40000", b"040000"}), b"160000"
 _SMALL = 2_000  # bytes of a folder that is compared entry by entry; a larger one by its bytes
-_EVERYTHING = ObjectFilter()
-
 _Entry = tuple[bytes, bytes, bytes]
 """The mode, name and id of an entry."""
+
+
+class ObjectFilter(NamedTuple):
+    """The objects that a partial clone leaves out: blobs of this size and above, and what is this deep below a root folder."""
+
+    blob_bytes: int | None = None
+    depth: int | None = None
+
+
+_EVERYTHING = ObjectFilter()
 
 
 class _Folder(NamedTuple):

@@ -14,8 +14,8 @@ from gitstore.pushes.receiving import Judge, ReceivedPush, Reception, receive_pu
 from gitstore.store.access import access_at
 from gitstore.store.pushes import PushedNamespace
 from gitstore.wire.pkt_lines import FLUSH, pkt_line
-from gitstore.wire.push_limits import PushLimits
-from gitstore.wire.push_request import read_push_request
+from gitstore.wire.push.push_limits import PushLimits
+from gitstore.wire.push.push_request import read_push_request
 from tests.gitstore.fixtures import ADA, SPACE, Place, git
 
 ZERO = "0" * 40

@@ -11,27 +11,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from dulwich.errors import ApplyDeltaError
-from dulwich.object_format import DEFAULT_OBJECT_FORMAT
-from dulwich.pack import apply_delta, pack_object_header
-
 from content.cache import LruCache
 from gitstore.errors import Broken, InvalidPush
+from gitstore.git import deltas
 from gitstore.git.new_pack import BLOB
+from gitstore.git.pack_entry import dump_whole
 from gitstore.git.repository import Repository
-from gitstore.wire.object_rules import NAMES, Special, check_object, check_special
-from gitstore.wire.pack_index import NONE, PackObjects
-from gitstore.wire.pack_stream import HEADER, OFS_DELTA, REF_DELTA, EntryHead, PackStream, read_delta_sizes
-from gitstore.wire.push_limits import PushLimits
-from gitstore.wire.references import References
+from gitstore.git.stored_pack import parse_entry
+from gitstore.wire.push.object_rules import NAMES, Special, check_object, check_special
+from gitstore.wire.push.pack_objects import NONE, PackObjects
+from gitstore.wire.push.pack_stream import HEADER, OFS_DELTA, EntryHead, PackStream
+from gitstore.wire.push.push_limits import PushLimits
+from gitstore.wire.push.references import References
 
 MAX_CHAIN = 250
 """The deltas from a whole object on; C git makes 50, and 250 when asked for the smallest pack."""
 _MOST_SPECIAL = 10_000
 _CACHED_BYTES = 16 << 20  # of the bases of deltas
 _PIECE = 1 << 16
-_MORE = 0x80
-_ID_BYTES = 20
 
 Progress = Callable[[int, int], None]
 """Called with the number of objects that are checked, and of all."""
@@ -122,12 +119,7 @@ class PackReader:
                 raise InvalidPush("the pack has too many versions of .gitattributes; push fewer commits at once")
 
     def _require_result(self, delta: bytes) -> None:
-        _, size = read_delta_sizes(delta)
-        if size > self._limits.object_bytes:
-            raise InvalidPush(
-                f"an object has {size:,} bytes, and at most {self._limits.object_bytes:,} are allowed; "
-                "remove the file from all pushed commits"
-            )
+        self._limits.require_size(_result_size(delta))
 
     def _note_base(self, number: int, head: EntryHead) -> None:
         if head.kind == OFS_DELTA:
@@ -195,11 +187,10 @@ class PackReader:
         return data
 
     def _apply(self, base: bytes, delta: bytes) -> bytes:
-        size = read_delta_sizes(delta)[1]
-        self._stream.count(size)
+        self._stream.count(_result_size(delta))
         try:
-            return b"".join(apply_delta(base, delta))
-        except ApplyDeltaError as ex:
+            return deltas.apply(base, delta)
+        except deltas.InvalidDelta as ex:
             raise InvalidPush("the pack is damaged: a delta does not fit its base") from ex
 
     def _read_again(self, number: int) -> bytes:
@@ -208,9 +199,7 @@ class PackReader:
         end = self._objects.offsets[following] if following < len(self._objects) else self._end
         self._copy.flush()
         data = os.pread(self._copy.fileno(), end - start, start)
-        at, kind = _skip_varint(data, 0), data[0] >> 4 & 7
-        at = _skip_varint(data, at) if kind == OFS_DELTA else at + (_ID_BYTES if kind == REF_DELTA else 0)
-        content = zlib.decompress(memoryview(data)[at:])
+        content = zlib.decompress(memoryview(data)[parse_entry(data, 0).start :])
         self._stream.count(len(content))
         return content
 
@@ -222,7 +211,7 @@ class PackReader:
             raise InvalidPush(
                 f"the object {object_id.hex()} is missing, which the push needs; fetch, then push again"
             ) from ex
-        record = bytes(pack_object_header(kind, None, len(data), DEFAULT_OBJECT_FORMAT)) + zlib.compress(data, 1)
+        record = dump_whole(kind, data)
         number = self._objects.append(self._end, kind, object_id, zlib.crc32(record))
         self._copy.seek(self._end)
         self._copy.write(record)
@@ -266,7 +255,8 @@ def _hash_head(kind: int, size: int) -> "hashlib._Hash":
     return hashlib.sha1(b"%s %d\0" % (NAMES[kind].encode(), size), usedforsecurity=False)
 
 
-def _skip_varint(data: bytes, at: int) -> int:
-    while data[at] & _MORE:
-        at += 1
-    return at + 1
+def _result_size(delta: bytes) -> int:
+    try:
+        return deltas.read_sizes(delta)[1]
+    except deltas.InvalidDelta as ex:
+        raise InvalidPush("a delta in the pack has no size") from ex

@@ -1,16 +1,14 @@
 """The objects of a pushed pack in arrays, some 60 bytes for each, and the index file that is written from them."""
 
-import hashlib
-import os
-import struct
 from array import array
 from bisect import bisect_left
 from pathlib import Path
-from typing import BinaryIO
+
+from content.computed_sequence import ComputedSequence
+from gitstore.git.pack_index import IndexEntry, write_index
 
 _ID_BYTES = 20
 _FAN_OUT = 256
-_LARGE = 1 << 31
 NONE = -1
 _MAX_DEPTH = 255
 
@@ -92,26 +90,11 @@ class PackObjects:
         return found
 
     def write_index(self, path: Path, checksum: bytes) -> None:
-        """Write the index, durably: https://git-scm.com/docs/gitformat-pack#_version_2_pack_idx_files_support_packs_larger_than_4_gib."""
-        order = self._sorted()
-        with path.open("xb") as file:
-            writer = _HashedFile(file)
-            writer.write(b"\377tOc" + struct.pack(">L", 2) + self._fan_out())
-            for number in order:
-                writer.write(self.id(number))
-            for number in order:
-                writer.write(struct.pack(">L", self._checksums[number]))
-            large = [self.offsets[number] for number in order if self.offsets[number] >= _LARGE]
-            places = iter(range(_LARGE, _LARGE + len(large)))
-            for number in order:
-                offset = self.offsets[number]
-                writer.write(struct.pack(">L", next(places) if offset >= _LARGE else offset))
-            writer.write(b"".join(struct.pack(">Q", offset) for offset in large) + checksum)
-            file.write(writer.digest.digest())
-            file.flush()
-            os.fsync(file.fileno())
+        """Write the index, durably."""
+        write_index(path, _Sorted(self), checksum)
 
-    def _sorted(self) -> "array[int]":
+    def sorted(self) -> "array[int]":
+        """Return the numbers of the objects in the order of their ids."""
         folders = [array("I") for _ in range(_FAN_OUT)]
         for number in range(len(self)):
             folders[self._ids[number * _ID_BYTES]].append(number)
@@ -120,24 +103,20 @@ class PackObjects:
             order.extend(sorted(numbers, key=self.id))
         return order
 
-    def _fan_out(self) -> bytes:
-        counts, total, table = [0] * _FAN_OUT, 0, b""
-        for first in self._ids[::_ID_BYTES]:
-            counts[first] += 1
-        for count in counts:
-            total += count
-            table += struct.pack(">L", total)
-        return table
+    def index_entry(self, number: int) -> IndexEntry:
+        """Return the entry of an object in the index."""
+        return IndexEntry(self.id(number), self.offsets[number], self._checksums[number])
 
 
-class _HashedFile:
-    """A file that is hashed while it is written."""
+class _Sorted(ComputedSequence[IndexEntry]):
+    """The entries of an index in the order of ids, built one by one."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.digest = hashlib.sha1(usedforsecurity=False)
+    def __init__(self, objects: PackObjects) -> None:
+        self._objects = objects
+        self._order = objects.sorted()
 
-    def write(self, data: bytes) -> None:
-        """Write and hash bytes."""
-        self.digest.update(data)
-        self._file.write(data)
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def build(self, index: int) -> IndexEntry:
+        return self._objects.index_entry(self._order[index])

@@ -17,15 +17,15 @@ from gitstore.wire.advertisement import (
     list_refs_version_2,
     read_advertised,
 )
-from gitstore.wire.commit_graph import CommitGraph
-from gitstore.wire.fetch_pack import PackOrder
-from gitstore.wire.fetch_request import Command, FetchRequest, read_command, read_fetch, read_first_version
-from gitstore.wire.negotiation import Common, agree, agree_first_version
-from gitstore.wire.object_source import ObjectSource
+from gitstore.wire.fetch.fetch_pack import PackOrder
+from gitstore.wire.fetch.fetch_request import Command, FetchRequest, read_command, read_fetch, read_first_version
+from gitstore.wire.fetch.negotiation import Common, agree, agree_first_version
+from gitstore.wire.fetch.shallow import Cut, find_cut
+from gitstore.wire.packs.commit_graph import CommitGraph
+from gitstore.wire.packs.object_source import ObjectSource
+from gitstore.wire.packs.selection import Selection, find_below
+from gitstore.wire.packs.sent_pack import PackFormat
 from gitstore.wire.pkt_lines import DELIMITER, FLUSH, MAX_DATA, MalformedRequest, error_line, text_line
-from gitstore.wire.selection import Selection, find_below
-from gitstore.wire.sent_pack import PackFormat
-from gitstore.wire.shallow import Cut, find_cut
 
 UPLOAD_PACK, RECEIVE_PACK = "git-upload-pack", "git-receive-pack"
 _SMALL_LINE = 996  # bytes of data, with the band, in a line of the older form of bands

@@ -7,10 +7,10 @@ https://git-scm.com/docs/gitprotocol-v2#_fetch for the second.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gitstore.wire.commit_graph import CommitGraph
-from gitstore.wire.fetch_request import FetchRequest
+from gitstore.wire.fetch.fetch_request import FetchRequest
+from gitstore.wire.fetch.shallow import Cut
+from gitstore.wire.packs.commit_graph import CommitGraph
 from gitstore.wire.pkt_lines import DELIMITER, FLUSH, text_line
-from gitstore.wire.shallow import Cut
 
 
 class Agreement(NamedTuple):

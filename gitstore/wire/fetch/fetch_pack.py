@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.repository import open_repository
-from gitstore.wire.commit_graph import CommitGraph
-from gitstore.wire.fetch_request import ObjectFilter
-from gitstore.wire.id_lists import Contents, IdList
-from gitstore.wire.kept_packs import MOST_BYTES, KeptPack, KeptPacks, key_of, mapped, may_grow
-from gitstore.wire.object_source import ObjectSource
-from gitstore.wire.release_list import read_release_list
-from gitstore.wire.selection import Selection
-from gitstore.wire.sent_pack import DamagedPack, PackBody, PackFormat, SentPack
-from gitstore.wire.shallow import Cut
+from gitstore.wire.fetch.shallow import Cut
+from gitstore.wire.packs.commit_graph import CommitGraph
+from gitstore.wire.packs.id_lists import Contents, IdList
+from gitstore.wire.packs.kept_packs import MOST_BYTES, KeptPack, KeptPacks, key_of, mapped, may_grow
+from gitstore.wire.packs.object_source import ObjectSource
+from gitstore.wire.packs.release_list import read_release_list
+from gitstore.wire.packs.selection import ObjectFilter, Selection
+from gitstore.wire.packs.sent_pack import DamagedPack, PackBody, PackFormat, SentPack
+from gitstore.wire.packs.whole_history import list_packed_history
 
 _MANY = 1_000  # commits from which the indexes of packs are read whole
 
@@ -120,10 +120,17 @@ class _PackMaker:
         return self._keep(path, size, contents._replace(added=added), [*kept.ids, *selection.ids])
 
     def _select_released(self, contents: Contents) -> Selection | None:
-        """Find the objects of a whole pack by the list of what the release branch reaches; None if it does not help."""
+        """Find the objects of a whole pack by the list of what the release branch reaches, or of what packed commits reach.
+
+        None for a pack that is not whole.
+        """
         if not self.order.can_grow or self.order.filter != ObjectFilter():
             return None
-        listed = read_release_list(self.kept.folder)
+        return self._select_with(read_release_list(self.kept.folder), contents) or self._select_with(
+            list_packed_history(self.source, self.graph, self.starts), contents
+        )
+
+    def _select_with(self, listed: IdList | None, contents: Contents) -> Selection | None:
         selection = self._select_beyond(listed, contents) if listed else None
         if selection and listed:
             selection.ids |= dict.fromkeys(listed.ids)

@@ -19,9 +19,9 @@ from gitstore.git.transaction import update
 from gitstore.history.repository_upkeep import keep_up, needs_upkeep
 from gitstore.pushes.push import Progress, Push, PushRecords, PushRules, RefVerdict
 from gitstore.pushes.receiving import Judge
-from gitstore.wire.installation import MOST_LOOSE
+from gitstore.wire.push.installation import MOST_LOOSE
 from tests.gitstore.fixtures import SPACE, Place, git, seeded_random
-from tests.gitstore.wire.pushing import CAPABILITIES, ZERO, Pushed, made_pack, request
+from tests.gitstore.wire.push.pushing import CAPABILITIES, ZERO, Pushed, made_pack, request
 
 ATOMIC = f"{CAPABILITIES} atomic"
 TOPIC, OTHER = "refs/heads/topic", "refs/heads/other"

@@ -7,7 +7,7 @@ import mmap
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 
 from gitstore.directory import make_folder
 from gitstore.file_lock import hold_lock_file
-from gitstore.wire.id_lists import SUFFIX, Contents, Ids, read_list, write_list
+from gitstore.wire.packs.id_lists import SUFFIX, Contents, read_list, write_list
 
 MOST_KEPT = 4
 MOST_BYTES = 4 << 30
@@ -39,7 +39,7 @@ class KeptPack(NamedTuple):
 
     path: Path
     contents: Contents
-    ids: Ids
+    ids: Collection[bytes]
 
 
 class KeptPacks:

@@ -11,7 +11,7 @@ from gitstore.errors import InvalidPush
 from gitstore.git.refs import is_ref
 from gitstore.layout import CommitId
 from gitstore.wire.pkt_lines import MalformedRequest, Mark, read_line
-from gitstore.wire.push_limits import MOST_REFS
+from gitstore.wire.push.push_limits import MOST_REFS
 
 CAPABILITIES = (
     "report-status",

@@ -3,8 +3,8 @@
 from hashlib import sha1
 from pathlib import Path
 
-from gitstore.wire.fetch_pack import MadePack
-from gitstore.wire.kept_packs import KeptPacks
+from gitstore.wire.fetch.fetch_pack import MadePack
+from gitstore.wire.packs.kept_packs import KeptPacks
 from gitstore.wire.pkt_lines import FLUSH, PACK_BAND, band_lines
 
 _PIECE = 1 << 20

@@ -6,8 +6,8 @@ from gitstore.git.new_pack import TYPES, write_pack
 from gitstore.git.quarantine import Quarantine
 from gitstore.git.transaction import Transaction
 from gitstore.layout import CommitId
-from gitstore.wire.connectivity import list_new
-from gitstore.wire.pack_reader import ReceivedPack
+from gitstore.wire.push.connectivity import list_new
+from gitstore.wire.push.pack_reader import ReceivedPack
 
 # As C git's `receive.unpackLimit`: a pack for each small push would be thousands, and every reader opens each of them.
 MOST_LOOSE = 100

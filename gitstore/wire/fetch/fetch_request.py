@@ -9,24 +9,13 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from typing import NamedTuple
 
+from gitstore.wire.packs.selection import ObjectFilter
 from gitstore.wire.pkt_lines import MalformedRequest, Mark, read_text
 
 _ID = re.compile(r"[0-9a-f]{40}")
 _NUMBER = re.compile(r"[0-9]{1,18}")
 _FILTER = re.compile(r"blob:(none)|blob:limit=([0-9]{1,15})([kmgKMG]?)|tree:([0-9]{1,9})")
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-class ObjectFilter(NamedTuple):
-    """The objects that a partial clone leaves out: blobs of this size and above, and what is this deep below a root folder."""
-
-    blob_bytes: int | None = None
-    depth: int | None = None
-
-    @property
-    def takes_blobs(self) -> bool:
-        """False if no blob passes, whatever its size."""
-        return self.blob_bytes != 0
 
 
 @dataclass(slots=True)

@@ -11,10 +11,11 @@ from pathlib import Path
 from gitstore.directory import make_folder
 from gitstore.git.repository import Repository, open_repository
 from gitstore.layout import RELEASE_REF
-from gitstore.wire.commit_graph import CommitGraph
-from gitstore.wire.id_lists import NO_IDS, SUFFIX, Contents, IdList, read_list, write_list
-from gitstore.wire.object_source import ObjectSource
-from gitstore.wire.selection import Selection
+from gitstore.wire.packs.commit_graph import CommitGraph
+from gitstore.wire.packs.id_lists import SUFFIX, Contents, IdList, read_list, write_list
+from gitstore.wire.packs.object_source import ObjectSource
+from gitstore.wire.packs.selection import Selection
+from gitstore.wire.packs.whole_history import list_history
 
 FORM = RELEASE_REF
 _NAME = f"release{SUFFIX}"
@@ -51,12 +52,14 @@ def _find_reached(repository: Repository, source: ObjectSource, folder: Path) ->
     old = read_release_list(folder)
     if old and graph.find_reached([release], old.contents.roots) != old.contents.roots:
         old = None  # the branch was moved back
-    haves, ids = (old.contents.roots, old.ids) if old else (frozenset[bytes](), NO_IDS)
+    contents = Contents(FORM, frozenset({release}))
     if not old:
         source.index_all()
-    selection = Selection(source, is_held=ids.__contains__)
-    selection.add_commits(graph, graph.lacking([release], haves, graph.parents, graph.parents), graph.parents)
-    return Contents(FORM, frozenset({release})), [*ids, *selection.ids]
+        return contents, list(list_history(source, [release]))
+    selection = Selection(source, is_held=old.ids.__contains__)
+    commits = graph.lacking([release], old.contents.roots, graph.parents, graph.parents)
+    selection.add_commits(graph, commits, graph.parents)
+    return contents, [*old.ids, *selection.ids]
 
 
 def _packed_at(repository: Path) -> int:

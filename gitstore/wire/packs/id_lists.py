@@ -1,7 +1,7 @@
 """Lists of objects in files: all that some roots reach, or that a pack has."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ class Contents(NamedTuple):
     added: int = 0
 
 
-class Ids:
+class Ids(Collection[bytes]):
     """Sorted ids, as bytes."""
 
     def __init__(self, data: bytes) -> None:
@@ -40,14 +40,11 @@ class Ids:
         return at < len(self) and self[at] == object_id
 
 
-NO_IDS = Ids(b"")
-
-
 class IdList(NamedTuple):
-    """A list that was read."""
+    """A list of objects."""
 
     contents: Contents
-    ids: Ids
+    ids: Collection[bytes]
 
 
 def write_list(path: Path, contents: Contents, ids: Iterable[bytes]) -> None:

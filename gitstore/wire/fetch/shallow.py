@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from gitstore.wire.commit_graph import CommitGraph, Parents
-from gitstore.wire.fetch_request import FetchRequest
+from gitstore.wire.fetch.fetch_request import FetchRequest
+from gitstore.wire.packs.commit_graph import CommitGraph, Parents
 from gitstore.wire.pkt_lines import MalformedRequest
 
 _ENDLESS = 0x7FFFFFFF  # the depth that C git sends for a whole history
