@@ -36,9 +36,8 @@ def command(namespace: str | None, *, fix: bool, as_json: bool, **options: str |
     """Check a data directory, and name what is broken.
 
     The service may be running. It reads every object of every repository, archives included, or of one NAMESPACE only;
-    and refs, locks, hooks, compiled
-    files, the database, keys, owners, free space, left-overs and the last backup. Each finding names the file or object,
-    what it means, and what to do.
+    and refs, locks, hooks, compiled files, the database, keys, owners, free space, left-overs and the last backup. Each
+    finding names the file or object, what it means, and what to do.
 
     Exits with 0 if nothing is broken, or all was repaired, and with 1 otherwise.
     """
