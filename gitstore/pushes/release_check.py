@@ -119,7 +119,7 @@ class ReleaseCheck:
         deltas, problems = list[PublishDelta](), list[Problem]()
         for change in changes:
             try:
-                deltas.append(self._check_project(parent, change))
+                deltas.append(self._check_project(info, change))
             except Invalid as ex:
                 if not ex.problems:
                     raise Refused("invalid content", show(str(ex))) from ex
@@ -131,11 +131,11 @@ class ReleaseCheck:
             raise Refused("invalid content", *lines, in_commit(len(problems), info.id, is_tip=number == total))
         return _Checked(info.id, tuple(deltas), approvers, overridden)
 
-    def _check_project(self, parent: CommitInfo, change: ProjectChange) -> PublishDelta:
+    def _check_project(self, info: CommitInfo, change: ProjectChange) -> PublishDelta:
         """Check and compile the next state of a project; raises Invalid or NotAllowed."""
         project = change.project
         if change.after:
-            require_unique_name(self._repository, parent.id, project)
+            require_unique_name(self._repository, info.id, project)
         served = self._served.get(project) or read_served_state(self._compiler, self._repository.release(), project)
         may_change_policy = self._pusher.override.covers(project)
         state = NextState(project, change.before, change.after, served, requires_same_policy=not may_change_policy)

@@ -156,19 +156,5 @@ class PackStream:
         self.offset += count
 
 
-def read_delta_sizes(delta: bytes) -> tuple[int, int]:
-    """Return the sizes that a delta claims, of its base and of its result. Raises InvalidPush."""
-    sizes, at = [0, 0], 0
-    for number in range(2):
-        shift, byte = 0, _MORE
-        while byte & _MORE:
-            if at >= len(delta) or shift > _MAX_SHIFT:
-                raise InvalidPush("a delta in the pack has no size")
-            byte = delta[at]
-            sizes[number] |= (byte & 127) << shift
-            at, shift = at + 1, shift + 7
-    return sizes[0], sizes[1]
-
-
 def _truncated() -> InvalidPush:
     return InvalidPush("the pack ends early; push again")

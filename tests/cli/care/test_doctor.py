@@ -40,7 +40,7 @@ def test_a_finding_names_place_meaning_and_action(data: Path) -> None:
     assert outcome.code == 1
     assert f"sample: object {path.parent.name}{path.name}" in outcome.out
     assert "in commit" in outcome.out or "named by" in outcome.out or "in the history" in outcome.out
-    assert "1 errors" in outcome.err
+    assert "1 error, " in outcome.err
     assert invoke("doctor", "sample").code == 1
 
 

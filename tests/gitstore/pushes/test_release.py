@@ -198,6 +198,15 @@ def test_names_of_projects_ignore_case(clone: Clone) -> None:
     assert verdict.lines[0].startswith("SHOP: path_taken: ")
 
 
+def test_a_project_is_renamed_in_case_only(clone: Clone) -> None:
+    clone.git("mv", "docs", "docs2")
+    clone.git("mv", "docs2", "Docs")
+    clone.git("commit", "-q", "-m", "Rename the project")
+    assert [each.project for each in clone.push().publishes] == ["Docs", "docs"]
+    assert clone.place.fresh().state("Docs") == (clone.head, 1)
+    assert clone.check().refusal == ""
+
+
 def test_a_rewound_release_is_not_pushed_to(clone: Clone) -> None:
     clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
     clone.push()
