@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftState
-from gitstore.errors import ApprovalRequired, NoVerdict, NotAllowed
+from gitstore.errors import ApprovalRequired, NotAllowed, NoVerdict
 from gitstore.git.repository import Author
 from gitstore.history.messages import APPROVED_BY, OVERRIDE, signature
 from gitstore.layout import PROJECT_FILE, CommitId

@@ -1,17 +1,17 @@
 """The problems of a pushed draft or proposal, which is accepted with them: they would stop its publish."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.errors import Invalid, StoreError
-from gitstore.git.repository import CommitInfo, Repository
+from gitstore.git.repository import CommitInfo
 from gitstore.layout import TreeId
 from gitstore.publish.gate import find_blocking_problems
 from gitstore.pushes.answer import problem_lines
 from gitstore.pushes.branch_changes import ProjectChange, changed_projects
+from gitstore.pushes.change_size import count_changed_bytes
 
 _MOST_BYTES = 8 << 20  # of the files that differ, in a whole push: about 100,000 rules
 
@@ -23,7 +23,7 @@ def branch_problem_lines(compiler: Compiler, base: TreeId, head: CommitInfo, ver
     """
     problems, unchecked, room = list[Problem](), list[str](), _MOST_BYTES
     for change in changed_projects(compiler.repository, base, head.tree):
-        room -= _count_bytes(compiler.repository, change, room)
+        room -= count_changed_bytes(compiler.repository, change, room)
         if room >= 0 and _is_quick(compiler, change):
             problems += _find_problems(compiler, change)
         elif change.after:
@@ -53,25 +53,3 @@ def _is_quick(compiler: Compiler, change: ProjectChange) -> bool:
     with suppress(StoreError):
         return sum(map(compiler.snapshot(change.project, change.after).count, Kind)) <= MAX_UNLINTED_RULES
     return False
-
-
-def _count_bytes(repository: Repository, change: ProjectChange, most: int) -> int:
-    """Count the bytes of a project's files that differ, until there are more than `most`."""
-    total = 0
-    for blob in _differing_blobs(repository, change.before, change.after) if most >= 0 else ():
-        total += len(repository.raw(blob)[1])
-        if total > most:
-            break
-    return total
-
-
-def _differing_blobs(repository: Repository, old: TreeId | None, new: TreeId | None) -> Iterator[str]:
-    """Yield the ids of the new files that differ, folder by folder."""
-    if new is None:
-        return
-    for before, after in repository.differing_entries(old, new).values():
-        if after and after.is_folder:
-            folder = TreeId(before.id) if before and before.is_folder else None
-            yield from _differing_blobs(repository, folder, TreeId(after.id))
-        elif after:
-            yield after.id

@@ -13,8 +13,8 @@ from api.http.request.json_body import read_json
 from api.http.request.parameters import read_window
 from api.resources.content.proposals import read_visible
 from api.reviews import review_json
-from api.reviews.review_json import KINDS
 from api.reviews.proposal_thread import join_remarks
+from api.reviews.review_json import KINDS
 from api.reviews.reviewing import REVIEW_GRANTS, Reviews, ReviewStatement
 from api.runtime.background import REVIEW_QUEUE, queue_key, run_in_process, run_in_thread
 from content.changes.diff import item_kind

@@ -68,7 +68,7 @@ def test_a_proposal_goes_from_the_list_to_release(store: Store, pushed: str) -> 
     assert (refused.code, "needs approval" in refused.err) == (1, True)
     barred = invoke("proposal", "approve", SPACE, "team/sale", "--as", "eve")
     assert (barred.code, "that needs project:review in blog, sale." in barred.err) == (2, True)
-    assert f"The proposal team/sale, which changes sale, needs approval" in refused.err
+    assert "The proposal team/sale, which changes sale, needs approval" in refused.err
     invoke_ok("proposal", "request", SPACE, "team/sale", "--as", "eve", "--note", "Please")
     invoke_ok("proposal", "comment", SPACE, "team/sale", "Why now?", "--as", "eve")
     assert invoke("proposal", "approve", SPACE, "team/sale", "--as", "kim", "--head", "0" * 40).code == 1
