@@ -222,7 +222,9 @@ class _Builder:
 def _conflict_problem(text: str) -> tuple[str, str, int] | None:
     """Return code, message and offset of the first conflict marker in a text that cannot be parsed; None without one."""
     found = _CONFLICT_MARKER.search(text)
-    return ("bad_syntax", f'A conflict marker of Git ("{found[1]}"): resolve the conflict.', found.start(1)) if found else None
+    if found is None:
+        return None
+    return "bad_syntax", f'A conflict marker of Git ("{found[1]}"): resolve the conflict.', found.start(1)
 
 
 def _syntax_problem(ex: YAMLError) -> tuple[str, str, int]:

@@ -189,7 +189,11 @@ def test_a_branch_cannot_have_the_name_of_a_tag(clone: Clone) -> None:
 
 @pytest.mark.parametrize(
     ("known", "other"),
-    [(TOPIC, "refs/heads/Topic/one"), (DRAFT, "refs/heads/draft/shop/Main"), ("refs/heads/\u00e9", "refs/heads/e\u0301")],
+    [
+        (TOPIC, "refs/heads/Topic/one"),
+        (DRAFT, "refs/heads/draft/shop/Main"),
+        ("refs/heads/\u00e9", "refs/heads/e\u0301"),
+    ],
 )
 def test_branches_differ_in_more_than_case_and_unicode_form(clone: Clone, known: str, other: str) -> None:
     """Also within one push; the branch itself still moves."""
