@@ -132,7 +132,7 @@ class ApprovalRequired(StoreError):
 
 
 class NoVerdict(ApprovalRequired):
-    """There is no verdict on the named head: nobody has approved or rejected it."""
+    """There is no verdict on the named head, neither an approval nor a rejection."""
 
 
 class NotAllowed(StoreError):

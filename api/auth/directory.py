@@ -109,7 +109,7 @@ class IdentityCache:
     def authenticate(self, bearer: str) -> Principal:
         """Return the principal of an access token or API token; raises Unauthenticated, without the reason.
 
-        The holder of an expired API token gets ExpiredToken: without its value, nobody does.
+        Only the value of an expired API token gets ExpiredToken.
         Raises StateBusy for an unknown one while the database is locked: it may be newer than the snapshot.
         """
         if self._snapshot is None:

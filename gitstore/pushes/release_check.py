@@ -175,7 +175,7 @@ class ReleaseCheck:
 
     def _unapproved(self, info: CommitInfo, project: str, reasons: Sequence[str]) -> Refused:
         lines = [
-            f"{project} requires a review: nobody else has approved the commit {short(info.id)}, or one that it merges.",
+            f"{project} requires a review: no other person has approved the commit {short(info.id)}, or one that it merges.",
             *map(show, reasons[-1:]),
         ]
         if self._override:

@@ -194,7 +194,7 @@ def test_a_token_lives_until_the_moment_it_names(here: World) -> None:
 
 
 def test_the_holder_of_an_expired_token_gets_the_date(here: World) -> None:
-    """Whether the table was read before or after; another value gets no reason."""
+    """It is in a table that was read before, and in one of later; another value gets no reason."""
     token = here.token("redirect:read", expires_at=START + timedelta(hours=1))
     before, after = here.services.directory, here.services.directory
     before.reload()

@@ -24,7 +24,7 @@ def test_an_unapproved_commit_becomes_a_proposal(clone: Clone) -> None:
     verdict = clone.check()
     assert verdict.refusal == "review required"
     expected = (
-        f"shop requires a review: nobody else has approved the commit {head[:12]}, or one that it merges.",
+        f"shop requires a review: no other person has approved the commit {head[:12]}, or one that it merges.",
         "Push it as a proposal:",
         "  git push origin HEAD:refs/heads/<name>",
     )
