@@ -153,6 +153,13 @@ def test_a_lost_part_is_named(data: Path) -> None:
     assert broken(data) == {"data_incomplete"}
 
 
+def test_lost_compiled_files_are_named(data: Path) -> None:
+    shutil.rmtree(data / "compiled")
+    outcome = invoke("doctor", "--data", data)
+    assert outcome.code == 1
+    assert "a start of the service creates compiled/ again" in outcome.out
+
+
 def test_a_lost_repository_is_named(data: Path) -> None:
     invoke_ok("project", "list", "sample")
     (data / "repos/sample.git").rename(data / "away")
