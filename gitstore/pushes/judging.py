@@ -62,7 +62,7 @@ class _Judgement:
         self._records = records
         self._rules = rules
         self._files = FileCheck(self._repository, known, rules.allowed_files, records.find_token)
-        self._branches = BranchCheck(compiler, push.pusher, rules, records)
+        self._branches = BranchCheck(compiler, push.pusher, rules)
         self._passed = set[CommitId]()
 
     def verdicts(self) -> tuple[RefVerdict, ...]:
@@ -76,9 +76,8 @@ class _Judgement:
     def _judge(self, update: RefUpdate, override: str) -> RefVerdict:
         try:
             self._require_plain_ref(update.name)
-            if update.new:
-                self._check_files(update.name, update.new)
-            return self._check_ref(update, override)
+            brought = self._check_files(update.name, update.new) if update.new else frozenset[CommitId]()
+            return self._check_ref(update, override)._replace(brought=brought)
         except Refused as ex:
             return RefVerdict(update, ex.reason, ex.lines)
 
@@ -102,12 +101,13 @@ class _Judgement:
             return self._branches.check_proposal(update)
         return check_tag(self._push.pusher, update)
 
-    def _check_files(self, ref: str, target: CommitId) -> None:
-        """Check the files of the commits that are new in the repository."""
+    def _check_files(self, ref: str, target: CommitId) -> frozenset[CommitId]:
+        """Check the files of the commits that are new in the repository, and return these commits."""
         tip = peel(self._repository, target)
         if tip != target and not ref.startswith(TAG_PREFIX):
             raise Refused("not a commit", f"{branch_name(ref)} cannot be a tag. Push the commit that it names.")
-        new = [info for info in find_new_commits(self._repository, self._known, tip) if info.id not in self._passed]
+        brought = find_new_commits(self._repository, self._known, tip)
+        new = [info for info in brought if info.id not in self._passed]
         for number, info in enumerate(new, 1):
             if number % _PROGRESS_STEP == 0:
                 self._progress(f"Checking files of commit {number:,} of {len(new):,}")
@@ -122,6 +122,7 @@ class _Judgement:
                     f"{where} in commit {short(info.id)} of {branch_name(ref)}. Change that commit: {fix}",
                 )
             self._passed.add(info.id)
+        return frozenset(info.id for info in brought)
 
 
 _PROGRESS_STEP = 500

@@ -23,7 +23,7 @@ from gitstore.layout import CommitId
 from gitstore.publish.gate import NextState, Served, check_and_compile, read_served_state
 from gitstore.pushes import branch_changes
 from gitstore.pushes.answer import Refused, problem_lines, short, show
-from gitstore.pushes.approved_heads import find_approval, needs_approval
+from gitstore.pushes.approved_heads import ApprovedHeads, needs_approval
 from gitstore.pushes.branch_changes import Needs, ProjectChange, changed_projects, find_missing, find_needs
 from gitstore.pushes.publish_summary import summarize_publish
 from gitstore.pushes.push import Progress, Publish, Pusher, PushRecords, RefUpdate, RefVerdict
@@ -53,6 +53,7 @@ class ReleaseCheck:
         self._pusher = pusher
         self._override = override
         self._records = records
+        self._approved_heads = ApprovedHeads(compiler, records)
         self._progress = progress
         self._served = dict[str, Served]()  # the states that this push has published so far
 
@@ -156,7 +157,7 @@ class ReleaseCheck:
         for change in changes:
             if not needs_approval(self._compiler, change):
                 continue
-            approval = find_approval(self._compiler, parent.id, info, change, self._records)
+            approval = self._approved_heads.find(parent.id, info, change)
             if approval.approvers is not None:
                 approvers |= {author.email: author for author in approval.approvers}
             elif self._override and self._pusher.override.covers(change.project):
