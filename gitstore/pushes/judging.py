@@ -10,7 +10,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.errors import Broken
 from gitstore.git.repository import Repository
 from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX, CommitId, is_proposal_ref
-from gitstore.publish.approval import is_reason_given
+from gitstore.publish.approval import read_reason
 from gitstore.pushes.answer import Refused, branch_name, problem_lines, short, show
 from gitstore.pushes.branch_check import BranchCheck
 from gitstore.pushes.push import NoRecords, Progress, Push, PushRecords, PushRules, RefUpdate, RefVerdict
@@ -20,6 +20,7 @@ from gitstore.pushes.tag_check import check_tag, peel
 
 _NO_RECORDS, _DEFAULT_RULES = NoRecords(), PushRules()
 _OVERRIDE = "override"
+_LONGEST_REASON = 500  # characters, as in the API
 _ATOMIC = "another ref of this atomic push is refused"
 
 
@@ -130,12 +131,20 @@ _PROGRESS_STEP = 500
 
 def _read_options(options: Sequence[str]) -> str:
     """Return the reason of an override, empty without one; raises Refused for an unknown option."""
-    reason = ""
     for option in options:
-        name, _, value = option.partition("=")
-        if name != _OVERRIDE:
+        if option.partition("=")[0] != _OVERRIDE:
             raise Refused("unknown push option", f"Unknown push option {show(option[:80])!r}. Use override=<reason>.")
-        reason = value.strip()
-        if not is_reason_given(reason):
-            raise Refused("no reason", "The override's reason has no letter or digit. Give it: -o override=<reason>")
+    if len(options) > 1:
+        raise Refused(
+            "option given twice", "The push option override is given twice. Give one reason: -o override=<reason>"
+        )
+    if not options:
+        return ""
+    reason = read_reason(options[0].partition("=")[2])
+    if not reason:
+        raise Refused("no reason", "The override's reason has no letter or digit. Give it: -o override=<reason>")
+    if len(reason) > _LONGEST_REASON:
+        raise Refused(
+            "reason too long", f"The override's reason has more than {_LONGEST_REASON} characters. Shorten it."
+        )
     return reason

@@ -113,13 +113,14 @@ class History:
         return self.place.git("for-each-ref", "--format=%(objectname)", name)
 
     def push(self, ref: str, tip: str, person: int, *, stale: bool = False) -> None:
-        """Push a commit; with `stale`, as if the pusher had not fetched."""
+        """Push a commit, also to refs that are refused; with `stale`, as if the pusher had not fetched."""
         old = "1" * 40 if stale else self.ref(ref) or ZERO
         records = ServiceRecords(self.services.reviews(), SPACE, self.people[person], Origin())
         pushed = Pushed(self.place, judge=judge_push, records=records)
-        report = pushed.push(request([(old, tip, ref)], self.pack(tip))).report
-        refusals = [report.fault, *(status.refusal for status in report.statuses)]
-        assert any(refusals) is stale, (refusals, report)
+        refused = self.rng.choice([[], [(ZERO, tip, "refs/heads/draft/none/main")]])
+        report = pushed.push(request([*refused, (old, tip, ref)], self.pack(tip))).report
+        assert not report.fault
+        assert [bool(status.refusal) for status in report.statuses] == [*map(bool, refused), stale], report
         if not stale:
             self.model.push(tip, person)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from gitstore.git.repository import Author
+from gitstore.layout import CommitId
 from tests.gitstore.fixtures import Place
 from tests.gitstore.pushes.pushed import PUBLISHER, Clone, rules
 
@@ -99,6 +100,9 @@ def test_an_override_needs_its_grant_and_a_reason(clone: Clone) -> None:
     clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
     assert clone.check(options=("override= - ",)).refusal == "no reason"
     assert clone.check(options=("overide=x",)).refusal == "unknown push option"
+    assert clone.check(options=("override=" + "x" * 501,)).refusal == "reason too long"
+    twice = clone.check(options=("override=a", "override=b"))
+    assert (twice.refusal, "Give one reason" in twice.lines[0]) == ("option given twice", True)
     clone.pusher = PUBLISHER
     assert clone.check(options=("override=x",)).refusal == "review required"
     assert clone.records.asked == []
@@ -123,3 +127,15 @@ def test_an_approval_ends_with_the_branch_of_its_head(clone: Clone, moved: str |
     assert clone.check().lines[1] == verdict.lines[1], "a merge of it is no better"
     clone.place.git("update-ref", ref, head)
     assert not clone.check().refusal, "pushed back"
+
+
+@pytest.mark.parametrize("noise", ["\x1b[31m", "\x07", "\r", "\n\n", "\x85", "\u2028", "\u202e", "\x00"])
+def test_the_reason_of_an_override_is_one_line_that_cannot_control_a_terminal(clone: Clone, noise: str) -> None:
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    verdict = clone.check(options=(f"override=The shop{noise} is down",))
+    [reason] = [line for line in dict(verdict.notes)[CommitId(head)].splitlines() if line.startswith("Override")]
+    assert reason.isprintable()
+    assert reason.startswith("Override-reason: The shop")
+    assert reason.endswith(" is down")
+    assert clone.records.asked == [("shop", head, reason.removeprefix("Override-reason: "))]
+    assert verdict.publishes[0].override == reason.removeprefix("Override-reason: ")
