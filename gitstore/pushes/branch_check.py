@@ -83,7 +83,10 @@ class BranchCheck:
     def _require_grants(self, update: RefUpdate) -> None:
         missing = find_missing(self._pusher, self._needs(update))
         if missing:
-            raise Refused("not allowed", f"{branch_name(update.name)} needs {', '.join(missing)}.")
+            name = branch_name(update.name)
+            raise Refused(
+                "not allowed", f"The branch {name} needs {', '.join(missing)}, which you do not have. Ask for it."
+            )
         if not may_write(self._pusher):
             raise Refused("not allowed", "A push needs a write grant in a project of this namespace.")
 

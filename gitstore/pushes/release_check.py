@@ -98,17 +98,17 @@ class ReleaseCheck:
         raise Refused("rebase onto release", why, *_commands(_REBASE))
 
     def _require_grants(self, pairs: Sequence[tuple[CommitInfo, CommitInfo]]) -> None:
-        needs = Needs()
+        writes = Needs()
         for parent, info in pairs:
             for place, grants in find_needs(self._repository, parent.tree, info.tree).items():
-                wanted = grants if place == branch_changes.BESIDE else {*grants, branch_changes.PUBLISH}
-                needs.setdefault(place, set()).update(wanted)
-        missing = find_missing(self._pusher, needs)
+                writes.setdefault(place, set()).update(grants)
+        publishes = {place: {branch_changes.PUBLISH} for place in writes if place != branch_changes.BESIDE}
+        unwritten, unpublished = (find_missing(self._pusher, each) for each in (writes, publishes))
+        missing = sorted({*unwritten, *unpublished})
         if missing:
+            why = f"This push to release needs {', '.join(missing)}, which you do not have. Ask for it"
             raise Refused(
-                "not allowed",
-                f"This push to release needs {', '.join(missing)}. Ask for it, or propose the change:",
-                *_commands([PROPOSE]),
+                "not allowed", *([f"{why}."] if unwritten else [f"{why}, or propose the change:", f"  {PROPOSE}"])
             )
 
     def _check_commit(self, parent: CommitInfo, info: CommitInfo, number: int, total: int) -> _Checked:
