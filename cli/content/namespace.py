@@ -128,7 +128,10 @@ def archived(namespace: str | None, *, as_json: bool, data: str | None) -> None:
     if as_json:
         print_json(views)
     else:
-        rows = [(each["name"], each["id"], each["archivedAt"], each["projects"] or "", each["description"]) for each in views]
+        rows = [
+            (each["name"], each["id"], each["archivedAt"], each["projects"] or "", each["description"])
+            for each in views
+        ]
         print_rows(("NAMESPACE", "ARCHIVE", "ARCHIVED", "PROJECTS", "DESCRIPTION"), rows)
 
 

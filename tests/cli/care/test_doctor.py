@@ -1,6 +1,7 @@
 """`waypost doctor`: it names what is broken in a data directory, repairs it with --fix, and exits by what is left."""
 
 import os
+import shutil
 import sqlite3
 import time
 from contextlib import closing
