@@ -24,7 +24,7 @@ from gitstore.layout import CommitId
 from gitstore.publish.gate import NextState, Served, check_and_compile, read_served_state
 from gitstore.pushes import branch_changes
 from gitstore.pushes.answer import Refused, in_commit, problem_lines, short, show
-from gitstore.pushes.approved_heads import find_approval, needs_approval
+from gitstore.pushes.approved_heads import ApprovedHeads, needs_approval
 from gitstore.pushes.branch_changes import Needs, ProjectChange, changed_projects, find_missing, find_needs
 from gitstore.pushes.change_size import count_changed_bytes
 from gitstore.pushes.publish_summary import summarize_publish
@@ -57,6 +57,7 @@ class ReleaseCheck:
         self._pusher = pusher
         self._override = override
         self._records = records
+        self._approved_heads = ApprovedHeads(compiler, records)
         self._progress = progress
         self._served = dict[str, Served]()  # the states that this push has published so far
 
@@ -101,17 +102,17 @@ class ReleaseCheck:
         raise Refused("rebase onto release", why, *_commands(_REBASE))
 
     def _require_grants(self, pairs: Sequence[tuple[CommitInfo, CommitInfo]]) -> None:
-        needs = Needs()
+        writes = Needs()
         for parent, info in pairs:
             for place, grants in find_needs(self._repository, parent.tree, info.tree).items():
-                wanted = grants if place == branch_changes.BESIDE else {*grants, branch_changes.PUBLISH}
-                needs.setdefault(place, set()).update(wanted)
-        missing = find_missing(self._pusher, needs)
+                writes.setdefault(place, set()).update(grants)
+        publishes = {place: {branch_changes.PUBLISH} for place in writes if place != branch_changes.BESIDE}
+        unwritten, unpublished = (find_missing(self._pusher, each) for each in (writes, publishes))
+        missing = sorted({*unwritten, *unpublished})
         if missing:
+            why = f"This push to release needs {', '.join(missing)}, which you do not have. Ask for it"
             raise Refused(
-                "not allowed",
-                f"This push to release needs {', '.join(missing)}. Ask for it, or propose the change:",
-                *_commands([PROPOSE]),
+                "not allowed", *([f"{why}."] if unwritten else [f"{why}, or propose the change:", f"  {PROPOSE}"])
             )
 
     def _check_commit(self, parent: CommitInfo, info: CommitInfo, number: int, total: int) -> _Checked:
@@ -163,7 +164,7 @@ class ReleaseCheck:
         for change in changes:
             if not needs_approval(self._compiler, change):
                 continue
-            approval = find_approval(self._compiler, parent.id, info, change, self._records)
+            approval = self._approved_heads.find(parent.id, info, change)
             if approval.approvers is not None:
                 approvers |= {author.email: author for author in approval.approvers}
             elif self._override and self._pusher.override.covers(change.project):

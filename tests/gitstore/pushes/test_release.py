@@ -175,7 +175,11 @@ def test_a_push_needs_the_grants_of_all_that_it_changes(clone: Clone, pusher: Pu
     clone.commit({"shop/redirects.yaml": rules(("/a", "/b")), **more, **beside})
     verdict = clone.check()
     assert verdict.refusal == "not allowed"
-    assert verdict.lines[0] == f"This push to release needs {missing}. Ask for it, or propose the change:"
+    why = f"This push to release needs {missing}, which you do not have. Ask for it"
+    propose = (f"{why}, or propose the change:", "  git push origin HEAD:refs/heads/<name>")
+    is_proposal_allowed = not clone.check("refs/heads/idea").refusal
+    assert verdict.lines == (propose if is_proposal_allowed else (f"{why}.",))
+    assert is_proposal_allowed == (missing == "project:publish on shop")
 
 
 def test_a_changed_policy_needs_the_override_grant(clone: Clone) -> None:
