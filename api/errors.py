@@ -35,8 +35,13 @@ class ApiError(Exception):
         return {"error": self.code, "message": self.message, **problems, **self.details}
 
 
-TOO_MANY_ATTEMPTS = "too_many_attempts"
-"""The code of 429 after too many failed logins."""
+class TooManyAttempts(ApiError):
+    """429: too many failed logins; the next attempt is possible after some seconds."""
+
+    def __init__(self, message: str, seconds: int) -> None:
+        code = "too_many_attempts"
+        super().__init__(429, code, message, headers={"Retry-After": str(seconds)})
+        self.seconds = seconds
 
 
 class Unauthenticated(ApiError):

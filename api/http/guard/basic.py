@@ -7,7 +7,7 @@ from base64 import b64decode
 from falcon.asgi import Request
 
 from api.auth import api_token
-from api.errors import ApiError, ExpiredToken, Unauthenticated
+from api.errors import ExpiredToken, TooManyAttempts, Unauthenticated
 from api.interfaces import Password
 
 _BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/=]{1,8192})")
@@ -54,6 +54,6 @@ def _challenge(message: str, code: str) -> Unauthenticated:
     return error
 
 
-def add_way_out(ex: ApiError) -> ApiError:
+def add_way_out(ex: TooManyAttempts) -> TooManyAttempts:
     """Return the error of too many failed logins with what still works, as Git prints it."""
-    return ApiError(ex.status, ex.code, f"{ex.message} API tokens still work.", headers=ex.headers)
+    return TooManyAttempts(f"{ex.message} API tokens still work.", ex.seconds)

@@ -6,7 +6,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.errors import TOO_MANY_ATTEMPTS, ApiError, Unauthenticated, not_found
+from api.errors import ApiError, TooManyAttempts, Unauthenticated, not_found
 from api.http.guard.access import EVERYWHERE, Access, Audience, Quota, Scheme, no_repository
 from api.http.guard.admission import Admission, AdmittedCaller, Credential
 from api.http.guard.basic import add_way_out, challenge_basic, read_basic
@@ -69,8 +69,8 @@ class Guard:
             if req.get_header("Authorization"):  # Git asks without one first
                 self._limits.charge(req, resp, Quota.FAILURES, None)
             raise challenge_basic(ex) from ex
-        except ApiError as ex:
-            if access.scheme is Scheme.BASIC and ex.code == TOO_MANY_ATTEMPTS:
+        except TooManyAttempts as ex:
+            if access.scheme is Scheme.BASIC:
                 raise add_way_out(ex) from ex
             raise
         req.context.caller = caller
