@@ -8,7 +8,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import project_tree
 from gitstore.git.refs import is_branch_ref
 from gitstore.history.reached import find_base
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, TAG_PREFIX, CommitId, proposal_id, proposal_name
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId, proposal_id, proposal_name
 from gitstore.pushes.answer import Refused, branch_name, show
 from gitstore.pushes.branch_changes import (
     Needs,
@@ -19,6 +19,7 @@ from gitstore.pushes.branch_changes import (
     root_of,
 )
 from gitstore.pushes.push import PushedHead, Pusher, PushRules, RefUpdate, RefVerdict
+from gitstore.pushes.ref_names import require_no_tag
 
 _DRAFT_PARTS = 2
 _RESERVED = {"head", "release", "draft"}  # in any case; other file systems would take them for each other
@@ -68,7 +69,7 @@ class BranchCheck:
         if not is_branch_ref(update.name) or name.split("/")[0].lower() in _RESERVED:
             why = "it is reserved, or not a name that Git allows"
             raise Refused("bad name", f"{branch_name(update.name)} cannot name a proposal: {why}. Choose another name.")
-        self._require_no_tag(name)
+        require_no_tag(self._repository, update.name)
         self._require_grants(update)
         if update.new is None:
             return RefVerdict(update)
@@ -81,11 +82,6 @@ class BranchCheck:
             f"Agents do not get it until it is merged. Review it: {self._review_place(update.name)}",
         )
         return RefVerdict(update, lines=lines, pushed=pushed)
-
-    def _require_no_tag(self, name: str) -> None:
-        """Refuse a branch with the name of a tag: Git takes neither of them for a name that both have."""
-        if self._repository.ref(TAG_PREFIX + name):
-            raise Refused("name is taken", f"There is a tag {show(name)}. Choose another name for the branch.")
 
     def _require_grants(self, update: RefUpdate) -> None:
         missing = find_missing(self._pusher, self._needs(update))

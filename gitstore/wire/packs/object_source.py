@@ -6,7 +6,9 @@ Reads go to the packs directly; what is in none of them is read as by every othe
 from contextlib import suppress
 from pathlib import Path
 
+from gitstore.git.alternates import borrows
 from gitstore.git.new_pack import DamagedObject
+from gitstore.git.object_log import object_path
 from gitstore.git.repository import Repository
 from gitstore.git.stored_pack import Content, StoredPack
 
@@ -21,7 +23,9 @@ class ObjectSource:
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
-        self.packs = _open_packs(repository.path / "objects" / "pack")
+        self._objects = repository.path / "objects"
+        self._borrows = borrows(repository.path)
+        self.packs = _open_packs(self._objects / "pack")
         self._offsets: list[tuple[StoredPack, dict[bytes, int]]] = []
 
     def close(self) -> None:
@@ -51,6 +55,12 @@ class ObjectSource:
     def has(self, object_id: bytes) -> bool:
         """Tell whether an object exists."""
         return self.place(object_id) is not None or self.repository.has(object_id.hex())
+
+    def is_here(self, object_id: bytes) -> bool:
+        """Tell whether an object exists, by one look: an object that is just being packed may be missed."""
+        if self.place(object_id) is not None or object_path(self._objects, object_id.hex()).exists():
+            return True
+        return self._borrows and self.repository.has(object_id.hex())
 
     def read(self, object_id: bytes) -> Content:
         """Read an object: the number of its kind, and its bytes. Raises Broken."""
