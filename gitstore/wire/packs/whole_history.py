@@ -1,4 +1,4 @@
-"""Everything that some packed commits reach, found in one walk, the newest first, as the packs are read fastest.
+"""The objects that some packed commits reach, found in one walk, the newest first, as the packs are read fastest.
 
 A clone of which nothing is kept waits for it, so it does less than `selection`: there is no client that has a part, and
 no filter. Each commit and folder is read once, and of a large folder only what differs from its next version.
