@@ -160,8 +160,6 @@ class Invalid(StoreError):
 class InvalidPush(StoreError):
     """A push that is not what Git sends, such as a damaged pack or an invalid object; the message has no final period."""
 
-    code = "invalid_push"
-
 
 class Broken(StoreError):
     """The repository on disk cannot be read: an object or ref is missing or damaged. Never report it as absence."""

@@ -29,6 +29,7 @@ from api.runtime.long_poll import LongPolls
 from api.runtime.packer import Packer
 from api.runtime.prewarmer import Prewarmer
 from api.runtime.proposal_sweeper import ProposalSweeper
+from api.runtime.pushed_commit_sweeper import PushedCommitSweeper
 from api.runtime.rate_counters import RateCounters
 from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
@@ -47,7 +48,7 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     """
     configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
     limit_maps(settings.release_maps)
-    store = store_at(settings.data.absolute(), settings.pattern_limits)
+    store = store_at(settings.data.absolute(), settings.pattern_limits, settings.push_hook)
     services = open_services(settings, create=False)
     _require_database(services, data)
     data.listen(services.directory.retry)
@@ -91,6 +92,7 @@ class _Parts(NamedTuple):
             Prewarmer(self.store, self.data),
             Packer(self.store.directory, self.data),
             ProposalSweeper(self.store, self.data),
+            PushedCommitSweeper(self.store, self.services.state.database, self.data),
             *self.checks,
         )
         ready_checks = (

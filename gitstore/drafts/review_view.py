@@ -9,9 +9,9 @@ from content.records.problem_codes import NEVER_ANSWER
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
-from gitstore.drafts.draft_impact import find_draft_impact
 from gitstore.drafts.drafts import DraftName, DraftState, read_draft, snapshot_of
 from gitstore.history.file_changes import FileChange, file_changes
+from gitstore.history.state_impact import find_state_impact
 
 MAX_SHOWN = 100  # entries of each list of the impact; the totals count all of them
 
@@ -41,7 +41,7 @@ def view_draft(compiler: Compiler, name: DraftName, kinds: Collection[Kind], off
     changes = [change for of_kind in found.values() for change in of_kind]
     counts = {kind: count(of_kind) for kind, of_kind in found.items()}
     everything = [change for of_kind in whole.values() for change in of_kind]
-    impact = _visible(find_draft_impact(compiler, before, working, everything), kinds) if everything else _NO_IMPACT
+    impact = _visible(find_state_impact(compiler, before, working, everything), kinds) if everything else _NO_IMPACT
     totals = {
         "appears": len(impact.added_effects),
         "goes": len(impact.removed_effects),

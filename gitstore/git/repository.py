@@ -287,7 +287,7 @@ def _commit_info(commit: Commit) -> CommitInfo:
         tuple(CommitId(parent.decode()) for parent in commit.parents),
         Author(name, email.rstrip(">")),
         min(max(commit.commit_time or 0, 0), _LAST_SECOND),
-        commit.message.decode(errors="replace"),
+        (commit.message or b"").decode(errors="replace"),  # None without an empty line after the headers
     )
 
 

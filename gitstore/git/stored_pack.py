@@ -13,10 +13,10 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from dulwich.errors import ApplyDeltaError
-from dulwich.pack import OFS_DELTA, REF_DELTA, apply_delta
+from dulwich.pack import OFS_DELTA, REF_DELTA
 
 from content.cache import LruCache
+from gitstore.git import deltas
 from gitstore.git.new_pack import BLOB, COMMIT, TAG, TREE, DamagedObject, hash_object
 from gitstore.git.pack_index import IndexEntry, PackIndex
 
@@ -161,8 +161,8 @@ class PackEntries:
 
     def _apply(self, offset: int, base: bytes, delta: bytes) -> bytes:
         try:
-            return b"".join(apply_delta(base, delta))
-        except (ApplyDeltaError, ValueError, AssertionError, IndexError, OverflowError, MemoryError) as ex:
+            return deltas.apply(base, delta)
+        except deltas.InvalidDelta as ex:
             raise self._damage(offset) from ex
 
     def base_offset(self, entry: PackEntry, locate: Locate | None = None) -> int | None:

@@ -8,7 +8,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import project_tree
 from gitstore.git.refs import is_branch_ref
 from gitstore.history.reached import find_base
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId, proposal_id, proposal_name
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, TAG_PREFIX, CommitId, proposal_id, proposal_name
 from gitstore.pushes.answer import Refused, branch_name, show
 from gitstore.pushes.branch_changes import (
     Needs,
@@ -18,7 +18,7 @@ from gitstore.pushes.branch_changes import (
     may_write,
     root_of,
 )
-from gitstore.pushes.push import Pusher, PushRecords, PushRules, RefUpdate, RefVerdict
+from gitstore.pushes.push import PushedHead, Pusher, PushRules, RefUpdate, RefVerdict
 
 _DRAFT_PARTS = 2
 _RESERVED = {"head", "release", "draft"}  # in any case; other file systems would take them for each other
@@ -27,8 +27,7 @@ _RESERVED = {"head", "release", "draft"}  # in any case; other file systems woul
 class BranchCheck:
     """The check of drafts and proposals that one pusher pushes."""
 
-    def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules, records: PushRecords) -> None:
-        self._records = records
+    def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules) -> None:
         self._repository = compiler.repository
         self._namespace = compiler.paths.name
         self._pusher = pusher
@@ -57,33 +56,44 @@ class BranchCheck:
                 f"A draft of {project} changes {project} only; this one also changes {', '.join(others[:5])}.",
                 "Push it as a proposal: git push origin HEAD:refs/heads/<name>",
             )
-        self._records.note_push([project], draft, update.new)
         return RefVerdict(
-            update, lines=(f"Draft {draft} of {project}: to publish it, {self._publish_hint(project, draft)}",)
+            update,
+            lines=(f"Draft {draft} of {project}: to publish it, {self._publish_hint(project, draft)}",),
+            pushed=PushedHead(draft, (project,), update.new),
         )
 
     def check_proposal(self, update: RefUpdate) -> RefVerdict:
         """Return the verdict on any other branch; raises Refused."""
         name = update.name.removeprefix(BRANCH_PREFIX)
         if not is_branch_ref(update.name) or name.split("/")[0].lower() in _RESERVED:
-            raise Refused("bad name", f"{branch_name(update.name)} is not a name for a proposal. Choose another one.")
+            why = "it is reserved, or not a name that Git allows"
+            raise Refused("bad name", f"{branch_name(update.name)} cannot name a proposal: {why}. Choose another name.")
+        self._require_no_tag(name)
         self._require_grants(update)
         if update.new is None:
             return RefVerdict(update)
         touched = self._touched(update.name, update.new)
         changed = sorted(place or "files beside the projects" for place in touched)
-        self._records.note_push(sorted(filter(None, touched)), proposal_name(update.name), update.new)
+        pushed = PushedHead(proposal_name(update.name), tuple(sorted(filter(None, touched))), update.new)
         what = ", ".join(changed[:5]) + (", …" if len(changed) > 5 else "")  # noqa: PLR2004 - the names in one line
         lines = (
             f"Proposal {proposal_id(update.name)} ({branch_name(update.name)}) changes {what or 'no project'}.",
-            f"Review it: {self._review_place(update.name)}",
+            f"Agents do not get it until it is merged. Review it: {self._review_place(update.name)}",
         )
-        return RefVerdict(update, lines=lines)
+        return RefVerdict(update, lines=lines, pushed=pushed)
+
+    def _require_no_tag(self, name: str) -> None:
+        """Refuse a branch with the name of a tag: Git takes neither of them for a name that both have."""
+        if self._repository.ref(TAG_PREFIX + name):
+            raise Refused("name is taken", f"There is a tag {show(name)}. Choose another name for the branch.")
 
     def _require_grants(self, update: RefUpdate) -> None:
         missing = find_missing(self._pusher, self._needs(update))
         if missing:
-            raise Refused("not allowed", f"{branch_name(update.name)} needs {', '.join(missing)}.")
+            name = branch_name(update.name)
+            raise Refused(
+                "not allowed", f"The branch {name} needs {', '.join(missing)}, which you do not have. Ask for it."
+            )
         if not may_write(self._pusher):
             raise Refused("not allowed", "A push needs a write grant in a project of this namespace.")
 

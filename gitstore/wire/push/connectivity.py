@@ -29,7 +29,7 @@ class Connectivity:
     def __init__(self, repository: Repository, received: dict[bytes, int]) -> None:
         self._repository = repository
         self._received = received
-        self._complete = set[bytes]()  # objects of the repository that have everything below them
+        self._complete = dict[bytes, int]()  # types of the repository's objects that have everything below them
         self._reached: _Reached | None = None
 
     def require(self, outside: Callable[[], Iterable[Reference]]) -> None:
@@ -56,16 +56,23 @@ class Connectivity:
 
     def _require_commit(self, reference: Reference) -> None:
         """Check a commit that is not in the push: reached by a ref, or complete by itself."""
-        if reference.id in self._complete:
+        if self._is_complete(reference):
             return
         self._reached = self._reached or _Reached(self._repository)
         if self._reached.has(CommitId(reference.id.hex())):
-            self._complete.add(reference.id)
+            self._complete[reference.id] = COMMIT
         else:
             self._walk(reference)
 
+    def _is_complete(self, reference: Reference) -> bool:
+        """Tell whether an object is known to be complete. Raises InvalidPush if it is of another type."""
+        found = self._complete.get(reference.id)
+        if found is not None:
+            require_kind(reference.id, reference.kind, found)
+        return found is not None
+
     def _require_complete(self, reference: Reference) -> None:
-        if reference.id in self._complete:
+        if self._is_complete(reference):
             return
         if reference.kind == COMMIT:
             self._require_commit(reference)
@@ -74,17 +81,18 @@ class Connectivity:
 
     def _walk(self, start: Reference) -> None:
         """Look at everything below an object of the repository that no ref is known to reach."""
-        ahead, seen = [start], set[bytes]()
+        ahead, seen = [start], dict[bytes, int]()
         while ahead:
             kind, object_id = ahead.pop()
             if object_id in self._complete or object_id in seen:
+                require_kind(object_id, kind, self._complete.get(object_id) or seen[object_id])
                 continue
             if kind == COMMIT and object_id != start.id:
                 self._reached = self._reached or _Reached(self._repository)
                 if self._reached.has(CommitId(object_id.hex())):
-                    self._complete.add(object_id)
+                    self._complete[object_id] = COMMIT
                     continue
-            seen.add(object_id)
+            seen[object_id] = kind
             if kind == BLOB and object_id != start.id:  # its type is that of a folder which was checked once
                 if not self._repository.has(object_id.hex()):
                     raise _missing(object_id)
@@ -116,11 +124,11 @@ class Connectivity:
         ahead = [(bytes.fromhex(old), bytes.fromhex(new))]
         while ahead:
             before, after = ahead.pop()
-            self._complete.add(before)
+            self._complete[before] = TREE
             if before == after or after not in self._received:
                 continue
             data = self._read(before)[1], self._read(after)[1]
-            self._complete.update(reference.id for reference in _list_references(TREE, data[0]))
+            self._complete.update({reference.id: reference.kind for reference in _list_references(TREE, data[0])})
             with suppress(Unreadable):
                 olds, news = compare(*data)
                 below = {entry.name: entry.id for entry in olds if entry.mode in _FOLDERS}

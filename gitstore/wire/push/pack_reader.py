@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from dulwich.errors import ApplyDeltaError
-from dulwich.pack import apply_delta
-
 from content.cache import LruCache
 from gitstore.errors import Broken, InvalidPush
+from gitstore.git import deltas
 from gitstore.git.new_pack import BLOB
 from gitstore.git.pack_entry import dump_in_pieces
 from gitstore.git.repository import Repository
 from gitstore.git.stored_pack import parse_entry
 from gitstore.wire.push.object_rules import NAMES, Special, check_object, check_special
 from gitstore.wire.push.pack_objects import NONE, PackObjects
-from gitstore.wire.push.pack_stream import HEADER, OFS_DELTA, EntryHead, PackStream, read_delta_sizes
+from gitstore.wire.push.pack_stream import HEADER, OFS_DELTA, EntryHead, PackStream
 from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.references import References
 
@@ -122,12 +120,7 @@ class PackReader:
                 raise InvalidPush("the pack has too many versions of .gitattributes; push fewer commits at once")
 
     def _require_result(self, delta: bytes) -> None:
-        _, size = read_delta_sizes(delta)
-        if size > self._limits.object_bytes:
-            raise InvalidPush(
-                f"an object has {size:,} bytes, and at most {self._limits.object_bytes:,} are allowed; "
-                "remove the file from all pushed commits"
-            )
+        self._limits.require_size(_result_size(delta))
 
     def _note_base(self, number: int, head: EntryHead) -> None:
         if head.kind == OFS_DELTA:
@@ -195,11 +188,10 @@ class PackReader:
         return data
 
     def _apply(self, base: bytes, delta: bytes) -> bytes:
-        size = read_delta_sizes(delta)[1]
-        self._stream.count(size)
+        self._stream.count(_result_size(delta))
         try:
-            return b"".join(apply_delta(base, delta))
-        except ApplyDeltaError as ex:
+            return deltas.apply(base, delta)
+        except deltas.InvalidDelta as ex:
             raise InvalidPush("the pack is damaged: a delta does not fit its base") from ex
 
     def _read_again(self, number: int) -> bytes:
@@ -264,3 +256,10 @@ class PackReader:
 
 def _hash_head(kind: int, size: int) -> "hashlib._Hash":
     return hashlib.sha1(b"%s %d\0" % (NAMES[kind].encode(), size), usedforsecurity=False)
+
+
+def _result_size(delta: bytes) -> int:
+    try:
+        return deltas.read_sizes(delta)[1]
+    except deltas.InvalidDelta as ex:
+        raise InvalidPush("a delta in the pack has no size") from ex

@@ -75,7 +75,7 @@ class PackStream:
             byte = self._read(1)[0]
             size |= (byte & 127) << shift
             shift += 7
-        self._require_size(size)
+        self._limits.require_size(size)
         if kind == OFS_DELTA:
             return EntryHead(offset, kind, size, distance=self._read_distance())
         if kind == REF_DELTA:
@@ -83,13 +83,6 @@ class PackStream:
         if kind not in _WHOLE:
             raise InvalidPush(f"the pack has an object of the unknown type {kind}")
         return EntryHead(offset, kind, size)
-
-    def _require_size(self, size: int) -> None:
-        if size > self._limits.object_bytes:
-            raise InvalidPush(
-                f"an object has {size:,} bytes, and at most {self._limits.object_bytes:,} are allowed; "
-                "remove the file from all pushed commits"
-            )
 
     def _read_distance(self) -> int:
         byte = self._read(1)[0]
@@ -161,20 +154,6 @@ class PackStream:
         self.crc = zlib.crc32(taken, self.crc)
         self._copy.write(taken)
         self.offset += count
-
-
-def read_delta_sizes(delta: bytes) -> tuple[int, int]:
-    """Return the sizes that a delta claims, of its base and of its result. Raises InvalidPush."""
-    sizes, at = [0, 0], 0
-    for number in range(2):
-        shift, byte = 0, _MORE
-        while byte & _MORE:
-            if at >= len(delta) or shift > _MAX_SHIFT:
-                raise InvalidPush("a delta in the pack has no size")
-            byte = delta[at]
-            sizes[number] |= (byte & 127) << shift
-            at, shift = at + 1, shift + 7
-    return sizes[0], sizes[1]
 
 
 def _truncated() -> InvalidPush:

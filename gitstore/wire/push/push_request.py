@@ -89,13 +89,13 @@ def read_push_request(file: BinaryIO) -> PushRequest:
 def _read_rest(file: BinaryIO, first: bytes, lines: Iterator[bytes], capabilities: frozenset[str]) -> PushRequest:
     if "object-format=sha256" in capabilities:
         raise InvalidPush("this repository has SHA-1 ids, and the push has those of SHA-256")
-    commands = [_parse(first)]
+    commands = [parse_command(first)]
     for each in lines:
         if len(commands) >= MOST_REFS:
             raise InvalidPush(f"a push may change at most {MOST_REFS:,} refs; push fewer at once")
-        commands.append(_parse(each))
+        commands.append(parse_command(each))
     options = tuple(_read_options(file)) if "push-options" in capabilities else ()
-    return PushRequest(_refuse_repeated(commands), capabilities, options)
+    return PushRequest(refuse_repeated(commands), capabilities, options)
 
 
 def _read_commands(file: BinaryIO) -> Iterator[bytes]:
@@ -115,7 +115,8 @@ def _read_commands(file: BinaryIO) -> Iterator[bytes]:
         raise MalformedRequest("The request is not Git's protocol: its list of refs has no end.")
 
 
-def _parse(line: bytes) -> Command:
+def parse_command(line: bytes) -> Command:
+    """Read one command, as in a request or as a hook of Git gets it. Raises MalformedRequest."""
     found = _COMMAND.fullmatch(line.removesuffix(b"\n"))
     if found is None:
         raise MalformedRequest("The request is not Git's protocol: a command is not `old new ref`.")
@@ -129,7 +130,8 @@ def _commit(name: bytes) -> CommitId | None:
     return None if name == _ZERO else CommitId(name.decode())
 
 
-def _refuse_repeated(commands: list[Command]) -> tuple[Command, ...]:
+def refuse_repeated(commands: list[Command]) -> tuple[Command, ...]:
+    """Refuse the commands of a ref that has several."""
     counts: dict[str, int] = {}
     for command in commands:
         counts[command.ref] = counts.get(command.ref, 0) + 1

@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from gitstore.wire.push.push_limits import MIB, PushLimits
-from tests.gitstore.fixtures import Place
+from tests.gitstore.fixtures import SHOP, Place, git
 from tests.gitstore.wire.push.pushing import (
     BLOB,
     COMMIT,
@@ -99,6 +99,15 @@ def test_a_pack_by_hand_is_accepted(pushed: Pushed) -> None:
             id="copies what is not there",
         ),
         pytest.param(pack(*VALID, entry(REF, delta(len(FILE), 3, b"\0"), FILE_ID)), "not fit", id="an unknown step"),
+        pytest.param(
+            pack(*VALID, entry(REF, delta(len(FILE), 4, b"\x90\x04", b"\x90\x04"), FILE_ID)),
+            "not fit",
+            id="copies more than its result",
+        ),
+        pytest.param(
+            pack(*VALID, entry(REF, delta(len(FILE), 0, b"\x90\x04"), FILE_ID)), "not fit", id="more than nothing"
+        ),
+        pytest.param(pack(*VALID, entry(REF, delta(len(FILE), 0), FILE_ID)), "not fit", id="shorter than any delta"),
     ],
 )
 def test_a_damaged_pack_is_refused(pushed: Pushed, data: bytes, reason: str) -> None:
@@ -190,6 +199,28 @@ def test_an_invalid_tag_is_refused(pushed: Pushed) -> None:
     for old, new in ((b"type commit", b"type blob"), (b"tagger Ada", b"tagger"), (b"tag v1\n", b"")):
         data = text.replace(old, new)
         pushed.refused(pack(entry(TAG, data)), object_id(TAG, data).hex(), "refs/tags/v2")
+
+
+def test_a_commit_without_an_empty_line_is_one_without_a_message(pushed: Pushed) -> None:
+    data = TIP.partition(b"\n\n")[0] + b"\n"
+    pushed.accept(with_commit(data), object_id(COMMIT, data))
+
+
+@pytest.mark.parametrize("mode", [b"100644", b"40000"])
+@pytest.mark.parametrize("kind", ["commit", "tree", "blob"])
+def test_an_entry_names_an_object_of_its_type(pushed: Pushed, mode: bytes, kind: str) -> None:
+    """The object is in the repository already, on release: its commit, its folder, or a file."""
+    release = pushed.place.tip
+    names = {"commit": release, "tree": f"{release}^{{tree}}", "blob": f"{release}:{SHOP}/project.yaml"}
+    found = bytes.fromhex(git(pushed.repository, "rev-parse", names[kind]).strip())
+    root = tree((mode, b"README.md", found))
+    for parents in ((), (bytes.fromhex(release),)):
+        tip = commit(object_id(TREE, root), *parents)
+        data = pack(entry(TREE, root), entry(COMMIT, tip))
+        if (mode, kind) in {(b"100644", "blob"), (b"40000", "tree")}:
+            pushed.accept(data, object_id(COMMIT, tip), f"refs/heads/topic{len(parents)}")
+        else:
+            assert f"is a {kind}" in pushed.refused(data, object_id(COMMIT, tip).hex())
 
 
 def test_a_branch_needs_a_commit(pushed: Pushed) -> None:

@@ -1,4 +1,4 @@
-"""The impact of a draft on other rules and on answers, from the lints of both states, which are cached."""
+"""The impact of changes on other rules and on answers, from the lints of both states, which are cached."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,15 +26,15 @@ class _State(NamedTuple):
     effects: Mapping[_Key, Finding]
 
 
-def find_draft_impact(
-    compiler: Compiler, before: Snapshot | None, after: Snapshot, changes: Sequence[Change]
+def find_state_impact(
+    compiler: Compiler, before: Snapshot | None, after: Snapshot | None, changes: Sequence[Change]
 ) -> Impact:
-    """Find the impact of a draft's changes since its base; `before` is None for a project without one.
+    """Find the impact of the changes from one state of a project to another; None where it does not exist.
 
-    It equals `find_impact`, and costs what the lint of the draft costs, if the base is linted.
+    It equals `find_impact`, and costs what the lint of the second state costs, if the first is linted.
     """
     base = compiler.lint_state(before.project, before.tree) if before else None
-    lint = compiler.lint_state(after.project, after.tree, base)
+    lint = compiler.lint_state(after.project, after.tree, base) if after else None
     return compare_lints((before, base), (after, lint), changes)
 
 
