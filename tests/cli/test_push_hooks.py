@@ -55,7 +55,8 @@ def test_a_refused_push_prints_each_problem_and_leaves_nothing(hooked: Hooked) -
     hooked.commit(BAD)
     words = hooked.refused()
     assert 'remote: shop/redirects.yaml:6:5: duplicate_source: "/a" is already at shop/redirects.yaml:2' in words
-    assert "remote: 1 problem; nothing was published. Fix them, then: git commit --amend" in words
+    assert "remote: 1 problem in commit " in words
+    assert "git commit --amend" in words
 
 
 def test_at_most_50_problems_are_printed(hooked: Hooked) -> None:
@@ -102,7 +103,7 @@ def test_files_that_nothing_reads_are_refused(hooked: Hooked) -> None:
 def test_files_that_a_setting_allows_are_accepted(tmp_path: Path) -> None:
     hooked = Hooked.of(tmp_path / "data", allowed_files=("notes.txt",), public_url="https://waypost.example")
     hooked.commit("hello\n", "notes.txt")
-    assert "remote: Review it: https://waypost.example/api/namespace/acme/proposal/" in hooked.accepted("HEAD:idea")
+    assert "https://waypost.example/api/namespace/acme/proposal/" in hooked.accepted("HEAD:idea")
     assert "No project changes; no version was made." in hooked.accepted()
     hooked.commit("hello\n", "other.txt")
     assert "unknown_file" in hooked.refused()
