@@ -311,6 +311,14 @@ def test_a_hook_of_another_is_kept_and_never_runs(hooked: Hooked, tmp_path: Path
     assert not (tmp_path / "ran").exists()
 
 
+def test_our_own_hook_with_a_change_by_hand_is_kept_too(hooked: Hooked) -> None:
+    changed = hooked.hook.read_text() + "# mine\n"
+    hooked.hook.write_text(changed)
+    kept = apply_hook(hooked.repository, Settings(data=hooked.data).push_hook)
+    assert kept
+    assert kept.read_text() == changed
+
+
 def test_a_folder_of_hooks_elsewhere_stays_as_it_is(hooked: Hooked, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     hooked.hook.parent.rename(shared)
