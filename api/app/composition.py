@@ -29,6 +29,7 @@ from api.runtime.long_poll import LongPolls
 from api.runtime.packer import Packer
 from api.runtime.prewarmer import Prewarmer
 from api.runtime.proposal_sweeper import ProposalSweeper
+from api.runtime.pushed_commit_sweeper import PushedCommitSweeper
 from api.runtime.rate_counters import RateCounters
 from api.runtime.release_loader import ReleaseLoader
 from api.runtime.watcher import Watcher
@@ -91,6 +92,7 @@ class _Parts(NamedTuple):
             Prewarmer(self.store, self.data),
             Packer(self.store.directory, self.data),
             ProposalSweeper(self.store, self.data),
+            PushedCommitSweeper(self.store, self.services.state.database, self.data),
             *self.checks,
         )
         ready_checks = (

@@ -14,6 +14,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -192,8 +193,21 @@ reviews = Table(
     Column("display_name", String(210), nullable=False),
     Column("email", String(100), nullable=False),
     Column("archive", String(100)),
-    Index("reviews_by_head", "namespace", "project", "draft", "head"),
+    Index("reviews_by_commit", "namespace", "project", "head"),
     sqlite_autoincrement=True,
+)
+
+pushed_commits = Table(
+    "pushed_commits",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Moment, nullable=False),
+    Column("namespace", String(50), nullable=False),
+    Column("archive", String(100)),
+    Column("email", String(100), nullable=False),
+    Column("first_byte", Integer, nullable=False),
+    Column("commits", LargeBinary, nullable=False),
+    Index("pushed_commits_by_first_byte", "namespace", "first_byte"),
 )
 
 audit = Table(

@@ -1,19 +1,20 @@
 """The records of the service for the checks of a push: verdicts, overrides and API tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from api.auth.api_token import digest, find_values
 from api.auth.principal import Principal
 from api.db.accounts.tokens import has_live_token
-from api.db.namespaces.reviews import ANY_DRAFT, DraftKey, Origin
+from api.db.namespaces.reviews import DraftKey, Origin
 from api.reviews.reviewing import Override, Reviews
 from gitstore.layout import CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
-from gitstore.pushes.push import Publish
+from gitstore.pushes.push import Publish, PushedHead
 
 _BRANCH = "release"
+_ANY_BRANCH = ""
 _MOST_TOKENS = 1_000  # of one file
 
 
@@ -28,7 +29,7 @@ class ServiceRecords:
 
     def verdicts(self, project: str, subject: ReviewSubject) -> Sequence[Verdict]:
         """Return the latest verdict of each reviewer on the head of a branch, whatever the branch is named."""
-        return self.reviews.verdicts(DraftKey(self.namespace, project, ANY_DRAFT), subject)
+        return self.reviews.verdicts(DraftKey(self.namespace, project, _ANY_BRANCH), subject)
 
     def ask_override(self, project: str, head: CommitId, reason: str) -> None:
         """Record, before the attempt, a publish without an approval."""
@@ -39,9 +40,9 @@ class ServiceRecords:
         override = self._override(publish.project, publish.commit, publish.override)
         self.reviews.note_override(override, publish.commit, publish.number)
 
-    def note_push(self, projects: Sequence[str], draft: str, head: CommitId) -> None:
-        """Record who pushed a head, so that they cannot approve it, whatever authors its commits name."""
-        self.reviews.record_push(self.caller, [DraftKey(self.namespace, project, draft) for project in projects], head)
+    def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
+        """Record who brought commits, so that they cannot approve them, whatever authors the commits name."""
+        self.reviews.record_push(self.caller, self.namespace, heads, brought)
 
     def find_token(self, data: bytes) -> int | None:
         """Return the position of an API token of the service that is valid now in a file, None without one."""

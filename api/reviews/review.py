@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from api.db.namespaces.reviews import Action, Person, Remark
+from api.db.namespaces.reviews import Action, DraftKey, Person, Remark
 from gitstore.publish.authorship import ReviewSubject
 
 _VERDICTS = (Action.APPROVE, Action.REJECT)
@@ -57,15 +57,23 @@ class Review:
     comments: int
 
 
-def summarize_review(
-    draft: ReviewSubject, remarks: Sequence[Remark], token_owners: TokenOwners, lapsed: Collection[str] = ()
-) -> Review:
-    """Compute the review from the remarks on the draft's commits, oldest first.
+def select_thread(key: DraftKey, draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Remark]:
+    """Return the remarks of a draft's thread: those made on it, and the verdicts on its head under any name."""
+    return [each for each in remarks if each.draft == key or (each.head == draft.head and each.action in _VERDICTS)]
 
-    `token_owners` maps the address of an API token to those of the users who created or rotated it; `lapsed` has the
-    addresses of the reviewers who may no longer review.
+
+def summarize_review(
+    draft: ReviewSubject,
+    remarks: Sequence[Remark],
+    involved: Collection[str],
+    token_owners: TokenOwners,
+    lapsed: Collection[str] = (),
+) -> Review:
+    """Compute the review from the remarks of the draft's thread, oldest first.
+
+    `involved` has the addresses of `find_involved`. `token_owners` maps the address of an API token to those of the users
+    who created or rotated it; `lapsed` has the addresses of the reviewers who may no longer review.
     """
-    involved = find_involved(draft, remarks, token_owners)
     latest = latest_verdicts(draft, remarks)
     opinions = [_opinion(draft, each, involved, token_owners, lapsed=each.person.email in lapsed) for each in latest]
     requests = [remark for remark in remarks if remark.action is Action.REQUEST]
@@ -84,11 +92,17 @@ def latest_verdicts(draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Rem
     return list({each.person.email: each for each in verdicts}.values())
 
 
-def find_involved(draft: ReviewSubject, remarks: Sequence[Remark], token_owners: TokenOwners) -> frozenset[str]:
-    """Return the addresses of the draft's authors, pushers and requesters of its review, and of their tokens' owners."""
+def find_involved(
+    draft: ReviewSubject, remarks: Sequence[Remark], pushers: Collection[str], token_owners: TokenOwners
+) -> frozenset[str]:
+    """Return the addresses of those who cannot judge a draft: they wrote or pushed it, or requested its review.
+
+    `remarks` are all those on its commits. The owners of their API tokens are among them.
+    """
     authors = {author.email for author in draft.authors}
-    requesters = {remark.person.email for remark in remarks if remark.action in {Action.REQUEST, Action.PUSH}}
-    return frozenset(address for one in authors | requesters for address in with_token_owners(one, token_owners))
+    requesters = {remark.person.email for remark in remarks if remark.action is Action.REQUEST}
+    people = authors.union(requesters, pushers)
+    return frozenset(address for one in people for address in with_token_owners(one, token_owners))
 
 
 def with_token_owners(address: str, token_owners: TokenOwners) -> set[str]:
@@ -97,9 +111,9 @@ def with_token_owners(address: str, token_owners: TokenOwners) -> set[str]:
 
 
 def _opinion(
-    draft: ReviewSubject, remark: Remark, involved: frozenset[str], token_owners: TokenOwners, *, lapsed: bool
+    draft: ReviewSubject, remark: Remark, involved: Collection[str], token_owners: TokenOwners, *, lapsed: bool
 ) -> Opinion:
-    independent = involved.isdisjoint(with_token_owners(remark.person.email, token_owners))
+    independent = with_token_owners(remark.person.email, token_owners).isdisjoint(involved)
     return Opinion(remark, independent, lapsed, not lapsed and (independent or not draft.is_required))
 
 

@@ -13,16 +13,25 @@ from api.db import audit
 from api.db.audit import Actor, AuditEntry, AuditEvent, find_token_owners
 from api.db.database import Connection, Database
 from api.db.errors import StateBroken, StateBusy
+from api.db.namespaces.pushed_commits import add_pushed, find_pushers
 from api.db.namespaces.reviews import Action, DraftKey, Origin, Person, Remark, Topic, add_remark, find_remarks
 from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
-from api.reviews.review import Review, find_involved, latest_verdicts, summarize_review, with_token_owners
+from api.reviews.review import (
+    Review,
+    find_involved,
+    latest_verdicts,
+    select_thread,
+    summarize_review,
+    with_token_owners,
+)
 from api.reviews.reviewers import VERDICT_GRANT, lapsed_reviewers
 from gitstore.errors import StaleDraft, StoreError
 from gitstore.git.repository import Author
-from gitstore.layout import PROPOSAL_PREFIX
+from gitstore.layout import PROPOSAL_PREFIX, CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
+from gitstore.pushes.push import PushedHead
 
 # A review request or a comment needs one of these (resource, action) grants. A verdict needs the first.
 REVIEW_GRANTS = (VERDICT_GRANT, ("redirect", "write"), ("page", "write"), ("project", "write"))
@@ -102,17 +111,21 @@ class Reviews:
                 add_remark(connection, remark, statement.origin)
             return {key: self._read(connection, key, subject).review for key, subject in subjects.items()}
 
-    def record_push(self, actor: Principal, keys: Collection[DraftKey], head: str) -> None:
-        """Record who pushed a head by Git, before the branch moves; it counts once the branch has this commit.
+    def record_push(
+        self, actor: Principal, namespace: str, heads: Sequence[PushedHead], brought: Collection[CommitId]
+    ) -> None:
+        """Record who pushed heads by Git, and the commits that came with them, before the branches move.
 
         The authors of the commits may be other people, or none that the service knows: the pusher cannot approve either.
         """
-        person = _person(actor)
+        person, now = _person(actor), self.clock()
         with self.database.writing() as connection:
-            for key in keys:
-                known = find_remarks(connection, key, [head])
-                if not any(each.action is Action.PUSH and each.person.email == person.email for each in known):
-                    add_remark(connection, Remark(self.clock(), key, head, Action.PUSH, person))
+            add_pushed(connection, namespace, person.email, brought, now)
+            for name, projects, head in heads:
+                for key in (DraftKey(namespace, project, name) for project in projects):
+                    known = find_remarks(connection, namespace, key.project, [head])
+                    if not any(_is_push(each, key, person) for each in known):
+                        add_remark(connection, Remark(now, key, head, Action.PUSH, person))
 
     def threads(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, ReviewThread]:
         """Return the remarks and the review of each of several subjects."""
@@ -178,13 +191,12 @@ class Reviews:
             _log.warning("override_not_recorded", namespace=override.draft.namespace, version=version, exc_info=ex)
 
     def _read(self, connection: Connection, key: DraftKey, draft: ReviewSubject) -> ReviewThread:
-        remarks = find_remarks(connection, key, draft.commits)
-        reviewers = {each.person for each in latest_verdicts(draft, remarks)}
+        remarks = find_remarks(connection, key.namespace, key.project, draft.commits)
+        thread = select_thread(key, draft, remarks)
+        reviewers = {each.person for each in latest_verdicts(draft, thread)}
         lapsed = lapsed_reviewers(connection, key, reviewers, self.clock())
-        return ReviewThread(
-            summarize_review(draft, remarks, _find_token_owners(connection, _addresses(draft, remarks)), lapsed),
-            remarks,
-        )
+        involved, token_owners = _find_involved(connection, key, draft, remarks)
+        return ReviewThread(summarize_review(draft, thread, involved, token_owners, lapsed), thread)
 
     def _record(self, override: Override, event: AuditEvent, result: dict[str, object]) -> None:
         actor, key, reason, head, origin = override
@@ -198,8 +210,18 @@ def _person(actor: Principal) -> Person:
     return Person(actor.kind.value, actor.id, actor.name, actor.display_name, actor.email)
 
 
-def _addresses(draft: ReviewSubject, remarks: Sequence[Remark]) -> set[str]:
-    return {author.email for author in draft.authors} | {remark.person.email for remark in remarks}
+def _is_push(remark: Remark, key: DraftKey, person: Person) -> bool:
+    return remark.action is Action.PUSH and remark.draft == key and remark.person.email == person.email
+
+
+def _find_involved(
+    connection: Connection, key: DraftKey, draft: ReviewSubject, remarks: Sequence[Remark], *others: str
+) -> tuple[frozenset[str], dict[str, list[str]]]:
+    """Return the addresses of those who cannot judge a draft, and the owners of all tokens, also of `others`."""
+    pushers = find_pushers(connection, key.namespace, draft.written)
+    people = {author.email for author in draft.authors} | {remark.person.email for remark in remarks}
+    token_owners = _find_token_owners(connection, people | pushers | set(others))
+    return find_involved(draft, remarks, pushers, token_owners), token_owners
 
 
 def _find_token_owners(connection: Connection, addresses: Collection[str]) -> dict[str, list[str]]:
@@ -246,11 +268,12 @@ def _check_independent(connection: Connection, draft: ReviewSubject, remark: Rem
     """Refuse a verdict by an author or requester of the draft if the project requires a second person."""
     if not draft.is_required or remark.action not in {Action.APPROVE, Action.REJECT}:
         return
-    remarks = find_remarks(connection, remark.draft, draft.commits)
-    token_owners = _find_token_owners(connection, _addresses(draft, remarks) | {remark.person.email})
-    if not find_involved(draft, remarks, token_owners).isdisjoint(with_token_owners(remark.person.email, token_owners)):
+    key, judge = remark.draft, remark.person.email
+    remarks = find_remarks(connection, key.namespace, key.project, draft.commits)
+    involved, token_owners = _find_involved(connection, key, draft, remarks, judge)
+    if not involved.isdisjoint(with_token_owners(judge, token_owners)):
         raise Forbidden(
-            f"You changed this {_noun(remark.draft)} or requested its review, yourself or with one of your API tokens. "
+            f"You changed or pushed this {_noun(key)}, or requested its review, yourself or with one of your API tokens. "
             "This project requires a review by another person.",
             "own_change",
         )

@@ -10,7 +10,7 @@ from api.settings import Settings
 from cli.care.data_check import check_data
 from cli.care.database_check import check_state
 from cli.console.exits import CommandFailed, ProblemsFound
-from cli.console.output import print_json, print_lines, print_notes
+from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.services import enter_data, state_options
 from cli.console.setup import json_option, read_settings, setting_options
@@ -52,7 +52,7 @@ def command(namespace: str | None, *, fix: bool, as_json: bool, **options: str |
         folder = str(removed.folder) if removed.folder.exists() else None
         print_json({"data": str(parts.root), "findings": [each.to_json() for each in found], "removedTo": folder})
     else:
-        for each in found:
+        for each in sorted(found, key=lambda each: each.severity is not Severity.ERROR):
             print_lines(*_lines(each))
     _print_summary(found, removed)
     if any(each.is_open for each in found):
@@ -140,7 +140,8 @@ def _print_summary(found: Sequence[Finding], removed: RemovedFiles) -> None:
     left = [each for each in found if each.is_open]
     errors = sum(each.severity is Severity.ERROR for each in left)
     fixed = sum(bool(each.fixed) for each in found)
-    words = f"{errors} errors, {len(left) - errors} warnings" if left else "Nothing is broken"
+    counts = f"{count_noun(errors, 'error')}, {count_noun(len(left) - errors, 'warning')}"
+    words = counts if left else "Nothing is broken"
     print_notes(f"{words}{f', {fixed} fixed' if fixed else ''}.")
     if removed.folder.exists():
         print_notes(f"What was taken away is in {removed.folder}. Remove that folder when all works.")

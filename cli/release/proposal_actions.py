@@ -36,7 +36,7 @@ from gitstore.history.messages import count_text
 from gitstore.layout import BRANCH_PREFIX, proposal_id
 from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import MergeRequest, MergeResult
-from gitstore.publish.approval import is_reason_given
+from gitstore.publish.approval import read_reason
 from gitstore.pushes.push import Scope
 from gitstore.store.store import Store
 
@@ -132,16 +132,15 @@ def merge(  # noqa: PLR0913 - one parameter an option
     Prints the new version, and removes the branch. Exits with 1, and publishes nothing, if one of the projects is invalid, conflicts with release,
     or lacks the approval that it requires.
     """
-    if override is not None and not is_reason_given(override):
+    reason = read_reason(override or "")
+    if override is not None and not reason:
         raise InvalidUsage("The REASON of --override has no letter or digit; nothing was published. Give the reason.")
     store, author = open_store(data), author_of(username, data, database)
     found, known = _find_or_repeat(store, namespace, proposal, head)
     projects = found.projects if found else tuple(store.releases.namespace(namespace).projects)
     with open_existing_services(data, database) as services, show_status(f"Merging {proposal}"):
         publisher = services.accounts.principal(username) if username else OPERATOR
-        request = MergeRequest(
-            known, author, merge_scopes(publisher, namespace, projects), head, message, override or ""
-        )
+        request = MergeRequest(known, author, merge_scopes(publisher, namespace, projects), head, message, reason)
         merged = _merge(services, store, namespace, found, request, publisher)
     if as_json:
         print_json(proposal_views.merged(merged))

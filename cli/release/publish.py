@@ -25,7 +25,7 @@ from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound, UnknownChange
 from gitstore.history.messages import published_text
 from gitstore.publish.advance import PublishResult
-from gitstore.publish.approval import is_reason_given
+from gitstore.publish.approval import read_reason
 from gitstore.publish.publishing import PublishRequest
 
 
@@ -70,11 +70,12 @@ def command(  # noqa: PLR0913 - one parameter an option
     Exits with 1, and publishes nothing, if the draft has no changes, is invalid, conflicts with release, or lacks the
     approval that the project requires.
     """
-    if override is not None and not is_reason_given(override):
+    reason = read_reason(override or "")
+    if override is not None and not reason:
         raise InvalidUsage("The REASON of --override has no letter or digit; nothing was published. Give the reason.")
     name, chosen = DraftName(project, draft), _chosen(ids, (*sources, *paths))
     author = author_of(username, data, database)
-    request = PublishRequest(name, author, head, message, override or "", frozenset(chosen))
+    request = PublishRequest(name, author, head, message, reason, frozenset(chosen))
     store = open_store(data)
     with open_existing_services(data, database) as services, show_status(f"Publishing {project}"):
         publisher = publisher_of(services, username, namespace, project)

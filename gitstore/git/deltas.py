@@ -10,7 +10,7 @@ _MORE = 0x80
 _COPY = 0x80
 _MAX_SHIFT = 63
 _SHORTEST = 4  # `DELTA_SIZE_MIN`: https://github.com/git/git/blob/master/delta.h
-_LONGEST_COPY = 0x10000  # that a size of 0 stands for
+_LONGEST_COPY = 0x10000  # which a size of 0 means
 
 
 class InvalidDelta(ValueError):

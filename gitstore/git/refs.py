@@ -158,6 +158,7 @@ def list_refs(repository: Path, *, is_lenient: bool = False) -> dict[str, Commit
     found = _packed_refs(repository)
     for folder, _, names in os.walk(repository / "refs"):
         for ref in (str(Path(folder, name).relative_to(repository)) for name in names if not name.endswith(".lock")):
+            found.pop(ref, None)  # a line in packed-refs is older than the ref's file, also than a damaged one
             with suppress(Broken) if is_lenient else nullcontext():
                 if not _is_symbolic(repository / ref) and (target := read_ref(repository, ref)):
                     found[ref] = target

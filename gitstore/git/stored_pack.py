@@ -26,7 +26,7 @@ _CACHED_BYTES = 16 << 20
 _CHUNK = 1 << 20
 _WHOLE = frozenset({COMMIT, TREE, BLOB, TAG})
 _HEADER_BYTES = 32  # more than the longest header of an entry
-_NEAR = 512  # bytes of an entry that are read with its head
+_NEAR = 256  # bytes of an entry that are read with its head
 _MOST_NEAR = 1 << 16  # bytes of the buffer for their content, whatever the entry claims
 
 Content = tuple[int, bytes]
@@ -56,8 +56,7 @@ class PackEntries:
         except ValueError as ex:  # an empty file cannot be mapped
             raise DamagedObject(path.name) from ex
         self._start = start
-        self._last = len(self._data) - _CHECKSUM
-        self.end = self._last - start
+        self.end = len(self._data) - _CHECKSUM - start
         if self.end < _HEADER.size or self._data[start : start + 4] != b"PACK":
             self._data.close()
             raise DamagedObject(path.name)
@@ -121,7 +120,7 @@ class PackEntries:
 
     def _read(self, offset: int) -> tuple[PackEntry, bytes]:
         """Read an entry: most are so small that one look at the file has all of it."""
-        near = self._data[self._start + offset : min(self._start + offset + _NEAR, self._last)]
+        near = self._data[self._start + offset : self._start + offset + _NEAR]
         try:
             entry = parse_entry(near, offset)
             data = zlib.decompress(near[entry.start - offset :], bufsize=min(entry.size, _MOST_NEAR) + 1)

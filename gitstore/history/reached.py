@@ -7,6 +7,7 @@ until the record is completed in the background.
 
 import os
 import struct
+import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -129,6 +130,13 @@ def find_selections(repository: Repository, base: CommitId, release: CommitId) -
             pairs = zip(heads, bases, strict=True)
             return [Selection(head.commit, each.commit) for head, each in pairs if head.publish > first.publish][::-1]
     return None
+
+
+def list_reached(path: Path) -> frozenset[CommitId]:
+    """Return the commits on release that a repository's record has; none if it is missing or damaged."""
+    tail, _ = _read(path / REACHED_FILE, sys.maxsize)
+    places = map(tail.at, range(tail.count))
+    return frozenset(each.commit for each in places if each.kind in {_Kind.MERGED, _Kind.PUBLISH})
 
 
 def note_release(repository: Repository, commit: CommitId) -> None:

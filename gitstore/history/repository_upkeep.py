@@ -34,7 +34,7 @@ def needs_upkeep(paths: NamespacePaths) -> bool:
         or is_prune_due(repository)
         or is_clean_up_due(paths)
         or is_folding_due(paths)
-        or is_list_due(repository, paths.clones)
+        or is_list_due(repository)
     )
     if not is_due:
         return False
@@ -91,5 +91,5 @@ def _complete(paths: NamespacePaths) -> None:
 
 
 def _list(paths: NamespacePaths) -> None:
-    if is_list_due(paths.repository, paths.clones):
-        update_list(paths.repository, paths.clones)
+    if is_list_due(paths.repository):
+        update_list(paths.repository)

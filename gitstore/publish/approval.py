@@ -47,9 +47,10 @@ def _policy(snapshot: Snapshot) -> dict[str, str]:
     return {"review": "required" if snapshot.needs_review else "optional", "lint": snapshot.settings.lint}
 
 
-def is_reason_given(reason: str) -> bool:
-    """Return whether the reason of an override has words, not only blanks or marks."""
-    return any(map(str.isalnum, reason))
+def read_reason(text: str) -> str:
+    """Return the reason of an override as one line without control characters; empty if it has no letter or digit."""
+    line = "".join(filter(str.isprintable, " ".join(text.split())))
+    return line if any(map(str.isalnum, line)) else ""
 
 
 class Verdict(NamedTuple):

@@ -25,21 +25,22 @@ class ReviewSubject:
     """A draft under review; without a draft `head` is None, and it is empty.
 
     `commits` are all that its publish would merge, `authors` their authors, each once, in order of first commit.
-    `is_required` is true where release, as it is now, requires approval.
+    `is_required` is true where release, as it is now, requires approval. `written` are the commits that have an author:
+    all but the merges that only take in published content.
     """
 
     head: CommitId | None
     commits: frozenset[CommitId]
     authors: tuple[Author, ...]
     is_required: bool
+    written: frozenset[CommitId]
 
 
 def read_review_subject(compiler: Compiler, state: DraftState) -> ReviewSubject:
     """Return the review subject of a draft, under release's current policy."""
     if state.head is None:
-        return ReviewSubject(
-            None, frozenset(), (), is_review_required(compiler, state.name.project, state.release_tree)
-        )
+        required = is_review_required(compiler, state.name.project, state.release_tree)
+        return ReviewSubject(None, frozenset(), (), required, frozenset())
     return read_branch_subject(compiler, state.name.project, (state.base, state.head), state.release_tree)
 
 
@@ -50,7 +51,8 @@ def read_branch_subject(
     found = commits_between(compiler.repository, *ends)
     commits = frozenset(info.id for info in found)
     required = is_review_required(compiler, project, release_tree)
-    return ReviewSubject(ends[1], commits, _authors(compiler, project, found, commits), required)
+    written = [info for info in found if not _is_plain_merge(compiler, project, info, commits)]
+    return ReviewSubject(ends[1], commits, _authors(written), required, frozenset(info.id for info in written))
 
 
 def is_review_required(compiler: Compiler, project: str, release_tree: TreeId | None) -> bool:
@@ -69,8 +71,8 @@ def find_writers(
         return draft.authors
     wrote = {
         info.author.email
-        for info in map(compiler.repository.commit, draft.commits)
-        if not _is_plain_merge(compiler, project, info, draft.commits) and _touches(compiler, project, info, changes)
+        for info in map(compiler.repository.commit, draft.written)
+        if _touches(compiler, project, info, changes)
     }
     return tuple(author for author in draft.authors if author.email in wrote) or draft.authors
 
@@ -83,15 +85,9 @@ def _touches(compiler: Compiler, project: str, info: CommitInfo, changes: Sequen
     return before != after and any(find_change(compiler, project, trees, each.kind, each.identity) for each in changes)
 
 
-def _authors(
-    compiler: Compiler, project: str, found: list[CommitInfo], commits: frozenset[CommitId]
-) -> tuple[Author, ...]:
+def _authors(written: Sequence[CommitInfo]) -> tuple[Author, ...]:
     """Return the authors of commits, by address, each with the name in the newest commit."""
-    people: dict[str, Author] = {}
-    for info in reversed(found):
-        if not _is_plain_merge(compiler, project, info, commits):
-            people[info.author.email] = info.author
-    return tuple(people.values())
+    return tuple({info.author.email: info.author for info in reversed(written)}.values())
 
 
 def _is_plain_merge(compiler: Compiler, project: str, info: CommitInfo, commits: frozenset[CommitId]) -> bool:

@@ -1,6 +1,10 @@
-"""The approvals of pushed commits: a commit on release is an approved head of a branch, or merges one and nothing else."""
+"""The approvals of pushed commits: a commit on release is an approved head of a branch, or merges one and nothing else.
+
+A head is approved for all branches that have it, and while one of them has it.
+"""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from content.changes.decision import Decisions
@@ -8,8 +12,9 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import DraftName, DraftState, project_tree
 from gitstore.errors import ApprovalRequired, Invalid
 from gitstore.git.objects import blob_id
+from gitstore.git.refs import list_refs
 from gitstore.git.repository import Author, CommitInfo, Repository
-from gitstore.layout import BlobId, CommitId, TreeId
+from gitstore.layout import BRANCH_PREFIX, RELEASE_REF, BlobId, CommitId, TreeId
 from gitstore.merge.merging import MergeTrees, merge_trees
 from gitstore.publish.approval import require_approval
 from gitstore.publish.authorship import read_review_subject
@@ -30,22 +35,40 @@ def needs_approval(compiler: Compiler, change: ProjectChange) -> bool:
     return bool(change.before) and compiler.snapshot(change.project, TreeId(str(change.before))).needs_review
 
 
-def find_approval(
-    compiler: Compiler, parent: CommitId, info: CommitInfo, change: ProjectChange, records: PushRecords
-) -> Approval:
-    """Find the approval of a commit, or of a head that it merges; `parent` is the commit on release before it."""
-    reasons = list[str]()
-    for head in (info.id, *info.parents[1:]):
-        base = parent if head == info.id else compiler.repository.merge_base(parent, head)
-        if base is None or head == base:
-            continue
-        try:
-            if head != info.id:
-                _require_plain_merge(compiler, change, (base, parent, head))
-            return Approval(_read_approvers(compiler, parent, head, base, change, records))
-        except ApprovalRequired as ex:
-            reasons.append(str(ex))
-    return Approval(None, tuple(reasons))
+class ApprovedHeads:
+    """The approvals of the commits of one push, by the verdicts on the heads that branches have now."""
+
+    def __init__(self, compiler: Compiler, records: PushRecords) -> None:
+        self._compiler = compiler
+        self._records = records
+
+    def find(self, parent: CommitId, info: CommitInfo, change: ProjectChange) -> Approval:
+        """Find the approval of a commit, or of a head that it merges; `parent` is the commit on release before it."""
+        compiler, reasons = self._compiler, list[str]()
+        for head in (info.id, *info.parents[1:]):
+            base = parent if head == info.id else compiler.repository.merge_base(parent, head)
+            if base is None or head == base:
+                continue
+            try:
+                if head != info.id:
+                    _require_plain_merge(compiler, change, (base, parent, head))
+                approvers = _read_approvers(compiler, parent, head, base, change, self._records)
+                self._require_branch(head)
+                return Approval(approvers)
+            except ApprovalRequired as ex:
+                reasons.append(str(ex))
+        return Approval(None, tuple(reasons))
+
+    def _require_branch(self, head: CommitId) -> None:
+        """Raise ApprovalRequired unless a draft or proposal is at a head: a later change voids the approval."""
+        if head not in self._branch_heads:
+            raise ApprovalRequired(f"The commit {short(head)} was approved, but no branch is at it any more.")
+
+    @cached_property
+    def _branch_heads(self) -> frozenset[CommitId]:
+        refs = list_refs(self._compiler.repository.path, is_lenient=True)
+        branches = (ref for ref in refs if ref.startswith(BRANCH_PREFIX) and ref != RELEASE_REF)
+        return frozenset(refs[ref] for ref in branches)
 
 
 def _read_approvers(

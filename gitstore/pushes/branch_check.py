@@ -18,7 +18,7 @@ from gitstore.pushes.branch_changes import (
     may_write,
     root_of,
 )
-from gitstore.pushes.push import Pusher, PushRecords, PushRules, RefUpdate, RefVerdict
+from gitstore.pushes.push import PushedHead, Pusher, PushRules, RefUpdate, RefVerdict
 
 _DRAFT_PARTS = 2
 _RESERVED = {"head", "release", "draft"}  # in any case; other file systems would take them for each other
@@ -27,8 +27,7 @@ _RESERVED = {"head", "release", "draft"}  # in any case; other file systems woul
 class BranchCheck:
     """The check of drafts and proposals that one pusher pushes."""
 
-    def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules, records: PushRecords) -> None:
-        self._records = records
+    def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules) -> None:
         self._repository = compiler.repository
         self._namespace = compiler.paths.name
         self._pusher = pusher
@@ -57,9 +56,10 @@ class BranchCheck:
                 f"A draft of {project} changes {project} only; this one also changes {', '.join(others[:5])}.",
                 "Push it as a proposal: git push origin HEAD:refs/heads/<name>",
             )
-        self._records.note_push([project], draft, update.new)
         return RefVerdict(
-            update, lines=(f"Draft {draft} of {project}: to publish it, {self._publish_hint(project, draft)}",)
+            update,
+            lines=(f"Draft {draft} of {project}: to publish it, {self._publish_hint(project, draft)}",),
+            pushed=PushedHead(draft, (project,), update.new),
         )
 
     def check_proposal(self, update: RefUpdate) -> RefVerdict:
@@ -74,13 +74,13 @@ class BranchCheck:
             return RefVerdict(update)
         touched = self._touched(update.name, update.new)
         changed = sorted(place or "files beside the projects" for place in touched)
-        self._records.note_push(sorted(filter(None, touched)), proposal_name(update.name), update.new)
+        pushed = PushedHead(proposal_name(update.name), tuple(sorted(filter(None, touched))), update.new)
         what = ", ".join(changed[:5]) + (", …" if len(changed) > 5 else "")  # noqa: PLR2004 - the names in one line
         lines = (
             f"Proposal {proposal_id(update.name)} ({branch_name(update.name)}) changes {what or 'no project'}.",
             f"Agents do not get it until it is merged. Review it: {self._review_place(update.name)}",
         )
-        return RefVerdict(update, lines=lines)
+        return RefVerdict(update, lines=lines, pushed=pushed)
 
     def _require_no_tag(self, name: str) -> None:
         """Refuse a branch with the name of a tag: Git takes neither of them for a name that both have."""
@@ -90,7 +90,10 @@ class BranchCheck:
     def _require_grants(self, update: RefUpdate) -> None:
         missing = find_missing(self._pusher, self._needs(update))
         if missing:
-            raise Refused("not allowed", f"{branch_name(update.name)} needs {', '.join(missing)}.")
+            name = branch_name(update.name)
+            raise Refused(
+                "not allowed", f"The branch {name} needs {', '.join(missing)}, which you do not have. Ask for it."
+            )
         if not may_write(self._pusher):
             raise Refused("not allowed", "A push needs a write grant in a project of this namespace.")
 

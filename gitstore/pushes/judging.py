@@ -12,7 +12,7 @@ from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.errors import Broken, StoreError
 from gitstore.git.repository import CommitInfo, Repository
 from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX, CommitId, is_proposal_ref
-from gitstore.publish.approval import is_reason_given
+from gitstore.publish.approval import read_reason
 from gitstore.pushes.answer import Refused, branch_name, in_commit, problem_lines, show
 from gitstore.pushes.branch_changes import ProjectChange, changed_projects
 from gitstore.pushes.branch_check import BranchCheck
@@ -23,6 +23,7 @@ from gitstore.pushes.tag_check import check_tag, peel
 
 _NO_RECORDS, _DEFAULT_RULES = NoRecords(), PushRules()
 _OVERRIDE = "override"
+_LONGEST_REASON = 500  # characters, as in the API
 _ATOMIC = "another ref of this atomic push is refused"
 
 
@@ -65,7 +66,7 @@ class _Judgement:
         self._records = records
         self._rules = rules
         self._files = FileCheck(self._repository, known, rules.allowed_files, records.find_token)
-        self._branches = BranchCheck(compiler, push.pusher, rules, records)
+        self._branches = BranchCheck(compiler, push.pusher, rules)
         self._passed = set[CommitId]()
 
     def verdicts(self) -> tuple[RefVerdict, ...]:
@@ -79,9 +80,8 @@ class _Judgement:
     def _judge(self, update: RefUpdate, override: str) -> RefVerdict:
         try:
             self._require_plain_ref(update.name)
-            if update.new:
-                self._check_files(update.name, update.new)
-            return self._check_ref(update, override)
+            brought = self._check_files(update.name, update.new) if update.new else frozenset[CommitId]()
+            return self._check_ref(update, override)._replace(brought=brought)
         except Refused as ex:
             return RefVerdict(update, ex.reason, ex.lines)
 
@@ -105,12 +105,13 @@ class _Judgement:
             return self._branches.check_proposal(update)
         return check_tag(self._repository, self._push.pusher, update)
 
-    def _check_files(self, ref: str, target: CommitId) -> None:
-        """Check the files of the commits that are new in the repository."""
+    def _check_files(self, ref: str, target: CommitId) -> frozenset[CommitId]:
+        """Check the files of the commits that are new in the repository, and return these commits."""
         tip = peel(self._repository, target)
         if tip != target and not ref.startswith(TAG_PREFIX):
             raise Refused("not a commit", f"{branch_name(ref)} cannot be a tag. Push the commit that it names.")
-        new = [info for info in find_new_commits(self._repository, self._known, tip) if info.id not in self._passed]
+        brought = find_new_commits(self._repository, self._known, tip)
+        new = [info for info in brought if info.id not in self._passed]
         for number, info in enumerate(new, 1):
             if number % _PROGRESS_STEP == 0:
                 self._progress(f"Checking files of commit {number:,} of {len(new):,}")
@@ -121,6 +122,7 @@ class _Judgement:
                 lines = problem_lines(self._repository, info.tree, problems)
                 raise Refused("invalid files", *lines, in_commit(len(problems), info.id, is_tip=info.id == tip))
             self._passed.add(info.id)
+        return frozenset(info.id for info in brought)
 
     def _find_content_errors(self, info: CommitInfo, found: Sequence[Problem]) -> list[Problem]:
         """Return the errors in the projects of a commit with invalid files, so that all are fixed at once."""
@@ -144,12 +146,20 @@ _PROGRESS_STEP = 500
 
 def _read_options(options: Sequence[str]) -> str:
     """Return the reason of an override, empty without one; raises Refused for an unknown option."""
-    reason = ""
     for option in options:
-        name, _, value = option.partition("=")
-        if name != _OVERRIDE:
+        if option.partition("=")[0] != _OVERRIDE:
             raise Refused("unknown push option", f"Unknown push option {show(option[:80])!r}. Use override=<reason>.")
-        reason = value.strip()
-        if not is_reason_given(reason):
-            raise Refused("no reason", "The override's reason has no letter or digit. Give it: -o override=<reason>")
+    if len(options) > 1:
+        raise Refused(
+            "option given twice", "The push option override is given twice. Give one reason: -o override=<reason>"
+        )
+    if not options:
+        return ""
+    reason = read_reason(options[0].partition("=")[2])
+    if not reason:
+        raise Refused("no reason", "The override's reason has no letter or digit. Give it: -o override=<reason>")
+    if len(reason) > _LONGEST_REASON:
+        raise Refused(
+            "reason too long", f"The override's reason has more than {_LONGEST_REASON} characters. Shorten it."
+        )
     return reason

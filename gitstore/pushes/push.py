@@ -1,6 +1,6 @@
 """A push: the changes of refs that it asks for, the pusher with its grants, and the verdict on each change."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from gitstore.git.repository import Author
@@ -60,11 +60,20 @@ class Publish(NamedTuple):
     override: str = ""
 
 
+class PushedHead(NamedTuple):
+    """The new head of a draft or proposal: the name of its reviews, and the projects that it changes."""
+
+    name: str
+    projects: tuple[str, ...]
+    head: CommitId
+
+
 class RefVerdict(NamedTuple):
     """The verdict on one change of a ref: `refusal` is the short reason in the ref's status line, empty if it is accepted.
 
     `lines` are printed to the pusher, before the status; with a refusal found later, such as a lost race, they do not
-    hold. `publishes` are live as soon as the ref has moved; `notes` are to be recorded then, by commit.
+    hold. `publishes` are live as soon as the ref has moved; `notes` are to be recorded then, by commit. `brought` are the
+    commits that the repository did not have.
     """
 
     update: RefUpdate
@@ -72,6 +81,8 @@ class RefVerdict(NamedTuple):
     lines: tuple[str, ...] = ()
     publishes: tuple[Publish, ...] = ()
     notes: tuple[tuple[CommitId, str], ...] = ()
+    pushed: PushedHead | None = None
+    brought: frozenset[CommitId] = frozenset()
 
 
 class PushRecords(Protocol):
@@ -89,8 +100,8 @@ class PushRecords(Protocol):
         """Record a finished publish without an approval; it is live, so nothing is raised."""
         ...
 
-    def note_push(self, projects: Sequence[str], draft: str, head: CommitId) -> None:
-        """Record, before the branch moves, who pushed a head of a draft or proposal; an error refuses it."""
+    def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
+        """Record, before any ref moves, who pushed heads, and the commits that came with them; an error refuses the push."""
         ...
 
     def find_token(self, data: bytes) -> int | None:
@@ -112,7 +123,7 @@ class NoRecords:
     def note_override(self, publish: Publish) -> None:
         """Record nothing."""
 
-    def note_push(self, projects: Sequence[str], draft: str, head: CommitId) -> None:
+    def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
         """Record nothing."""
 
     def find_token(self, data: bytes) -> int | None:

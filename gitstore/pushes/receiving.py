@@ -19,7 +19,7 @@ from gitstore.git.repository import Repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.notes import write_notes
-from gitstore.layout import BRANCH_PREFIX, RELEASE_REF
+from gitstore.layout import BRANCH_PREFIX, RELEASE_REF, CommitId
 from gitstore.publish.advance import follow_release
 from gitstore.pushes.judging import judge_push
 from gitstore.pushes.push import NoRecords, Progress, Push, Pusher, PushRecords, PushRules, RefUpdate, RefVerdict
@@ -146,6 +146,7 @@ class _Reception:
         """Install the objects and move the refs that are accepted, under the repository's lock."""
         if not self._accepted():
             return
+        self._note_push()
         with self._namespace.writing() as (compiler, transaction):
             self._ask(compiler, [update for update in self._accepted() if update.name == RELEASE_REF])
             moves = [RefMove(*update) for update in self._accepted()]
@@ -155,6 +156,14 @@ class _Reception:
             if released and RELEASE_REF in self._moved:
                 with after_commit("completing the publish"):
                     _follow(compiler, transaction, released)
+
+    def _note_push(self) -> None:
+        """Record who brings the commits that release does not get; before any object, so that a crash loses no record."""
+        found = [self._verdicts.get(update.name) for update in self._accepted() if update.name != RELEASE_REF]
+        heads = [verdict.pushed for verdict in found if verdict and verdict.pushed]
+        brought = frozenset[CommitId]().union(*(verdict.brought for verdict in found if verdict))
+        if heads or brought:
+            self._push.records.note_push(heads, brought)
 
     def note_overrides(self) -> None:
         """Record the publishes that were made without an approval."""

@@ -23,7 +23,7 @@ from gitstore.layout import CommitId
 from gitstore.publish.gate import NextState, Served, check_and_compile, read_served_state
 from gitstore.pushes import branch_changes
 from gitstore.pushes.answer import Refused, in_commit, problem_lines, short, show
-from gitstore.pushes.approved_heads import find_approval, needs_approval
+from gitstore.pushes.approved_heads import ApprovedHeads, needs_approval
 from gitstore.pushes.branch_changes import Needs, ProjectChange, changed_projects, find_missing, find_needs
 from gitstore.pushes.publish_summary import summarize_publish
 from gitstore.pushes.push import Progress, Publish, Pusher, PushRecords, RefUpdate, RefVerdict
@@ -53,6 +53,7 @@ class ReleaseCheck:
         self._pusher = pusher
         self._override = override
         self._records = records
+        self._approved_heads = ApprovedHeads(compiler, records)
         self._progress = progress
         self._served = dict[str, Served]()  # the states that this push has published so far
 
@@ -97,17 +98,17 @@ class ReleaseCheck:
         raise Refused("rebase onto release", why, *_commands(_REBASE))
 
     def _require_grants(self, pairs: Sequence[tuple[CommitInfo, CommitInfo]]) -> None:
-        needs = Needs()
+        writes = Needs()
         for parent, info in pairs:
             for place, grants in find_needs(self._repository, parent.tree, info.tree).items():
-                wanted = grants if place == branch_changes.BESIDE else {*grants, branch_changes.PUBLISH}
-                needs.setdefault(place, set()).update(wanted)
-        missing = find_missing(self._pusher, needs)
+                writes.setdefault(place, set()).update(grants)
+        publishes = {place: {branch_changes.PUBLISH} for place in writes if place != branch_changes.BESIDE}
+        unwritten, unpublished = (find_missing(self._pusher, each) for each in (writes, publishes))
+        missing = sorted({*unwritten, *unpublished})
         if missing:
+            why = f"This push to release needs {', '.join(missing)}, which you do not have. Ask for it"
             raise Refused(
-                "not allowed",
-                f"This push to release needs {', '.join(missing)}. Ask for it, or propose the change:",
-                *_commands([PROPOSE]),
+                "not allowed", *([f"{why}."] if unwritten else [f"{why}, or propose the change:", f"  {PROPOSE}"])
             )
 
     def _check_commit(self, parent: CommitInfo, info: CommitInfo, number: int, total: int) -> _Checked:
@@ -118,7 +119,7 @@ class ReleaseCheck:
         deltas, problems = list[PublishDelta](), list[Problem]()
         for change in changes:
             try:
-                deltas.append(self._check_project(parent, change))
+                deltas.append(self._check_project(info, change))
             except Invalid as ex:
                 if not ex.problems:
                     raise Refused("invalid content", show(str(ex))) from ex
@@ -130,11 +131,11 @@ class ReleaseCheck:
             raise Refused("invalid content", *lines, in_commit(len(problems), info.id, is_tip=number == total))
         return _Checked(info.id, tuple(deltas), approvers, overridden)
 
-    def _check_project(self, parent: CommitInfo, change: ProjectChange) -> PublishDelta:
+    def _check_project(self, info: CommitInfo, change: ProjectChange) -> PublishDelta:
         """Check and compile the next state of a project; raises Invalid or NotAllowed."""
         project = change.project
         if change.after:
-            require_unique_name(self._repository, parent.id, project)
+            require_unique_name(self._repository, info.id, project)
         served = self._served.get(project) or read_served_state(self._compiler, self._repository.release(), project)
         may_change_policy = self._pusher.override.covers(project)
         state = NextState(project, change.before, change.after, served, requires_same_policy=not may_change_policy)
@@ -150,7 +151,7 @@ class ReleaseCheck:
         for change in changes:
             if not needs_approval(self._compiler, change):
                 continue
-            approval = find_approval(self._compiler, parent.id, info, change, self._records)
+            approval = self._approved_heads.find(parent.id, info, change)
             if approval.approvers is not None:
                 approvers |= {author.email: author for author in approval.approvers}
             elif self._override and self._pusher.override.covers(change.project):

@@ -141,6 +141,6 @@ def test_the_grants_of_the_caller_are_those_of_the_push(work: Checkout, tmp_path
     editor = clone(work.place, tmp_path / "editor", caller)
     editor.commit("shop/redirects.yaml", RULE.format("/a", "/b"))
     refused = editor.push("HEAD:release", succeeds=False)
-    assert refused[0].startswith("This push to release needs project:publish on shop.")
+    assert refused[0].startswith("This push to release needs project:publish on shop, which you do not have.")
     assert editor.push("HEAD:draft/shop/main")[0].startswith("Draft main of shop: ")
     assert work.place.get("/draft")["changes"]["redirects"]["added"] == 1

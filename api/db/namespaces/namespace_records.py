@@ -1,7 +1,7 @@
 """The records of namespaces in the database, and what becomes of them when a namespace is archived or its name reused.
 
-Agents, events and cursors are removed with the archived namespace. Its webhooks and remarks are put away, and come back
-only with it. Grants that name it stay until another namespace of the name takes its place.
+Agents, events and cursors are removed with the archived namespace. Its webhooks, remarks and
+pushers are put away, and come back only with it. Grants that name it stay until another namespace of the name takes its place.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from api.db.earlier_namespaces import EarlierNamespace
 from api.db.events import content_faults, event_cursors, events, webhooks
 from api.db.events.event_cursors import EventCursor
 from api.db.events.events import Event, EventType
-from api.db.namespaces import reviews
+from api.db.namespaces import pushed_commits, reviews
 from api.db.state_store import StateStore
 from api.db.tables import api_tokens, roles
 from api.db.timestamps import Clock, dump_time, utc_now
@@ -73,7 +73,7 @@ class StoredRecords(NamespaceRecords):
             self._audit(connection, AuditEvent.NAMESPACE_CREATED, name, removed)
 
     def bring_back(self, archived: Archived, manifest: Manifest, *, is_last: bool) -> None:
-        """Restore the webhooks and remarks of an archived namespace; its publishes get no second event.
+        """Restore the webhooks, remarks and pushers of an archived namespace; its publishes get no second event.
 
         Grants are of the last namespace of a name: where another one is restored, they are removed.
         """
@@ -84,6 +84,7 @@ class StoredRecords(NamespaceRecords):
             _put_away(connection, name, last, now)
             removed = {} if last == archived.id else _remove_grants(connection, name)
             reviews.restore_remarks(connection, name, archived.id)
+            pushed_commits.restore_pushed(connection, name, archived.id)
             webhooks.restore_webhooks(connection, name, archived.id)
             if event_cursors.relay_started_at(connection) is not None:
                 newest = {project: (entry.newest, entry.newest_commit) for project, entry in manifest.projects.items()}
@@ -117,9 +118,11 @@ def _put_away(connection: Connection, name: str, archive: str | None, now: datet
     if archive is None:
         webhooks.remove_webhooks_of(connection, name)
         reviews.remove_remarks_of(connection, name)
+        pushed_commits.remove_pushed_of(connection, name)
     else:
         webhooks.archive_webhooks(connection, name, archive)
         reviews.archive_remarks(connection, name, archive)
+        pushed_commits.archive_pushed(connection, name, archive)
     earlier = earlier_namespaces.find_earlier(connection, name)
     if archive is not None or earlier is not None:
         last = archive or (earlier.archive if earlier else None)

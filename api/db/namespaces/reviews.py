@@ -27,7 +27,7 @@ class Action(StrEnum):
     APPROVE = "approve"
     REJECT = "reject"
     COMMENT = "comment"
-    PUSH = "push"  # by Git, with whatever authors its commits name: the pusher counts as one who changed it
+    PUSH = "push"  # by Git; shown only: who brought the commits is in `pushed_commits`
 
 
 _AUDIT_EVENTS = {
@@ -43,10 +43,6 @@ _EVENT_TYPES = {
     Action.COMMENT: EventType.REVIEW_COMMENTED,
 }
 _LONGEST_NOTE = 1000
-
-
-ANY_DRAFT = ""
-"""In place of the name of a draft: a commit is the same on every branch, and so are the remarks on it."""
 
 
 class DraftKey(NamedTuple):
@@ -137,15 +133,14 @@ def _record_event(connection: Connection, remark: Remark) -> None:
     events.record_event(connection, events.Event(remark.at, namespace, project, _EVENT_TYPES[remark.action], body))
 
 
-def find_remarks(connection: Connection, draft: DraftKey, heads: Collection[str]) -> list[Remark]:
-    """Return the remarks on these commits of a draft, or of any draft of its project, oldest first."""
+def find_remarks(connection: Connection, namespace: str, project: str, heads: Collection[str]) -> list[Remark]:
+    """Return the remarks on these commits in a project, oldest first, whatever their branches are called."""
     named = sorted(heads)
-    key = {name: value for name, value in draft._asdict().items() if value != ANY_DRAFT}
-    of_draft = select(reviews).where(reviews.c.archive.is_(None), *(reviews.c[name] == key[name] for name in key))
+    own = (reviews.c.namespace == namespace, reviews.c.project == project, reviews.c.archive.is_(None))
     found = [
         _remark(row)
         for start in range(0, len(named), _AT_ONCE)
-        for row in connection.execute(of_draft.where(reviews.c.head.in_(named[start : start + _AT_ONCE])))
+        for row in connection.execute(select(reviews).where(*own, reviews.c.head.in_(named[start : start + _AT_ONCE])))
     ]
     return sorted(found, key=lambda remark: remark.id)
 

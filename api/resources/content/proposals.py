@@ -42,7 +42,7 @@ from gitstore.errors import Conflicts, Invalid, NotFound
 from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import MergeRequest, MergeResult
 from gitstore.proposals.report import ProposalReport
-from gitstore.publish.approval import is_reason_given
+from gitstore.publish.approval import read_reason
 from gitstore.pushes.push import Scope
 from gitstore.store.store import Store
 
@@ -156,7 +156,7 @@ class ProposalMerge:
         require_namespace(principal_of(req), namespace)
         body = await _read_body(req, "proposal-merge")
         if "override" in body:
-            _check_reason(body["override"])
+            body["override"] = _read_reason(body["override"])
         proposal = await self._find(req, namespace, id)
         projects = proposal.projects if proposal else await self._projects(namespace)
         request = MergeRequest(
@@ -288,10 +288,12 @@ async def _read_body(req: Request, schema: str) -> dict[str, Any]:
     return body
 
 
-def _check_reason(reason: str) -> None:
-    if not is_reason_given(reason):
+def _read_reason(text: str) -> str:
+    reason = read_reason(text)
+    if not reason:
         message = "The override's reason has no letter or digit; nothing was published. Give the reason."
         raise invalid(message, [Problem("too_short", message, pointer="/override")])
+    return reason
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Conflicts, Invalid, StoreError
 from gitstore.publish.advance import PublishResult
-from gitstore.publish.approval import is_reason_given
+from gitstore.publish.approval import read_reason
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store
 
@@ -54,7 +54,7 @@ class Publish:
         body = await read_json(req, "publish") if _has_body(req) else {}
         if "override" in body:
             require(req, "project", "override", namespace, project)
-            _check_reason(body["override"])
+            body["override"] = _read_reason(body["override"])
         order = PublishRequest(
             DraftName(project, read_draft_name(req)),
             author_of(req),
@@ -213,10 +213,12 @@ def _has_body(req: Request) -> bool:
     return bool(req.content_type or req.content_length or req.get_header("Transfer-Encoding"))
 
 
-def _check_reason(reason: str) -> None:
-    if not is_reason_given(reason):
+def _read_reason(text: str) -> str:
+    reason = read_reason(text)
+    if not reason:
         message = "The override's reason has no letter or digit; nothing was published. Give the reason."
         raise invalid(message, [Problem("too_short", message, pointer="/override")])
+    return reason
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from api.resources.git.push_stream import PushStream
 from api.resources.git.smart_http import GitRepositories, check_media_type, require_push
 from api.runtime.background import run_in_thread, run_transfer
 from api.settings import PROPOSAL_PATH, Settings
+from gitstore.errors import StoreError
 from gitstore.git.atomic_io import translate_os_error, write_all
 from gitstore.git.quarantine import Quarantine
 from gitstore.git.repository import Author
@@ -83,8 +84,10 @@ class ReceivePack:
         try:
             fault = await self._save(req, quarantine)
             stream = self._answer(req, namespace, await run_in_thread(_read_request, quarantine, fault), stack)
-        except BaseException:
+        except BaseException as ex:
             await run_in_thread(stack.close)
+            if isinstance(ex, StoreError):  # the namespace may have been archived since
+                await self._repositories.find(namespace)
             raise
         resp.content_type = _RESULT_TYPE
         resp.set_header("Cache-Control", "no-cache")

@@ -126,7 +126,7 @@ class _PackMaker:
         """
         if not self.order.can_grow or self.order.filter != ObjectFilter():
             return None
-        return self._select_with(read_release_list(self.kept.folder), contents) or self._select_with(
+        return self._select_with(read_release_list(self.source.repository.path), contents) or self._select_with(
             list_packed_history(self.source, self.graph, self.starts), contents
         )
 

@@ -22,7 +22,7 @@ class ObjectSource:
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
         self.packs = _open_packs(repository.path / "objects" / "pack")
-        self._places: dict[bytes, Place] | None = None
+        self._offsets: list[tuple[StoredPack, dict[bytes, int]]] = []
 
     def close(self) -> None:
         """Close the packs."""
@@ -31,16 +31,18 @@ class ObjectSource:
 
     def index_all(self) -> None:
         """Read the indexes whole: for many look-ups."""
-        if self._places is None:
-            self._places = {}
-            for pack in reversed(self.packs):  # the first pack of an object counts
-                places = zip(pack.index.ids(), pack.index.offsets(), strict=True)
-                self._places.update((object_id, (pack, at)) for object_id, at in places)
+        if not self._offsets:
+            self._offsets = [
+                (pack, dict(zip(pack.index.ids(), pack.index.offsets(), strict=True))) for pack in self.packs
+            ]
 
     def place(self, object_id: bytes) -> Place | None:
         """Return the place of an object in a pack; None if it is in none."""
-        if self._places is not None:
-            return self._places.get(object_id)
+        if self._offsets:
+            for pack, offsets in self._offsets:
+                if object_id in offsets:
+                    return pack, offsets[object_id]
+            return None
         for pack in self.packs:
             if (at := pack.index.locate(object_id)) is not None:
                 return pack, at

@@ -1,55 +1,54 @@
 """The list of all objects that the release branch reaches, written in the background after objects were packed.
 
-A clone of a long history then needs no look at the commits that were there before. The list is a cache, beside the kept
-packs: `release` moves forward only, so an older list is a part of every later one.
+A clone of a long history then needs no look at the commits that were there before. The list is a cache, but beside the
+packs that it describes, so that the first clone after all caches were removed is quick. `release` moves forward only, so
+an older list is a part of every later one.
 """
 
 import os
 from contextlib import closing, suppress
 from pathlib import Path
 
-from gitstore.directory import make_folder
 from gitstore.git.repository import Repository, open_repository
 from gitstore.layout import RELEASE_REF
 from gitstore.wire.packs.commit_graph import CommitGraph
-from gitstore.wire.packs.id_lists import SUFFIX, Contents, IdList, read_list, write_list
+from gitstore.wire.packs.id_lists import Contents, IdList, read_list, write_list
 from gitstore.wire.packs.object_source import ObjectSource
 from gitstore.wire.packs.selection import Selection
 from gitstore.wire.packs.whole_history import list_history
 
 FORM = RELEASE_REF
-_NAME = f"release{SUFFIX}"
+FILE_NAME = "waypost-release"
 
 
-def read_release_list(folder: Path) -> IdList | None:
-    """Read the list in a folder of kept packs; None if there is none."""
+def read_release_list(repository: Path) -> IdList | None:
+    """Read the list of a repository; None if there is none."""
     with suppress(OSError, ValueError):
-        return read_list(folder / _NAME)
+        return read_list(repository / FILE_NAME)
     return None
 
 
-def is_list_due(repository: Path, folder: Path) -> bool:
+def is_list_due(repository: Path) -> bool:
     """Tell whether packs were written since the list."""
     packed = _packed_at(repository)
     try:
-        return packed != 0 and (folder / _NAME).stat().st_mtime_ns != packed
+        return packed != 0 and (repository / FILE_NAME).stat().st_mtime_ns != packed
     except OSError:
         return packed != 0
 
 
-def update_list(repository: Path, folder: Path) -> None:
+def update_list(repository: Path) -> None:
     """Write the list again, from the former one if there is one. Raises Broken, or OutOfSpace."""
     packed = _packed_at(repository)
-    make_folder(folder, levels=2)
     with open_repository(repository) as opened, closing(ObjectSource(opened)) as source:
-        contents, ids = _find_reached(opened, source, folder)
-    write_list(folder / _NAME, contents, ids)
-    os.utime(folder / _NAME, ns=(packed, packed))
+        contents, ids = _find_reached(opened, source)
+    write_list(repository / FILE_NAME, contents, ids)
+    os.utime(repository / FILE_NAME, ns=(packed, packed))
 
 
-def _find_reached(repository: Repository, source: ObjectSource, folder: Path) -> tuple[Contents, list[bytes]]:
+def _find_reached(repository: Repository, source: ObjectSource) -> tuple[Contents, list[bytes]]:
     release, graph = bytes.fromhex(repository.release()), CommitGraph(source)
-    old = read_release_list(folder)
+    old = read_release_list(repository.path)
     if old and graph.find_reached([release], old.contents.roots) != old.contents.roots:
         old = None  # the branch was moved back
     contents = Contents(FORM, frozenset({release}))

@@ -1,4 +1,4 @@
-"""Everything that some packed commits reach, found in one walk, the newest first, as the packs are read fastest.
+"""The objects that some packed commits reach, found in one walk, the newest first, as the packs are read fastest.
 
 A clone of which nothing is kept waits for it, so it does less than `selection`: there is no client that has a part, and
 no filter. Each commit and folder is read once, and of a large folder only what differs from its next version.
@@ -69,9 +69,8 @@ class _Walk:
             tree = unhexlify(found[1])
             if tree not in seen:
                 self._visit_folders(tree, later)
-            for object_id in map(unhexlify, _PARENT.findall(found[2])):
-                if object_id not in seen:
-                    ahead.append((object_id, tree))
+            parents = map(unhexlify, _PARENT.findall(found[2]))
+            ahead += [(object_id, tree) for object_id in parents if object_id not in seen]
 
     def _visit_folders(self, tree: bytes, later: bytes) -> None:
         """Visit a folder and all below it; `later` is a version of it that was seen, if there is one."""

@@ -15,7 +15,7 @@ from content.cache import LruCache
 from gitstore.errors import Broken, InvalidPush
 from gitstore.git import deltas
 from gitstore.git.new_pack import BLOB
-from gitstore.git.pack_entry import dump_whole
+from gitstore.git.pack_entry import dump_in_pieces
 from gitstore.git.repository import Repository
 from gitstore.git.stored_pack import parse_entry
 from gitstore.wire.push.object_rules import NAMES, Special, check_object, check_special
@@ -85,6 +85,7 @@ class PackReader:
             self._check_special()
             return self._finish(checksum if self._end == self._stream.offset else self._complete())
         finally:
+            self._contents.clear()
             self._copy.close()
 
     def _read_entry(self) -> None:
@@ -211,11 +212,13 @@ class PackReader:
             raise InvalidPush(
                 f"the object {object_id.hex()} is missing, which the push needs; fetch, then push again"
             ) from ex
-        record = dump_whole(kind, data)
-        number = self._objects.append(self._end, kind, object_id, zlib.crc32(record))
         self._copy.seek(self._end)
-        self._copy.write(record)
-        self._end += len(record)
+        start, checksum = self._end, 0
+        for piece in dump_in_pieces(kind, data):
+            checksum = zlib.crc32(piece, checksum)
+            self._copy.write(piece)
+            self._end += len(piece)
+        number = self._objects.append(start, kind, object_id, checksum)
         self._bases.add(object_id)
         self._contents.put(number, data)
         self._name(number, object_id)

@@ -1,12 +1,13 @@
 """The status of a review: computed from the remarks, in every possible order."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from api.db.namespaces.reviews import Action, DraftKey, Person, Remark
-from api.reviews.review import Review, ReviewStatus, summarize_review
+from api.reviews.review import Review, ReviewStatus, find_involved, summarize_review
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
 from gitstore.publish.authorship import ReviewSubject
@@ -25,21 +26,27 @@ said = st.lists(
 
 def draft_of(*authors: Person, required: bool = True) -> ReviewSubject:
     written = tuple(Author(person.name, person.email) for person in authors)
-    return ReviewSubject(HEAD, frozenset({OLD, HEAD}), written, required)
+    commits = frozenset({OLD, HEAD})
+    return ReviewSubject(HEAD, commits, written, required, commits)
 
 
-def review(draft: ReviewSubject, *steps: tuple[str, Action, Person]) -> Review:
+def review(draft: ReviewSubject, *steps: tuple[str, Action, Person], pushers: Collection[str] = ()) -> Review:
     remarks = [Remark(NOW, MAIN, head, action, who, id=number) for number, (head, action, who) in enumerate(steps, 1)]
-    return summarize_review(draft, remarks, MAKERS)
+    return summarize_review(draft, remarks, find_involved(draft, remarks, pushers, MAKERS), MAKERS)
 
 
-@given(steps=said, authors=st.sets(st.sampled_from(PEOPLE), max_size=2), required=st.booleans())
+@given(
+    steps=said,
+    authors=st.sets(st.sampled_from(PEOPLE), max_size=2),
+    pushers=st.sets(st.sampled_from([*PEOPLE, TOKEN]), max_size=2),
+    required=st.booleans(),
+)
 def test_approval_follows_from_the_latest_verdicts_of_others_on_this_head(
-    steps: list[tuple[str, Action, Person]], authors: set[Person], *, required: bool
+    steps: list[tuple[str, Action, Person]], authors: set[Person], pushers: set[Person], *, required: bool
 ) -> None:
-    found = review(draft_of(*authors, required=required), *steps)
-    own = {person.email for person in authors} | {
-        who.email for _, action, who in steps if action in {Action.REQUEST, Action.PUSH}
+    found = review(draft_of(*authors, required=required), *steps, pushers={each.email for each in pushers})
+    own = {person.email for person in authors | pushers} | {
+        who.email for _, action, who in steps if action is Action.REQUEST
     }
     own |= {maker for email in own & set(MAKERS) for maker in MAKERS[email]}
     latest = {who: action for head, action, who in steps if head == HEAD and action in {Action.APPROVE, Action.REJECT}}
@@ -57,11 +64,7 @@ def test_comments_and_what_was_said_of_earlier_heads_never_approve_or_reject(
     steps: list[tuple[str, Action, Person]],
 ) -> None:
     """Without them, except for the requests, the verdict is the same."""
-    kept = [
-        step
-        for step in steps
-        if step[1] is not Action.COMMENT and (step[0] == HEAD or step[1] in {Action.REQUEST, Action.PUSH})
-    ]
+    kept = [step for step in steps if step[1] is not Action.COMMENT and (step[0] == HEAD or step[1] is Action.REQUEST)]
     decided = {ReviewStatus.APPROVED, ReviewStatus.REJECTED}
     with_all, without = review(draft_of(), *steps).status, review(draft_of(), *kept).status
     assert {with_all} & decided == {without} & decided

@@ -34,7 +34,7 @@ def merge(place: Place, *options: str) -> Path:
 
 
 def test_without_a_draft_there_is_nothing_to_review(place: Place) -> None:
-    assert under_review(place) == ReviewSubject(None, frozenset(), (), is_required=False)
+    assert under_review(place) == ReviewSubject(None, frozenset(), (), is_required=False, written=frozenset())
 
 
 def test_each_author_is_named_once_and_the_first_comes_first(place: Place) -> None:

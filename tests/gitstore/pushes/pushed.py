@@ -16,7 +16,7 @@ from gitstore.publish.authorship import ReviewSubject
 from gitstore.pushes.judging import judge_push
 from gitstore.pushes.push import NoRecords, Push, Pusher, PushRules, RefUpdate, RefVerdict, Scope
 from gitstore.store.access import access_at
-from tests.gitstore.fixtures import SPACE, Place, git
+from tests.gitstore.fixtures import BOB, SPACE, Place, git
 
 EVERYWHERE = Scope(everywhere=True)
 EVE = Author("Eve", "eve@shop.example")
@@ -140,6 +140,13 @@ class Clone:
         assert not verdict.refusal, verdict
         self.place.git("fetch", "-q", str(self.folder), f"+{self._id(new)}:{ref}")
         return verdict
+
+    def approve(self, head: str, reviewer: Author = BOB) -> str:
+        """Give a branch of the repository a head that is approved; return the name of the branch."""
+        self.records.approved[head] = reviewer
+        ref = f"refs/heads/approved/{head[:12]}"
+        self.place.git("fetch", "-q", str(self.folder), f"+{head}:{ref}")
+        return ref
 
     def _objects(self) -> set[str]:
         found = (self.place.repo / "objects").rglob("*")

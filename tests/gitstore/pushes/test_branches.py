@@ -97,13 +97,17 @@ def test_the_grants_are_those_of_what_a_push_changes(clone: Clone) -> None:
     clone.commit({"docs/redirects.yaml": rules(("/d", "/e"))})
     clone.push(TOPIC)
     clone.pusher = SHOP_EDITOR
-    assert clone.check(TOPIC, None).lines == ("topic/one needs redirect:write on docs.",)
+    assert clone.check(TOPIC, None).lines == (
+        "The branch topic/one needs redirect:write on docs, which you do not have. Ask for it.",
+    )
     clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
     assert not clone.check(TOPIC).refusal, "docs is as it was pushed before"
     clone.commit({"docs/redirects.yaml": rules(("/d", "/f"))})
     assert clone.check(TOPIC).refusal == "not allowed"
     assert clone.check(TOPIC, "origin/release").refusal == "not allowed", "that removes the change of docs"
-    assert clone.check("refs/heads/new", "HEAD").lines == ("new needs redirect:write on docs.",)
+    assert clone.check("refs/heads/new", "HEAD").lines == (
+        "The branch new needs redirect:write on docs, which you do not have. Ask for it.",
+    )
 
 
 def test_a_rebase_needs_no_grant_for_what_release_changed(clone: Clone) -> None:
@@ -132,7 +136,7 @@ def test_a_rebase_needs_no_grant_for_what_release_changed(clone: Clone) -> None:
 def test_each_file_has_its_grant(clone: Clone, path: str, missing: str) -> None:
     clone.commit({path: "x"})
     clone.pusher = Pusher(EVE)
-    assert clone.check(TOPIC).lines[0].startswith(f"topic/one needs {missing}")
+    assert clone.check(TOPIC).lines[0].startswith(f"The branch topic/one needs {missing}")
     scopes = {"redirect": 0, "page": 1, "project": 2}
     clone.pusher = Pusher(
         EVE, *[EVERYWHERE if at == scopes[missing.split(":", maxsplit=1)[0]] else Scope() for at in range(3)]

@@ -175,7 +175,11 @@ def test_a_push_needs_the_grants_of_all_that_it_changes(clone: Clone, pusher: Pu
     clone.commit({"shop/redirects.yaml": rules(("/a", "/b")), **more, **beside})
     verdict = clone.check()
     assert verdict.refusal == "not allowed"
-    assert verdict.lines[0] == f"This push to release needs {missing}. Ask for it, or propose the change:"
+    why = f"This push to release needs {missing}, which you do not have. Ask for it"
+    propose = (f"{why}, or propose the change:", "  git push origin HEAD:refs/heads/<name>")
+    is_proposal_allowed = not clone.check("refs/heads/idea").refusal
+    assert verdict.lines == (propose if is_proposal_allowed else (f"{why}.",))
+    assert is_proposal_allowed == (missing == "project:publish on shop")
 
 
 def test_a_changed_policy_needs_the_override_grant(clone: Clone) -> None:
@@ -196,6 +200,15 @@ def test_names_of_projects_ignore_case(clone: Clone) -> None:
     verdict = clone.check()
     assert verdict.refusal == "invalid files"
     assert verdict.lines[0].startswith("SHOP: path_taken: ")
+
+
+def test_a_project_is_renamed_in_case_only(clone: Clone) -> None:
+    clone.git("mv", "docs", "docs2")
+    clone.git("mv", "docs2", "Docs")
+    clone.git("commit", "-q", "-m", "Rename the project")
+    assert [each.project for each in clone.push().publishes] == ["Docs", "docs"]
+    assert clone.place.fresh().state("Docs") == (clone.head, 1)
+    assert clone.check().refusal == ""
 
 
 def test_a_rewound_release_is_not_pushed_to(clone: Clone) -> None:

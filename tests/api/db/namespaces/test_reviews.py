@@ -34,7 +34,7 @@ def stored(services: Services, *remarks: Remark) -> list[int]:
 
 def found(services: Services, heads: set[str], draft: DraftKey = MAIN) -> list[Remark]:
     with services.state.database.reading() as connection:
-        return find_remarks(connection, draft, heads)
+        return find_remarks(connection, draft.namespace, draft.project, heads)
 
 
 def cut_off(services: Services, remark: Remark) -> None:
@@ -50,13 +50,14 @@ def test_a_remark_comes_back_as_it_was_said(services: Services) -> None:
     assert again == replace(said, id=number)
 
 
-def test_remarks_are_of_one_draft_and_of_the_commits_that_are_named(services: Services) -> None:
-    """The number of commits may exceed the limit of one query."""
+def test_remarks_are_of_one_project_and_of_the_commits_that_are_named(services: Services) -> None:
+    """Whatever the branch is called. The number of commits may exceed the limit of one query."""
     heads = [f"{number:040x}" for number in range(1203)]
     said = [Remark(NOW, MAIN, head, Action.APPROVE, KIM) for head in heads[::-1]]
-    others = [MAIN._replace(namespace="a"), MAIN._replace(project="b"), MAIN._replace(draft="c")]
+    others = [MAIN._replace(namespace="a"), MAIN._replace(project="b")]
     numbers = stored(services, *said, *(Remark(NOW, key, heads[0], Action.APPROVE, KIM) for key in others))
-    assert [remark.id for remark in found(services, set(heads))] == numbers[: len(said)]
+    [elsewhere] = stored(services, Remark(NOW, MAIN._replace(draft="c"), heads[0], Action.APPROVE, KIM))
+    assert [remark.id for remark in found(services, set(heads))] == [*numbers[: len(said)], elsewhere]
     assert [remark.head for remark in found(services, {heads[5], "f" * 40})] == [heads[5]]
     assert found(services, set()) == []
 

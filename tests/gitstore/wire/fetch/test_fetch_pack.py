@@ -152,17 +152,17 @@ def test_the_list_of_the_release_branch_saves_the_look_at_its_history(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = make_repository(tmp_path / "made.git", 2)
-    assert release_list.is_list_due(repository, folder)
-    release_list.update_list(repository, folder)
-    assert not release_list.is_list_due(repository, folder)
+    assert release_list.is_list_due(repository)
+    release_list.update_list(repository)
+    assert not release_list.is_list_due(repository)
     run(repository, "update-ref", "refs/heads/release", _commit(repository, "new"))
     monkeypatch.setattr(fetch_pack._PackMaker, "_select", _not_needed)
     made = make_pack(repository, folder, PackOrder(tips(repository, "release", "one", "two", "v1")))
     assert ids_in(made.path, tmp_path / "copy.git") == listed(repository, "release", "one", "two", "v1")
     run(repository, "repack", "-dq")
-    assert release_list.is_list_due(repository, folder)
-    release_list.update_list(repository, folder)
-    assert set(read_list(folder / "release.ids").ids) == listed(repository, "release")
+    assert release_list.is_list_due(repository)
+    release_list.update_list(repository)
+    assert set(read_list(repository / release_list.FILE_NAME).ids) == listed(repository, "release")
 
 
 def _not_needed(*_: object) -> None:
@@ -172,13 +172,13 @@ def _not_needed(*_: object) -> None:
 def test_a_list_of_a_branch_that_was_moved_back_is_not_used(tmp_path: Path, folder: Path) -> None:
     repository = make_repository(tmp_path / "made.git", 3)
     before = run(repository, "rev-parse", "release~1").decode().strip()
-    release_list.update_list(repository, folder)
+    release_list.update_list(repository)
     run(repository, "update-ref", "refs/heads/release", before)
     made = make_pack(repository, folder, PackOrder((bytes.fromhex(before),)))
     assert ids_in(made.path, tmp_path / "copy.git") == listed(repository, "release")
     run(repository, "repack", "-adq")
-    release_list.update_list(repository, folder)
-    assert set(read_list(folder / "release.ids").ids) == listed(repository, "release")
+    release_list.update_list(repository)
+    assert set(read_list(repository / release_list.FILE_NAME).ids) == listed(repository, "release")
 
 
 def test_packs_beyond_the_limits_are_removed(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

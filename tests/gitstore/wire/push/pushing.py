@@ -5,11 +5,11 @@ import struct
 import subprocess
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gitstore.compiled.compiler import Compiler
-from gitstore.pushes.push import Progress, Push, Pusher, PushRecords, PushRules, RefVerdict, Scope
+from gitstore.pushes.push import NoRecords, Progress, Push, Pusher, PushRecords, PushRules, RefVerdict, Scope
 from gitstore.pushes.receiving import Judge, ReceivedPush, Reception, receive_push
 from gitstore.store.access import access_at
 from gitstore.store.pushes import PushedNamespace
@@ -105,6 +105,7 @@ class Pushed:
     place: Place
     limits: PushLimits = DEFAULT_LIMITS
     judge: Judge = accept_all
+    records: PushRecords = field(default_factory=NoRecords)
 
     @property
     def repository(self) -> Path:
@@ -120,7 +121,8 @@ class Pushed:
                 found = read_push_request(file)
                 start = file.tell()
             opened = PushedNamespace(access_at(self.place.root), SPACE, quarantine.path)
-            return receive_push(opened, ReceivedPush(quarantine, found, start, pusher, self.limits), self.judge)
+            received = ReceivedPush(quarantine, found, start, pusher, self.limits, self.records)
+            return receive_push(opened, received, self.judge)
 
     def refused(self, data: bytes, new: str = "1" * 40, ref: str = "refs/heads/topic") -> str:
         """Push a pack for one new branch; return the reason for which it is refused, and check that nothing is left."""

@@ -1,7 +1,8 @@
-"""The memory of a worker: freed blocks of megabytes go back to the system.
+"""The memory of a worker or of its process for jobs: freed blocks of megabytes go back to the system.
 
 A password hash takes 19 MiB for some 30 ms. glibc gives such a block back when it is freed, but from then on it takes blocks
 of that size from the heap of the thread, and keeps them: after a few logins at once each of eight threads held 19 MiB.
+A push of large files does the same to the process that checks it.
 https://man7.org/linux/man-pages/man3/mallopt.3.html
 """
 
