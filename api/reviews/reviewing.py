@@ -217,7 +217,7 @@ def _is_push(remark: Remark, key: DraftKey, person: Person) -> bool:
 def _find_involved(
     connection: Connection, key: DraftKey, draft: ReviewSubject, remarks: Sequence[Remark], *others: str
 ) -> tuple[frozenset[str], dict[str, list[str]]]:
-    """Return the addresses of those who cannot judge a draft, and the owners of all tokens, also of `others`."""
+    """Return the addresses of those who cannot approve a draft, and the owners of all tokens, also of `others`."""
     pushers = find_pushers(connection, key.namespace, draft.written)
     people = {author.email for author in draft.authors} | {remark.person.email for remark in remarks}
     token_owners = _find_token_owners(connection, people | pushers | set(others))

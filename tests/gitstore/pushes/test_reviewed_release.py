@@ -110,7 +110,7 @@ def test_an_override_needs_its_grant_and_a_reason(clone: Clone) -> None:
 
 @pytest.mark.parametrize("moved", ["HEAD~1", None])
 def test_an_approval_ends_with_the_branch_of_its_head(clone: Clone, moved: str | None) -> None:
-    """Whether the branch has another head now, or was removed: the older commit is not what was approved last."""
+    """The branch has another head now, or was removed: the older commit is not what was approved last."""
     head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
     ref = clone.approve(head)
     assert not clone.check().refusal
