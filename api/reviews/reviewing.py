@@ -25,7 +25,7 @@ from api.reviews.review import (
     summarize_review,
     with_token_owners,
 )
-from api.reviews.reviewers import VERDICT_GRANT, lapsed_reviewers
+from api.reviews.reviewers import VERDICT_GRANT, find_present, lapsed_reviewers
 from gitstore.errors import StaleDraft, StoreError
 from gitstore.git.repository import Author
 from gitstore.layout import PROPOSAL_PREFIX, CommitId
@@ -126,6 +126,12 @@ class Reviews:
                     known = find_remarks(connection, namespace, key.project, [head])
                     if not any(_is_push(each, key, person) for each in known):
                         add_remark(connection, Remark(now, key, head, Action.PUSH, person))
+
+    def has_grants(self, actor: Principal) -> bool:
+        """Tell whether a user or API token is still active, and has all its grants."""
+        with self.database.reading() as connection:
+            found = find_present(connection, [_person(actor)], self.clock())
+            return any(set(actor.grants) <= set(each.grants) for each in found)
 
     def threads(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, ReviewThread]:
         """Return the remarks and the review of each of several subjects."""
