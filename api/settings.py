@@ -10,10 +10,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from content.records.pattern_limits import PatternLimits
+from gitstore.git.push_hook import PushHook, find_python
 from gitstore.layout import ALLOWED_FILES, is_file_pattern
 
 ENVIRONMENT_PREFIX = "WAYPOST_"
 LARGEST_PORT = 65535
+PROPOSAL_PATH = "/api/namespace/{namespace}/proposal/{id}"
+"""The path of a proposal, with places for its namespace and its id."""
 
 
 class InvalidSetting(ValueError):
@@ -186,6 +189,9 @@ _ALLOWED_FILES = _format(
     "paths such as .gitignore, or folders such as .vscode/**, separated by commas; no folder with the name of a project",
     "the files that may be beside the projects in Git, in addition to README.md and others that are known; none is read",
 )
+_PUSH_HOOKS = _format(
+    flag, "true or false", "check pushes by path and SSH too, by a hook that the service writes into each repository"
+)
 _LOG_LEVEL = _format(
     choice("debug", "info", "warning", "error"),
     "debug, info, warning or error",
@@ -274,6 +280,7 @@ class Settings:
         default=20, metadata=_seconds(1, HOUR, "the CPU time for compiling the regular expressions of one call")
     )
     allowed_files: tuple[str, ...] = field(default=ALLOWED_FILES, metadata=_ALLOWED_FILES)
+    push_hooks: bool = field(default=True, metadata=_PUSH_HOOKS)
     job_timeout: int = field(
         default=300, metadata=_seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
     )
@@ -288,6 +295,20 @@ class Settings:
         """The limits of regular expressions, as the content store takes them."""
         return PatternLimits(
             self.regex_rule_limit, self.regex_project_limit, self.regex_call_limit, self.regex_call_seconds
+        )
+
+    @property
+    def proposal_address(self) -> str:
+        """The address of a proposal; empty where the public origin is not known."""
+        return self.public_url and self.public_url + PROPOSAL_PATH
+
+    @property
+    def push_hook(self) -> PushHook | None:
+        """The hook of every repository; None for none."""
+        if not self.push_hooks:
+            return None
+        return PushHook(
+            find_python(), self.data.absolute(), self.pattern_limits, self.allowed_files, self.proposal_address
         )
 
     @classmethod
@@ -362,5 +383,5 @@ def _read_toml(path: Path) -> dict[str, object]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as ex:
+    except ValueError as ex:
         raise InvalidSetting(f"The settings file {path} cannot be read: {ex}.") from ex

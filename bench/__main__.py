@@ -19,6 +19,7 @@ from bench.groups import (
     matching,
     polling,
     publishing,
+    pushing,
     reads,
     rollbacks,
     starting,
@@ -40,6 +41,7 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "waits": waiting.measure,
     "disk": keeping.measure,
     "git": cloning.measure,
+    "push": pushing.measure,
     "call_paths": call_paths.measure,
 }
 

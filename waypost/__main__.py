@@ -11,9 +11,14 @@ _HERE = Path(__file__).absolute().parent
 _PRIVATE = _HERE / "_packages"
 
 
+def find_packages() -> str:
+    """Return the folder of Waypost's own packages."""
+    return str(_PRIVATE if _PRIVATE.is_dir() else _HERE.parent)
+
+
 def main() -> None:
     """Run the `waypost` command; helper processes take the path over from this one."""
-    sys.path.insert(0, str(_PRIVATE if _PRIVATE.is_dir() else _HERE.parent))
+    sys.path.insert(0, find_packages())
     from cli.main import run  # noqa: PLC0415 - found by the path of the line before
 
     run()

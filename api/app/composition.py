@@ -48,7 +48,7 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     """
     configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
     limit_maps(settings.release_maps)
-    store = store_at(settings.data.absolute(), settings.pattern_limits)
+    store = store_at(settings.data.absolute(), settings.pattern_limits, settings.push_hook)
     services = open_services(settings, create=False)
     _require_database(services, data)
     data.listen(services.directory.retry)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from api import logs
 from api.app.services import Services, open_services
 from api.data.identity import FOLDER_FILE, create_identity, write_identity
 from api.data.parts import DataParts
@@ -12,8 +13,11 @@ from api.settings import Settings
 from gitstore.directory import DataDirectory
 from gitstore.errors import OutOfSpace, is_disk_full
 from gitstore.file_lock import hold_lock_file
+from gitstore.namespaces.push_hooks import refresh_hooks
 
 _LOCK = "init.lock"
+
+_log = logs.logger("hooks")
 
 
 def data_parts(settings: Settings) -> DataParts:
@@ -23,14 +27,24 @@ def data_parts(settings: Settings) -> DataParts:
 
 
 def open_data(settings: Settings) -> ServedData:
-    """Return the data directory to serve, for the master; it migrates the tables, and raises MissingData."""
+    """Return the data directory to serve, for the master; it migrates the tables, and raises MissingData.
+
+    The hooks of its repositories are brought up to date.
+    """
     parts = data_parts(settings)
     parts.require_all()
     open_services(settings).close()
     served = ServedData(parts, adopt(parts))
     served.recognize_unmarked()
     served.require()
+    _refresh_hooks(settings)
     return served
+
+
+def _refresh_hooks(settings: Settings) -> None:
+    """Bring the hooks of all repositories up to date, before the first push can come; what fails is only logged."""
+    for note in refresh_hooks(DataDirectory(settings.data.absolute()), settings.push_hook):
+        _log.warning(note.event.value, namespace=note.namespace, detail=note.detail)
 
 
 def create_data(settings: Settings, prepare: Callable[[Services], object] = lambda _: None) -> None:

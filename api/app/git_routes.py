@@ -8,11 +8,9 @@ from api.resources.git.smart_http import GitRepositories, InfoRefs, UploadPack
 from api.reviews.push_records import ServiceRecords
 from api.reviews.reviewing import Reviews
 from api.settings import Settings
-from gitstore.pushes.push import PushRules
 from gitstore.store.store import Store
 
 _REPOSITORY = "/git/{namespace}.git"
-_PROPOSAL = "/api/namespace/{namespace}/proposal/{id}"
 
 
 def git_routes(store: Store, settings: Settings, reviews: Reviews) -> list[Route]:
@@ -21,10 +19,9 @@ def git_routes(store: Store, settings: Settings, reviews: Reviews) -> list[Route
     def records_of(caller: Principal, namespace: str, address: str | None) -> ServiceRecords:
         return ServiceRecords(reviews, namespace, caller, Origin(address))
 
-    rules = PushRules(settings.allowed_files, settings.public_url and settings.public_url + _PROPOSAL)
     repositories = GitRepositories(store.directory, store.live.require_namespace)
     return [
         Route(_REPOSITORY + "/info/refs", InfoRefs(repositories)),
         Route(_REPOSITORY + "/git-upload-pack", UploadPack(repositories)),
-        Route(_REPOSITORY + "/git-receive-pack", ReceivePack(store, repositories, settings, records_of, rules)),
+        Route(_REPOSITORY + "/git-receive-pack", ReceivePack(store, repositories, settings, records_of)),
     ]

@@ -32,7 +32,7 @@ _TEXTS: Mapping[str, _Text] = {
     ),
     UNREADABLE: _Text(
         "A repository, or an object in it, cannot be read.",
-        "Run `git fsck`, and restore what is missing from a backup.",
+        "Run `waypost doctor`: it names what is broken, and what it can repair.",
     ),
     REWOUND: _Text(
         "A release branch was moved to a commit that does not continue from the commit that was served last.",

@@ -21,6 +21,7 @@ from typing import Generic, TypeVar
 
 from api import logs
 from api.errors import Unavailable
+from api.runtime.memory import return_large_blocks
 
 T = TypeVar("T")
 
@@ -191,6 +192,7 @@ def _initialize_process(log_level: int, pid: c_int) -> None:
     """Set the log of this process, and end it when its worker ends for any reason."""
     pid.value = os.getpid()
     os.nice(_NICENESS)
+    return_large_blocks()
     gc.set_threshold(*gc.get_threshold()[:2], _MIDDLE_PER_WHOLE)
     # Ctrl-C in a terminal interrupts all its foreground processes at once; the worker stops this one in order:
     # https://man7.org/linux/man-pages/man3/termios.3.html

@@ -31,9 +31,9 @@ _SERVER_NOTE = (
 @json_option
 @state_options
 def command(target: Path, *, verify: bool, as_json: bool, data: str | None, database: str | None) -> None:
-    """Save repositories, archives, database and keys, also while the service runs.
+    """Save repositories, archives, database and keys.
 
-    TARGET is a new folder, or a new archive if its name ends with .tar. It gets its name when it is complete and on disk.
+    The service may be running. TARGET is a new folder, or a new archive if its name ends with .tar. It gets its name when it is complete and on disk.
     Repositories are Git bundles. All that was published before the call is in it. Protect it like the data itself.
 
     Exits with 1 if a namespace is damaged: the others are saved, and the backup is marked as incomplete.

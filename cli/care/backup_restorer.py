@@ -19,6 +19,7 @@ from gitstore.care.namespace_restore import restore_namespace
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import AlreadyExists, Broken
 from gitstore.git.atomic_io import sync_directory, translate_os_error
+from gitstore.git.push_hook import PushHook
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _STAGED = ".restoring-"
@@ -26,7 +27,9 @@ _LAST = (DATABASE_FILE,)  # a service starts only where the database is there
 Watch = Callable[[str], None]
 
 
-def restore_backup(reader: BackupReader, data: Path, watch: Watch, *, incomplete: bool = False) -> list[str]:
+def restore_backup(
+    reader: BackupReader, data: Path, watch: Watch, hook: PushHook | None = None, *, incomplete: bool = False
+) -> list[str]:
     """Restore a backup as a data directory that is missing or empty; return notes on what was left out.
 
     All is built in a folder beside it, or in it where it is a mount point, and checked before it gets its place.
@@ -38,7 +41,7 @@ def restore_backup(reader: BackupReader, data: Path, watch: Watch, *, incomplete
         )
     require_empty(data)
     with _staging(data) as staged:
-        notes = build_copy(reader, staged, watch)
+        notes = build_copy(reader, staged, watch, hook)
         watch("Moving the restored data into place")
         _install(staged, data)
     return notes
@@ -50,27 +53,29 @@ def require_empty(data: Path) -> None:
         raise AlreadyExists(f"{data} is not empty. Restore into a new or an empty directory, named with --data.")
 
 
-def build_copy(reader: BackupReader, root: Path, watch: Watch) -> list[str]:
-    """Restore all parts below an empty folder, and compare them with what was saved. Raises Broken for a damaged backup."""
+def build_copy(reader: BackupReader, root: Path, watch: Watch, hook: PushHook | None = None) -> list[str]:
+    """Restore all parts below an empty folder, and compare them with what was saved. Raises Broken for a damaged backup.
+
+    Repositories get `hook`.
+    """
     try:
-        return _build(reader, root, watch)
+        return _build(reader, root, watch, hook)
     except (KeyError, TypeError, AttributeError) as ex:
         raise Broken(f"The contents of the backup {reader.path} cannot be read: a field is missing or unknown.") from ex
 
 
-def _build(reader: BackupReader, root: Path, watch: Watch) -> list[str]:
+def _build(reader: BackupReader, root: Path, watch: Watch, hook: PushHook | None) -> list[str]:
     directory = DataDirectory(root)
     directory.create()
     notes = list[str]()
     for facts in reader.facts["namespaces"]:
         watch(f"Restoring {facts['name']}")
-        notes += restore_namespace(reader, facts, directory.namespace(facts["name"]))
+        notes += restore_namespace(reader, facts, directory.namespace(facts["name"]), hook)
     for facts in reader.facts["archives"]:
         folder = directory.trash / Path(facts["folder"]).name
         watch(f"Restoring {folder.name}")
-        notes += restore_namespace(
-            reader, facts, NamespacePaths(facts["name"], folder / f"{facts['name']}.git", folder / "compiled")
-        )
+        paths = NamespacePaths(facts["name"], folder / f"{facts['name']}.git", folder / "compiled")
+        notes += restore_namespace(reader, facts, paths, hook)
         (folder / "compiled" / "namespace").unlink()  # the marker of a namespace that is not archived
     _restore_keys(reader, root)
     _restore_database(reader, root, watch)

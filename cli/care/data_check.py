@@ -45,7 +45,7 @@ def check_data(parts: DataParts) -> Iterator[Finding]:
 
 
 def _check_parts(parts: DataParts) -> Iterator[Finding]:
-    for check in (parts.require_all, parts.require_own):
+    for check in (parts.require_all, parts.require_content):
         try:
             check()
         except MissingData as ex:

@@ -10,12 +10,13 @@ from api.settings import Settings
 from cli.care.data_check import check_data
 from cli.care.database_check import check_state
 from cli.console.exits import CommandFailed, ProblemsFound
-from cli.console.output import print_json, print_lines, print_notes
+from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.services import enter_data, state_options
-from cli.console.setup import json_option, read_settings
+from cli.console.setup import json_option, read_settings, setting_options
 from gitstore.care.compiled_check import check_compiled
 from gitstore.care.findings import Finding, RemovedFiles, Severity
+from gitstore.care.hook_check import HookCheck
 from gitstore.care.repository_check import RepositoryCheck
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import NotFound, StoreError
@@ -30,16 +31,17 @@ Watch = Callable[[str], None]
 @click.option("--fix", is_flag=True, help="Repair what can be repaired; what is taken away is moved to a folder.")
 @json_option
 @state_options
-def command(namespace: str | None, *, fix: bool, as_json: bool, data: str | None, database: str | None) -> None:
-    """Check a data directory, also while the service runs, and name what is broken.
+@setting_options("push_hooks")
+def command(namespace: str | None, *, fix: bool, as_json: bool, **options: str | None) -> None:
+    """Check a data directory, and name what is broken.
 
-    It reads every object of every repository, archives included, or of one NAMESPACE only; and refs, locks, compiled
-    files, the database, keys, owners, free space, left-overs and the last backup. Each finding names the file or object,
-    what it means, and what to do.
+    The service may be running. It reads every object of every repository, archives included, or of one NAMESPACE only;
+    and refs, locks, hooks, compiled files, the database, keys, owners, free space, left-overs and the last backup. Each
+    finding names the file or object, what it means, and what to do.
 
     Exits with 0 if nothing is broken, or all was repaired, and with 1 otherwise.
     """
-    settings = read_settings(data=data, database=database)
+    settings = read_settings(**options)
     parts = enter_data(settings)
     removed = RemovedFiles(parts.root)
     with show_status("Checking") as watch:
@@ -50,7 +52,7 @@ def command(namespace: str | None, *, fix: bool, as_json: bool, data: str | None
         folder = str(removed.folder) if removed.folder.exists() else None
         print_json({"data": str(parts.root), "findings": [each.to_json() for each in found], "removedTo": folder})
     else:
-        for each in found:
+        for each in sorted(found, key=lambda each: each.severity is not Severity.ERROR):
             print_lines(*_lines(each))
     _print_summary(found, removed)
     if any(each.is_open for each in found):
@@ -58,11 +60,11 @@ def command(namespace: str | None, *, fix: bool, as_json: bool, data: str | None
 
 
 def _check(settings: Settings, parts: DataParts, namespace: str | None, watch: Watch) -> Iterator[Finding]:
-    directory = DataDirectory(parts.root)
+    directory, hooks = DataDirectory(parts.root), HookCheck(settings.push_hook)
     if namespace is not None:
         if namespace not in directory.namespaces():
             raise NotFound(f"There is no namespace {namespace!r}.")
-        yield from _check_namespace(directory.namespace(namespace), watch)
+        yield from _check_namespace(directory.namespace(namespace), hooks, watch)
         return
     if not parts.root.is_dir():
         raise CommandFailed(
@@ -72,7 +74,7 @@ def _check(settings: Settings, parts: DataParts, namespace: str | None, watch: W
     watch("Checking the database")
     yield from check_state(parts.root, settings.database, parts.database)
     for name in directory.namespaces():
-        yield from _check_namespace(directory.namespace(name), watch)
+        yield from _check_namespace(directory.namespace(name), hooks, watch)
     for archived in list_archived(directory):
         paths = archived_paths(directory, archived.id)
         if paths:
@@ -80,9 +82,10 @@ def _check(settings: Settings, parts: DataParts, namespace: str | None, watch: W
             yield from (_in_archive(each, archived.id) for each in RepositoryCheck(paths).run())
 
 
-def _check_namespace(paths: NamespacePaths, watch: Watch) -> Iterator[Finding]:
+def _check_namespace(paths: NamespacePaths, hooks: HookCheck, watch: Watch) -> Iterator[Finding]:
     watch(f"Checking {paths.name}")
     yield from RepositoryCheck(paths).run()
+    yield from hooks.run(paths)
     yield from check_compiled(paths)
 
 
@@ -137,7 +140,8 @@ def _print_summary(found: Sequence[Finding], removed: RemovedFiles) -> None:
     left = [each for each in found if each.is_open]
     errors = sum(each.severity is Severity.ERROR for each in left)
     fixed = sum(bool(each.fixed) for each in found)
-    words = f"{errors} errors, {len(left) - errors} warnings" if left else "Nothing is broken"
+    counts = f"{count_noun(errors, 'error')}, {count_noun(len(left) - errors, 'warning')}"
+    words = counts if left else "Nothing is broken"
     print_notes(f"{words}{f', {fixed} fixed' if fixed else ''}.")
     if removed.folder.exists():
         print_notes(f"What was taken away is in {removed.folder}. Remove that folder when all works.")

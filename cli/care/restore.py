@@ -25,11 +25,12 @@ def command(backup: Path, *, incomplete: bool, as_json: bool, data: str | None) 
 
     The copy sends no webhooks, and reports no silent agents, until `waypost webhooks resume`.
     """
-    path = read_settings(data=data).data.absolute()
+    settings = read_settings(data=data)
+    path = settings.data.absolute()
     require_directory(path)
     reader = open_backup(backup)
     with show_status("Restoring") as watch:
-        notes = restore_backup(reader, path, watch, incomplete=incomplete)
+        notes = restore_backup(reader, path, watch, settings.push_hook, incomplete=incomplete)
     names = [facts["name"] for facts in reader.facts["namespaces"]]
     if as_json:
         archives = [Path(facts["folder"]).name for facts in reader.facts["archives"]]

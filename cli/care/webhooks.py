@@ -40,9 +40,9 @@ def status(*, as_json: bool, data: str | None, database: str | None) -> None:
 @yes_option
 @state_options
 def resume(*, discard: bool, yes: bool, data: str | None, database: str | None) -> None:
-    """End the pause of a restored copy: it replaces the original service from now on.
+    """End the pause of webhooks in a restored copy.
 
-    Webhooks are sent within a second, without a restart, and silent agents are reported again. Receivers get pending
+    The copy replaces the original service from now on. Webhooks are sent within a second, without a restart, and silent agents are reported again. Receivers get pending
     deliveries under the ids of the original, so those that it has sent since the backup can be recognized.
     """
     with open_existing_services(data, database) as services:

@@ -1,15 +1,10 @@
-"""The note on rules that can never answer, and the command that lists them."""
+"""The notes on rules that can never answer, with the command that lists them."""
 
 from shlex import quote
 
-from cli.console.output import count_noun
 from gitstore.drafts.drafts import DraftName
+from gitstore.history.messages import never_answer_text
 from gitstore.store.store import Store
-
-
-def never_answer_text(number: int) -> str:
-    """Return the note without a command."""
-    return f"{count_noun(number, 'rule')} can never answer"
 
 
 def never_answer_notes(store: Store, namespace: str, project: str, number: int | None, draft: str = "") -> list[str]:

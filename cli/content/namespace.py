@@ -18,6 +18,7 @@ from cli.console.setup import (
     namespace_argument,
     open_store,
     operator,
+    read_settings,
     yes_option,
 )
 from gitstore.errors import StoreError
@@ -65,7 +66,8 @@ def create(
         print_json({**_to_json(store, namespace), "repository": repository})
     else:
         print_lines(repository)
-    print_notes(f"Created the namespace {namespace}. Git can clone it from that path.")
+    address = read_settings(data=data).public_url or "http://…"
+    print_notes(f"Created the namespace {namespace}. Clone it from the service: {address}/git/{namespace}.git")
 
 
 @command.command("list")
@@ -126,7 +128,10 @@ def archived(namespace: str | None, *, as_json: bool, data: str | None) -> None:
     if as_json:
         print_json(views)
     else:
-        rows = [(each["name"], each["id"], each["archivedAt"], each["projects"], each["description"]) for each in views]
+        rows = [
+            (each["name"], each["id"], each["archivedAt"], each["projects"] or "", each["description"])
+            for each in views
+        ]
         print_rows(("NAMESPACE", "ARCHIVE", "ARCHIVED", "PROJECTS", "DESCRIPTION"), rows)
 
 

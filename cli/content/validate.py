@@ -10,7 +10,6 @@ from pathlib import Path
 import click
 
 from cli.console.exits import ProblemsFound
-from cli.console.never_answer import never_answer_text
 from cli.console.output import count_noun, print_json, print_lines, print_notes, print_rows
 from cli.console.progress import show_status
 from cli.console.setup import read_settings
@@ -19,6 +18,7 @@ from content.records.problem_codes import NEVER_ANSWER, count_never_answering
 from content.records.problem_report import ProblemFilter, summarize
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.validation.lint_cache import LintCache
+from gitstore.history.messages import never_answer_text
 from gitstore.namespaces.checkout import ProgressCallback, read_checkout, read_release
 
 

@@ -27,7 +27,7 @@ from gitstore.store.store import Store
 
 @click.group("proposal")
 def command() -> None:
-    """Review the branches that people push, and merge them into release.
+    """Review pushed branches, and merge them into release.
 
     A proposal is any branch other than release and the drafts. PROPOSAL is its id, or the name of the branch.
     """
@@ -68,7 +68,10 @@ def _row(shown: Mapping[str, Any]) -> Sequence[object]:
 @json_option
 @state_options
 def show(namespace: str, proposal: str, *, as_json: bool, data: str | None, database: str | None) -> None:
-    """Show a proposal: its state, and its changes, problems, conflicts and review in each project."""
+    """Show a proposal.
+
+    It has the state, and the changes, problems, conflicts and review in each project.
+    """
     store = open_store(data)
     reports = store.proposals.reports(namespace, [find_proposal(store, namespace, proposal)])
     with open_existing_services(data, database) as services:
@@ -110,7 +113,10 @@ def _lines(shown: Mapping[str, Any]) -> list[str]:
 @json_option
 @data_option
 def diff(namespace: str, proposal: str, *, project: str | None, as_json: bool, data: str | None) -> None:
-    """Show the changes of a proposal since it left release, rule by rule, in each project."""
+    """Show the changes of a proposal, rule by rule.
+
+    They are those since it left release, in each project.
+    """
     store = open_store(data)
     found = find_proposal(store, namespace, proposal)
     shown = {}
@@ -136,7 +142,7 @@ def diff(namespace: str, proposal: str, *, project: str | None, as_json: bool, d
 def test(
     namespace: str, proposal: str, *, urls: tuple[str, ...], project: str | None, as_json: bool, data: str | None
 ) -> None:
-    """Test a proposal: run the checks and the tests.yaml of each project, or resolve URLs.
+    """Run the checks and tests of a proposal, or resolve URLs.
 
     Exits with 1 if there is an error, or if a URL has no match in any project.
     """

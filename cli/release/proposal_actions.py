@@ -127,9 +127,9 @@ def merge(  # noqa: PLR0913 - one parameter an option
     data: str | None,
     database: str | None,
 ) -> None:
-    """Publish all projects that a proposal changes, as one commit, and remove its branch.
+    """Publish all projects of a proposal, as one commit.
 
-    Prints the new version. Exits with 1, and publishes nothing, if one of the projects is invalid, conflicts with release,
+    Prints the new version, and removes the branch. Exits with 1, and publishes nothing, if one of the projects is invalid, conflicts with release,
     or lacks the approval that it requires.
     """
     reason = read_reason(override or "")

@@ -110,7 +110,7 @@ def _record(  # noqa: PLR0913 - what a remark consists of
 
 COMMANDS = (
     _command(Action.REQUEST, "Ask for a review of a proposal."),
-    _command(Action.APPROVE, "Approve a proposal as it is now, in each project that it changes."),
+    _command(Action.APPROVE, "Approve a proposal as it is now."),
     _command(Action.REJECT, "Reject a proposal as it is now, in each project that it changes."),
     _command(Action.COMMENT, "Comment on a proposal."),
 )

@@ -48,7 +48,7 @@ def create_sample(settings: Settings) -> Iterator[Secrets | None]:
     data, services = settings.data.absolute(), start_services(settings)
     try:
         with hold_lock_file(data / "demo.lock"):
-            yield from _create_once(data / "demo.unfinished", store_at(data), services)
+            yield from _create_once(data / "demo.unfinished", store_at(data, hook=settings.push_hook), services)
     finally:
         services.close()
 

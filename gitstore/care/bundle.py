@@ -134,10 +134,8 @@ def index_new_pack(path: Path) -> Path:
 def store_index(path: Path, entries: list[IndexEntry], checksum: bytes) -> None:
     """Write the index of a pack, durably."""
     temporary = path.with_name(f"tmp_idx_{checksum.hex()}")
-    with temporary.open("wb") as file:
-        write_index(file, entries, checksum)
-        file.flush()
-        os.fsync(file.fileno())
+    temporary.unlink(missing_ok=True)  # of a killed process
+    write_index(temporary, entries, checksum)
     temporary.chmod(0o444)
     temporary.rename(path)
 

@@ -1,6 +1,6 @@
 """Digests of refs and of the ids of objects, so that two repositories are compared object by object without a list."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from heapq import merge
 from typing import NamedTuple
@@ -30,11 +30,14 @@ def digest_refs(refs: Mapping[str, str]) -> RefsDigest:
 
 def digest_marked(objects: StoredObjects, marks: Marks) -> IdsDigest:
     """Return the digest of the marked objects."""
-    packed = (
-        (pack.index.id_at(at) for at in range(pack.index.count) if marks.packed(number, at))
-        for number, pack in enumerate(objects.packs)
-    )
+    packed = [_list_marked(objects, marks, number) for number in range(len(objects.packs))]
     return digest_ids(merge(*packed, marks.loose()))
+
+
+def _list_marked(objects: StoredObjects, marks: Marks, number: int) -> Iterator[bytes]:
+    """Yield the ids of the marked objects in one pack, in order."""
+    index = objects.packs[number].index
+    return (index.id_at(at) for at in range(index.count) if marks.packed(number, at))
 
 
 def digest_ids(ids: Iterable[bytes]) -> IdsDigest:

@@ -16,6 +16,7 @@ from gitstore.directory import NamespacePaths
 from gitstore.errors import Broken
 from gitstore.git.atomic_io import replace_file, sync_directory
 from gitstore.git.lock import PACKED_REFS
+from gitstore.git.push_hook import PushHook, apply_hook
 from gitstore.git.refs import list_refs
 from gitstore.git.repository_creation import init_repository, restore_config
 from gitstore.git.stored_objects import open_objects
@@ -24,11 +25,13 @@ from gitstore.layout import RELEASE_REF, CommitId
 _HEAD = re.compile(rb"(?:ref: refs/heads/[^\s]+|[0-9a-f]{40})\n?")
 
 
-def restore_namespace(reader: BackupReader, facts: Mapping[str, Any], paths: NamespacePaths) -> list[str]:
+def restore_namespace(
+    reader: BackupReader, facts: Mapping[str, Any], paths: NamespacePaths, hook: PushHook | None = None
+) -> list[str]:
     """Build the repository of a namespace from a backup, and return notes on what was left out.
 
     Every object is read and compared with its id, and what the refs reach has to be what was saved. Hooks are never
-    restored, nor are settings that name programs. Raises Broken for a backup that is damaged.
+    restored, nor are settings that name programs; the repository gets `hook`. Raises Broken for a backup that is damaged.
     """
     folder, repository = facts["folder"], paths.repository
     repository.parent.mkdir(parents=True, exist_ok=True)
@@ -37,6 +40,7 @@ def restore_namespace(reader: BackupReader, facts: Mapping[str, Any], paths: Nam
         refs = unpack_bundle(file, repository)
     notes = [_restore_part(reader, f"{folder}/{part}", repository, part) for part in PARTS]
     _write_refs(repository, refs)
+    apply_hook(repository, hook)
     compare_namespace(paths, facts)
     os.utime(
         repository / "config", (facts["created_at"], facts["created_at"])

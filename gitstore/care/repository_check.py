@@ -17,6 +17,7 @@ from gitstore.errors import Broken, StoreError
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.atomic_io import replace_file, sync_directory
 from gitstore.git.lock import FOREIGN_LOCK_AGE, PACKED_REFS, hold
+from gitstore.git.new_pack import COMMIT
 from gitstore.git.object_log import needs_restore, restore
 from gitstore.git.packing import LOCK_FILE
 from gitstore.git.refs import list_refs, read_ref
@@ -24,7 +25,7 @@ from gitstore.git.repository import open_repository
 from gitstore.git.repository_creation import reset_config
 from gitstore.git.safe_config import is_repository_config
 from gitstore.history.rewinds import continues_from
-from gitstore.layout import RELEASE_REF, CommitId
+from gitstore.layout import BRANCH_PREFIX, NOTES_REF, RELEASE_REF, TAG_PREFIX, CommitId
 
 _HEAD = re.compile(r"ref: refs/heads/\S+\s*|[0-9a-f]{40}\s*")
 _CACHES = ("objects/pack/multi-pack-index", "objects/info/commit-graph", "objects/info/commit-graphs")
@@ -175,9 +176,10 @@ class RepositoryCheck:
             refs |= _read_intact(self._path / PACKED_REFS)
         for path in sorted((self._path / "refs").rglob("*")):
             name = self._name(path)
-            if path.is_file() and not name.endswith(".lock") and _is_damaged_ref(path):
+            if path.is_file() and not name.endswith(".lock") and _is_damaged_ref(name, path):
                 # An older value in packed-refs is not the present one.
                 yield self._damaged_ref(name, path, refs.pop(name, ""))
+        yield from self._check_targets(refs)
         if RELEASE_REF not in refs and not (self._path / RELEASE_REF).exists():
             yield self._finding(
                 Severity.ERROR,
@@ -190,6 +192,16 @@ class RepositoryCheck:
         served = read_served(self._paths)
         if served and served not in refs.values() and self._has(served):
             refs["the record of the served commit"] = served
+
+    def _check_targets(self, refs: dict[str, str]) -> Iterator[Finding]:
+        """Yield the branches that name a file, a folder or a tag, and leave them out; missing objects are found later."""
+        with suppress(StoreError, OSError), open_repository(self._path) as repository:
+            for name, target in sorted(refs.items()):
+                if name.startswith(BRANCH_PREFIX) or name == NOTES_REF:
+                    with suppress(StoreError, OSError):
+                        if repository.raw(target)[0] != COMMIT:
+                            del refs[name]
+                            yield self._damaged_ref(name, self._path / name, "")
 
     def _damaged_ref(self, name: str, path: Path, older: str) -> Finding:
         if name == RELEASE_REF:
@@ -205,11 +217,12 @@ class RepositoryCheck:
             Severity.ERROR,
             "ref_damaged",
             name,
-            "The file of the ref names no commit, so the branch cannot be read.",
+            "The ref names no commit, so the branch cannot be read.",
             f"Push the branch again, or set it to the older commit in {PACKED_REFS}: git update-ref {name} {older}"
             if older
-            else "Push the branch again, or restore it from a backup. `waypost doctor --fix` moves the file away.",
-            None if older else partial(self._move, path, 0),
+            else "Push the branch again, restore it from a backup, or find its newest commit (git fsck --lost-found) and set it: "
+            "git branch -f <name> <commit>. `waypost doctor --fix` moves the file away: the branch is gone then.",
+            partial(self._move, path, 0) if not older and path.exists() else None,
         )
 
     def _check_rewind(self) -> Iterator[Finding]:
@@ -329,9 +342,12 @@ def _read_text(path: Path) -> str:
         return ""
 
 
-def _is_damaged_ref(path: Path) -> bool:
+def _is_damaged_ref(name: str, path: Path) -> bool:
+    """Tell whether a ref names no object; a branch, a tag or the notes that name another ref are as if damaged."""
     text = _read_text(path)
-    return not text.startswith("ref:") and not re.fullmatch(r"[0-9a-f]{40}\s*", text)
+    if text.startswith("ref:") and not name.startswith((BRANCH_PREFIX, TAG_PREFIX, NOTES_REF)):
+        return False
+    return not re.fullmatch(r"[0-9a-f]{40}\s*", text)
 
 
 def _read_intact(path: Path) -> dict[str, str]:

@@ -25,8 +25,9 @@ def limit_alternates(store: DiskObjectStore, quarantine: Path | None = None) -> 
     Raises Broken for a file that is too large, and for too many folders.
     """
     objects = Path(os.fsdecode(os.fspath(store.path)))
-    found = list_borrowed(objects) if (objects / _FILE).exists() else []
-    if found or quarantine:
+    has_file = (objects / _FILE).exists()
+    found = list_borrowed(objects) if has_file else []
+    if has_file or quarantine:  # also of a file that leads nowhere, or to itself
         borrowed = [_without_alternates(path) for path in (*found, *([str(quarantine)] if quarantine else []))]
         # dulwich 1.2.21 follows alternates without end where they name each other, or themselves:
         # https://github.com/dulwich/dulwich/blob/HEAD/dulwich/object_store.py (`DiskObjectStore.alternates`)

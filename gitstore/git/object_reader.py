@@ -50,6 +50,8 @@ _MOST_READS = 3  # of an object that is not found; it may be packed, and that pa
 # What dulwich looks at before it takes a folder for a repository that it can read.
 _LAYOUT = ("config", "commondir", "objects", "refs")
 _MOST_KNOWN = 10_000
+_LARGE = 1 << 20  # bytes of a large object
+_MOST_LARGE = 16 << 20  # bytes of large objects that are read from packs before they are opened again
 
 _Signature = tuple[tuple[int, ...] | None, ...]
 _accepted: LruCache[Path, _Signature] = LruCache(_MOST_KNOWN)
@@ -66,6 +68,7 @@ class ObjectReader:
         self._quarantine = quarantine
         self._restore = restore
         self._store = self._open()
+        self._large = 0
 
     def close(self) -> None:
         """Close the packs."""
@@ -85,7 +88,9 @@ class ObjectReader:
     def raw(self, object_id: str) -> tuple[int, bytes]:
         """Read any object: the number of its type in a pack, and its bytes."""
         name = ObjectID(object_id.encode())
-        return self._retried(lambda store: store.get_raw(name), f"object {object_id}")
+        found = self._retried(lambda store: store.get_raw(name), f"object {object_id}")
+        self.count_read(len(found[1]))
+        return found
 
     def raw_once(self, object_id: str, kind: type[ShaFile]) -> bytes:
         """Read the bytes of an object, quickly; empty if it does not exist, or if the read needs a retry."""
@@ -94,7 +99,16 @@ class ObjectReader:
         except DAMAGE_ERRORS as ex:
             clear_frames(ex.__traceback__)
             return b""
+        self.count_read(len(data))
         return data if found == kind.type_num else b""
+
+    def count_read(self, size: int) -> None:
+        """Count the bytes of an object that was read; open the packs again after many megabytes: what was read of a mapped pack counts as memory until it is closed."""
+        if size > _LARGE:
+            self._large += size
+            if self._large > _MOST_LARGE:
+                self._large = 0
+                self.reopen()
 
     def read(self, object_id: str, kind: type[S], take: Callable[[S], T]) -> T:
         """Read an object of a kind, and return what `take` makes of it."""

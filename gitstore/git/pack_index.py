@@ -4,11 +4,14 @@ See https://git-scm.com/docs/gitformat-pack#_version_2_pack_idx_files_support_pa
 """
 
 import mmap
+import os
 import struct
+import sys
+from array import array
 from collections.abc import Iterator, Sequence
 from hashlib import sha1
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from gitstore.git.new_pack import DamagedObject
 
@@ -82,6 +85,22 @@ class PackIndex:
         wide: int = _WIDE.unpack_from(self._data, at)[0]
         return wide
 
+    def ids(self) -> list[bytes]:
+        """List the ids of all objects, in their order."""
+        table = self._data[_NAMES : self._crcs]
+        return [table[at : at + _ID] for at in range(0, len(table), _ID)]
+
+    def crcs(self) -> "array[int]":
+        """List the CRC-32 of the entry of each object, in the order of the ids."""
+        return self._column(self._crcs)
+
+    def offsets(self) -> "array[int]":
+        """List the offset of the entry of each object, in the order of the ids."""
+        found = self._column(self._offsets)
+        if self._wide + _TRAILER == len(self._data):  # all are small
+            return found
+        return array("Q", map(self.offset_at, range(self.count)))
+
     def find(self, object_id: bytes) -> int | None:
         """Return the place of an object; None if the pack does not have it."""
         first = object_id[0]
@@ -110,18 +129,27 @@ class PackIndex:
         if digest.digest() != self._data[end:]:
             raise DamagedObject(self.path.name)
 
+    def _column(self, start: int) -> "array[int]":
+        found = array("I", self._data[start : start + 4 * self.count])
+        if sys.byteorder == "little":
+            found.byteswap()
+        return found
+
     def _fan_out(self, byte: int) -> int:
         found: int = _COUNT.unpack_from(self._data, _FAN_OUT + 4 * byte)[0]
         return found
 
 
-def write_index(file: BinaryIO, entries: Sequence[IndexEntry], pack_checksum: bytes) -> None:
-    """Write an index of entries that are in the order of their ids."""
+def write_index(path: Path, entries: Sequence[IndexEntry], pack_checksum: bytes) -> None:
+    """Write a new index of entries that are in the order of their ids, durably."""
     digest = sha1(usedforsecurity=False)
-    for part in _index_parts(entries, pack_checksum):
-        digest.update(part)
-        file.write(part)
-    file.write(digest.digest())
+    with path.open("xb") as file:
+        for part in _index_parts(entries, pack_checksum):
+            digest.update(part)
+            file.write(part)
+        file.write(digest.digest())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _index_parts(entries: Sequence[IndexEntry], pack_checksum: bytes) -> Iterator[bytes]:
@@ -135,9 +163,10 @@ def _index_parts(entries: Sequence[IndexEntry], pack_checksum: bytes) -> Iterato
         yield _COUNT.pack(total)
     yield from (entry.id for entry in entries)
     yield from (_COUNT.pack(entry.crc) for entry in entries)
-    wide = [entry.offset for entry in entries if entry.offset >= _LARGE]
-    places = iter(range(len(wide)))
+    wide = array("Q")
     for entry in entries:
-        yield _COUNT.pack(entry.offset if entry.offset < _LARGE else _LARGE + next(places))
+        yield _COUNT.pack(entry.offset if entry.offset < _LARGE else _LARGE + len(wide))
+        if entry.offset >= _LARGE:
+            wide.append(entry.offset)
     yield from map(_WIDE.pack, wide)
     yield pack_checksum

@@ -158,6 +158,7 @@ def list_refs(repository: Path, *, is_lenient: bool = False) -> dict[str, Commit
     found = _packed_refs(repository)
     for folder, _, names in os.walk(repository / "refs"):
         for ref in (str(Path(folder, name).relative_to(repository)) for name in names if not name.endswith(".lock")):
+            found.pop(ref, None)  # a line in packed-refs is older than the ref's file, also than a damaged one
             with suppress(Broken) if is_lenient else nullcontext():
                 if not _is_symbolic(repository / ref) and (target := read_ref(repository, ref)):
                     found[ref] = target
@@ -309,6 +310,14 @@ def _durable_folders(repository: Path, ref: str) -> Iterator[None]:
             sync_after_commit(*made)
 
 
+def _find_blocking(repository: Path, name: str) -> str:
+    """Return the ref whose name is a folder of another's, or has it as its folder: both cannot be files."""
+    found = list_refs(repository, is_lenient=True)
+    return next(
+        (ref for ref in found if f"{ref}/".startswith(f"{name}/") or f"{name}/".startswith(f"{ref}/")), "Another ref"
+    )
+
+
 def _change(repository: Path, lock: RepositoryLock, names: Sequence[str], change: Callable[[], bool]) -> bool:
     try:
         with lock.moving(*names), _durable_folders(repository, names[0]):
@@ -316,7 +325,8 @@ def _change(repository: Path, lock: RepositoryLock, names: Sequence[str], change
     except FileNotFoundError:  # dulwich creates the ref's folder, then its lock; removed in between: a lost race
         return False
     except (FileExistsError, IsADirectoryError, NotADirectoryError) as ex:
-        raise AlreadyExists(f"Another branch blocks {names[0]}. Rename or remove it in Git, then retry.") from ex
+        blocking = _find_blocking(repository, names[0])
+        raise AlreadyExists(f"{blocking} blocks {names[0]}. Rename or remove it in Git, then retry.") from ex
     except FileFormatException as ex:
         raise Broken(f"The file {PACKED_REFS} of {repository.name} is damaged.") from ex
     except OSError as ex:

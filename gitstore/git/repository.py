@@ -183,7 +183,10 @@ class Repository:
     def blob(self, blob_id: BlobId) -> bytes:
         """Read a file's content."""
         data = read_checked(self.path, blob_id, "blob")
-        return self._objects.read(blob_id, Blob, lambda blob: blob.data) if data is None else data
+        if data is None:
+            data = self._objects.read(blob_id, Blob, lambda blob: blob.data)
+            self._objects.count_read(len(data))
+        return data
 
     def has_file(self, tree_id: TreeId, path: str) -> bool:
         """Tell whether a folder has a file at a path, without decoding the others."""
@@ -284,7 +287,7 @@ def _commit_info(commit: Commit) -> CommitInfo:
         tuple(CommitId(parent.decode()) for parent in commit.parents),
         Author(name, email.rstrip(">")),
         min(max(commit.commit_time or 0, 0), _LAST_SECOND),
-        commit.message.decode(errors="replace"),
+        (commit.message or b"").decode(errors="replace"),  # None without an empty line after the headers
     )
 
 

@@ -3,10 +3,15 @@
 A backup is data: a person who can write to it cannot have a program run by its restoration. Hooks are not restored either.
 """
 
+import os
+import stat
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 
 from dulwich.config import ConfigFile
+
+from gitstore.git.atomic_io import replace_file
 
 # Other sections, such as `include`, `filter`, `alias` and `remote`, can name programs, files or hosts.
 _SECTIONS = frozenset(
@@ -27,7 +32,7 @@ def read_safe_config(text: bytes) -> tuple[ConfigFile, list[str]]:
     safe = ConfigFile()
     for section in found.sections():
         for name, value in found.items(section):
-            if _is_safe(section[0].lower(), name.lower()):
+            if _is_safe(section[0].lower(), name.lower()) or _is_own_hooks(section, name, value):
                 safe.add(section, name, value)
             else:
                 left_out.append(b".".join([*section, name]).decode(errors="replace"))
@@ -41,6 +46,45 @@ def is_repository_config(path: Path) -> bool:
         return config.get((b"core",), b"repositoryformatversion") in {b"0", b"1"}
     except (OSError, ValueError, KeyError):
         return False
+
+
+def find_hooks_path(repository: Path) -> str:
+    """Return the folder whose hooks Git runs in place of the repository's own; empty if its settings name no other."""
+    try:
+        found = ConfigFile.from_path(str(repository / "config")).get((b"core",), b"hooksPath").decode(errors="replace")
+    except (OSError, ValueError, KeyError):
+        return ""
+    with suppress(OSError, ValueError):
+        if (repository / found).samefile(repository / "hooks"):
+            return ""
+    return found
+
+
+def claim_hooks(repository: Path) -> None:
+    """Let a repository's own hooks run also for a user whose own settings name other ones, unless its settings name other ones as well.
+
+    The time of the file stays, from which that of the creation is taken. Raises OSError, OutOfSpace.
+    """
+    path = repository / "config"
+    try:
+        if ConfigFile.from_path(str(path)).has_section((b"core",)) and not _names_hooks(path):
+            before = path.stat()
+            replace_file(path, path.read_bytes().rstrip(b"\n") + b"\n[core]\n\thooksPath = hooks\n")
+            path.chmod(stat.S_IMODE(before.st_mode))
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    except ValueError:
+        return  # damaged, and reported elsewhere
+
+
+def _names_hooks(path: Path) -> bool:
+    try:
+        return bool(ConfigFile.from_path(str(path)).get((b"core",), b"hooksPath"))
+    except KeyError:
+        return False
+
+
+def _is_own_hooks(section: tuple[bytes, ...], name: bytes, value: bytes) -> bool:
+    return (*section, name.lower(), value) == (b"core", b"hookspath", b"hooks")
 
 
 def _is_safe(section: bytes, name: bytes) -> bool:

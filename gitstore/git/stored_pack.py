@@ -7,16 +7,16 @@ bytes for each object.
 import mmap
 import struct
 import zlib
-from array import array
 from collections.abc import Callable, Iterator
 from hashlib import sha1
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from dulwich.errors import ApplyDeltaError
-from dulwich.pack import OFS_DELTA, REF_DELTA, apply_delta
+from dulwich.pack import OFS_DELTA, REF_DELTA
 
 from content.cache import LruCache
+from gitstore.git import deltas
 from gitstore.git.new_pack import BLOB, COMMIT, TAG, TREE, DamagedObject, hash_object
 from gitstore.git.pack_index import IndexEntry, PackIndex
 
@@ -26,6 +26,8 @@ _CACHED_BYTES = 16 << 20
 _CHUNK = 1 << 20
 _WHOLE = frozenset({COMMIT, TREE, BLOB, TAG})
 _HEADER_BYTES = 32  # more than the longest header of an entry
+_NEAR = 256  # bytes of an entry that are read with its head
+_MOST_NEAR = 1 << 16  # bytes of the buffer for their content, whatever the entry claims
 
 Content = tuple[int, bytes]
 """The kind and the bytes of an object."""
@@ -45,8 +47,8 @@ class PackEntry(NamedTuple):
 class PackEntries:
     """The entries of a pack, by offset. Raises DamagedObject for bytes that are no pack, or no entry."""
 
-    def __init__(self, path: Path, start: int = 0) -> None:
-        """Map a pack; `start` is where it begins in the file."""
+    def __init__(self, path: Path, start: int = 0, cached_bytes: int = _CACHED_BYTES) -> None:
+        """Map a pack; `start` is where it begins in the file, and so many bytes of contents are kept in memory."""
         self.path = path
         try:
             with path.open("rb") as file:
@@ -62,7 +64,7 @@ class PackEntries:
         if version not in {2, 3}:
             self._data.close()
             raise DamagedObject(path.name)
-        self._cache: LruCache[int, Content] = LruCache(_CACHED_BYTES, weigh=lambda content: len(content[1]) + 100)
+        self._cache: LruCache[int, Content] = LruCache(cached_bytes, weigh=lambda content: len(content[1]) + 100)
 
     def close(self) -> None:
         """Unmap the file."""
@@ -82,6 +84,10 @@ class PackEntries:
         if digest.digest() != self._data[end:]:
             raise DamagedObject(self.path.name)
 
+    def view(self) -> memoryview:
+        """Return the whole pack, with its head and checksum; the view is to be released before the pack is closed."""
+        return memoryview(self._data)[self._start :]
+
     def raw(self, offset: int, end: int) -> bytes:
         """Return the bytes between two offsets."""
         return self._data[self._start + offset : self._start + end]
@@ -90,7 +96,7 @@ class PackEntries:
         """Read the head of the entry at an offset."""
         data = self.raw(offset, min(offset + _HEADER_BYTES, self.end))
         try:
-            return _parse_entry(data, offset)
+            return parse_entry(data, offset)
         except IndexError as ex:
             raise self._damage(offset) from ex
 
@@ -112,15 +118,35 @@ class PackEntries:
             raise self._damage(offset)
         return b"".join(parts), at - len(stream.unused_data)
 
+    def _read(self, offset: int) -> tuple[PackEntry, bytes]:
+        """Read an entry: most are so small that one look at the file has all of it."""
+        near = self._data[self._start + offset : self._start + offset + _NEAR]
+        try:
+            entry = parse_entry(near, offset)
+            data = zlib.decompress(near[entry.start - offset :], bufsize=min(entry.size, _MOST_NEAR) + 1)
+            if len(data) == entry.size:
+                return entry, data
+        except (IndexError, zlib.error):  # it is larger, or damaged
+            pass
+        entry = self.entry(offset)
+        return entry, self.inflate(offset, entry)[0]
+
+    def read_whole(self, offset: int) -> Content | None:
+        """Return the kind and the content of the object at an offset, without keeping it; None for a delta, or a damaged one."""
+        try:
+            entry, data = self._read(offset)
+        except DamagedObject:
+            return None
+        return (entry.kind, data) if entry.base is None else None
+
     def read_at(self, offset: int, locate: Locate | None = None) -> Content:
         """Return the kind and the content of the object at an offset; `locate` finds bases that are named by their ids."""
         deltas: list[tuple[int, bytes]] = []
         while True:
             found = self._cache.find(offset)
             if found is None:
-                entry = self.entry(offset)
-                data, _ = self.inflate(offset, entry)
-                if entry.kind in _WHOLE:
+                entry, data = self._read(offset)
+                if entry.base is None:
                     found = self._cache.put(offset, (entry.kind, data))
             if found is not None:
                 break
@@ -135,8 +161,8 @@ class PackEntries:
 
     def _apply(self, offset: int, base: bytes, delta: bytes) -> bytes:
         try:
-            return b"".join(apply_delta(base, delta))
-        except (ApplyDeltaError, ValueError, AssertionError, IndexError, OverflowError, MemoryError) as ex:
+            return deltas.apply(base, delta)
+        except deltas.InvalidDelta as ex:
             raise self._damage(offset) from ex
 
     def base_offset(self, entry: PackEntry, locate: Locate | None = None) -> int | None:
@@ -149,23 +175,24 @@ class PackEntries:
         return DamagedObject(f"the entry at byte {offset} of {self.path.name}")
 
 
-def _parse_entry(data: bytes, offset: int) -> PackEntry:
-    at, shift = 1, 4
-    kind, size = (data[0] >> 4) & 7, data[0] & 15
-    more = data[0] & 0x80
-    while more:
-        size |= (data[at] & 0x7F) << shift
-        more, shift, at = data[at] & 0x80, shift + 7, at + 1
+def parse_entry(data: bytes, offset: int) -> PackEntry:
+    """Read the head of an entry from its bytes, which begin at an offset in the pack. Raises IndexError for one that cannot be read."""
+    byte = data[0]
+    at, shift, kind, size = 1, 4, byte >> 4 & 7, byte & 15
+    while byte & 0x80:
+        byte = data[at]
+        size |= (byte & 0x7F) << shift
+        shift, at = shift + 7, at + 1
     if kind == REF_DELTA:
         if len(data) < at + _CHECKSUM:
             raise IndexError
         return PackEntry(kind, data[at : at + _CHECKSUM], size, offset + at + _CHECKSUM)
     if kind == OFS_DELTA:
-        distance, more = data[at] & 0x7F, data[at] & 0x80
-        at += 1
-        while more:
-            distance = ((distance + 1) << 7) | (data[at] & 0x7F)
-            more, at = data[at] & 0x80, at + 1
+        byte = data[at]
+        distance, at = byte & 0x7F, at + 1
+        while byte & 0x80:
+            byte = data[at]
+            distance, at = (distance + 1) << 7 | byte & 0x7F, at + 1
         return PackEntry(kind, offset - distance, size, offset + at)
     if kind not in _WHOLE:
         raise IndexError
@@ -175,12 +202,12 @@ def _parse_entry(data: bytes, offset: int) -> PackEntry:
 class StoredPack:
     """A pack with its index: entries in the order of the file, and objects by id."""
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, cached_bytes: int = _CACHED_BYTES) -> None:
         """Open a pack by its path without a suffix. Raises DamagedObject, or FileNotFoundError."""
         self.name = base.name
         self.index = PackIndex(base.with_suffix(".idx"))
         try:
-            self.entries = PackEntries(base.with_suffix(".pack"))
+            self.entries = PackEntries(base.with_suffix(".pack"), cached_bytes=cached_bytes)
         except BaseException:
             self.index.close()
             raise
@@ -192,13 +219,11 @@ class StoredPack:
 
     def in_order(self) -> Iterator[tuple[int, int, int]]:
         """Yield the place, the offset and the end of each entry, in the order of the file."""
-        places = sorted(
-            range(self.index.count), key=array("Q", map(self.index.offset_at, range(self.index.count))).__getitem__
-        )
-        for number, place in enumerate(places):
-            following = places[number + 1] if number + 1 < len(places) else None
-            end = self.entries.end if following is None else self.index.offset_at(following)
-            yield place, self.index.offset_at(place), end
+        offsets = self.index.offsets()
+        places = sorted(range(self.index.count), key=offsets.__getitem__)
+        ends = chain((offsets[place] for place in places[1:]), [self.entries.end])
+        for place, end in zip(places, ends, strict=True):
+            yield place, offsets[place], end
 
     def read(self, place: int) -> Content:
         """Return the kind and the content of the object at a place of the index, checked against its id."""

@@ -17,7 +17,7 @@ from gitstore.compiled.segments.segment_store import SEGMENT_SUFFIX
 from gitstore.directory import NamespacePaths
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, replace_file
 from gitstore.git.lock import hold
-from gitstore.wire.kept_packs import remove_old
+from gitstore.wire.packs.kept_packs import remove_old
 
 # Releases besides the served ones: for walks over the previous version, and for rollbacks without delay.
 KEPT_RELEASES = 8

@@ -74,7 +74,7 @@ def change_text(counts: Mapping[Kind, Counts], files: Sequence[FileChange]) -> s
 def count_text(counts: Mapping[Kind, Counts]) -> str:
     """Describe counts, as `2 redirects added, 1 page changed`."""
     parts = [
-        f"{number} {kind.value if number > 1 else kind.value.removesuffix('s')} {name}"
+        f"{number:,} {kind.value if number > 1 else kind.value.removesuffix('s')} {name}"
         for kind, numbers in counts.items()
         for name, number in numbers.wire().items()
         if number
@@ -86,6 +86,11 @@ def published_text(project: str, number: int, counts: Mapping[Kind, Counts]) -> 
     """Describe a finished publish, for the terminal of its publisher."""
     beside = "" if any(map(any, counts.values())) else "; comments, settings or other files did"
     return f"Publish {number} of {project}: {count_text(counts)}{beside}."
+
+
+def never_answer_text(number: int) -> str:
+    """Describe the rules that can never answer, as `3 rules can never answer`."""
+    return f"{number:,} {'rule' if number == 1 else 'rules'} can never answer"
 
 
 def dump_message(text: str, trailers: Mapping[str, str | tuple[str, ...]]) -> str:

@@ -19,7 +19,7 @@ from gitstore.git.transaction import update
 from gitstore.history.folding import fold_releases, is_folding_due
 from gitstore.history.gc import clean_daily, is_clean_up_due
 from gitstore.history.reached import complete_record, is_record_complete
-from gitstore.wire.release_list import is_list_due, update_list
+from gitstore.wire.packs.release_list import is_list_due, update_list
 
 
 def needs_upkeep(paths: NamespacePaths) -> bool:
@@ -34,7 +34,7 @@ def needs_upkeep(paths: NamespacePaths) -> bool:
         or is_prune_due(repository)
         or is_clean_up_due(paths)
         or is_folding_due(paths)
-        or is_list_due(repository, paths.clones)
+        or is_list_due(repository)
     )
     if not is_due:
         return False
@@ -91,5 +91,5 @@ def _complete(paths: NamespacePaths) -> None:
 
 
 def _list(paths: NamespacePaths) -> None:
-    if is_list_due(paths.repository, paths.clones):
-        update_list(paths.repository, paths.clones)
+    if is_list_due(paths.repository):
+        update_list(paths.repository)

@@ -23,6 +23,7 @@ from gitstore.errors import AlreadyExists, NotFound, StoreError
 from gitstore.git.after_commit import after_commit, sync_after_commit
 from gitstore.git.atomic_io import sync_directory, translate_os_error
 from gitstore.git.lock import hold
+from gitstore.git.push_hook import PushHook, apply_hook
 from gitstore.git.repository import Author, Repository, open_repository
 from gitstore.git.transaction import Transaction, update
 from gitstore.history.manifests import ensure_manifest
@@ -104,12 +105,17 @@ def merge_numbers(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str,
 
 
 def restore_namespace(
-    directory: DataDirectory, name: str, archive: str | None, author: Author, records: NamespaceRecords = NO_RECORDS
+    directory: DataDirectory,
+    name: str,
+    archive: str | None,
+    author: Author,
+    records: NamespaceRecords = NO_RECORDS,
+    hook: PushHook | None = None,
 ) -> Archived:
     """Restore an archived namespace under its name: the one with an id, or the last one; return it.
 
     Raises NotFound where there is none, AlreadyExists where a namespace has the name by now. Where the name reached
-    higher publish numbers since, a commit on release carries them.
+    higher publish numbers since, a commit on release carries them. Its repository gets the hook of the service.
     """
     with hold_creation(directory):
         check_free_name(directory, name)
@@ -118,6 +124,7 @@ def restore_namespace(
         try:
             with update(repository) as transaction:
                 manifest = _continue_numbers(directory, transaction, _paths(repository), author, records)
+                apply_hook(repository, hook)
                 with hold_names(directory):
                     check_free_name(directory, name)
                     records.bring_back(archived, manifest, is_last=archived.id == find_newest_archive(directory, name))

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha1
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from content.records.names import is_name
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem
 from gitstore.compiled.compiler import Compiler
+from gitstore.compiled.segments.file_problems import bad_file_name, bad_project_name, irregular_file, unread_beside
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
@@ -100,9 +101,8 @@ def read_checkout(
     )
 
 
-def unread_file(name: str) -> Problem:
-    """Return the problem of an unknown file beside the projects."""
-    return Problem("unknown_file", "Nothing reads this file; remove it.", file=printable_path(name))
+def _in_file(problem: Problem, name: str) -> Problem:
+    return replace(problem, file=printable_path(name))
 
 
 def list_files(folder: Path) -> Iterator[str]:
@@ -157,21 +157,18 @@ def _root_problems(path: Path, allowed: Sequence[str]) -> Iterator[Problem]:
 
 def _unknown_entry_problem(entry: Path) -> Problem:
     if entry.is_dir() and not entry.is_symlink() and _is_project(entry):
-        message = "A project's name is 1 to 50 letters, digits, hyphens and underscores. Rename this folder."
-        return Problem("bad_name", message, file=printable_path(entry.name))
-    return unread_file(entry.name)
+        return _in_file(bad_project_name(), entry.name)
+    return _in_file(unread_beside(), entry.name)
 
 
 def _file_problems(root: Path, path: Path, allowed: Sequence[str]) -> Iterator[Problem]:
     name = path.relative_to(root).as_posix()
     if not all(map(is_safe_name, name.split("/"))):
-        yield Problem("bad_name", "Invalid file name. Rename or remove the file.", file=printable_path(name))
+        yield _in_file(bad_file_name(), name)
     elif _git_mode(path.lstat().st_mode) != FILE_MODE:
-        yield Problem(
-            "not_a_file", "Not a regular, non-executable file. Replace or remove it.", file=printable_path(name)
-        )
+        yield _in_file(irregular_file(), name)
     elif not is_allowed_beside(name, allowed):
-        yield unread_file(name)
+        yield _in_file(unread_beside(), name)
 
 
 def _name_collisions(names: Sequence[str]) -> Iterator[Problem]:
@@ -245,7 +242,7 @@ def read_release(path: Path, branch: str, allowed: Sequence[str] = ALLOWED_FILES
         trees = project_trees(repository, root)
         beside = [entry for entry in repository.entries(root) if entry.name not in trees]
         unknown = [each.name for each in beside if not is_allowed_beside(_path_of(each), allowed)]
-        problems = [unread_file(name) for name in unknown]
+        problems = [_in_file(unread_beside(), name) for name in unknown]
         snapshots = (compiler.snapshot(name, tree) for name, tree in sorted(trees.items()))
         return Checkout(tuple(snapshots), tuple(problems))
 

@@ -19,6 +19,7 @@ from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import AlreadyExists, BadRequest, Broken
 from gitstore.git.after_commit import sync_after_commit
 from gitstore.git.atomic_io import sync_directory, translate_os_error
+from gitstore.git.push_hook import PushHook, apply_hook
 from gitstore.git.refs import close_lock_files
 from gitstore.git.repository import Author
 from gitstore.git.repository_creation import init_repository
@@ -50,11 +51,12 @@ Agents serve what is published on the branch `release`.
 
 
 class NamespaceCreation(NamedTuple):
-    """The name of a new namespace, its description, and its author."""
+    """The name of a new namespace, its description, its author, and the hook of its repository, None for none."""
 
     name: str
     description: str
     author: Author
+    hook: PushHook | None = None
 
 
 class StagedNamespace(NamedTuple):
@@ -88,7 +90,7 @@ def build_namespace(
         paths = NamespacePaths(creation.name, staged / f"{creation.name}.git", staged / "compiled")
         try:
             staged.mkdir()
-            _init(paths.repository, creation.description)
+            _init(paths.repository, creation)
             paths.write_marker()
             yield StagedNamespace(paths, numbers)
             _sync_tree(paths.repository)
@@ -131,9 +133,10 @@ def _remove_staged(folder: Path) -> None:
         shutil.rmtree(left, ignore_errors=True)
 
 
-def _init(path: Path, description: str) -> None:
+def _init(path: Path, creation: NamespaceCreation) -> None:
     init_repository(path)
-    write_description(path, description)
+    write_description(path, creation.description)
+    apply_hook(path, creation.hook)
 
 
 def _install(staged: NamespacePaths, paths: NamespacePaths) -> None:

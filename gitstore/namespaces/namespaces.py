@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.git.lock import hold
-from gitstore.git.repository import Author, open_repository
+from gitstore.git.repository import open_repository
 from gitstore.git.transaction import update
 from gitstore.namespaces.creation import NamespaceCreation, build_namespace, write_first_commit
 from gitstore.namespaces.description import read_description, write_description
@@ -21,10 +21,9 @@ class Namespace(NamedTuple):
 
 
 def create_namespace(
-    directory: DataDirectory, name: str, description: str, author: Author, records: NamespaceRecords = NO_RECORDS
+    directory: DataDirectory, creation: NamespaceCreation, records: NamespaceRecords = NO_RECORDS
 ) -> Namespace:
     """Create a namespace with an empty release; raises AlreadyExists where the name, ignoring case, is taken."""
-    creation = NamespaceCreation(name, description, author)
     with build_namespace(directory, creation, records) as staged:
         with update(staged.paths.repository) as opened:
             write_first_commit(opened, creation, staged.numbers)

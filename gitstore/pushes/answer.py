@@ -54,6 +54,13 @@ def first(lines: Iterable[str], most: int) -> list[str]:
     return [*found[:most], f"… and {more:,} more"] if more > 0 else found
 
 
+def in_commit(problems: int, commit: CommitId, *, is_tip: bool) -> str:
+    """Return the line under the problems of a commit: how many there are, and how to change the commit."""
+    count, them = ("1 problem", "it") if problems == 1 else (f"{problems:,} problems", "them")
+    fix = f"Fix {them}, then: git commit --amend" if is_tip else f"Fix {them} there: git rebase -i {commit}~1"
+    return f"{count} in commit {short(commit)}. {fix}"
+
+
 def problem_lines(repository: Repository, root: TreeId, problems: Sequence[Problem]) -> list[str]:
     """Return a line for each problem of a namespace's folder, at most 50, and one with the number of the others."""
     shown = [_with_column(repository, root, problem) for problem in problems[:MOST_PROBLEMS]]

@@ -8,7 +8,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import project_tree
 from gitstore.git.refs import is_branch_ref
 from gitstore.history.reached import find_base
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId, proposal_id, proposal_name
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, TAG_PREFIX, CommitId, proposal_id, proposal_name
 from gitstore.pushes.answer import Refused, branch_name, show
 from gitstore.pushes.branch_changes import (
     Needs,
@@ -66,7 +66,9 @@ class BranchCheck:
         """Return the verdict on any other branch; raises Refused."""
         name = update.name.removeprefix(BRANCH_PREFIX)
         if not is_branch_ref(update.name) or name.split("/")[0].lower() in _RESERVED:
-            raise Refused("bad name", f"{branch_name(update.name)} is not a name for a proposal. Choose another one.")
+            why = "it is reserved, or not a name that Git allows"
+            raise Refused("bad name", f"{branch_name(update.name)} cannot name a proposal: {why}. Choose another name.")
+        self._require_no_tag(name)
         self._require_grants(update)
         if update.new is None:
             return RefVerdict(update)
@@ -76,9 +78,14 @@ class BranchCheck:
         what = ", ".join(changed[:5]) + (", …" if len(changed) > 5 else "")  # noqa: PLR2004 - the names in one line
         lines = (
             f"Proposal {proposal_id(update.name)} ({branch_name(update.name)}) changes {what or 'no project'}.",
-            f"Review it: {self._review_place(update.name)}",
+            f"Agents do not get it until it is merged. Review it: {self._review_place(update.name)}",
         )
         return RefVerdict(update, lines=lines, pushed=pushed)
+
+    def _require_no_tag(self, name: str) -> None:
+        """Refuse a branch with the name of a tag: Git takes neither of them for a name that both have."""
+        if self._repository.ref(TAG_PREFIX + name):
+            raise Refused("name is taken", f"There is a tag {show(name)}. Choose another name for the branch.")
 
     def _require_grants(self, update: RefUpdate) -> None:
         missing = find_missing(self._pusher, self._needs(update))

@@ -4,14 +4,17 @@ Begin with `judge_push`. Nothing is written but compiled files, which are caches
 """
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
-from gitstore.compiled.compiler import Compiler
-from gitstore.errors import Broken
-from gitstore.git.repository import Repository
+from content.records.problem import Problem, errors
+from content.records.vocabulary import Kind
+from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
+from gitstore.errors import Broken, StoreError
+from gitstore.git.repository import CommitInfo, Repository
 from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX, CommitId, is_proposal_ref
 from gitstore.publish.approval import read_reason
-from gitstore.pushes.answer import Refused, branch_name, problem_lines, short, show
+from gitstore.pushes.answer import Refused, branch_name, in_commit, problem_lines, show
+from gitstore.pushes.branch_changes import ProjectChange, changed_projects
 from gitstore.pushes.branch_check import BranchCheck
 from gitstore.pushes.push import NoRecords, Progress, Push, PushRecords, PushRules, RefUpdate, RefVerdict
 from gitstore.pushes.pushed_files import FileCheck, find_new_commits
@@ -100,7 +103,7 @@ class _Judgement:
             return self._branches.check_draft(update)
         if is_proposal_ref(update.name):
             return self._branches.check_proposal(update)
-        return check_tag(self._push.pusher, update)
+        return check_tag(self._repository, self._push.pusher, update)
 
     def _check_files(self, ref: str, target: CommitId) -> frozenset[CommitId]:
         """Check the files of the commits that are new in the repository, and return these commits."""
@@ -114,16 +117,28 @@ class _Judgement:
                 self._progress(f"Checking files of commit {number:,} of {len(new):,}")
             problems = self._files.find_problems(info)
             if problems:
+                if ref == RELEASE_REF:
+                    problems += self._find_content_errors(info, problems)
                 lines = problem_lines(self._repository, info.tree, problems)
-                where = f"{len(problems):,} problems" if len(problems) > 1 else "1 problem"
-                fix = "git commit --amend" if info.id == tip else f"git rebase -i {info.id}~1"
-                raise Refused(
-                    "invalid files",
-                    *lines,
-                    f"{where} in commit {short(info.id)} of {branch_name(ref)}. Change that commit: {fix}",
-                )
+                raise Refused("invalid files", *lines, in_commit(len(problems), info.id, is_tip=info.id == tip))
             self._passed.add(info.id)
         return frozenset(info.id for info in brought)
+
+    def _find_content_errors(self, info: CommitInfo, found: Sequence[Problem]) -> list[Problem]:
+        """Return the errors in the projects of a commit with invalid files, so that all are fixed at once."""
+        before = self._repository.commit(info.parents[0]).tree if info.parents else None
+        places = {(problem.file, problem.code) for problem in found}
+        more = list[Problem]()
+        for change in changed_projects(self._repository, before, info.tree):
+            with suppress(StoreError):  # what cannot be read is named already
+                more += self._list_errors(change)
+        return [problem for problem in more if (problem.file, problem.code) not in places]
+
+    def _list_errors(self, change: ProjectChange) -> list[Problem]:
+        tree = change.after
+        if tree is None or sum(map(self._compiler.snapshot(change.project, tree).count, Kind)) > MAX_UNLINTED_RULES:
+            return []
+        return errors(self._compiler.lint_state(change.project, tree).problems())
 
 
 _PROGRESS_STEP = 500

@@ -12,7 +12,7 @@ from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.validation.checks import build_matcher
 from gitstore.history.change_lines import file_lines, text_lines
 from gitstore.history.file_changes import file_changes
-from gitstore.history.messages import published_text
+from gitstore.history.messages import never_answer_text, published_text
 from gitstore.history.numbering import PublishDelta
 from gitstore.history.state_impact import find_state_impact
 from gitstore.history.tree_changes import read_tree_changes
@@ -27,11 +27,15 @@ def summarize_publish(compiler: Compiler, commit: CommitId, number: int, delta: 
     """Return the lines of one publish."""
     project, trees = delta.project, delta.trees
     lines = [published_text(project, number, delta.counts), f"  version {commit}"]
+    if trees[1] is None:
+        lines.append(f"  The project {project} is removed; its agents get 404.")
     if sum(sum(counts) for counts in delta.counts.values()) <= _MOST_CHANGES:
         changes = list(chain.from_iterable(read_tree_changes(compiler, project, *trees).values()))
         differences = [*file_lines(file_changes(compiler, project, *trees)), *text_lines(changes)]
         lines += [f"  {line}" for line in first(differences, _MOST_LINES)]
         lines += [f"  {line}" for line in impact_lines(_find_impact(compiler, delta, changes))]
+    if trees[1] and (never := compiler.count_never_answering(project, trees[1])):
+        lines.append(f"  {never_answer_text(never)}: waypost validate --never-answer")
     return [show(line) for line in lines]
 
 

@@ -10,6 +10,7 @@ from unicodedata import normalize
 
 from content.records.names import is_name
 from content.records.problem import Problem
+from gitstore.compiled.segments.file_problems import bad_file_name, bad_project_name, unread_beside, unread_inside
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, printable_path
 from gitstore.git.repository import FILE_MODE, LINK_MODE, SUBMODULE_MODE, CommitInfo, Repository, TreeEntry
 from gitstore.layout import BlobId, CommitId, FileRole, TreeId, is_allowed_beside, is_safe_name, role_of
@@ -20,10 +21,10 @@ MAX_ENTRIES = 500_000
 MOST_PROBLEMS = 1_000
 _FOLDER_MODE = 0o40000
 _KINDS = {
-    LINK_MODE: "a symbolic link",
-    SUBMODULE_MODE: "a submodule",
-    0o100755: "an executable file",
-    0o100664: "a file with permissions that Git does not write any more",
+    LINK_MODE: ("a symbolic link", "Replace it by the file, or remove it."),
+    SUBMODULE_MODE: ("a submodule", "Remove it: git rm <path>"),
+    0o100755: ("an executable file", "Make it a plain one: git update-index --chmod=-x <path>"),
+    0o100664: ("a file with permissions that Git does not write any more", "Add it again."),
 }
 
 # Returns the position of a valid API token in a file, or None.
@@ -105,7 +106,9 @@ class FileCheck:
     def _check_entry(self, entry: TreeEntry, parents: Sequence[TreeId], prefix: str, depth: int) -> Iterator[Problem]:
         path = prefix + entry.name
         fault = _find_fault(entry, path, self._allowed)
-        if fault:
+        if fault and entry.is_folder and self._is_project(TreeId(entry.id)):
+            yield replace(bad_project_name(), file=printable_path(path[:1000]))
+        elif fault:
             yield replace(fault, file=printable_path(path[:1000]))
         elif entry.is_folder:
             below = (self._repository.named_entries(parent, entry.name) for parent in parents)
@@ -113,6 +116,11 @@ class FileCheck:
             yield from self._walk(TreeId(entry.id), folders, f"{path}/", depth + 1)
         else:
             yield from self._check_content(BlobId(entry.id), path)
+
+    def _is_project(self, folder: TreeId) -> bool:
+        """Tell whether a folder has a file at its top that only a project has."""
+        roles = {role_of(entry.name) for entry in self._repository.entries(folder) if _is_text(entry.name)}
+        return not roles <= {FileRole.CONTENT, FileRole.UNKNOWN}
 
     def _check_content(self, blob: BlobId, path: str) -> Iterator[Problem]:
         if blob in self._seen or self._known.has(blob):
@@ -134,11 +142,13 @@ def _find_fault(entry: TreeEntry, path: str, allowed: Sequence[str]) -> Problem 
     if not _is_text(entry.name):
         return Problem("bad_name", "The name is not UTF-8. Rename the file.")
     if not is_safe_name(entry.name):
-        return Problem("bad_name", "Invalid file name. Rename or remove the file.")
+        return bad_file_name()
     if entry.mode not in {FILE_MODE, _FOLDER_MODE}:
-        kind = _KINDS.get(entry.mode, "of an unknown kind")
-        return Problem("not_a_file", f"It is {kind}; only plain files are allowed. Replace or remove it.")
-    return None if _has_place(entry, path, allowed) else _misplaced(path)
+        kind, action = _KINDS.get(entry.mode, ("of an unknown kind", "Replace or remove it."))
+        return Problem("not_a_file", f"It is {kind}; only plain files are allowed. {action}")
+    if _has_place(entry, path, allowed):
+        return None
+    return unread_inside() if "/" in path else unread_beside()
 
 
 def _has_place(entry: TreeEntry, path: str, allowed: Sequence[str]) -> bool:
@@ -147,17 +157,6 @@ def _has_place(entry: TreeEntry, path: str, allowed: Sequence[str]) -> bool:
     if is_name(project) and (slash or entry.is_folder):
         return entry.is_folder or role_of(inner) is not FileRole.UNKNOWN
     return is_allowed_beside(f"{path}/" if entry.is_folder else path, allowed)
-
-
-def _misplaced(path: str) -> Problem:
-    if "/" in path:
-        message = (
-            "Nothing reads this file. Rename it to redirects.yaml or redirects/….yaml if it holds rules, put it below "
-            "pages if it is the content of a page, or remove it."
-        )
-    else:
-        message = "Nothing reads this file. Move it into a project, or remove it."
-    return Problem("unknown_file", message)
 
 
 def _is_text(name: str) -> bool:

@@ -23,13 +23,13 @@ from gitstore.layout import BRANCH_PREFIX, RELEASE_REF, CommitId
 from gitstore.publish.advance import follow_release
 from gitstore.pushes.judging import judge_push
 from gitstore.pushes.push import NoRecords, Progress, Push, Pusher, PushRecords, PushRules, RefUpdate, RefVerdict
-from gitstore.wire.connectivity import ANY_KIND, COMMITS, Connectivity
-from gitstore.wire.installation import install
-from gitstore.wire.pack_reader import PackReader, ReceivedPack
-from gitstore.wire.push_limits import PushLimits
-from gitstore.wire.push_report import PushReport, RefStatus
-from gitstore.wire.push_request import PushRequest
-from gitstore.wire.references import References
+from gitstore.wire.push.connectivity import ANY_KIND, COMMITS, Connectivity
+from gitstore.wire.push.installation import install
+from gitstore.wire.push.pack_reader import PackReader, ReceivedPack
+from gitstore.wire.push.push_limits import PushLimits
+from gitstore.wire.push.push_report import PushReport, RefStatus
+from gitstore.wire.push.push_request import PushRequest
+from gitstore.wire.push.references import References
 
 _NO_PACK = ReceivedPack.none()
 _PROGRESS_SECONDS = 1.0

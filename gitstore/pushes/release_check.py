@@ -22,7 +22,7 @@ from gitstore.history.rewinds import require_continuous
 from gitstore.layout import CommitId
 from gitstore.publish.gate import NextState, Served, check_and_compile, read_served_state
 from gitstore.pushes import branch_changes
-from gitstore.pushes.answer import Refused, problem_lines, short, show
+from gitstore.pushes.answer import Refused, in_commit, problem_lines, short, show
 from gitstore.pushes.approved_heads import ApprovedHeads, needs_approval
 from gitstore.pushes.branch_changes import Needs, ProjectChange, changed_projects, find_missing, find_needs
 from gitstore.pushes.publish_summary import summarize_publish
@@ -119,7 +119,7 @@ class ReleaseCheck:
         deltas, problems = list[PublishDelta](), list[Problem]()
         for change in changes:
             try:
-                deltas.append(self._check_project(parent, change))
+                deltas.append(self._check_project(info, change))
             except Invalid as ex:
                 if not ex.problems:
                     raise Refused("invalid content", show(str(ex))) from ex
@@ -127,27 +127,21 @@ class ReleaseCheck:
             except NotAllowed as ex:
                 raise Refused("policy", show(str(ex))) from ex
         if problems:
-            raise self._invalid(info, problems, is_only=total == 1)
+            lines = problem_lines(self._repository, info.tree, problems)
+            raise Refused("invalid content", *lines, in_commit(len(problems), info.id, is_tip=number == total))
         return _Checked(info.id, tuple(deltas), approvers, overridden)
 
-    def _check_project(self, parent: CommitInfo, change: ProjectChange) -> PublishDelta:
+    def _check_project(self, info: CommitInfo, change: ProjectChange) -> PublishDelta:
         """Check and compile the next state of a project; raises Invalid or NotAllowed."""
         project = change.project
         if change.after:
-            require_unique_name(self._repository, parent.id, project)
+            require_unique_name(self._repository, info.id, project)
         served = self._served.get(project) or read_served_state(self._compiler, self._repository.release(), project)
         may_change_policy = self._pusher.override.covers(project)
         state = NextState(project, change.before, change.after, served, requires_same_policy=not may_change_policy)
         delta = check_and_compile(self._compiler, state)
         self._served[project] = Served(change.after, is_newest=bool(change.after))
         return delta
-
-    def _invalid(self, info: CommitInfo, problems: Sequence[Problem], *, is_only: bool) -> Refused:
-        lines = problem_lines(self._repository, info.tree, problems)
-        where = "" if is_only else f" in commit {short(info.id)}"
-        fix = "Fix them, then: git commit --amend" if is_only else f"Fix them in that commit: git rebase -i {info.id}~1"
-        count = "1 problem" if len(problems) == 1 else f"{len(problems):,} problems"
-        return Refused("invalid content", *lines, f"{count}{where}; nothing was published. {fix}")
 
     def _require_approvals(
         self, parent: CommitInfo, info: CommitInfo, changes: Sequence[ProjectChange]

@@ -3,7 +3,7 @@
 import re
 
 from gitstore.git.repository import Repository
-from gitstore.layout import TAG_PREFIX, CommitId
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX, CommitId
 from gitstore.pushes.answer import Refused, show
 from gitstore.pushes.branch_changes import may_write
 from gitstore.pushes.push import Pusher, RefUpdate, RefVerdict
@@ -28,10 +28,11 @@ def peel(repository: Repository, target: CommitId) -> CommitId:
     raise Refused("not a commit", f"{target} is not a commit, nor a tag of one.")
 
 
-def check_tag(pusher: Pusher, update: RefUpdate) -> RefVerdict:
+def check_tag(repository: Repository, pusher: Pusher, update: RefUpdate) -> RefVerdict:
     """Return the verdict on a new, moved or removed tag; raises Refused."""
     name = show(update.name.removeprefix(TAG_PREFIX))
     if update.old is None:
+        _require_no_branch(repository, update.name.removeprefix(TAG_PREFIX))
         if may_write(pusher):
             return RefVerdict(update)
         raise Refused("not allowed", f"The tag {name} needs a write grant in a project of this namespace.")
@@ -40,3 +41,10 @@ def check_tag(pusher: Pusher, update: RefUpdate) -> RefVerdict:
             "not allowed", f"The tag {name} exists; moving or removing it needs project:write on every project (*)."
         )
     return RefVerdict(update)
+
+
+def _require_no_branch(repository: Repository, name: str) -> None:
+    """Refuse a tag with the name of a branch: with both, Git refuses each push that names only one of them in short."""
+    branch = BRANCH_PREFIX + name
+    if branch == RELEASE_REF or branch.startswith(DRAFT_PREFIX) or repository.ref(branch):
+        raise Refused("name is taken", f"{show(name)} is a name of branches. Choose another name for the tag.")

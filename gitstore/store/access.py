@@ -17,6 +17,7 @@ from gitstore.compiled.segments.snapshot_cache import SnapshotCache
 from gitstore.directory import DataDirectory
 from gitstore.errors import LostRace, NotCompiled
 from gitstore.git.objects import blob_id
+from gitstore.git.push_hook import PushHook
 from gitstore.git.repository import Repository, open_repository
 from gitstore.git.transaction import Transaction, update
 from gitstore.history import history
@@ -30,11 +31,15 @@ _TRIES = 20  # of one change, while others push by plain git without a pause
 
 
 class StoreAccess:
-    """The data directory of one process: its repositories, served releases and compiled segments."""
+    """The data directory of one process: its repositories, served releases and compiled segments.
 
-    def __init__(self, root: Path, limits: PatternLimits = DEFAULT_LIMITS) -> None:
+    `hook` is the one that new repositories get, None for none.
+    """
+
+    def __init__(self, root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None) -> None:
         self.directory = DataDirectory(root)
         self.limits = limits
+        self.hook = hook
         self.live = Live(self.directory, limits)
         self._segments: dict[str, SegmentStore] = {}
         self._snapshots = SnapshotCache()
@@ -121,25 +126,24 @@ class Component:
     def __init__(self, access: StoreAccess) -> None:
         self._access = access
 
-    def __reduce__(
-        self,
-    ) -> "tuple[Callable[[_Kind, Path, PatternLimits], Component], tuple[_Kind, Path, PatternLimits]]":
-        return _component_at, (type(self), self._access.directory.root, self._access.limits)
+    def __reduce__(self) -> "tuple[Callable[..., Component], tuple[object, ...]]":
+        access = self._access
+        return _component_at, (type(self), access.directory.root, access.limits, access.hook)
 
 
 @lru_cache(maxsize=8)
-def access_at(root: Path, limits: PatternLimits = DEFAULT_LIMITS) -> StoreAccess:
+def access_at(root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None) -> StoreAccess:
     """Return this process's access to a data directory."""
-    return StoreAccess(root, limits)
+    return StoreAccess(root, limits, hook)
 
 
 _Kind = Callable[[StoreAccess], Component]
 
 
-def _component_at(component: _Kind, root: Path, limits: PatternLimits) -> Component:
-    return _components(component, root, limits)
+def _component_at(component: _Kind, root: Path, limits: PatternLimits, hook: PushHook | None) -> Component:
+    return _components(component, root, limits, hook)
 
 
 @lru_cache(maxsize=64)
-def _components(component: _Kind, root: Path, limits: PatternLimits) -> Component:
-    return component(access_at(root, limits))
+def _components(component: _Kind, root: Path, limits: PatternLimits, hook: PushHook | None) -> Component:
+    return component(access_at(root, limits, hook))

@@ -29,7 +29,9 @@ class Namespaces(Component):
 
     def create(self, name: str, description: str, author: Author, records: NamespaceRecords = NO_RECORDS) -> Namespace:
         """Create a namespace. Publish numbers continue after those of earlier namespaces of the name."""
-        return namespaces.create_namespace(self._access.directory, name, description, author, records)
+        return namespaces.create_namespace(
+            self._access.directory, NamespaceCreation(name, description, author, self._access.hook), records
+        )
 
     def import_folder(
         self,
@@ -41,7 +43,7 @@ class Namespaces(Component):
         records: NamespaceRecords = NO_RECORDS,
     ) -> Sequence[PublishResult]:
         """Create a namespace from a folder of projects; Invalid, with nothing created, where it cannot be published."""
-        creation = NamespaceCreation(name, description, author)
+        creation = NamespaceCreation(name, description, author, self._access.hook)
         return folder_import.adopt_folder(
             self._access.directory, creation, folder, progress, self._access.limits, records
         )
@@ -70,7 +72,7 @@ class Namespaces(Component):
         self, name: str, archived: str | None, author: Author, records: NamespaceRecords = NO_RECORDS
     ) -> Archived:
         """Restore an archived namespace, the one with an id or the last; AlreadyExists where its name is taken."""
-        return archive.restore_namespace(self._access.directory, name, archived, author, records)
+        return archive.restore_namespace(self._access.directory, name, archived, author, records, self._access.hook)
 
     def put_away_records(self, name: str, records: NamespaceRecords) -> None:
         """Put away the records of an archived namespace; nothing where its name is taken."""

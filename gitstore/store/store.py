@@ -10,6 +10,7 @@ from pathlib import Path
 
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.directory import DataDirectory
+from gitstore.git.push_hook import PushHook
 from gitstore.store.access import StoreAccess
 from gitstore.store.drafts import Drafts
 from gitstore.store.namespaces import Namespaces
@@ -22,10 +23,11 @@ from gitstore.store.revisions import Revisions
 
 
 class Store:
-    """The content of a data directory."""
+    """The content of a data directory; `hook` is the one of new repositories, None for none."""
 
-    def __init__(self, root: Path, limits: PatternLimits = DEFAULT_LIMITS) -> None:
-        access = StoreAccess(root, limits)
+    def __init__(self, root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None) -> None:
+        access = StoreAccess(root, limits, hook)
+        self._hook = hook
         self.limits = limits
         self.directory = access.directory
         self.live = access.live
@@ -38,8 +40,8 @@ class Store:
         self.revisions = Revisions(access)
         self.releases = Releases(access)
 
-    def __reduce__(self) -> "tuple[Callable[[Path, PatternLimits], Store], tuple[Path, PatternLimits]]":
-        return store_at, (self.directory.root, self.limits)
+    def __reduce__(self) -> "tuple[Callable[..., Store], tuple[object, ...]]":
+        return store_at, (self.directory.root, self.limits, self._hook)
 
 
 def create_store(root: Path) -> Store:
@@ -49,6 +51,6 @@ def create_store(root: Path) -> Store:
 
 
 @lru_cache(maxsize=8)
-def store_at(root: Path, limits: PatternLimits = DEFAULT_LIMITS) -> Store:
+def store_at(root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None) -> Store:
     """Return this process's store of a data directory."""
-    return Store(root, limits)
+    return Store(root, limits, hook)

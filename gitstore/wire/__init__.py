@@ -1,5 +1,5 @@
 """Git's wire protocol: pkt-lines, the advertisement of refs, fetches, and the reception of pushed packs.
 
 It knows requests, responses, packs and the quarantine of new objects, and nothing of projects and rules. Begin reading
-at `upload_pack` for a fetch, and at `receive_pack` for a push.
+at `fetch/upload_pack.py` for a fetch, and at `push/pack_reader.py` for a push.
 """

@@ -14,7 +14,7 @@ from gitstore.git.refs import list_refs, signature
 from gitstore.git.repository import Repository
 from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.wire.pkt_lines import FLUSH, join_lines, pkt_line, text_line
-from gitstore.wire.push_request import CAPABILITIES
+from gitstore.wire.push.push_request import CAPABILITIES
 
 AGENT = "agent=waypost"
 _FORMAT = "object-format=sha1"
@@ -45,12 +45,14 @@ class AdvertisedRefs(NamedTuple):
 
 
 def read_advertised(repository: Repository) -> AdvertisedRefs:
-    """Read the refs that clients may see. Raises Broken if the release branch cannot be read."""
+    """Read the refs that clients may see, without those whose object is missing. Raises Broken if release cannot be read."""
     found = _list_settled(repository.path)
     if RELEASE_REF not in found:
         repository.release()  # raises the error that it has
         raise Broken(f"The repository {repository.path.name} has no release branch.")
-    refs = {name: found[name] for name in sorted(found) if name.startswith(_PREFIXES)}
+    refs = {name: found[name] for name in sorted(found) if name.startswith(_PREFIXES) and repository.has(found[name])}
+    if RELEASE_REF not in refs:
+        raise Broken(f"The commit {found[RELEASE_REF]} of the release branch is missing in {repository.path.name}.")
     return AdvertisedRefs(refs, dict(_peel(repository, refs)))
 
 

@@ -42,7 +42,8 @@ def adopted(created: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Create a data directory with the sample namespace, not to be changed."""
     data = tmp_path_factory.mktemp("adopted") / "data"
     shutil.copytree(created, data)
-    Store(data).namespaces.import_folder("sample", "A sample.", SAMPLE, Author("Robin Sample", "robin@sample.example"))
+    store = Store(data, hook=Settings(data=data).push_hook)
+    store.namespaces.import_folder("sample", "A sample.", SAMPLE, Author("Robin Sample", "robin@sample.example"))
     return data
 
 

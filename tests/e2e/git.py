@@ -64,3 +64,8 @@ def rules(*sources: str) -> str:
     """Return a file of redirects in the style of a person."""
     entry = "  - type: BASIC\n    source: {}\n    target: /new\n    status: 301\n"
     return "redirects:\n" + "".join(entry.format(source) for source in sources)
+
+
+def remove_hooks(repository: Path) -> None:
+    """Remove the hook of the service, so that a push by path lands as it is; the next start of the service writes it again."""
+    (repository / "hooks/pre-receive").unlink()

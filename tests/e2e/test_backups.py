@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminal import invoke, invoke_ok
-from tests.e2e.git import Clone, check_repository, git, rules
+from tests.e2e.git import Clone, check_repository, git, remove_hooks, rules
 from tests.e2e.hooks import SETTINGS, create_webhook, wait_for_deliveries, wait_until_relayed
 from tests.e2e.receiver import Receiver, always
 from tests.e2e.world import Place, World, open_world
@@ -57,6 +57,7 @@ class Load:
     def push(self, place: Place, folder: Path) -> None:
         """Push commits by plain git."""
         clone = Clone.of(place.repository, folder / "clone")
+        remove_hooks(place.repository)
         for number in count():
             if self.ended.is_set():
                 return

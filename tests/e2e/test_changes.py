@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.blocks import blocks
 from tests.e2e.delta_agent import read_agent
-from tests.e2e.git import Clone, git, rules
+from tests.e2e.git import Clone, git, remove_hooks, rules
 from tests.e2e.world import Place, page, redirect
 from tests.gitstore.fixtures import seeded_random
 from tests.service import ROOT
@@ -50,6 +50,7 @@ def test_agents_follow_publishes_by_changes_while_others_publish(place: Place, t
     through any number of them follow too.
     """
     publisher, done = Publisher(place, Clone.of(place.repository, tmp_path / "clone")), Event()
+    remove_hooks(place.repository)
     place.ask("POST", "/draft/changes", 200, json=[put_rule(f"/{number}", "/first") for number in range(60)])
     place.publish()
 

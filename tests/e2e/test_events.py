@@ -16,7 +16,7 @@ from api.auth.principal import OPERATOR
 from gitstore.git.repository import Author
 from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile
-from tests.e2e.git import Clone, rules
+from tests.e2e.git import Clone, remove_hooks, rules
 from tests.e2e.stream import Follower, following
 from tests.e2e.world import Place, World, open_world
 from tests.service import WAYPOST, running, stop, wait_until
@@ -105,6 +105,7 @@ def test_a_backlog_that_is_longer_than_a_window_comes_whole(world: World, tmp_pa
     place = world.place()
     clone = Clone.of(place.repository, tmp_path / "clone")
     commit_many(clone, f"{place.project}/redirects.yaml", [rules(f"/{number}") for number in range(130)])
+    remove_hooks(place.repository)
     clone.push()
     with following(place, after="0") as follower:
         follower.wait(131)

@@ -87,10 +87,10 @@ def test_a_refused_push_prints_each_problem(work: Checkout) -> None:
     work.commit("shop/redirects.yaml", RULE.format("/old", "/new"))
     work.push("HEAD:release")
     before = work.git("ls-remote", "origin")
-    work.commit("shop/redirects/2024.yaml", RULE.format("/old", "/other"))
+    head = work.commit("shop/redirects/2024.yaml", RULE.format("/old", "/other"))
     assert work.push("HEAD:release", succeeds=False) == [
         'shop/redirects/2024.yaml:2:5: duplicate_source: "/old" is already at shop/redirects.yaml:2',
-        "1 problem; nothing was published. Fix them, then: git commit --amend",
+        f"1 problem in commit {head[:12]}. Fix it, then: git commit --amend",
     ]
     assert work.git("ls-remote", "origin") == before
 

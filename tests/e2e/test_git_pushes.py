@@ -18,7 +18,7 @@ import pytest
 from tests.e2e.git import git
 from tests.e2e.pusher import PUSH_TYPE, Pusher
 from tests.e2e.world import Place, World, open_world
-from tests.gitstore.wire.pushing import (
+from tests.gitstore.wire.push.pushing import (
     BLOB,
     CAPABILITIES,
     COMMIT,
@@ -199,7 +199,7 @@ def test_the_progress_of_a_large_check_is_printed(pusher: Pusher) -> None:
     for number in range(1_500):
         (pusher.folder / f"shop/pages/{number}.txt").write_text(f"{number}\n" * 20)
     new = pusher.commit(FILE, "many\n")
-    assert "remote: Checking objects: 1,504 of 1,504, done." in pusher.pushed("origin", "HEAD:topic")
+    assert "remote: Checking objects: 1,504 of 1,504, done." in pusher.pushed("--progress", "origin", "HEAD:topic")
     pusher.pushed("origin", ":topic")
     assert "Checking" not in pusher.pushed("-q", "origin", f"{new}:{TOPIC}")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.caller import Caller
-from tests.e2e.git import Clone, git, rules
+from tests.e2e.git import Clone, git, remove_hooks, rules
 from tests.e2e.stream import following
 from tests.e2e.wire import pinned_pair
 from tests.e2e.world import Place, World, open_world
@@ -255,6 +255,7 @@ def test_reads_do_not_wait_while_a_large_push_compiles(world: World, tmp_path: P
     for number in range(400):
         clone.write(f"shop/redirects/{number:05d}.yaml", rules(*(f"/{number}/{each}" for each in range(100))))
     commit = clone.commit()
+    remove_hooks(place.repository)
     with ExitStack() as stack:
         pair = [place.as_(Caller(worker.http, place.root.token)) for worker in pinned_pair(world.service, stack)]
         clone.push()
@@ -270,6 +271,7 @@ def test_invalid_push_is_an_event_once_and_no_503(world: World, tmp_path: Path) 
     place = world.place()
     place.published("/good")
     clone = Clone.of(place.repository, tmp_path / "clone")
+    remove_hooks(place.repository)
     with following(place) as follower:
         clone.publish("shop/redirects.yaml", "redirects: [\n")
         wait_until(lambda: "release.invalid" in [kind for _, kind, _ in follower.seen], SECONDS, "the event")

@@ -11,7 +11,7 @@ import pytest
 from api.auth.grants import Grant
 from api.auth.principal import OPERATOR
 from tests.e2e.caller import Caller
-from tests.e2e.git import Clone, check_repository, git, rules
+from tests.e2e.git import Clone, check_repository, git, remove_hooks, rules
 from tests.e2e.wire import PinnedClient, answering, pinned_pair
 from tests.e2e.world import Place, World, redirect
 from tests.service import wait_until
@@ -185,6 +185,7 @@ def test_a_plain_push_is_served_by_both_whole(
     place: Place, tmp_path: Path, pair: tuple[PinnedClient, PinnedClient]
 ) -> None:
     clone, agent = Clone.of(place.repository, tmp_path / "clone"), place.holder(*READ).root.token
+    remove_hooks(place.repository)
     sources = []
     for number in range(10):
         sources.append(f"/{number}")
@@ -229,6 +230,7 @@ def test_after_an_invalid_push_the_last_valid_version_is_served(
     place.published("/good")
     before = place.ask("GET", "/redirects", 200)
     clone = Clone.of(place.repository, tmp_path / "clone")
+    remove_hooks(place.repository)
     clone.publish("shop/redirects.yaml", "redirects:\n  - type: BASIC\n    source: &a /x\n")
     for worker in pair:
         answer = call(worker, place.root.token).ask("GET", f"{place.path}/redirects", 200)

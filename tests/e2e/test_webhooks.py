@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.git import Clone, rules
+from tests.e2e.git import Clone, remove_hooks, rules
 from tests.e2e.hooks import (
     PATIENCE,
     SETTINGS,
@@ -76,6 +76,7 @@ def test_a_push_that_is_not_served_is_delivered_once(shop: Place, receiver: Rece
     good = shop.published("/good")
     made = create_webhook(shop, receiver.url, events=["release.invalid"])
     clone = Clone.of(shop.repository, tmp_path / "clone")
+    remove_hooks(shop.repository)
     clone.publish(f"{shop.project}/redirects.yaml", "redirects: [\n")
     (message,) = receiver.wait(1, "release.invalid")
     assert is_signed(message, made["secret"])

@@ -87,6 +87,7 @@ ENDPOINTS = {
     "/auth/openid/callback": "GET",
     "/git/{namespace}.git/info/refs": "GET",
     "/git/{namespace}.git/git-upload-pack": "POST",
+    "/git/{namespace}.git/git-receive-pack": "POST",
     "/": "GET",
     "/health/ping": "GET",
     "/health/ready": "GET",

@@ -8,10 +8,10 @@ from api import logs
 from api.errors import ApiError
 from api.runtime.background import run_in_thread
 from gitstore.errors import StoreError
-from gitstore.wire.fetch_pack import MadePack
-from gitstore.wire.pack_file import PackFile
+from gitstore.wire.fetch.fetch_pack import MadePack
+from gitstore.wire.fetch.pack_file import PackFile
+from gitstore.wire.fetch.upload_pack import FetchAnswer
 from gitstore.wire.pkt_lines import ERROR_BAND, FLUSH, KEEP_ALIVE, band_lines
-from gitstore.wire.upload_pack import FetchAnswer
 
 KEEP_ALIVE_SECONDS = 5.0
 _ATTEMPTS = 3  # to open a kept pack that another process removes

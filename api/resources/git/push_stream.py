@@ -11,7 +11,7 @@ from gitstore.errors import StoreError
 from gitstore.git.quarantine import Quarantine
 from gitstore.pushes.receiving import ReceivedPush, Reception
 from gitstore.wire.pkt_lines import ERROR_BAND, FLUSH, KEEP_ALIVE, band_lines
-from gitstore.wire.push_report import BANDS, frame_lines, frame_report
+from gitstore.wire.push.push_report import BANDS, frame_lines, frame_report
 
 _PROGRESS_SECONDS = 0.25
 _KEEP_ALIVE_SECONDS = 5.0

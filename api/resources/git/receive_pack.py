@@ -21,18 +21,19 @@ from api.http.request.coded_body import inflate
 from api.resources.git.push_stream import PushStream
 from api.resources.git.smart_http import GitRepositories, check_media_type, require_push
 from api.runtime.background import run_in_thread, run_transfer
-from api.settings import Settings
+from api.settings import PROPOSAL_PATH, Settings
+from gitstore.errors import StoreError
 from gitstore.git.atomic_io import translate_os_error, write_all
 from gitstore.git.quarantine import Quarantine
 from gitstore.git.repository import Author
 from gitstore.pushes.push import NoRecords, Pusher, PushRecords, PushRules, Scope
 from gitstore.pushes.receiving import ReceivedPush, Reception
 from gitstore.store.store import Store
+from gitstore.wire.fetch.upload_pack import RECEIVE_PACK
 from gitstore.wire.pkt_lines import MalformedRequest
-from gitstore.wire.push_limits import PushLimits
-from gitstore.wire.push_report import REPORTING, PushReport, RefStatus
-from gitstore.wire.push_request import PushRequest, RefusedRequest, read_push_request
-from gitstore.wire.upload_pack import RECEIVE_PACK
+from gitstore.wire.push.push_limits import PushLimits
+from gitstore.wire.push.push_report import REPORTING, PushReport, RefStatus
+from gitstore.wire.push.push_request import PushRequest, RefusedRequest, read_push_request
 
 _RESULT_TYPE = f"application/x-{RECEIVE_PACK}-result"
 _WRITTEN_AT_ONCE = 1 << 20
@@ -64,12 +65,11 @@ class ReceivePack:
         repositories: GitRepositories,
         settings: Settings,
         records_of: RecordsOf = no_records,
-        rules: PushRules | None = None,
     ) -> None:
         self._store = store
         self._repositories = repositories
         self._records_of = records_of
-        self._rules = PushRules() if rules is None else rules
+        self._settings = settings
         self._limits = PushLimits(settings.push_limit, settings.push_objects_limit, settings.push_content_limit)
 
     @by_basic
@@ -84,8 +84,10 @@ class ReceivePack:
         try:
             fault = await self._save(req, quarantine)
             stream = self._answer(req, namespace, await run_in_thread(_read_request, quarantine, fault), stack)
-        except BaseException:
+        except BaseException as ex:
             await run_in_thread(stack.close)
+            if isinstance(ex, StoreError):  # the namespace may have been archived since
+                await self._repositories.find(namespace)
             raise
         resp.content_type = _RESULT_TYPE
         resp.set_header("Cache-Control", "no-cache")
@@ -123,7 +125,7 @@ class ReceivePack:
             _pusher(caller, namespace, author_of(req)),
             self._limits,
             self._records_of(caller, namespace, req.remote_addr),
-            self._rules,
+            PushRules(self._settings.allowed_files, (self._settings.public_url or req.prefix) + PROPOSAL_PATH),
         )
         if push.fault:
             return PushStream(received, partial(_refuse, push), stack.close)

@@ -17,8 +17,8 @@ from api.runtime.background import run_in_thread, run_transfer
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import NotFound
 from gitstore.wire.advertisement import advertise_version_2
-from gitstore.wire.fetch_pack import make_pack
-from gitstore.wire.upload_pack import RECEIVE_PACK, UPLOAD_PACK, answer_fetch, answer_refs
+from gitstore.wire.fetch.fetch_pack import make_pack
+from gitstore.wire.fetch.upload_pack import RECEIVE_PACK, UPLOAD_PACK, answer_fetch, answer_refs
 
 MOST_FETCH_BYTES = 16 << 20
 """Bytes of an inflated request of a fetch, which names what the client has and wants."""

@@ -140,7 +140,8 @@ class SegmentStore:
         try:
             segment = load_segment(path.read_bytes())
             if time.time() - path.stat().st_mtime > _TOUCH_AFTER:
-                path.touch()  # a segment in use stays young, so that the clean-up leaves it
+                with suppress(OSError):  # the file of another user
+                    path.touch()  # a segment in use stays young, so that the clean-up leaves it
         except (OSError, Damaged):
             return None
         return segment

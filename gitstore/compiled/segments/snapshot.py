@@ -16,6 +16,7 @@ from content.records.problem import Problem, Severity
 from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import Kind, RedirectType
 from gitstore.compiled.segments.file_finder import FileFinder
+from gitstore.compiled.segments.file_problems import bad_file_name, irregular_file, unread_inside
 from gitstore.compiled.segments.segment import Segment, id_number
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.git.repository import FILE_MODE, SUBMODULE_MODE
@@ -294,15 +295,11 @@ class _Reader:
     def _check_files(self, bodies: Mapping[str, str]) -> None:
         for path, file in self._all.items():
             if not all(map(is_safe_name, path.split("/"))):
-                self._report(path, [Problem("bad_name", "Invalid file name. Rename or remove the file.")])
+                self._report(path, [bad_file_name()])
             elif file.mode != FILE_MODE:
-                self._report(path, [Problem("not_a_file", "Not a regular, non-executable file. Replace or remove it.")])
+                self._report(path, [irregular_file()])
             elif role_of(path) is FileRole.UNKNOWN or (role_of(path) is FileRole.CONTENT and path not in bodies):
-                message = (
-                    "Nothing reads this file. Rename it to redirects.yaml or redirects/….yaml if it holds rules, "
-                    "name it in a page with `file:`, or remove it."
-                )
-                self._report(path, [Problem("unknown_file", message)])
+                self._report(path, [unread_inside()])
 
     def _read(self, path: str) -> bytes:
         return self._source.blob(self._files[path].blob)

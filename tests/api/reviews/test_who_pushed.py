@@ -31,7 +31,19 @@ from gitstore.pushes.judging import judge_push
 from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place
 from tests.gitstore.pushes.pushed import rules
-from tests.gitstore.wire.pushing import BLOB, COMMIT, TREE, ZERO, Pushed, commit, entry, object_id, pack, request, tree
+from tests.gitstore.wire.push.pushing import (
+    BLOB,
+    COMMIT,
+    TREE,
+    ZERO,
+    Pushed,
+    commit,
+    entry,
+    object_id,
+    pack,
+    request,
+    tree,
+)
 from tests.seeds import first_seed
 
 STEPS = 40

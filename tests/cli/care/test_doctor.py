@@ -1,6 +1,7 @@
 """`waypost doctor`: it names what is broken in a data directory, repairs it with --fix, and exits by what is left."""
 
 import os
+import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -40,7 +41,7 @@ def test_a_finding_names_place_meaning_and_action(data: Path) -> None:
     assert outcome.code == 1
     assert f"sample: object {path.parent.name}{path.name}" in outcome.out
     assert "in commit" in outcome.out or "named by" in outcome.out or "in the history" in outcome.out
-    assert "1 errors" in outcome.err
+    assert "1 error, " in outcome.err
     assert invoke("doctor", "sample").code == 1
 
 
@@ -151,6 +152,13 @@ def test_a_lost_part_is_named(data: Path) -> None:
     for key in (data / "keys").glob("*.json"):
         key.unlink()
     assert broken(data) == {"data_incomplete"}
+
+
+def test_lost_compiled_files_are_named(data: Path) -> None:
+    shutil.rmtree(data / "compiled")
+    outcome = invoke("doctor", "--data", data)
+    assert outcome.code == 1
+    assert "a start of the service creates compiled/ again" in outcome.out
 
 
 def test_a_lost_repository_is_named(data: Path) -> None:

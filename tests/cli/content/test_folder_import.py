@@ -133,14 +133,14 @@ def test_remains_of_a_dead_process_are_removed_by_the_next(work_folder: Path) ->
     directory = created(work_folder / "data")
     write(directory.repositories, {".new-0123/acme.git/HEAD": "", ".new-0123/compiled/namespace": ""})
     assert directory.namespaces() == []
-    create_namespace(directory, "acme", "", AUTHOR)
+    create_namespace(directory, NamespaceCreation("acme", "", AUTHOR))
     names = sorted(path.name for path in directory.repositories.iterdir())
     assert names == [".identity", ".names.lock", ".new.lock", "acme.git"]
 
 
 def test_names_that_differ_in_case_only_are_one_name(work_folder: Path) -> None:
     directory = created(work_folder / "data")
-    create_namespace(directory, "acme", "", AUTHOR)
+    create_namespace(directory, NamespaceCreation("acme", "", AUTHOR))
     with pytest.raises(AlreadyExists):
         adopt_folder(directory, NamespaceCreation("ACME", "", AUTHOR), SAMPLE)
 
@@ -150,7 +150,7 @@ def make_one(root: Path, name: str, gate: str) -> None:
     with Path(gate).open("rb"):
         pass
     try:
-        create_namespace(DataDirectory(root), name, "", AUTHOR)
+        create_namespace(DataDirectory(root), NamespaceCreation(name, "", AUTHOR))
     except AlreadyExists:
         raise SystemExit(1) from None
 

@@ -183,7 +183,7 @@ def test_files_beside_the_projects_are_checked_too(work_folder: Path) -> None:
     (work_folder / "LICENSE").symlink_to("README.md")
     assert [line.partition(" error: ")[::2] for line in invoke("validate").out.splitlines()] == [
         (".idea:", "Nothing reads this file; remove it. [unknown_file]"),
-        ("LICENSE:", "Not a regular file. Remove it. [not_a_file]"),
+        ("LICENSE:", "Not a regular, non-executable file. Replace or remove it. [not_a_file]"),
         (
             "my shop:",
             "A project's name is 1 to 50 letters, digits, hyphens and underscores. Rename this folder. [bad_name]",
@@ -233,7 +233,7 @@ def test_what_the_machine_refuses_is_a_failure_that_names_the_file(work_folder: 
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert outcome.code == 3
-    assert outcome.err == f"waypost: {folder}: Too many open files.\n"
+    assert outcome.err == "waypost: waypost.toml: Too many open files.\n"
 
 
 def test_a_damaged_repository_is_a_failure_and_not_a_finding(data: Path) -> None:

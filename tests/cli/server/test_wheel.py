@@ -14,8 +14,12 @@ from pathlib import Path
 import pytest
 
 from cli.version import __version__
+from gitstore.directory import DataDirectory
+from gitstore.git.push_hook import HOOK
 from tests.cli.installation import create_environment, install, run
+from tests.cli.plain_pushes import BAD
 from tests.cli.server.test_demo import ask, demo_of
+from tests.e2e.git import Clone
 from tests.service import ROOT
 
 PACKAGES = ("api", "cli", "content", "gitstore", "schemas")
@@ -67,7 +71,7 @@ def test_the_sample_is_in_the_wheel_with_its_dotfiles(names: set[str]) -> None:
 def test_nothing_else_is_in_the_wheel(names: set[str]) -> None:
     assert {name.partition("/")[0] for name in names} == {"waypost", f"waypost-{__version__}.dist-info"}
     own = {name for name in names if name.startswith("waypost/") and not name.startswith(f"{PRIVATE}/")}
-    assert own == {"waypost/__init__.py", "waypost/__main__.py", "waypost/py.typed"}
+    assert own == {"waypost/__init__.py", "waypost/__main__.py", "waypost/hook.py", "waypost/py.typed"}
     private = {name.split("/")[2] for name in names if name.startswith(f"{PRIVATE}/")}
     assert private == {*PACKAGES}
     assert [name for name in names if "test_" in name or "__pycache__" in name or "conftest" in name] == []
@@ -80,7 +84,7 @@ def test_every_import_is_a_dependency_of_the_wheel(wheel: Path) -> None:
         imported = {name for path in archive.namelist() if path.endswith(".py") for name in imports(archive.read(path))}
     needed = {canonical(re.split(r"[ \[<>=!~;]", line)[0]) for line in metadata.get_all("Requires-Dist", [])}
     distributions = packages_distributions()
-    foreign = imported - {*PACKAGES} - {*sys.stdlib_module_names}
+    foreign = imported - {"waypost", *PACKAGES} - {*sys.stdlib_module_names}
     providers = {name: {canonical(found) for found in distributions.get(name, [])} for name in foreign}
     assert {name: found for name, found in providers.items() if not found & needed} == {}
     assert needed - BY_NAME - set().union(*providers.values()) == set()
@@ -121,3 +125,20 @@ def test_the_installed_demo_serves_the_packaged_sample(installed: Path, tmp_path
         assert len(version) == 40
         assert redirects["total"] == 67
         assert answer["results"][0]["status"] == 301
+
+
+def test_the_hook_names_the_environment_and_survives_an_upgrade(wheel: Path, tmp_path: Path) -> None:
+    programs = create_environment(tmp_path / "env")
+    install(programs, str(wheel))
+    data = tmp_path / "data"
+    DataDirectory(data).create()
+    sample = str(ROOT / "sample-repo")
+    run(str(programs / "waypost"), "namespace", "create", "acme", "--from", sample, "--data", str(data), cwd=tmp_path)
+    repository = data / "repos/acme.git"
+    assert f"python='{programs}/python'\n" in (repository / HOOK).read_text()
+    install(programs, str(wheel))
+    clone = Clone.of(repository, tmp_path / "clone")
+    clone.write("shop/redirects/more.yaml", BAD)
+    clone.commit()
+    with pytest.raises(AssertionError, match=r"shop/redirects/more\.yaml:6:5: duplicate_source"):
+        clone.push()

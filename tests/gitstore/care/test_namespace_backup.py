@@ -38,7 +38,7 @@ def objects_of(repository: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["backup", "backup.tar"])
-@pytest.mark.parametrize("packing", ["none", "git", "ref-deltas", "own"])
+@pytest.mark.parametrize("packing", ["none", "git", "ref-deltas", "own", "several"])
 def test_a_restored_namespace_is_equal(patient: Patient, tmp_path: Path, name: str, packing: str) -> None:
     place = patient.place
     if packing == "git":
@@ -47,6 +47,10 @@ def test_a_restored_namespace_is_equal(patient: Patient, tmp_path: Path, name: s
         git(place.repo, "-c", "repack.useDeltaBaseOffset=false", "repack", "-adfq")
     elif packing == "own":
         pack_loose(place.repo)
+    elif packing == "several":
+        git(place.repo, "repack", "-adfq")
+        place.publish(put(redirect("/second", "/pack")))
+        git(place.repo, "repack", "-dq")
     (place.repo / REFUSALS_FILE).write_text(f"\n{place.tip} {SHOP}\n", encoding="utf-8")
     git(place.repo, "tag", "-a", "v1", "-m", "A tag")
     restored, notes = load(save(place, tmp_path / name), tmp_path / "copy")

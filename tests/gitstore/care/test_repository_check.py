@@ -174,6 +174,19 @@ def test_a_damaged_ref_of_a_draft_is_moved_away(patient: Patient) -> None:
     assert [path.read_text() for path in (patient.root / REMOVED).rglob("main")] == ["nothing\n"]
 
 
+@pytest.mark.parametrize("name", ["refs/heads/release", "refs/heads/draft/shop/main", "refs/notes/waypost"])
+@pytest.mark.parametrize("value", ["blob", "folder", "another ref", "a ref that is not there"])
+def test_a_branch_that_names_no_commit_is_named(patient: Patient, name: str, value: str) -> None:
+    revision = {"blob": "release:shop/project.yaml", "folder": "release^{tree}"}
+    text = git(patient.repo, "rev-parse", revision[value]).strip() if value in revision else ""
+    ref = patient.repo / name
+    ref.parent.mkdir(parents=True, exist_ok=True)
+    ref.write_text(text or f"ref: refs/heads/{'main' if value == 'another ref' else 'nowhere'}\n", encoding="utf-8")
+    assert name in names(patient)
+    patient.repair()
+    assert name not in names(patient)
+
+
 def test_damaged_lines_of_packed_refs_are_named_and_the_others_kept(patient: Patient) -> None:
     packed = patient.repo / "packed-refs"
     tip = git(patient.repo, "rev-parse", "release~1")

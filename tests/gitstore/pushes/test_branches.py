@@ -84,10 +84,13 @@ def test_a_proposal_says_where_to_review_it(clone: Clone) -> None:
     found = proposal_id(TOPIC)
     assert clone.check(TOPIC).lines == (
         f"Proposal {found} (topic/one) changes docs, shop.",
-        f"Review it: waypost proposal show acme {found}",
+        f"Agents do not get it until it is merged. Review it: waypost proposal show acme {found}",
     )
     clone.rules = PushRules(proposal_address="https://w.example/proposal/{id}")
-    assert clone.check(TOPIC).lines[1] == f"Review it: https://w.example/proposal/{found}"
+    assert (
+        clone.check(TOPIC).lines[1]
+        == f"Agents do not get it until it is merged. Review it: https://w.example/proposal/{found}"
+    )
 
 
 def test_the_grants_are_those_of_what_a_push_changes(clone: Clone) -> None:
@@ -151,6 +154,19 @@ def test_unrelated_histories_are_refused(clone: Clone) -> None:
     clone.git("checkout", "-q", "--orphan", "alone")
     clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
     assert clone.check(TOPIC).refusal == "no common history"
+
+
+@pytest.mark.parametrize("name", ["release", "draft/shop/main", "topic/one"])
+def test_a_tag_cannot_have_the_name_of_a_branch(clone: Clone, name: str) -> None:
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    clone.push(TOPIC)
+    assert clone.check(f"refs/tags/{name}").refusal == "name is taken"
+
+
+def test_a_branch_cannot_have_the_name_of_a_tag(clone: Clone) -> None:
+    clone.push("refs/tags/topic/one")
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    assert clone.check(TOPIC).lines == ("There is a tag topic/one. Choose another name for the branch.",)
 
 
 def test_tags_name_commits_and_stay(clone: Clone) -> None:

@@ -43,7 +43,7 @@ def test_files_that_have_a_place(clone: Clone, path: str) -> None:
         (".gitmodules", "unknown_file"),
         ("shop/src/a.py", "unknown_file"),
         ("shop/redirects/a.txt", "unknown_file"),
-        ("my.project/project.yaml", "unknown_file"),
+        ("my.project/project.yaml", "bad_name"),
         ("shop/pages/a\tb.html", "bad_name"),
         ("shop/pages/a\\b", "bad_name"),
         ("/".join(["shop/pages", *["a"] * 40]), "too_deep"),
@@ -54,7 +54,22 @@ def test_files_without_a_place(clone: Clone, path: str, code: str) -> None:
     verdict = clone.check(TOPIC)
     assert verdict.refusal == "invalid files"
     assert f": {code}: " in verdict.lines[0]
-    assert verdict.lines[-1].endswith("of topic. Change that commit: git commit --amend")
+    assert verdict.lines[-1] == f"1 problem in commit {clone.head[:12]}. Fix it, then: git commit --amend"
+
+
+def test_files_and_content_are_refused_together(clone: Clone) -> None:
+    clone.commit(
+        {"TODO.txt": "x", "shop/NOTES.md": "x", "shop/redirects.yaml": "redirects: [", "my shop/pages.yaml": "x"}
+    )
+    verdict = clone.check("refs/heads/release")
+    assert verdict.refusal == "invalid files"
+    assert [tuple(line.split(": ")[:2]) for line in sorted(verdict.lines[:-1])] == [
+        ("TODO.txt", "unknown_file"),
+        ("my shop", "bad_name"),
+        ("shop/NOTES.md", "unknown_file"),
+        ("shop/redirects.yaml:1:13", "bad_syntax"),
+    ]
+    assert verdict.lines[-1] == f"4 problems in commit {clone.head[:12]}. Fix them, then: git commit --amend"
 
 
 def test_the_other_files_are_a_setting(clone: Clone) -> None:
@@ -66,16 +81,21 @@ def test_the_other_files_are_a_setting(clone: Clone) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind"), [("120000", "a symbolic link"), ("100755", "an executable file"), ("160000", "a submodule")]
+    ("mode", "kind", "action"),
+    [
+        ("120000", "a symbolic link", "Replace it by the file, or remove it."),
+        ("100755", "an executable file", "Make it a plain one: git update-index --chmod=-x <path>"),
+        ("160000", "a submodule", "Remove it: git rm <path>"),
+    ],
 )
 @pytest.mark.parametrize("path", ["shop/pages/a", "README.md", ".vscode/a"])
-def test_only_plain_files(clone: Clone, mode: str, kind: str, path: str) -> None:
+def test_only_plain_files(clone: Clone, mode: str, kind: str, action: str, path: str) -> None:
     blob = clone.git("hash-object", "-w", "--stdin") if mode != "160000" else clone.head
     clone.git("update-index", "--add", "--cacheinfo", f"{mode},{blob},{path}")
     clone.git("commit", "-q", "-m", "Odd")
     verdict = clone.check(TOPIC)
     assert verdict.refusal == "invalid files"
-    assert verdict.lines[0] == f"{path}: not_a_file: It is {kind}; only plain files are allowed. Replace or remove it."
+    assert verdict.lines[0] == f"{path}: not_a_file: It is {kind}; only plain files are allowed. {action}"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +156,7 @@ def test_a_commit_in_the_middle_counts(clone: Clone) -> None:
     clone.commit({"notes.txt": None})
     verdict = clone.check(TOPIC)
     assert verdict.refusal == "invalid files"
-    assert verdict.lines[-1] == (f"1 problem in commit {bad[:12]} of topic. Change that commit: git rebase -i {bad}~1")
+    assert verdict.lines[-1] == f"1 problem in commit {bad[:12]}. Fix it there: git rebase -i {bad}~1"
 
 
 def test_files_that_are_there_already_are_not_read(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from gitstore.pushes.push import Pusher, Scope
 from tests.gitstore.fixtures import Place, put, redirect
-from tests.gitstore.pushes.pushed import EVE, EVERYWHERE, PUBLISHER, Clone, rules
+from tests.gitstore.pushes.pushed import EVE, EVERYWHERE, PUBLISHER, RULE, Clone, rules
 
 BOTH = Scope(projects=frozenset({"docs", "shop"}))
 STRICT = "project:\n  title: Shop\n  policy:\n    lint: strict\n"
@@ -42,8 +42,21 @@ def test_each_problem_has_its_place_and_what_to_do(clone: Clone) -> None:
     assert verdict.refusal == "invalid content"
     assert verdict.lines == (
         'shop/redirects/2024.yaml:14:5: duplicate_source: "/old" is already at shop/redirects.yaml:2',
-        "1 problem; nothing was published. Fix them, then: git commit --amend",
+        f"1 problem in commit {clone.head[:12]}. Fix it, then: git commit --amend",
     )
+
+
+def test_a_removed_project_is_told_apart_from_removed_rules(clone: Clone) -> None:
+    clone.git("rm", "-rq", "docs")
+    clone.git("commit", "-q", "-m", "Remove the project")
+    assert "  The project docs is removed; its agents get 404." in clone.push().lines
+
+
+def test_rules_that_can_never_answer_are_counted(clone: Clone) -> None:
+    first = RULE.format("/b", "/a")
+    second = RULE.format("^/b$", "/z").replace("BASIC", "REGEX")
+    clone.commit({"shop/redirects.yaml": f"redirects:\n{first}{second}"})
+    assert clone.push().lines[-1] == "  1 rule can never answer: waypost validate --never-answer"
 
 
 def test_at_most_fifty_problems_are_listed(clone: Clone) -> None:
@@ -53,7 +66,7 @@ def test_at_most_fifty_problems_are_listed(clone: Clone) -> None:
     assert verdict.lines[0].startswith("shop/redirects.yaml:4:13: ")
     assert verdict.lines[50:] == (
         "… and 10 more",
-        "60 problems; nothing was published. Fix them, then: git commit --amend",
+        f"60 problems in commit {clone.head[:12]}. Fix them, then: git commit --amend",
     )
 
 
@@ -72,9 +85,7 @@ def test_every_commit_passes_not_only_the_last_one(clone: Clone) -> None:
     clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
     verdict = clone.check()
     assert verdict.refusal == "invalid content"
-    assert verdict.lines[-1] == (
-        f"1 problem in commit {bad[:12]}; nothing was published. Fix them in that commit: git rebase -i {bad}~1"
-    )
+    assert verdict.lines[-1] == f"1 problem in commit {bad[:12]}. Fix it there: git rebase -i {bad}~1"
 
 
 def test_several_commits_are_several_publishes(clone: Clone) -> None:
@@ -189,6 +200,15 @@ def test_names_of_projects_ignore_case(clone: Clone) -> None:
     verdict = clone.check()
     assert verdict.refusal == "invalid files"
     assert verdict.lines[0].startswith("SHOP: path_taken: ")
+
+
+def test_a_project_is_renamed_in_case_only(clone: Clone) -> None:
+    clone.git("mv", "docs", "docs2")
+    clone.git("mv", "docs2", "Docs")
+    clone.git("commit", "-q", "-m", "Rename the project")
+    assert [each.project for each in clone.push().publishes] == ["Docs", "docs"]
+    assert clone.place.fresh().state("Docs") == (clone.head, 1)
+    assert clone.check().refusal == ""
 
 
 def test_a_rewound_release_is_not_pushed_to(clone: Clone) -> None:

@@ -1,0 +1,81 @@
+"""The check of a push by path or SSH, as Git's hook runs it: its input, its answer on standard error, its exit code."""
+
+import os
+import pwd
+import signal
+import sys
+import traceback
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from api.auth.api_token import find_values
+from content.records.printable import escape_unprintable
+from gitstore.errors import StoreError
+from gitstore.git.push_hook import REFUSED, TRIAL, PushHook, load_settings
+from gitstore.git.repository import Author
+from gitstore.pushes.hook_files import open_hook_files
+from gitstore.pushes.plain_push import PlainAnswer, PlainCheck, PlainPush, read_plain_push
+from gitstore.pushes.push import PushRules
+
+_ACCEPTED = 0
+_INTERRUPTED = 128 + signal.SIGINT
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Check the push on standard input, and return the exit code. With the settings `--trial` nothing is checked."""
+    if [*arguments] == [TRIAL]:
+        return _ACCEPTED
+    try:
+        answer = _check(load_settings(arguments[0]), read_plain_push(sys.stdin.buffer, os.environ))
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except StoreError as ex:
+        answer = _refuse(str(ex).rstrip("."))
+    except OSError as ex:
+        answer = _refuse(f"{ex.strerror or ex}{f' ({ex.filename})' if ex.filename else ''}. Tell the operator")
+    except Exception as ex:  # noqa: BLE001 - the outer edge, which translates every exception into a sentence
+        answer = _refuse(_describe_bug(ex))
+    _print(answer.lines)
+    return _ACCEPTED if answer.is_accepted else REFUSED
+
+
+def _check(hook: PushHook, push: PlainPush) -> PlainAnswer:
+    repository = Path.cwd()  # Git runs the hook in it
+    rules = PushRules(hook.allowed_files, hook.proposal_address)
+    with open_hook_files(repository, hook.root, push.quarantine) as paths:
+        check = PlainCheck(paths, _find_author(), _find_token, rules, hook.limits)
+        return check.answer(push, lambda line: _print([line]))
+
+
+def _refuse(why: str) -> PlainAnswer:
+    return PlainAnswer(is_accepted=False, lines=(f"The push was not accepted: {why}.",))
+
+
+def _find_author() -> Author:
+    """Return the user of the system who pushes, as an author."""
+    number = os.geteuid()
+    try:
+        name = pwd.getpwuid(number).pw_name
+    except KeyError:
+        name = f"user-{number}"
+    return Author(name, f"{name}@localhost")
+
+
+def _find_token(data: bytes) -> int | None:
+    return next((at for at, _ in find_values(data, 1)), None)
+
+
+def _print(lines: Iterable[str]) -> None:
+    """Print lines for the pusher; Git puts `remote: ` before each."""
+    with suppress(BrokenPipeError):  # the pusher is gone; Git goes by the exit code
+        for line in lines:
+            sys.stderr.buffer.write(f"{escape_unprintable(line)}\n".encode(errors="backslashreplace"))
+        sys.stderr.buffer.flush()
+
+
+def _describe_bug(ex: Exception) -> str:
+    """Return an internal error in one line, for a bug report."""
+    place = traceback.extract_tb(ex.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    return f"internal error (a bug); please report this line: {type(ex).__name__}: {ex} ({where})"

@@ -1,0 +1,107 @@
+"""The hooks of a running service: written at its start and for each new namespace; pushes by path as over HTTP."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gitstore.git.push_hook import HOOK
+from tests.e2e.git import Clone, check_repository, rules
+from tests.e2e.pusher import Pusher
+from tests.e2e.stream import following
+from tests.e2e.world import Place, World, open_world
+from tests.service import WAYPOST, running, wait_until
+
+PATIENCE = 60.0
+BROKEN = rules("/a", "/a") + "  - type: BASIC\n    source: /loop\n    target: nowhere\n    status: 999\n"
+
+
+def push(clone: Clone) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["git", "push", "origin", "HEAD:release"], cwd=clone.folder, capture_output=True, text=True, check=False
+    )
+
+
+def remote_lines(text: str) -> list[str]:
+    """Return what the other side says; ids of commits differ between two repositories."""
+    lines = [line.rstrip() for line in text.splitlines() if line.startswith("remote: ")]
+    return [re.sub("[0-9a-f]{12,40}", "…", line) for line in lines]
+
+
+@pytest.mark.parametrize("text", [rules("/a", "/b"), BROKEN], ids=["accepted", "refused"])
+def test_the_words_are_those_of_a_push_over_http(world: World, tmp_path: Path, text: str) -> None:
+    over_http, by_path = world.place(), world.place()
+    pusher = Pusher.of(over_http, tmp_path / "http")
+    pusher.commit("shop/redirects.yaml", text)
+    said = pusher.push("origin", "HEAD:release")
+    clone = Clone.of(by_path.repository, tmp_path / "path")
+    clone.write("shop/redirects.yaml", text)
+    clone.commit("Change")
+    found = push(clone)
+    assert (found.returncode == 0) == (said.returncode == 0) == (text != BROKEN)
+    assert remote_lines(found.stderr) == remote_lines(said.stderr) != []
+    check_repository(by_path.repository)
+
+
+def test_a_push_by_path_is_a_publish_with_number_and_event(place: Place, tmp_path: Path) -> None:
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    with following(place) as follower:
+        commit = clone.publish("shop/redirects.yaml", rules("/a"))
+        place.wait_for(commit)
+        wait_until(lambda: follower.numbers() == [2], PATIENCE, "the event")
+    (newest, *_) = place.get("/history")["items"]
+    assert (newest["version"], newest["publishNumber"], newest["served"]) == (commit, 2, True)
+    assert place.sources() == ["/a"]
+    assert place.published("/b")["publishNumber"] == 3
+
+
+def test_the_start_of_the_service_brings_hooks_up_to_date(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running(WAYPOST, data) as service, open_world(service) as world:
+        names = ["missing", "foreign", "bypassed", "closed", "good"]
+        hooks = {name: data / "repos" / f"{name}.git" / HOOK for name in names}
+        for name in names:
+            world.root.ask("POST", "/api/namespaces", 201, json={"name": name})
+        good = hooks["good"].read_bytes()
+        assert all(hook.read_bytes() == good for hook in hooks.values())
+    hooks["missing"].unlink()
+    hooks["foreign"].write_text("#!/bin/sh\nexit 0\n")
+    (hooks["bypassed"].parents[1] / "config").write_text(
+        (hooks["bypassed"].parents[1] / "config").read_text().replace("hooksPath = hooks", "hooksPath = /mine")
+    )
+    hooks["closed"].unlink()
+    hooks["closed"].mkdir()
+    (hooks["closed"].parent / "pre-receive.before-waypost").mkdir()
+    with running(WAYPOST, data) as service:
+        logged = {
+            (line["event"], line["namespace"]) for line in service.log_lines() if line.get("logger") == "waypost.hooks"
+        }
+        assert all(hook.read_bytes() == good for hook in hooks.values())
+        assert (hooks["foreign"].parent / "pre-receive.before-waypost").read_text() == "#!/bin/sh\nexit 0\n"
+        assert logged == {
+            ("push_hook_of_another_kept", "foreign"),
+            ("push_hook_of_another_kept", "closed"),
+            ("push_hook_bypassed", "bypassed"),
+        }
+    hooks["foreign"].write_text("#!/bin/sh\nexit 0\n")
+    with running(WAYPOST, data, {"WAYPOST_PUSH_HOOKS": "false"}) as service, open_world(service) as world:
+        assert {name for name, hook in hooks.items() if hook.exists()} == {"foreign"}
+        world.root.ask("POST", "/api/namespaces", 201, json={"name": "later"})
+        assert not (data / "repos/later.git" / HOOK).exists()
+
+
+def test_a_repository_that_cannot_be_written_does_not_stop_the_service(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running(WAYPOST, data) as service, open_world(service) as world:
+        world.root.ask("POST", "/api/namespaces", 201, json={"name": "acme"})
+    repository = data / "repos/acme.git"
+    (repository / HOOK).unlink()
+    (repository / "hooks").rmdir()
+    (repository / "hooks").write_text("")
+    (repository / "hooks.before-waypost").write_text("")
+    (repository / "config").unlink()
+    (repository / "config").mkdir()
+    with running(WAYPOST, data) as service:
+        (line,) = [line for line in service.log_lines() if line.get("logger") == "waypost.hooks"]
+        assert (line["event"], line["namespace"]) == ("push_hook_not_written", "acme")
