@@ -35,12 +35,23 @@ class ApiError(Exception):
         return {"error": self.code, "message": self.message, **problems, **self.details}
 
 
+TOO_MANY_ATTEMPTS = "too_many_attempts"
+"""The code of 429 after too many failed logins."""
+
+
 class Unauthenticated(ApiError):
     """401: the token is missing, invalid or expired. The message never says which part of a token is invalid."""
 
     def __init__(self, message: str = "The token is invalid or expired.", code: str = "invalid_token") -> None:
         challenge = f'Bearer realm="waypost", error="{code}"' if code == "invalid_token" else 'Bearer realm="waypost"'
         super().__init__(401, code, message, headers={"WWW-Authenticate": challenge})
+
+
+class ExpiredToken(Unauthenticated):
+    """401: the value of an API token is right, so its holder may know that it has expired."""
+
+    def __init__(self, expired_at: str) -> None:
+        super().__init__(f"This API token expired on {expired_at}. Create a new one.")
 
 
 class UnknownSession(Unauthenticated):

@@ -131,6 +131,10 @@ class ApprovalRequired(StoreError):
     code = "approval_required"
 
 
+class NoVerdict(ApprovalRequired):
+    """There is no verdict on the named head, neither an approval nor a rejection."""
+
+
 class NotAllowed(StoreError):
     """The named object is of a kind that the caller may not write."""
 
@@ -145,6 +149,10 @@ class Conflicts(StoreError):
     def __init__(self, message: str, conflicts: Sequence[dict[str, object]]) -> None:
         super().__init__(message)
         self.conflicts = tuple(conflicts)
+
+
+class ProposalConflicts(Conflicts):
+    """A proposal and release conflict: the side `draft` of each is the branch."""
 
 
 class Invalid(StoreError):

@@ -19,6 +19,7 @@ BRANCH_PREFIX = "refs/heads/"
 RELEASE_REF = "refs/heads/release"
 DRAFT_PREFIX = "refs/heads/draft/"
 PROPOSAL_PREFIX = "proposal/"  # before the id of a proposal, where it is named as a state
+COMMIT_PREFIX = "commit/"  # before the id of a commit, where its review is named; no draft has such a name
 TAG_PREFIX = "refs/tags/"
 NOTES_REF = "refs/notes/waypost"
 PROJECT_FILE = "project.yaml"

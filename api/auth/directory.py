@@ -22,8 +22,8 @@ from api.db.accounts.sessions import live_session_user
 from api.db.database import Database
 from api.db.errors import StateBroken, StateBusy
 from api.db.generation import GenerationFile, Stamp, read_generation
-from api.db.timestamps import Clock, utc_now
-from api.errors import Unauthenticated, UnknownSession
+from api.db.timestamps import Clock, dump_time, utc_now
+from api.errors import ExpiredToken, Unauthenticated, UnknownSession
 from content.cache import LruCache
 from gitstore.errors import StoreError
 
@@ -109,6 +109,7 @@ class IdentityCache:
     def authenticate(self, bearer: str) -> Principal:
         """Return the principal of an access token or API token; raises Unauthenticated, without the reason.
 
+        Only the value of an expired API token gets ExpiredToken.
         Raises StateBusy for an unknown one while the database is locked: it may be newer than the snapshot.
         """
         if self._snapshot is None:
@@ -174,8 +175,8 @@ class IdentityCache:
         entry = table.tokens.get(api_token.digest(value))
         if entry is None:
             raise self._unknown()
-        if not self._is_live(entry):
-            raise Unauthenticated
+        if not self._is_live(entry) and entry.expires_at:
+            raise ExpiredToken(dump_time(entry.expires_at))
         return entry.principal
 
     def _unknown(self) -> Exception:

@@ -1,4 +1,4 @@
-"""An in-memory snapshot of identities: live API tokens, active users and their sessions."""
+"""An in-memory snapshot of identities: API tokens, active users and their sessions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from api.db.generation import read_generation
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """An API token in the snapshot."""
+    """An API token in the snapshot; it may have expired."""
 
     principal: Principal
     expires_at: datetime | None
@@ -35,7 +35,7 @@ def read_snapshot(connection: Connection, now: datetime) -> IdentitySnapshot:
     role_grants = grants_by_role(connection)
     return IdentitySnapshot(
         read_generation(connection),
-        {token.hash: _entry(token) for token in tokens.live_tokens(connection, now)},
+        {token.hash: _entry(token) for token in tokens.all_tokens(connection)},
         {user.id: user_principal(user, role_grants) for user in users.active_users(connection)},
         sessions.live_sessions(connection, now),
     )

@@ -15,7 +15,7 @@ from api.db.accounts.attempts import Rate
 from api.db.database import Connection
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
-from api.errors import ApiError
+from api.errors import TOO_MANY_ATTEMPTS, ApiError
 
 WINDOW = 300.0  # seconds in which the settings limit the number of failed logins
 # Prefix lengths by IP version: of one client, and of its neighbourhood. A site with IPv6 has at least a /64:
@@ -91,4 +91,4 @@ def _key(text: str) -> str:
 def _too_many(wait: float) -> ApiError:
     seconds = max(1, math.ceil(wait))
     message = f"Too many failed logins from this address or for this account. Try again in {seconds} s."
-    return ApiError(429, "too_many_attempts", message, headers={"Retry-After": str(seconds)})
+    return ApiError(429, TOO_MANY_ATTEMPTS, message, headers={"Retry-After": str(seconds)})

@@ -8,7 +8,7 @@ from api.auth.grants import BUILT_IN_ROLES, EVERY
 from api.auth.principal import OPERATOR
 from api.auth.roles import load_grants
 from api.db.accounts.tokens import ApiToken
-from api.db.timestamps import dump_time
+from api.db.timestamps import dump_time, utc_now
 from api.resources.accounts.tokens import show_token
 from cli.access.grant_options import read_grants
 from cli.console.output import print_json, print_lines, print_notes, print_rows
@@ -125,5 +125,7 @@ def delete(number: int, data: str | None, database: str | None) -> None:
 
 def _row(token: ApiToken) -> tuple[object, ...]:
     expires = dump_time(token.expires_at) if token.expires_at else "never"
+    if token.expires_at and token.expires_at <= utc_now():
+        expires += " (expired)"
     grants = " ".join(grant.text() for grant in load_grants(token.grants))
     return token.id, token.name, token.preview, expires, grants

@@ -11,7 +11,7 @@ from api.settings import environment_name
 from cli.care.backup_maker import MadeBackup, make_backup
 from cli.care.backup_restorer import build_copy
 from cli.console.exits import ProblemsFound
-from cli.console.output import print_json, print_lines, print_notes
+from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.services import enter_data, state_options
 from cli.console.setup import json_option, read_settings
@@ -80,4 +80,5 @@ def _print(target: Path, made: MadeBackup, parts: DataParts, *, verified: bool, 
         print_notes(_SERVER_NOTE)
     count = sum(each.objects.number for each in (*made.namespaces, *made.archives))
     word = "Saved and verified" if verified else "Saved"
-    print_notes(f"{word} {len(made.namespaces)} namespaces and {len(made.archives)} archives, with {count:,} objects.")
+    spaces, archives = count_noun(len(made.namespaces), "namespace"), count_noun(len(made.archives), "archive")
+    print_notes(f"{word} {spaces} and {archives}, with {count_noun(count, 'object')}.")

@@ -14,6 +14,7 @@ from api.data.last_backup import read_last_backup
 from api.data.parts import DataParts, MissingData
 from api.data.restored_copy import MARKER, RESUME, RestoredCopy
 from cli.console.exits import CommandFailed
+from cli.console.output import age_text
 from cli.console.owner import user_name
 from gitstore.care.findings import REMOVED, Finding, RemovedFiles, Severity
 
@@ -179,13 +180,12 @@ def _check_backup(root: Path) -> Iterator[Finding]:
             "Run `waypost backup` regularly, and keep the result on another machine.",
         )
         return
-    days = last.age / _DAY
     is_old = last.age > _OLD_BACKUP
     yield Finding(
         Severity.WARNING if is_old else Severity.NOTE,
         "backup_old" if is_old else "last_backup",
         last.path,
-        f"The last good backup is {days:.1f} days old{', and was verified' if last.verified else ', and was not verified'}.",
+        f"The last good backup is {age_text(last.age)} old{', and was verified' if last.verified else ', and was not verified'}.",
         "Run `waypost backup`." if is_old else "Nothing to do.",
     )
 

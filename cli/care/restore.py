@@ -6,7 +6,7 @@ import click
 
 from api.data.restored_copy import RESUME
 from cli.care.backup_restorer import restore_backup
-from cli.console.output import print_json, print_lines, print_notes
+from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.setup import data_option, json_option, read_settings, require_directory
 from gitstore.care.backup_files import open_backup
@@ -43,6 +43,6 @@ def command(backup: Path, *, incomplete: bool, as_json: bool, data: str | None) 
             "The database is on a server, and is not in this backup. Restore it with pg_restore before the first start."
         )
     print_notes(
-        f"Restored {len(names)} namespaces as of {reader.facts['beganAt']}. Webhooks and reports of silent agents are paused "
+        f"Restored {count_noun(len(names), 'namespace')} as of {reader.facts['beganAt']}. Webhooks and reports of silent agents are paused "
         f"until: {RESUME}"
     )

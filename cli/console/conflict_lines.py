@@ -1,4 +1,4 @@
-"""Conflicts of a draft with release, for people to read."""
+"""Conflicts of a draft or proposal with release, for people to read."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,21 +8,29 @@ from cli.console.output import count_noun
 from gitstore.drafts.drafts import DraftName
 
 _MAX_LENGTH = 200
-_SIDES = ("base", "release", "draft")
+_MERGED = "draft"
 
 
-def conflict_lines(found: Mapping[str, Any]) -> list[str]:
-    """Format a conflict: a line that names it, then the values of each side for every field that differs."""
+def conflict_lines(conflict: Mapping[str, Any], side: str = "draft") -> list[str]:
+    """Format a conflict: a line that names it, then the values of each side for every field that differs.
+
+    `side` is the word for what is merged into release: a draft, or a branch.
+    """
+    found = {side if key == _MERGED else key: value for key, value in conflict.items()}
     name = found.get("source") or found.get("path") or found.get("file")
     if found["field"]:
         return [
             f"{name}: {found['field']} was changed on both sides",
-            *_side_lines({side: found[side] for side in _SIDES}),
+            *_side_lines({each: found[each] for each in _sides(side)}),
         ]
     return [
-        f"{name}: {_side_change(found, 'release')} on release, {_side_change(found, 'draft')} in the draft",
-        *_field_lines(found),
+        f"{name}: {_side_change(found, 'release')} on release, {_side_change(found, side)} in the {side}",
+        *_field_lines(found, _sides(side)),
     ]
+
+
+def _sides(side: str) -> tuple[str, ...]:
+    return ("base", "release", side)
 
 
 def resolution_hint(count: int, namespace: str, name: DraftName) -> str:
@@ -37,12 +45,12 @@ def _side_change(found: Mapping[str, Any], side: str) -> str:
     return "added" if found["base"] is None else "changed"
 
 
-def _field_lines(found: Mapping[str, Any]) -> list[str]:
+def _field_lines(found: Mapping[str, Any], sides: Sequence[str]) -> list[str]:
     """Format a whole rule, field by field; a file gives no lines."""
-    if not all(isinstance(found[side], dict | None) for side in _SIDES):
+    if not all(isinstance(found[side], dict | None) for side in sides):
         return []
-    names = dict.fromkeys(name for side in _SIDES for name in found[side] or ())
-    present = [side for side in _SIDES if found[side] is not None]
+    names = dict.fromkeys(name for side in sides for name in found[side] or ())
+    present = [side for side in sides if found[side] is not None]
     values = {name: {side: found[side].get(name) for side in present} for name in names}
     differing = {
         name: each for name, each in values.items() if any(value != each[present[0]] for value in each.values())

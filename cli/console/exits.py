@@ -84,7 +84,8 @@ def _report_error(ex: Exception) -> int:
         print_notes(*ex.format_message().splitlines())
         return USAGE_ERROR
     print_notes(*dict.fromkeys(problem.text() for problem in getattr(ex, "problems", ())))
-    print_notes(*(line for each in getattr(ex, "conflicts", ()) for line in conflict_lines(each)))
+    side = "branch" if isinstance(ex, errors.ProposalConflicts) else "draft"
+    print_notes(*(line for each in getattr(ex, "conflicts", ()) for line in conflict_lines(each, side)))
     if isinstance(ex, click.UsageError) and ex.ctx:
         print_notes(*ex.ctx.get_usage().splitlines(), f"Try '{ex.ctx.command_path} --help'.", "")
     print_notes(*f"waypost: {_message(ex)}".splitlines())
@@ -117,7 +118,7 @@ def _message(ex: Exception) -> str:
 
 def _store_message(ex: errors.StoreError) -> str:
     """Return the store's message with the action at the command line; does not repeat a message of the problems."""
-    if isinstance(ex, errors.Conflicts):
+    if isinstance(ex, errors.Conflicts) and not isinstance(ex, errors.ProposalConflicts):
         return f"{ex} Run `waypost edit resolve` with --take draft or --take release, for all or by --source."
     if isinstance(ex, errors.Invalid) and any(problem.message in str(ex) for problem in ex.problems):
         return "Nothing changed; see the errors above."

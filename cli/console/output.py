@@ -33,6 +33,15 @@ def print_rows(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     )
 
 
+_UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+
+
+def age_text(seconds: float) -> str:
+    """Format an age in its largest whole unit, such as `26 seconds` or `3 days`."""
+    size, unit = next((each for each in _UNITS if seconds >= each[0]), _UNITS[-1])
+    return count_noun(int(seconds // size), unit)
+
+
 def count_noun(count: int, noun: str) -> str:
     """Format a count with its noun, such as `1 error` or `3,000 errors`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

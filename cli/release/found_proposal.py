@@ -10,7 +10,7 @@ from api.db.namespaces.reviews import DraftKey
 from api.http.response import proposal_views
 from api.http.response.proposal_views import Reader
 from api.reviews import review_json
-from api.reviews.reviewing import Reviews
+from api.reviews.reviewing import Reviews, ReviewThread
 from api.settings import DAY
 from cli.console.setup import read_settings
 from cli.console.suggestion import suggest
@@ -18,6 +18,7 @@ from content.records.vocabulary import Kind
 from gitstore.errors import NotFound
 from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.report import ProposalReport
+from gitstore.publish.authorship import ReviewSubject
 from gitstore.store.store import Store
 
 proposal_argument = click.argument("proposal")
@@ -37,6 +38,16 @@ def stale_before(data: str | None) -> float:
     return time.time() - read_settings(data=data).proposal_stale_days * DAY
 
 
+def read_threads(reviews: Reviews, namespace: str, report: ProposalReport) -> dict[DraftKey, ReviewThread]:
+    """Return the remarks on a proposal, and its review, by project."""
+    return reviews.threads(_subjects(namespace, report))
+
+
+def _subjects(namespace: str, report: ProposalReport) -> dict[DraftKey, ReviewSubject]:
+    name = report.proposal.review_name
+    return {DraftKey(namespace, each.name, name): each.review_subject for each in report.projects}
+
+
 def reports_as_json(
     reviews: Reviews, namespace: str, reports: Sequence[ProposalReport], oldest: float, *, is_detail: bool
 ) -> list[dict[str, Any]]:
@@ -44,9 +55,7 @@ def reports_as_json(
     view = proposal_views.detail if is_detail else proposal_views.summary
     shown = []
     for report in reports:
-        name = report.proposal.review_name
-        subjects = {DraftKey(namespace, each.name, name): each.review_subject for each in report.projects}
-        found = {key.project: review for key, review in reviews.find_reviews(subjects).items()}
+        found = {key.project: review for key, review in reviews.find_reviews(_subjects(namespace, report)).items()}
         reader = Reader({each.name: tuple(Kind) for each in report.projects}, reads_all=True)
         whole = view(report, reader, oldest)
         projects = [

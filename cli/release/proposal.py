@@ -6,13 +6,16 @@ from typing import Any
 import click
 
 from api.http.response import json_views
+from api.reviews.review import ReviewStatus
+from cli.console.conflict_lines import conflict_lines
 from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.match_lines import match_lines
 from cli.console.output import count_noun, print_json, print_lines, print_notes, print_rows
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import data_option, json_option, namespace_argument, open_store
 from cli.release import proposal_actions, proposal_reviews
-from cli.release.found_proposal import find_proposal, proposal_argument, reports_as_json, stale_before
+from cli.release.found_proposal import find_proposal, proposal_argument, read_threads, reports_as_json, stale_before
+from cli.release.remark_lines import remark_lines
 from content.changes.diff import count
 from content.matching.request import parse_request
 from content.records.problem import Severity
@@ -52,14 +55,21 @@ def list_(namespace: str, *, project: str | None, as_json: bool, data: str | Non
     if as_json:
         print_json(shown)
         return
-    print_rows(("id", "branch", "state", "review", "projects", "author", "updated", "title"), map(_row, shown))
+    print_rows(("ID", "BRANCH", "STATE", "REVIEW", "PROJECTS", "AUTHOR", "UPDATED", "TITLE"), map(_row, shown))
 
 
 def _row(shown: Mapping[str, Any]) -> Sequence[object]:
-    states = dict.fromkeys((each["review"] or {"state": "unknown"})["state"] for each in shown["projects"])
+    states = dict.fromkeys(_review_word(each["review"]) for each in shown["projects"])
     projects = ",".join(each["name"] for each in shown["projects"])
     fields = (shown["author"] or "-", shown["updatedAt"], shown["title"])
     return (shown["id"], shown["branch"], shown["state"], ",".join(states) or "-", projects or "-", *fields)
+
+
+def _review_word(review: Mapping[str, Any] | None) -> str:
+    """Return the state of a review; `required` where the project requires one and nothing happened yet."""
+    if review is None:
+        return "unknown"
+    return "required" if review["required"] and review["state"] == ReviewStatus.NONE else str(review["state"])
 
 
 @command.command("show")
@@ -70,40 +80,42 @@ def _row(shown: Mapping[str, Any]) -> Sequence[object]:
 def show(namespace: str, proposal: str, *, as_json: bool, data: str | None, database: str | None) -> None:
     """Show a proposal.
 
-    It has the state, and the changes, problems, conflicts and review in each project.
+    It has the state, the changes, problems, conflicts and review in each project, and the remarks on it.
     """
     store = open_store(data)
     reports = store.proposals.reports(namespace, [find_proposal(store, namespace, proposal)])
     with open_existing_services(data, database) as services:
         [shown] = reports_as_json(services.reviews(), namespace, reports, stale_before(data), is_detail=True)
+        threads = read_threads(services.reviews(), namespace, reports[0])
     if as_json:
         print_json(shown)
         return
-    print_lines(*_lines(shown))
+    print_lines(*_lines(shown), *remark_lines(threads, reports[0]))
     conflicts = [*shown["conflicts"], *(each for project in shown["projects"] for each in project["conflicts"])]
-    print_notes(*(f"{_name(each)}: changed differently on release" for each in conflicts))
-    print_notes(*(each["message"] for project in shown["projects"] for each in project["problems"]))
+    print_notes(*(line for each in conflicts for line in conflict_lines(each, "branch")))
+    print_notes(*(problem.text() for project in reports[0].projects for problem in project.problems))
     print_notes(f"State: {shown['state']}.{' ' if shown['fault'] else ''}{shown['fault']}")
-
-
-def _name(conflict: Mapping[str, Any]) -> str:
-    where = conflict.get("source") or conflict.get("path") or conflict.get("file")
-    return f"{where}: {conflict['field']}" if conflict["field"] else str(where)
 
 
 def _lines(shown: Mapping[str, Any]) -> list[str]:
     first = [f"{shown['title']}", f"{shown['branch']}  {shown['id']}  {shown['head']}  {shown['author'] or '-'}"]
     for project in shown["projects"]:
-        review = (project["review"] or {"state": "unknown"})["state"]
-        counts = ", ".join(
-            f"{number} {kind.removesuffix('s') if number == 1 else kind} {change}"
-            for kind, numbers in project["changes"].items()
-            for change, number in numbers.items()
-            if number
-        )
-        first.append(f"{project['name']}: {counts or 'no rule changed'}; review: {review}")
+        review = _review_word(project["review"])
+        first.append(f"{project['name']}: {_count_text(project['changes'])}; review: {review}")
         first += [f"    {each['file']} {each['change']}" for each in project["files"]]
     return [*first, *(f"{each['file']} {each['change']}" for each in shown["files"])]
+
+
+def _count_text(changes: Mapping[str, Mapping[str, int]] | None) -> str:
+    if changes is None:
+        return "cannot be read"
+    counts = ", ".join(
+        f"{number} {kind.removesuffix('s') if number == 1 else kind} {change}"
+        for kind, numbers in changes.items()
+        for change, number in numbers.items()
+        if number
+    )
+    return counts or "no rule changed"
 
 
 @command.command("diff")

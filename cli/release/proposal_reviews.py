@@ -96,9 +96,9 @@ def _record(  # noqa: PLR0913 - what a remark consists of
             if any(principal.can(*each, key.namespace, key.project) for each in accepted)
         }
         if not able:
-            raise Forbidden(
-                f"The user {username} may not {action} this proposal in {', '.join(key.project for key in subjects)}."
-            )
+            needed = " or ".join(":".join(each) for each in accepted)
+            where = ", ".join(key.project for key in subjects)
+            raise Forbidden(f"The user {username} may not {action} this proposal: that needs {needed} in {where}.")
         statement = ReviewStatement(action, found.head or "", note, None, Origin(operator=operator().name))
         reviews = services.reviews().record_together(principal, able, statement)
     if as_json:

@@ -21,7 +21,7 @@ from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import describe_misplaced
 from gitstore.history.messages import edit_message
 from gitstore.history.reached import find_base
-from gitstore.layout import PROPOSAL_PREFIX, BlobId, CommitId, TreeId, draft_ref, is_root_file
+from gitstore.layout import COMMIT_PREFIX, PROPOSAL_PREFIX, BlobId, CommitId, TreeId, draft_ref, is_root_file
 from gitstore.yamlfiles.dump import EMPTY_FILES
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
@@ -41,7 +41,9 @@ class DraftName(NamedTuple):
 
     @property
     def sentence_subject(self) -> str:
-        """The draft, or the proposal that is reviewed under this name, as the subject of a sentence."""
+        """The draft, or the proposal or commit that is reviewed under this name, as the subject of a sentence."""
+        if self.draft.startswith(COMMIT_PREFIX):
+            return f"The commit {self.draft.removeprefix(COMMIT_PREFIX)}, which changes {self.project},"
         if self.draft.startswith(PROPOSAL_PREFIX):
             return f"The proposal {self.draft.removeprefix(PROPOSAL_PREFIX)}, which changes {self.project},"
         return f"The draft {self.draft} of {self.project}"

@@ -5,7 +5,8 @@ import time
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import DraftName, read_draft, require_draft, require_head
 from gitstore.errors import AlreadyExists, BadRequest, LostRace, NotAllowed, NothingToChange
-from gitstore.git.refs import is_branch_ref, list_proposals
+from gitstore.git.branch_names import find_lookalike
+from gitstore.git.refs import is_branch_ref
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
 from gitstore.layout import BRANCH_PREFIX, CommitId, is_proposal_ref
@@ -28,8 +29,7 @@ def create_from_draft(transaction: Transaction, branch: str, name: DraftName, he
     state = read_draft(transaction, name)
     require_draft(state)
     require_head(state, head)
-    folded = {each.casefold() for each in list_proposals(transaction.path)}
-    if ref.casefold() in folded or transaction.ref(ref):
+    if find_lookalike(transaction.path, ref) or transaction.ref(ref):
         raise AlreadyExists(f"The branch {branch[:_SHOWN]} already exists (names ignore case). Choose another name.")
     if state.head:
         transaction.move(ref, None, state.head)
@@ -49,7 +49,7 @@ def update_branch(
     if proposal.is_merged or base == proposal.release:
         raise NothingToChange(f"The branch {proposal.branch} has all commits of release; nothing to merge.")
     merge = merge_proposal(compiler, proposal)
-    merge.require_clean()
+    merge.require_clean(proposal.branch)
     trees, root = write_projects(transaction, merge), write_files_beside(transaction, proposal.release, merge)
     require_distinct_names(transaction, root, trees)
     for name, tree in trees.items():

@@ -1,5 +1,6 @@
 """The merge of a proposal with release: each project by rule and field, the files beside them each as a whole."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,7 +11,7 @@ from content.records.problem import Problem
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.decisions import read_decisions
 from gitstore.drafts.drafts import project_tree
-from gitstore.errors import Conflicts, Invalid
+from gitstore.errors import Invalid, ProposalConflicts
 from gitstore.git.repository import FILE_MODE, Repository, TreeEntry
 from gitstore.git.transaction import Transaction
 from gitstore.layout import BlobId, CommitId, TreeId
@@ -61,16 +62,18 @@ class ProposalMerge:
         """True where release has all changes already."""
         return not (self.projects or self.files or self.conflicts or self.failures)
 
-    def require_clean(self) -> None:
-        """Raise Invalid or Conflicts where the merge is not complete."""
+    def require_clean(self, branch: str) -> None:
+        """Raise Invalid or ProposalConflicts where the merge of a branch is not complete."""
         if self.failures:
             found = list(self.failures.values())
             raise Invalid(" ".join(map(str, found)), [problem for each in found for problem in each.problems])
         if self.conflicts:
             count = "1 field was" if len(self.conflicts) == 1 else f"{len(self.conflicts)} fields were"
-            raise Conflicts(
-                f"{count} changed differently in the proposal and on release; nothing changed. Merge release into the branch "
-                "with Git, push it, then retry.",
+            name = shlex.quote(branch)
+            raise ProposalConflicts(
+                f"{count} changed differently on the branch {branch} and on release; nothing changed. Merge release into the "
+                f"branch with Git, decide there, then retry: git fetch origin && git switch {name} && "
+                f"git merge origin/release && git push origin {name}",
                 self.conflicts,
             )
 

@@ -16,7 +16,7 @@ from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import APPROVED_BY, MERGED_PROPOSAL, OVERRIDE, WRITTEN_BY, load_message, signature
 from gitstore.history.numbering import read_index
-from gitstore.layout import CommitId, TreeId
+from gitstore.layout import PROPOSAL_PREFIX, CommitId, TreeId
 from gitstore.proposals.merging import (
     ProposalMerge,
     merge_proposal,
@@ -102,7 +102,7 @@ def merge_into_release(
         if check.draft.is_required:
             check.trailers()
     merge = merge_proposal(compiler, proposal)
-    merge.require_clean()
+    merge.require_clean(proposal.branch)
     if merge.is_empty:
         raise NothingToPublish(
             f"Release has all changes of the proposal {request.id} already; nothing to publish. Delete the proposal."
@@ -158,7 +158,7 @@ def _approval_check(
     release_tree = project_tree(compiler.repository, proposal.release, project)
     if release_tree is None:
         return None
-    name = DraftName(project, proposal.review_name)
+    name = DraftName(project, f"{PROPOSAL_PREFIX}{proposal.branch}")  # as people know it
     state = DraftState(name, head, head, base, proposal.release, None, None, release_tree)
     subject = read_branch_subject(compiler, project, (base, head), release_tree)
     return ApprovalCheck(state, subject, partial(verdicts, project), request.override)

@@ -9,8 +9,8 @@ from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
-from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.drafts import project_tree
+from gitstore.drafts.revisions import require_readable
 from gitstore.errors import Broken, Invalid
 from gitstore.git.ancestry import commits_between
 from gitstore.git.file_paths import printable_path
@@ -20,6 +20,7 @@ from gitstore.layout import TreeId
 from gitstore.proposals.merging import Ends, ProposalMerge, changed_files_beside, merge_proposal
 from gitstore.proposals.proposal import UNRELATED, Proposal
 from gitstore.publish.authorship import ReviewSubject, read_branch_subject
+from gitstore.publish.gate import find_blocking_problems
 
 _MESSAGE = 10_000  # characters
 
@@ -36,11 +37,14 @@ class ProposalState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ProjectReport:
-    """The part of a proposal in one project, compared with its base; the conflicts are with release."""
+    """The part of a proposal in one project, compared with its base; the conflicts are with release.
+
+    `counts` is None where a changed file cannot be read: its rules would be counted as removed.
+    """
 
     name: str
     change: ChangeType
-    counts: Mapping[Kind, Counts]
+    counts: Mapping[Kind, Counts] | None
     files: Sequence[FileChange]
     problems: Sequence[Problem]
     conflicts: Sequence[dict[str, object]]
@@ -120,7 +124,7 @@ def _report_project(compiler: Compiler, name: str, ends: Ends, merge: ProposalMe
     base, release, head = (project_tree(compiler.repository, commit, name) for commit in ends)
     subject = read_branch_subject(compiler, name, (ends.base, ends.head), release)
     conflicts = [each for each in merge.conflicts if each.get("project") == name]
-    counts: Mapping[Kind, Counts] = {}
+    counts: Mapping[Kind, Counts] | None = None
     files: Sequence[FileChange] = ()
     try:
         counts, problems = _compare(compiler, name, base, head)
@@ -138,11 +142,10 @@ def _compare(
 ) -> tuple[dict[Kind, Counts], list[Problem]]:
     """Count the changes of a project, and find the problems that would stop its publish."""
     before, after = (compiler.snapshot(name, tree) if tree else None for tree in (base, head))
+    if after:
+        require_readable(before, after)
     counts = {kind: count(changes) for kind, changes in changes_between(before, after).items()}
-    if after is None:
-        return counts, []
-    over_budget = find_budget_problems(before, after, compiler.limits)
-    return counts, [*over_budget, *compiler.find_blocking_problems(before, after)]
+    return counts, find_blocking_problems(compiler, name, base, head)
 
 
 def _change_of(old: object, new: object) -> ChangeType:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftState
-from gitstore.errors import ApprovalRequired, NotAllowed
+from gitstore.errors import ApprovalRequired, NotAllowed, NoVerdict
 from gitstore.git.repository import Author
 from gitstore.history.messages import APPROVED_BY, OVERRIDE, signature
 from gitstore.layout import PROJECT_FILE, CommitId
@@ -107,9 +107,9 @@ def require_approval(
     if draft.is_required and not overridden:
         _require_no_rejection(state, [verdict for verdict in counted if not verdict.approves])
         if not approvals:
-            raise ApprovalRequired(
-                _describe_missing_approval(state, [each for each in of_head if each.lapsed and each.approves])
-            )
+            lapsed = [each for each in of_head if each.lapsed and each.approves]
+            error = ApprovalRequired if of_head else NoVerdict
+            raise error(_describe_missing_approval(state, lapsed))
     return tuple(verdict.reviewer for verdict in approvals)
 
 

@@ -6,6 +6,7 @@ Publishes of drafts and pushed commits go through it alike, each with the state 
 from itertools import chain
 from typing import NamedTuple
 
+from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler, is_rewritten, require_publishable
 from gitstore.compiled.segments.changes import ChangesByKind, changes_between, files_only_in
@@ -45,6 +46,16 @@ def read_served_state(compiler: Compiler, release: CommitId, project: str) -> Se
     """Return the state of a project that a release commit serves; that is not its newest where that is refused."""
     known = ensure_manifest(compiler, release, waits=False).projects.get(project)
     return Served(known.tree, is_newest=bool(known.tree) and not known.failed) if known else Served()
+
+
+def find_blocking_problems(
+    compiler: Compiler, project: str, before: TreeId | None, after: TreeId | None
+) -> list[Problem]:
+    """Return the problems that would stop the publish of a branch's folder of a project; `before` is that of its base."""
+    if after is None:
+        return []
+    old, new = compiler.snapshot(project, before) if before else None, compiler.snapshot(project, after)
+    return [*find_budget_problems(old, new, compiler.limits), *compiler.find_blocking_problems(old, new)]
 
 
 def check_and_compile(compiler: Compiler, state: NextState) -> PublishDelta:

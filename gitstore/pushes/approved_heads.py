@@ -10,11 +10,11 @@ from typing import NamedTuple
 from content.changes.decision import Decisions
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import DraftName, DraftState, project_tree
-from gitstore.errors import ApprovalRequired, Invalid
+from gitstore.errors import ApprovalRequired, Invalid, NoVerdict
 from gitstore.git.objects import blob_id
 from gitstore.git.refs import list_refs
 from gitstore.git.repository import Author, CommitInfo, Repository
-from gitstore.layout import BRANCH_PREFIX, RELEASE_REF, BlobId, CommitId, TreeId
+from gitstore.layout import BRANCH_PREFIX, COMMIT_PREFIX, RELEASE_REF, BlobId, CommitId, TreeId
 from gitstore.merge.merging import MergeTrees, merge_trees
 from gitstore.publish.approval import require_approval
 from gitstore.publish.authorship import ReviewSubject, read_review_subject
@@ -59,7 +59,7 @@ class ApprovedHeads:
                 self._found.append(found)
                 return Approval(approvers)
             except ApprovalRequired as ex:
-                reasons.append(str(ex))
+                reasons += [] if isinstance(ex, NoVerdict) else [str(ex)]
         return Approval(None, tuple(reasons))
 
     def confirm(self) -> None:
@@ -88,7 +88,7 @@ def _read_head(
 ) -> tuple[DraftState, ReviewSubject]:
     repository, project = compiler.repository, change.project
     trees = [project_tree(repository, commit, project) for commit in (head, base)]
-    name = DraftName(project, short(head))
+    name = DraftName(project, f"{COMMIT_PREFIX}{short(head)}")
     state = DraftState(name, head, head, base, parent, trees[0], trees[1], TreeId(str(change.before)))
     return state, read_review_subject(compiler, state)
 

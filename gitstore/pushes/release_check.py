@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from content.records.problem import Problem
+from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.manifest import Manifest
 from gitstore.compiled.indexes.served_record import read_served
@@ -25,12 +26,15 @@ from gitstore.pushes import branch_changes
 from gitstore.pushes.answer import Refused, in_commit, problem_lines, short, show
 from gitstore.pushes.approved_heads import ApprovedHeads, needs_approval
 from gitstore.pushes.branch_changes import Needs, ProjectChange, changed_projects, find_missing, find_needs
+from gitstore.pushes.change_size import count_changed_bytes
 from gitstore.pushes.publish_summary import summarize_publish
 from gitstore.pushes.push import Progress, Publish, Pusher, PushRecords, RefUpdate, RefVerdict
 
 PROPOSE = "git push origin HEAD:refs/heads/<name>"
+_WITHOUT_REVIEW = "git push -o override='<reason>' origin HEAD:release"
 _REBASE = ("git fetch origin", "git rebase origin/release", "git push origin HEAD:release")
 _MOST_SUMMARIES = 10
+_LARGE = 4 << 20  # bytes of changed files, whose check takes some seconds
 
 
 class _Checked(NamedTuple):
@@ -137,11 +141,20 @@ class ReleaseCheck:
         if change.after:
             require_unique_name(self._repository, info.id, project)
         served = self._served.get(project) or read_served_state(self._compiler, self._repository.release(), project)
+        self._report_large(change)
         may_change_policy = self._pusher.override.covers(project)
         state = NextState(project, change.before, change.after, served, requires_same_policy=not may_change_policy)
         delta = check_and_compile(self._compiler, state)
         self._served[project] = Served(change.after, is_newest=bool(change.after))
         return delta
+
+    def _report_large(self, change: ProjectChange) -> None:
+        """Report what is checked next, where that takes seconds."""
+        if count_changed_bytes(self._repository, change, _LARGE) <= _LARGE or change.after is None:
+            return
+        self._progress(f"Reading the rules of {change.project}")
+        rules = sum(map(self._compiler.snapshot(change.project, change.after).count, Kind))
+        self._progress(f"Checking {rules:,} rules of {change.project}")
 
     def _require_approvals(
         self, parent: CommitInfo, info: CommitInfo, changes: Sequence[ProjectChange]
@@ -163,12 +176,15 @@ class ReleaseCheck:
 
     def _unapproved(self, info: CommitInfo, project: str, reasons: Sequence[str]) -> Refused:
         lines = [
-            f"{project} requires a review: commit {short(info.id)} is not an approved head of a branch, and merges none.",
+            f"{project} requires a review: no other person has approved the commit {short(info.id)}, or one that it merges.",
             *map(show, reasons[-1:]),
         ]
         if self._override:
             lines.append(f"The push option override needs project:override on {project}.")
-        return Refused("review required", *lines, "Push it as a proposal:", *_commands([PROPOSE]))
+        lines += ["Push it as a proposal:", *_commands([PROPOSE])]
+        if self._pusher.override.covers(project):
+            lines += ["Or publish it without a review:", *_commands([_WITHOUT_REVIEW])]
+        return Refused("review required", *lines)
 
     def _accept(self, update: RefUpdate, checked: Sequence[_Checked]) -> RefVerdict:
         """Build the manifest of the new tip, and return the verdict with its publishes."""
@@ -182,7 +198,14 @@ class ReleaseCheck:
         lines = [
             line
             for publish, delta in zip(published[:_MOST_SUMMARIES], deltas, strict=False)
-            for line in summarize_publish(self._compiler, publish.commit, publish.number, delta)
+            for line in (
+                *summarize_publish(self._compiler, publish.commit, publish.number, delta),
+                *(
+                    [show(f"  Published without a review, by an override: {publish.override}")]
+                    if publish.override
+                    else []
+                ),
+            )
         ]
         more = len(published) - _MOST_SUMMARIES
         lines += [f"… and {more:,} more publishes"] if more > 0 else []

@@ -28,6 +28,10 @@ class MalformedRequest(BadRequest):
     code = "malformed_git_request"
 
 
+class UnsupportedRequest(MalformedRequest):
+    """A request is Git's protocol, and asks for what this service does not have; the client can show the message."""
+
+
 class Mark(Enum):
     """A line without data that ends a part of a request: its section, the request itself, or the stream."""
 

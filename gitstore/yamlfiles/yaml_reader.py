@@ -40,6 +40,9 @@ _REFUSED_ASCII = bytes([*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F])
 # Line ends of editors. YAML 1.1 also ends lines at U+0085, U+2028 and U+2029: https://yaml.org/spec/1.1/
 LINE_BREAK = re.compile("\r\n|\r|\n")
 
+# https://git-scm.com/docs/git-merge#_how_conflicts_are_presented
+_CONFLICT_MARKER = re.compile("(?:^|[\r\n])(<{7}(?= )|={7}(?=[\r\n]|$)|>{7}(?= ))")
+
 _HINTS = {
     "mapping values are not allowed in this context": "put a text that holds ': ' in quotes, and check the indentation",
     "found character that cannot start any token": "indent with spaces, not tabs; put a text that begins with @, ` or % in quotes",
@@ -131,7 +134,7 @@ class _Builder:
         try:
             root = self._document_node(CParser(self._document.text).get_event)
         except YAMLError as ex:
-            self._report(*_syntax_problem(ex))
+            self._report(*(_conflict_problem(self._document.text) or _syntax_problem(ex)))
             raise YamlRefused(self._problems) from ex
         except (ValueError, OverflowError) as ex:
             self._report("bad_syntax", "The file cannot be read as YAML.", 0)
@@ -214,6 +217,14 @@ class _Builder:
         self._problems.append(self._document.problem(code, message, offset))
         if len(self._problems) >= MAX_PROBLEMS:
             raise YamlRefused(self._problems)
+
+
+def _conflict_problem(text: str) -> tuple[str, str, int] | None:
+    """Return code, message and offset of the first conflict marker in a text that cannot be parsed; None without one."""
+    found = _CONFLICT_MARKER.search(text)
+    if found is None:
+        return None
+    return "bad_syntax", f'A conflict marker of Git ("{found[1]}"): resolve the conflict.', found.start(1)
 
 
 def _syntax_problem(ex: YAMLError) -> tuple[str, str, int]:

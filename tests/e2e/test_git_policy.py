@@ -100,7 +100,11 @@ def test_a_review_is_asked_for_given_and_pushed(work: Checkout) -> None:
     work.push("HEAD:release")
     head = work.commit("shop/redirects.yaml", RULE.format("/a", "/b"))
     refused = work.push("HEAD:release", succeeds=False)
-    assert refused[-1] == "  git push origin HEAD:refs/heads/<name>"
+    assert refused[-3:] == [
+        "  git push origin HEAD:refs/heads/<name>",
+        "Or publish it without a review:",
+        "  git push -o override='<reason>' origin HEAD:release",
+    ]
     proposed = work.push("HEAD:refs/heads/topic")
     found = proposed[0].split()[1]
     assert proposed[0] == f"Proposal {found} (topic) changes shop."
@@ -115,7 +119,8 @@ def test_an_override_is_in_the_audit_trail(work: Checkout) -> None:
     work.commit("shop/project.yaml", "project:\n  title: Shop\n  policy:\n    review: required\n")
     work.push("HEAD:release")
     work.commit("shop/redirects.yaml", RULE.format("/a", "/b"))
-    work.push("-o", "override=the site is down", "HEAD:release")
+    printed = work.push("-o", "override=the site is down", "HEAD:release")
+    assert "  Published without a review, by an override: the site is down" in printed
     admin = work.place.world.person("admin")
     trail = admin.ask("GET", f"/api/audit?namespace={work.place.namespace}", 200).json()["items"]
     events = [each["event"] for each in trail if "override" in each["event"] or "overridden" in each["event"]]
@@ -132,7 +137,10 @@ def test_a_token_in_a_file_is_refused(work: Checkout) -> None:
     dead = token[:-1] + ("a" if token[-1] != "a" else "b")
     work.git("reset", "-q", "--hard", "HEAD~1")
     work.commit("shop/pages/a.txt", f"not a token: {dead}\n")
-    assert work.push("HEAD:refs/heads/topic")[0].startswith("Proposal ")
+    accepted = work.push("HEAD:refs/heads/topic")
+    assert accepted[0].startswith("shop/pages/a.txt: unknown_file: ")
+    assert accepted[1] == "1 problem; it cannot be merged until it is fixed."
+    assert accepted[2].startswith("Proposal ")
 
 
 def test_the_grants_of_the_caller_are_those_of_the_push(work: Checkout, tmp_path: Path) -> None:

@@ -6,13 +6,17 @@ import zlib
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
 
 import schemas
+from api.auth import api_token
 from api.auth.grants import Grant
+from api.auth.principal import OPERATOR
+from api.auth.tokens import Tokens
 from tests.e2e.contract import check_answer, check_shape, describe
 from tests.e2e.remote import Remote
 from tests.e2e.test_access import path_of
@@ -161,6 +165,7 @@ def test_wrong_passwords_are_throttled_as_logins_are(tmp_path: Path) -> None:
         answer = ask(place, REFS, basic(world.user("viewer"), PASSWORD))
         assert answer.status_code == 429  # from the same address
         assert int(answer.headers["Retry-After"]) >= 1
+        assert answer.json()["message"].endswith(" s. API tokens still work.")
         assert ask(place, REFS, as_root(place)).status_code == 200
 
 
@@ -310,7 +315,6 @@ def test_damaged_and_endless_bodies_are_refused(place: Place) -> None:
         line(b"want \xff\xfe\n") + b"0000",
         line(b"want " + b"1" * 40 + b"\n") + line(b"deepen x\n") + b"0000",
         line(b"want " + b"1" * 40 + b"\n") + line(b"deepen " + b"9" * 30 + b"\n") + b"0000",
-        line(b"want " + b"1" * 40 + b"\n") + line(b"filter sparse:oid=x\n") + b"0000",
         line(b"want " + b"1" * 40 + b"\n") + line(b"shell\n") + b"0000",
         line(b"command=fetch\n") + b"0001" + line(b"want x\n") + b"0000",
         line(b"command=fetch\n") + b"0001",
@@ -328,6 +332,29 @@ def test_what_is_not_the_protocol_is_refused(place: Place, body: bytes, version:
 def test_an_unknown_command_is_an_error_in_the_protocol(place: Place) -> None:
     headers = {**as_root(place), **REQUEST, "Git-Protocol": "version=2"}
     assert b"ERR unknown command" in ask(place, FETCH, headers, body=line(b"command=object-info\n") + b"0000").content
+
+
+def test_git_prints_which_filters_there_are(place: Place, tmp_path: Path) -> None:
+    remote = Remote.of(place)
+    for version in "012":
+        version_option = f"protocol.version={version}"
+        printed = remote.refused(
+            tmp_path, "-c", version_option, "clone", "--filter=sparse:oid=release:x", remote.url, f"clone-{version}"
+        )
+        assert "remote error: This service knows the filters blob:none, blob:limit=<bytes> and tree:<depth>." in printed
+
+
+def test_git_prints_that_a_token_has_expired(place: Place, tmp_path: Path) -> None:
+    """Only to its holder; the last character of another value is its checksum's."""
+    issued = Tokens(place.world.services.tokens.state, lambda: datetime(2020, 1, 1, tzinfo=UTC)).create(
+        OPERATOR, "old", [Grant("*", "*", "project", "read")], datetime(2020, 1, 2, tzinfo=UTC)
+    )
+    printed = Remote.of(place, "x", issued.value).refused(
+        tmp_path, "ls-remote", Remote.of(place, "x", issued.value).url
+    )
+    assert "remote: This API token expired on 2020-01-02T00:00:00Z. Create a new one." in printed
+    other = Remote.of(place, "x", api_token.mint().value)
+    assert "remote: Incorrect user name, password or API token." in other.refused(tmp_path, "ls-remote", other.url)
 
 
 def _head(place: Place, headers: dict[str, str]) -> bytes:

@@ -56,9 +56,9 @@ def list_tokens(connection: Connection, limit: int, offset: int) -> tuple[list[A
     return [_token(row) for row in rows], total
 
 
-def live_tokens(connection: Connection, now: datetime) -> list[ApiToken]:
-    """Return all tokens that have not expired."""
-    return [_token(row) for row in connection.execute(select(api_tokens).where(_alive(now)))]
+def all_tokens(connection: Connection) -> list[ApiToken]:
+    """Return all tokens, expired ones too."""
+    return [_token(row) for row in connection.execute(select(api_tokens))]
 
 
 def find_live_tokens(connection: Connection, numbers: Collection[int], now: datetime) -> list[ApiToken]:

@@ -7,7 +7,7 @@ from base64 import b64decode
 from falcon.asgi import Request
 
 from api.auth import api_token
-from api.errors import Unauthenticated
+from api.errors import ApiError, ExpiredToken, Unauthenticated
 from api.interfaces import Password
 
 _BASIC = re.compile(r"[Bb][Aa][Ss][Ii][Cc] +([A-Za-z0-9+/=]{1,8192})")
@@ -41,8 +41,19 @@ def _decode(text: str) -> str:
 
 def challenge_basic(ex: Unauthenticated) -> Unauthenticated:
     """Return the same error with the challenge of HTTP Basic, so that Git asks for a user name and password."""
+    if isinstance(ex, ExpiredToken):
+        return _challenge(str(ex), ex.code)
     code = "invalid_credentials" if ex.code == "invalid_token" else ex.code
     message = "Incorrect user name, password or API token." if code == "invalid_credentials" else ex.message
+    return _challenge(message, code)
+
+
+def _challenge(message: str, code: str) -> Unauthenticated:
     error = Unauthenticated(message, code)
     error.headers["WWW-Authenticate"] = _CHALLENGE
     return error
+
+
+def add_way_out(ex: ApiError) -> ApiError:
+    """Return the error of too many failed logins with what still works, as Git prints it."""
+    return ApiError(ex.status, ex.code, f"{ex.message} API tokens still work.", headers=ex.headers)

@@ -6,10 +6,10 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.errors import ApiError, Unauthenticated, not_found
+from api.errors import TOO_MANY_ATTEMPTS, ApiError, Unauthenticated, not_found
 from api.http.guard.access import EVERYWHERE, Access, Audience, Quota, Scheme, no_repository
 from api.http.guard.admission import Admission, AdmittedCaller, Credential
-from api.http.guard.basic import challenge_basic, read_basic
+from api.http.guard.basic import add_way_out, challenge_basic, read_basic
 from api.http.guard.rate_limits import RateLimits
 from api.http.request.caller_access import check_again
 from api.http.request.query_validation import check_parameters, list_allowed_parameters
@@ -69,6 +69,10 @@ class Guard:
             if req.get_header("Authorization"):  # Git asks without one first
                 self._limits.charge(req, resp, Quota.FAILURES, None)
             raise challenge_basic(ex) from ex
+        except ApiError as ex:
+            if access.scheme is Scheme.BASIC and ex.code == TOO_MANY_ATTEMPTS:
+                raise add_way_out(ex) from ex
+            raise
         req.context.caller = caller
         return principal
 

@@ -72,7 +72,7 @@ def _project_summary(found: ProjectReport) -> dict[str, Any]:
     return {
         "name": found.name,
         "change": found.change.value,
-        "changes": json_views.counts(found.counts),
+        "changes": None if found.counts is None else json_views.counts(found.counts),
         "problemsTotal": len(found.problems),
         "conflictsTotal": len(found.conflicts),
     }

@@ -13,6 +13,7 @@ from api.http.request.json_body import read_json
 from api.http.request.parameters import read_window
 from api.resources.content.proposals import read_visible
 from api.reviews import review_json
+from api.reviews.proposal_thread import join_remarks
 from api.reviews.review_json import KINDS
 from api.reviews.reviewing import REVIEW_GRANTS, Reviews, ReviewStatement
 from api.runtime.background import REVIEW_QUEUE, queue_key, run_in_process, run_in_thread
@@ -36,7 +37,7 @@ class ProposalReview:
         limit, offset = read_window(req)
         report = await self._report(req, namespace, id)
         threads = await run_in_thread(self._reviews.threads, _subjects(req, namespace, report))
-        remarks = _join([remark for thread in threads.values() for remark in thread.remarks])
+        remarks = join_remarks(thread.remarks for thread in threads.values())
         head, shown = report.proposal.head, remarks[offset : offset + limit]
         identities = await self._identities(req, namespace, report, shown)
         resp.media = {
@@ -145,15 +146,6 @@ def _chosen(
             f"You may not {body['action']} this proposal. You need the grant {needed} in a project that it changes."
         )
     return found
-
-
-def _join(remarks: list[Remark]) -> list[list[Remark]]:
-    """Group the remarks of one statement on several projects, oldest first."""
-    found: dict[tuple[object, ...], list[Remark]] = {}
-    for remark in sorted(remarks, key=lambda each: each.id):
-        key = (remark.at, remark.head, remark.action, remark.person.email, remark.note, remark.topic)
-        found.setdefault(key, []).append(remark)
-    return list(found.values())
 
 
 def _remark(group: list[Remark], head: str | None, identities: dict[tuple[str, str], str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from io import BytesIO
 from typing import NamedTuple
 
 from gitstore.wire.packs.selection import ObjectFilter
-from gitstore.wire.pkt_lines import MalformedRequest, Mark, read_text
+from gitstore.wire.pkt_lines import MalformedRequest, Mark, UnsupportedRequest, read_text
 
 _ID = re.compile(r"[0-9a-f]{40}")
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -164,7 +164,7 @@ def _set_since(request: FetchRequest, text: str) -> None:
 def _set_filter(request: FetchRequest, text: str) -> None:
     found = _FILTER.fullmatch(text)
     if found is None:
-        raise MalformedRequest("This service knows the filters blob:none, blob:limit=<bytes> and tree:<depth>.")
+        raise UnsupportedRequest("This service knows the filters blob:none, blob:limit=<bytes> and tree:<depth>.")
     none, size, unit, depth = found.groups()
     if depth is not None:
         request.filter = ObjectFilter(depth=int(depth))

@@ -25,7 +25,15 @@ from gitstore.wire.packs.commit_graph import CommitGraph
 from gitstore.wire.packs.object_source import ObjectSource
 from gitstore.wire.packs.selection import Selection, find_below
 from gitstore.wire.packs.sent_pack import PackFormat
-from gitstore.wire.pkt_lines import DELIMITER, FLUSH, MAX_DATA, MalformedRequest, error_line, text_line
+from gitstore.wire.pkt_lines import (
+    DELIMITER,
+    FLUSH,
+    MAX_DATA,
+    MalformedRequest,
+    UnsupportedRequest,
+    error_line,
+    text_line,
+)
 
 UPLOAD_PACK, RECEIVE_PACK = "git-upload-pack", "git-receive-pack"
 _SMALL_LINE = 996  # bytes of data, with the band, in a line of the older form of bands
@@ -55,12 +63,15 @@ def answer_fetch(repository: Path, body: bytes, *, is_version_2: bool) -> FetchA
 
     Raises MalformedRequest for a request that is not Git's protocol, and Broken.
     """
-    with open_repository(repository) as opened:
-        if not is_version_2:
-            request = read_first_version(body)
-            return FetchAnswer(b"") if request is None else _answer_request(opened, request, _answer_first_version)
-        command = read_command(body)
-        return FetchAnswer(b"") if command is None else _answer_command(opened, command)
+    try:
+        with open_repository(repository) as opened:
+            if not is_version_2:
+                request = read_first_version(body)
+                return FetchAnswer(b"") if request is None else _answer_request(opened, request, _answer_first_version)
+            command = read_command(body)
+            return FetchAnswer(b"") if command is None else _answer_command(opened, command)
+    except UnsupportedRequest as ex:  # C git prints no body of an HTTP error
+        return FetchAnswer(error_line(str(ex)))
 
 
 class _Fetch(NamedTuple):

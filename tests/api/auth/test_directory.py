@@ -9,6 +9,7 @@ from time import monotonic
 import pytest
 from sqlalchemy import delete
 
+from api.auth import api_token
 from api.auth import directory as directory_module
 from api.auth.directory import MAX_STALENESS, USE_INTERVAL, IdentityCache
 from api.auth.jwt_token import Claims, TokenUse, mint
@@ -17,7 +18,7 @@ from api.db.accounts import roles, tokens
 from api.db.database import Database, default_url
 from api.db.errors import StateBroken, StateBusy
 from api.db.tables import sessions
-from api.errors import Unauthenticated, UnknownSession
+from api.errors import ExpiredToken, Unauthenticated, UnknownSession
 from tests.api.world import START, World, world
 
 
@@ -190,6 +191,23 @@ def test_a_token_lives_until_the_moment_it_names(here: World) -> None:
     assert refuses(here.services.directory, token)
     here.clock.advance(seconds=1)
     assert refuses(here.services.directory, token)
+
+
+def test_the_holder_of_an_expired_token_gets_the_date(here: World) -> None:
+    """It is in a table that was read before, and in one of later; another value gets no reason."""
+    token = here.token("redirect:read", expires_at=START + timedelta(hours=1))
+    before, after = here.services.directory, here.services.directory
+    before.reload()
+    here.clock.advance(hours=2)
+    with pytest.raises(ExpiredToken, match=r"This API token expired on \d{4}-\d\d-\d\dT.*Z\. Create a new one\."):
+        before.authenticate(token)
+    here.token("page:read")
+    after.retry()
+    after.reload()
+    with pytest.raises(ExpiredToken):
+        after.authenticate(token)
+    with pytest.raises(Unauthenticated, match="invalid or expired"):
+        after.authenticate(api_token.mint().value)
 
 
 def test_only_a_live_token_of_a_fresh_table_is_admitted_without_a_second_look(here: World, tmp_path: Path) -> None:

@@ -1,11 +1,16 @@
 """Users and tokens at the command line; no secret is ever in its arguments."""
 
 import os
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from api.app.services import open_services
+from api.auth.grants import Grant
+from api.auth.principal import OPERATOR
+from api.auth.tokens import Tokens
 from api.settings import Settings
 from tests.cli.terminal import invoke, invoke_ok, run, table
 from tests.service import ROOT
@@ -84,6 +89,13 @@ def test_a_token_shows_its_value_once() -> None:
     ]
     invoke_ok("token", "delete", "1")
     assert invoke_ok("token", "list", "--json").json == []
+
+
+def test_an_expired_token_is_marked(data: Path) -> None:
+    with closing(open_services(Settings(data=data))) as services:
+        past = Tokens(services.tokens.state, lambda: datetime(2020, 1, 1, tzinfo=UTC))
+        past.create(OPERATOR, "old", [Grant("*", "*", "redirect", "read")], datetime(2020, 1, 2, tzinfo=UTC))
+    assert "2020-01-02T00:00:00Z (expired)" in invoke_ok("token", "list").out
 
 
 def test_a_token_for_scripts_is_json_with_the_value() -> None:

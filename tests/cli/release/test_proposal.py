@@ -50,11 +50,11 @@ def push(store: Store, folder: Path, files: dict[str, str], branch: str = "team/
 
 def test_a_proposal_goes_from_the_list_to_release(store: Store, pushed: str) -> None:
     listed = invoke_ok("proposal", "list", SPACE).out.splitlines()
-    assert [line.split()[:5] for line in listed[1:]] == [[ID, "team/sale", "open", "none", "blog,sale"]]
+    assert [line.split()[:5] for line in listed[1:]] == [[ID, "team/sale", "open", "none,required", "blog,sale"]]
     assert len(invoke_ok("proposal", "list", SPACE, "--project", "other").out.splitlines()) == 1
     shown = invoke_ok("proposal", "show", SPACE, "team/sale")
     assert shown.out.splitlines()[0] == "The sale"
-    assert "sale: 1 redirect added; review: none" in shown.out
+    assert "sale: 1 redirect added; review: required" in shown.out
     assert shown.err == "State: open.\n"
     assert invoke_ok("proposal", "show", SPACE, ID, "--json").json["head"] == pushed
     assert "+ redirect /a" in invoke_ok("proposal", "diff", SPACE, "team/sale").out
@@ -66,7 +66,9 @@ def test_a_proposal_goes_from_the_list_to_release(store: Store, pushed: str) -> 
 
     refused = invoke("proposal", "merge", SPACE, "team/sale")
     assert (refused.code, "needs approval" in refused.err) == (1, True)
-    assert invoke("proposal", "approve", SPACE, "team/sale", "--as", "eve").code == 2
+    barred = invoke("proposal", "approve", SPACE, "team/sale", "--as", "eve")
+    assert (barred.code, "that needs project:review in blog, sale." in barred.err) == (2, True)
+    assert "The proposal team/sale, which changes sale, needs approval" in refused.err
     invoke_ok("proposal", "request", SPACE, "team/sale", "--as", "eve", "--note", "Please")
     invoke_ok("proposal", "comment", SPACE, "team/sale", "Why now?", "--as", "eve")
     assert invoke("proposal", "approve", SPACE, "team/sale", "--as", "kim", "--head", "0" * 40).code == 1
@@ -75,6 +77,12 @@ def test_a_proposal_goes_from_the_list_to_release(store: Store, pushed: str) -> 
         "blog": "approved",
         "sale": "approved",
     }
+    thread = invoke_ok("proposal", "show", SPACE, "team/sale").out.splitlines()[-5:]
+    assert [line.split("  ", 1)[1] for line in (thread[0], thread[2], thread[4])] == [
+        f"{action} in blog, sale  {who}  {pushed[:10]}"
+        for action, who in (("request", "Eve (eve)"), ("comment", "Eve (eve)"), ("approve", "Kim (kim)"))
+    ]
+    assert [thread[1], thread[3]] == ["    Please", "    Why now?"]
     merged = invoke_ok("proposal", "merge", SPACE, ID, "--head", pushed, "--as", "kim")
     assert merged.err == "Publish 2 of blog: 1 redirect added.\nPublish 2 of sale: 1 redirect added.\n"
     assert invoke_ok("proposal", "merge", SPACE, ID, "--head", pushed).out == merged.out
@@ -108,10 +116,20 @@ def test_an_override_needs_words_and_the_grant(store: Store, pushed: str) -> Non
 def test_conflicts_and_problems_are_printed(store: Store, tmp_path: Path) -> None:
     push(store, tmp_path, {"blog/redirects.yaml": yaml([("/a", "/a")])}, "loop")
     shown = invoke_ok("proposal", "show", SPACE, "loop")
-    assert shown.err.endswith("State: invalid.\n")
+    assert shown.err.startswith("blog/redirects.yaml:2:")
+    assert shown.err.endswith("[redirect_loop]\nState: invalid.\n")
+    push(store, tmp_path, {"blog/redirects.yaml": "redirects: [\n"}, "broken")
+    shown = invoke_ok("proposal", "show", SPACE, "broken")
+    assert "blog: cannot be read; review: none" in shown.out
+    assert shown.err.startswith("blog/redirects.yaml:")
     assert invoke("proposal", "test", SPACE, "loop").code == 1
     push(store, tmp_path, {"blog/redirects.yaml": yaml([("/a", "/mine")])}, "mine")
     push(store, tmp_path, {"blog/redirects.yaml": yaml([("/a", "/theirs")])}, "release")
     assert "State: conflicts." in invoke_ok("proposal", "show", SPACE, "mine").err
     refused = invoke("proposal", "merge", SPACE, "mine")
-    assert (refused.code, "/mine" in refused.err) == (1, True)
+    assert refused.code == 1
+    assert "    branch: /mine\n" in refused.err
+    assert refused.err.endswith(
+        "git fetch origin && git switch mine && git merge origin/release && git push origin mine\n"
+    )
+    assert "edit resolve" not in refused.err

@@ -62,7 +62,7 @@ def test_a_report_has_the_changes_of_each_project(place: Place) -> None:
         },
     )
     found = report(place, "both")
-    assert {each.name: each.counts[Kind.REDIRECTS] for each in found.projects} == {
+    assert {each.name: (each.counts or {}).get(Kind.REDIRECTS) for each in found.projects} == {
         "blog": Counts(1, 0, 0),
         "shop": Counts(2, 0, 0),
     }
@@ -75,7 +75,9 @@ def test_changes_on_release_since_are_not_the_proposals(place: Place) -> None:
     propose(place, "sale", {"shop/redirects.yaml": yaml([("/a", "/b")])})
     place.begin("blog").publish(put(redirect("/other")))
     found = report(place, "sale")
-    assert [(each.name, each.counts[Kind.REDIRECTS]) for each in found.projects] == [("shop", Counts(1, 0, 0))]
+    assert [(each.name, (each.counts or {}).get(Kind.REDIRECTS)) for each in found.projects] == [
+        ("shop", Counts(1, 0, 0))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +106,16 @@ def test_a_field_that_both_changed_is_a_conflict(place: Place) -> None:
     [conflict] = report(place, "sale").projects[0].conflicts
     assert (conflict["project"], conflict["source"], conflict["field"]) == (SHOP, "/a", "target")
     assert (conflict["base"], conflict["release"], conflict["draft"]) == ("/old", "/theirs", "/mine")
+
+
+def test_a_file_that_cannot_be_read_has_no_counts(place: Place) -> None:
+    """Its rules are not removed; the problem has its place."""
+    place.publish(put(redirect("/a", "/old")))
+    propose(place, "sale", {"shop/redirects.yaml": "redirects: [\n"})
+    [found] = report(place, "sale").projects
+    assert found.counts is None
+    assert [problem.file for problem in found.problems] == ["shop/redirects.yaml"]
+    assert all(problem.line for problem in found.problems)
 
 
 def test_an_old_head_is_stale_and_merges_all_the_same(place: Place) -> None:

@@ -68,6 +68,7 @@ class Clone:
     pusher: Pusher = OWNER
     records: Records = field(default_factory=Records)
     rules: PushRules = field(default_factory=PushRules)
+    progress: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, place: Place) -> "Clone":
@@ -122,7 +123,7 @@ class Clone:
         quarantine = self._quarantine([update.new for update in updates if update.new])
         try:
             with access_at(self.place.root).writing(SPACE, quarantine) as (compiler, _):
-                verdicts = judge_push(compiler, push, lambda _: None, self.records, self.rules)
+                verdicts = judge_push(compiler, push, self.progress.append, self.records, self.rules)
         finally:
             shutil.rmtree(quarantine)
         assert self._objects() == before, "the check left objects in the repository"

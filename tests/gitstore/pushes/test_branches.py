@@ -37,6 +37,28 @@ def test_a_draft_may_be_invalid_forced_and_removed(clone: Clone) -> None:
     assert not clone.check(DRAFT, None).refusal
 
 
+@pytest.mark.parametrize(("ref", "verb"), [(DRAFT, "published"), (TOPIC, "merged")])
+def test_a_branch_with_problems_is_accepted_and_says_them(clone: Clone, ref: str, verb: str) -> None:
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"), ("/a", "/c"))})
+    verdict = clone.check(ref)
+    assert verdict.refusal == ""
+    assert verdict.lines[0].startswith('shop/redirects.yaml:6:5: duplicate_source: "/a" is already at')
+    assert verdict.lines[1] == f"1 problem; it cannot be {verb} until it is fixed."
+    clone.commit({"shop/redirects.yaml": rules(*((f"/{n}", "nowhere") for n in range(60)))})
+    lines = clone.check(ref).lines
+    assert lines[49].startswith("shop/redirects.yaml:200:")
+    assert lines[50:52] == ("… and 10 more", f"60 problems; it cannot be {verb} until they are fixed.")
+    clone.commit({"shop/redirects.yaml": "redirects: [\n"})
+    assert "shop/redirects.yaml:" in clone.check(ref).lines[0]
+
+
+def test_a_branch_with_too_many_changes_is_not_checked(clone: Clone) -> None:
+    """Its push would take long, and nothing is published by it."""
+    padding = "# " + "x" * 98 + "\n"
+    clone.commit({"shop/redirects.yaml": padding * 90_000 + rules(("/a", "/b"), ("/a", "/c"))})
+    assert clone.check(TOPIC).lines[0] == "shop has too many changes to be checked here, so it may have problems."
+
+
 @pytest.mark.parametrize("path", ["docs/redirects.yaml", "README.md"])
 def test_a_draft_changes_its_own_project_only(clone: Clone, path: str) -> None:
     clone.pusher = clone.pusher._replace(settings=EVERYWHERE)
@@ -80,7 +102,7 @@ def test_refs_that_cannot_be_pushed_to(clone: Clone, ref: str, refusal: str) -> 
 
 
 def test_a_proposal_says_where_to_review_it(clone: Clone) -> None:
-    clone.commit({"shop/redirects.yaml": rules(("/a", "/b")), "docs/pages/x.txt": "x"})
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b")), "docs/redirects.yaml": rules(("/d", "/e"))})
     found = proposal_id(TOPIC)
     assert clone.check(TOPIC).lines == (
         f"Proposal {found} (topic/one) changes docs, shop.",
@@ -184,6 +206,25 @@ def test_a_removed_branch_says_how_to_bring_it_back(clone: Clone) -> None:
     assert clone.check(TOPIC, None).lines == (
         f"Removed topic/one, which was at {head}. To bring it back: git push origin {head}:{TOPIC}",
     )
+
+
+@pytest.mark.parametrize(
+    ("known", "other"),
+    [
+        (TOPIC, "refs/heads/Topic/one"),
+        (DRAFT, "refs/heads/draft/shop/Main"),
+        ("refs/heads/\u00e9", "refs/heads/e\u0301"),
+    ],
+)
+def test_branches_differ_in_more_than_case_and_unicode_form(clone: Clone, known: str, other: str) -> None:
+    """Also within one push; the branch itself still moves."""
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    assert [each.refusal for each in clone.check_all({known: "HEAD", other: "HEAD"})] == ["", "name is taken"]
+    clone.push(known)
+    refused = clone.check(other)
+    assert refused.refusal == "name is taken"
+    assert refused.lines[0].startswith(f"There is a branch {known.removeprefix('refs/heads/')}: ")
+    assert not clone.check(known).refusal
 
 
 def test_tags_name_commits_and_stay(clone: Clone) -> None:

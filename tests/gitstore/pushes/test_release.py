@@ -219,3 +219,15 @@ def test_a_rewound_release_is_not_pushed_to(clone: Clone) -> None:
     clone.git("reset", "-q", "--hard", "HEAD~1")
     clone.commit({"shop/redirects.yaml": rules(("/b", "/c"))})
     assert clone.check().refusal == "release was rewound"
+
+
+def test_a_large_push_says_what_is_checked(clone: Clone) -> None:
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    assert not clone.check().refusal
+    assert clone.progress == []
+    padding = ("# " + "x" * 98 + "\n") * 45_000
+    clone.commit({"shop/redirects.yaml": padding + rules(("/a", "/b"), ("/c", "/d"))})
+    clone.git("reset", "-q", "--soft", "origin/release")
+    clone.commit({})
+    assert not clone.check().refusal
+    assert clone.progress == ["Reading the rules of shop", "Checking 2 rules of shop"]

@@ -5,7 +5,7 @@ import pytest
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
 from tests.gitstore.fixtures import Place
-from tests.gitstore.pushes.pushed import PUBLISHER, Clone, rules
+from tests.gitstore.pushes.pushed import OWNER, PUBLISHER, Clone, rules
 
 REVIEWED = "project:\n  title: Shop\n  policy:\n    review: required\n"
 
@@ -21,10 +21,19 @@ def clone(place: Place) -> Clone:
 
 
 def test_an_unapproved_commit_becomes_a_proposal(clone: Clone) -> None:
-    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
     verdict = clone.check()
     assert verdict.refusal == "review required"
-    assert verdict.lines[-2:] == ("Push it as a proposal:", "  git push origin HEAD:refs/heads/<name>")
+    expected = (
+        f"shop requires a review: no other person has approved the commit {head[:12]}, or one that it merges.",
+        "Push it as a proposal:",
+        "  git push origin HEAD:refs/heads/<name>",
+    )
+    without = ("Or publish it without a review:", "  git push -o override='<reason>' origin HEAD:release")
+    assert verdict.lines == expected + without
+    clone.pusher = PUBLISHER
+    assert clone.check().lines == expected, "without project:override"
+    clone.pusher = OWNER
     clone.git("reset", "-q", "--hard", "HEAD~1")
     clone.commit({"docs/redirects.yaml": rules(("/a", "/b"))})
     assert not clone.check().refusal, "docs requires no review"
@@ -92,6 +101,7 @@ def test_an_override_is_asked_for_and_noted(clone: Clone) -> None:
     verdict = clone.check(options=("override=the site is down",))
     assert not verdict.refusal
     assert [each.override for each in verdict.publishes] == ["the site is down"]
+    assert "  Published without a review, by an override: the site is down" in verdict.lines
     assert clone.records.asked == [("shop", head, "the site is down")]
     assert "Override-reason: the site is down" in dict(verdict.notes)[head]
 

@@ -27,6 +27,26 @@ def refusal(data: bytes) -> tuple[str, int, int]:
 
 
 @pytest.mark.parametrize(
+    ("data", "line", "marker"),
+    [
+        (b"redirects:\n<<<<<<< HEAD\n  - a: 1\n=======\n  - a: 2\n>>>>>>> release\n", 2, "<<<<<<<"),
+        (b"redirects:\r\n  - a: 1\r\n=======\r\n  - a: 2\r\n", 3, "======="),
+        (b"redirects:\n  - a: 2\n>>>>>>> release\n", 3, ">>>>>>>"),
+    ],
+)
+def test_a_conflict_marker_is_named(data: bytes, line: int, marker: str) -> None:
+    [problem] = problems_of(data)
+    assert (problem.code, problem.line, problem.column) == ("bad_syntax", line, 1)
+    assert problem.message == f'A conflict marker of Git ("{marker}"): resolve the conflict.'
+
+
+def test_what_looks_like_a_conflict_marker_may_be_text() -> None:
+    """A file that can be read has no conflict; another fault keeps its own words."""
+    assert plain(read(b"a: |\n  x\n  =======\n# ======= \n", "f").root) == {"a": "x\n=======\n"}
+    assert "conflict" not in problems_of(b"a: |\n  =======\nb: 'x\n")[0].message
+
+
+@pytest.mark.parametrize(
     "text", ["off", "yes", "1_000", "12:30", "0x1F", "010", ".nan", "null", "~", "2024-13-45", "=", "1e3", "-0"]
 )
 def test_scalars_are_text(text: str) -> None:
