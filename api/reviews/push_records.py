@@ -3,9 +3,11 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from api import logs
 from api.auth.api_token import digest, find_values
 from api.auth.principal import Principal
 from api.db.accounts.tokens import has_live_token
+from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.reviews.reviewing import Override, Reviews
 from gitstore.layout import CommitId
@@ -16,6 +18,8 @@ from gitstore.pushes.push import Publish, PushedHead
 _BRANCH = "release"
 _ANY_BRANCH = ""
 _MOST_TOKENS = 1_000  # of one file
+
+_log = logs.logger("pushes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,14 @@ class ServiceRecords:
     def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
         """Record who brought commits, so that they cannot approve them, whatever authors the commits name."""
         self.reviews.record_push(self.caller, self.namespace, heads, brought)
+
+    def has_access(self) -> bool:
+        """Tell whether the caller is still active, with all grants of the push; true while the database is unavailable."""
+        try:
+            return self.reviews.has_grants(self.caller)
+        except (StateBusy, StateBroken) as ex:
+            _log.warning("access_not_read", exc_info=ex)
+            return True
 
     def find_token(self, data: bytes) -> int | None:
         """Return the position of an API token of the service that is valid now in a file, None without one."""

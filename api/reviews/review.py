@@ -95,7 +95,7 @@ def latest_verdicts(draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Rem
 def find_involved(
     draft: ReviewSubject, remarks: Sequence[Remark], pushers: Collection[str], token_owners: TokenOwners
 ) -> frozenset[str]:
-    """Return the addresses of those who cannot judge a draft: they wrote or pushed it, or requested its review.
+    """Return the addresses of those who cannot approve a draft: they wrote or pushed it, or requested its review.
 
     `remarks` are all those on its commits. The owners of their API tokens are among them.
     """

@@ -23,13 +23,13 @@ def lapsed_reviewers(
     """
     able = {
         each.email
-        for each in _find_present(connection, people, now)
+        for each in find_present(connection, people, now)
         if each.can(*VERDICT_GRANT, key.namespace, key.project)
     }
     return frozenset(person.email for person in people) - able
 
 
-def _find_present(connection: Connection, people: Collection[Person], now: datetime) -> Iterator[Principal]:
+def find_present(connection: Connection, people: Collection[Person], now: datetime) -> Iterator[Principal]:
     """Yield the active users and live tokens among the people, with their current grants."""
     if not people:
         return

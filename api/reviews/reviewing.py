@@ -25,7 +25,7 @@ from api.reviews.review import (
     summarize_review,
     with_token_owners,
 )
-from api.reviews.reviewers import VERDICT_GRANT, lapsed_reviewers
+from api.reviews.reviewers import VERDICT_GRANT, find_present, lapsed_reviewers
 from gitstore.errors import StaleDraft, StoreError
 from gitstore.git.repository import Author
 from gitstore.layout import PROPOSAL_PREFIX, CommitId
@@ -127,6 +127,12 @@ class Reviews:
                     if not any(_is_push(each, key, person) for each in known):
                         add_remark(connection, Remark(now, key, head, Action.PUSH, person))
 
+    def has_grants(self, actor: Principal) -> bool:
+        """Tell whether a user or API token is still active, and has all its grants."""
+        with self.database.reading() as connection:
+            found = find_present(connection, [_person(actor)], self.clock())
+            return any(set(actor.grants) <= set(each.grants) for each in found)
+
     def threads(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, ReviewThread]:
         """Return the remarks and the review of each of several subjects."""
         with self.database.reading() as connection:
@@ -217,7 +223,7 @@ def _is_push(remark: Remark, key: DraftKey, person: Person) -> bool:
 def _find_involved(
     connection: Connection, key: DraftKey, draft: ReviewSubject, remarks: Sequence[Remark], *others: str
 ) -> tuple[frozenset[str], dict[str, list[str]]]:
-    """Return the addresses of those who cannot judge a draft, and the owners of all tokens, also of `others`."""
+    """Return the addresses of those who cannot approve a draft, and the owners of all tokens, also of `others`."""
     pushers = find_pushers(connection, key.namespace, draft.written)
     people = {author.email for author in draft.authors} | {remark.person.email for remark in remarks}
     token_owners = _find_token_owners(connection, people | pushers | set(others))

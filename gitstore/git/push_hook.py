@@ -123,11 +123,13 @@ def is_executable(repository: Path) -> bool:
     return False
 
 
-def apply_hook(repository: Path, hook: PushHook | None, keep: Callable[[Path], Path] | None = None) -> Path | None:
+def apply_hook(
+    repository: Path, hook: PushHook | None, keep: Callable[[Path], Path] | None = None, *, sync: bool = True
+) -> Path | None:
     """Write the hook of a repository if it differs; with None, remove one that Waypost wrote. Raises OSError, OutOfSpace.
 
     A hook of another hand is never run again, and never lost: it is kept by `keep`, or else beside it under another name.
-    Return its new path, None if there was none.
+    Return its new path, None if there was none. Without `sync`, a power cut may take a new hook, until the next start.
     """
     found = read_hook(repository)
     if hook is None:
@@ -143,9 +145,10 @@ def apply_hook(repository: Path, hook: PushHook | None, keep: Callable[[Path], P
         return None
     kept = None if found is None or is_own(found) else (keep or _keep)(_foreign_part(repository))
     (repository / HOOK).parent.mkdir(exist_ok=True)
-    replace_file(repository / HOOK, data, mode=_MODE)
+    replace_file(repository / HOOK, data, mode=_MODE, sync=sync)
     (repository / HOOK).chmod(_MODE)  # whatever the umask
-    sync_directory((repository / HOOK).parent)
+    if sync:
+        sync_directory((repository / HOOK).parent)
     return kept
 
 

@@ -23,6 +23,7 @@ _CORE = frozenset(
     | {b"bigfilethreshold", b"ignorecase", b"precomposeunicode", b"sharedrepository", b"fsync", b"fsyncmethod"}
     | {b"quotepath", b"autocrlf", b"eol", b"safecrlf", b"symlinks", b"packedgitlimit", b"deltabasecachelimit"}
 )
+_CLAIM = b"\n[core]\n\thooksPath = hooks\n"
 _PROGRAMS = frozenset({b"packobjectshook", b"procreceiverefs", b"sslcert", b"sslkey", b"cookiefile", b"proxy"})
 
 
@@ -51,6 +52,8 @@ def is_repository_config(path: Path) -> bool:
 def find_hooks_path(repository: Path) -> str:
     """Return the folder whose hooks Git runs in place of the repository's own; empty if its settings name no other."""
     try:
+        if _has_claim((repository / "config").read_bytes()):
+            return ""
         found = ConfigFile.from_path(str(repository / "config")).get((b"core",), b"hooksPath").decode(errors="replace")
     except (OSError, ValueError, KeyError):
         return ""
@@ -66,14 +69,21 @@ def claim_hooks(repository: Path) -> None:
     The time of the file stays, from which that of the creation is taken. Raises OSError, OutOfSpace.
     """
     path = repository / "config"
+    if _has_claim(path.read_bytes()):
+        return
     try:
         if ConfigFile.from_path(str(path)).has_section((b"core",)) and not _names_hooks(path):
             before = path.stat()
-            replace_file(path, path.read_bytes().rstrip(b"\n") + b"\n[core]\n\thooksPath = hooks\n")
+            replace_file(path, path.read_bytes().rstrip(b"\n") + _CLAIM)
             path.chmod(stat.S_IMODE(before.st_mode))
             os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     except ValueError:
         return  # damaged, and reported elsewhere
+
+
+def _has_claim(text: bytes) -> bool:
+    """Tell whether settings name the own hooks, and no others; they are parsed only if not, since that takes long."""
+    return _CLAIM in text and text.lower().count(b"hookspath") == 1
 
 
 def _names_hooks(path: Path) -> bool:

@@ -36,7 +36,7 @@ def refresh_hooks(directory: DataDirectory, hook: PushHook | None) -> Iterator[H
         if not repository.is_dir():
             continue
         try:
-            kept = apply_hook(repository, hook)
+            kept = apply_hook(repository, hook, sync=False)  # thousands of them, at each start
         except (StoreError, OSError) as ex:
             yield HookNote(name, HookEvent.FAILED, str(ex))
             continue

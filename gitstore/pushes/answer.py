@@ -95,7 +95,7 @@ def _read(repository: Repository, root: TreeId, path: str) -> bytes:
 def impact_lines(impact: Impact) -> Iterator[str]:
     """Yield the impact of changes: problems that appear or go, then requests that get another answer."""
     yield from first((f"appears: {_effect_text(each)}" for each in impact.added_effects), _MOST_IMPACTS)
-    yield from first((f"goes: {_effect_text(each)}" for each in impact.removed_effects), _MOST_IMPACTS)
+    yield from first((f"gone: {_effect_text(each)}" for each in impact.removed_effects), _MOST_IMPACTS)
     yield from first((f"answers: {each.text}" for each in impact.changed_responses), _MOST_IMPACTS)
 
 

@@ -17,7 +17,7 @@ from gitstore.git.repository import Author, CommitInfo, Repository
 from gitstore.layout import BRANCH_PREFIX, COMMIT_PREFIX, RELEASE_REF, BlobId, CommitId, TreeId
 from gitstore.merge.merging import MergeTrees, merge_trees
 from gitstore.publish.approval import require_approval
-from gitstore.publish.authorship import read_review_subject
+from gitstore.publish.authorship import ReviewSubject, read_review_subject
 from gitstore.pushes.answer import short
 from gitstore.pushes.branch_changes import ProjectChange
 from gitstore.pushes.push import PushRecords
@@ -41,6 +41,7 @@ class ApprovedHeads:
     def __init__(self, compiler: Compiler, records: PushRecords) -> None:
         self._compiler = compiler
         self._records = records
+        self._found = list[tuple[DraftState, ReviewSubject]]()
 
     def find(self, parent: CommitId, info: CommitInfo, change: ProjectChange) -> Approval:
         """Find the approval of a commit, or of a head that it merges; `parent` is the commit on release before it."""
@@ -52,12 +53,23 @@ class ApprovedHeads:
             try:
                 if head != info.id:
                     _require_plain_merge(compiler, change, (base, parent, head))
-                approvers = _read_approvers(compiler, parent, head, base, change, self._records)
+                found = _read_head(compiler, parent, head, base, change)
+                approvers = self._require(*found)
                 self._require_branch(head)
+                self._found.append(found)
                 return Approval(approvers)
             except ApprovalRequired as ex:
                 reasons += [] if isinstance(ex, NoVerdict) else [str(ex)]
         return Approval(None, tuple(reasons))
+
+    def confirm(self) -> None:
+        """Read the verdicts again, since reviews go on while a push is checked; raises ApprovalRequired."""
+        for state, subject in self._found:
+            self._require(state, subject)
+
+    def _require(self, state: DraftState, subject: ReviewSubject) -> tuple[Author, ...]:
+        verdicts = self._records.verdicts(state.name.project, subject)
+        return require_approval(state, subject, verdicts, overridden=False)
 
     def _require_branch(self, head: CommitId) -> None:
         """Raise ApprovalRequired unless a draft or proposal is at a head: a later change voids the approval."""
@@ -71,21 +83,14 @@ class ApprovedHeads:
         return frozenset(refs[ref] for ref in branches)
 
 
-def _read_approvers(
-    compiler: Compiler,
-    parent: CommitId,
-    head: CommitId,
-    base: CommitId,
-    change: ProjectChange,
-    records: PushRecords,
-) -> tuple[Author, ...]:
-    """Return the approvers of a head; raises ApprovalRequired."""
+def _read_head(
+    compiler: Compiler, parent: CommitId, head: CommitId, base: CommitId, change: ProjectChange
+) -> tuple[DraftState, ReviewSubject]:
     repository, project = compiler.repository, change.project
     trees = [project_tree(repository, commit, project) for commit in (head, base)]
     name = DraftName(project, f"{COMMIT_PREFIX}{short(head)}")
     state = DraftState(name, head, head, base, parent, trees[0], trees[1], TreeId(str(change.before)))
-    subject = read_review_subject(compiler, state)
-    return require_approval(state, subject, records.verdicts(project, subject), overridden=False)
+    return state, read_review_subject(compiler, state)
 
 
 def _require_plain_merge(

@@ -9,7 +9,7 @@ from gitstore.drafts.drafts import project_tree
 from gitstore.git.branch_names import find_lookalike
 from gitstore.git.refs import is_branch_ref
 from gitstore.history.reached import find_base
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, TAG_PREFIX, CommitId, proposal_id, proposal_name
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId, proposal_id, proposal_name
 from gitstore.pushes.answer import Refused, branch_name, show
 from gitstore.pushes.branch_changes import (
     Needs,
@@ -21,6 +21,7 @@ from gitstore.pushes.branch_changes import (
 )
 from gitstore.pushes.branch_problems import branch_problem_lines
 from gitstore.pushes.push import PushedHead, Pusher, PushRules, RefUpdate, RefVerdict
+from gitstore.pushes.ref_names import require_no_tag
 
 _DRAFT_PARTS = 2
 _RESERVED = {"head", "release", "draft"}  # in any case; other file systems would take them for each other
@@ -71,7 +72,7 @@ class BranchCheck:
         if not is_branch_ref(update.name) or name.split("/")[0].lower() in _RESERVED:
             why = "it is reserved, or not a name that Git allows"
             raise Refused("bad name", f"{branch_name(update.name)} cannot name a proposal: {why}. Choose another name.")
-        self._require_no_tag(name)
+        require_no_tag(self._repository, update.name)
         self._require_grants(update)
         self._require_distinct(update)
         if update.new is None:
@@ -86,11 +87,6 @@ class BranchCheck:
             f"Agents do not get it until it is merged. Review it: {self._review_place(update.name)}",
         )
         return RefVerdict(update, lines=lines, pushed=pushed)
-
-    def _require_no_tag(self, name: str) -> None:
-        """Refuse a branch with the name of a tag: Git takes neither of them for a name that both have."""
-        if self._repository.ref(TAG_PREFIX + name):
-            raise Refused("name is taken", f"There is a tag {show(name)}. Choose another name for the branch.")
 
     def _require_distinct(self, update: RefUpdate) -> None:
         """Refuse a new branch whose name differs from another one only in case or Unicode form."""

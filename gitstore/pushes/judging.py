@@ -18,6 +18,7 @@ from gitstore.pushes.branch_changes import ProjectChange, changed_projects
 from gitstore.pushes.branch_check import BranchCheck
 from gitstore.pushes.push import NoRecords, Progress, Push, PushRecords, PushRules, RefUpdate, RefVerdict
 from gitstore.pushes.pushed_files import FileCheck, find_new_commits
+from gitstore.pushes.ref_names import require_ref_name
 from gitstore.pushes.release_check import ReleaseCheck
 from gitstore.pushes.tag_check import check_tag, peel
 
@@ -80,8 +81,11 @@ class _Judgement:
     def _judge(self, update: RefUpdate, override: str) -> RefVerdict:
         try:
             self._require_plain_ref(update.name)
+            if update.old is None:
+                require_ref_name(update.name)
             brought = self._check_files(update.name, update.new) if update.new else frozenset[CommitId]()
-            return self._check_ref(update, override)._replace(brought=brought)
+            verdict = self._check_ref(update, override)._replace(brought=brought)
+            return verdict if update.new else verdict._replace(lines=(*verdict.lines, _removed(update)))
         except Refused as ex:
             return RefVerdict(update, ex.reason, ex.lines)
 
@@ -142,6 +146,13 @@ class _Judgement:
 
 
 _PROGRESS_STEP = 500
+
+
+def _removed(update: RefUpdate) -> str:
+    name = branch_name(update.name).removeprefix(TAG_PREFIX)
+    return (
+        f"Removed {name}, which was at {update.old}. To bring it back: git push origin {update.old}:{show(update.name)}"
+    )
 
 
 def _read_options(options: Sequence[str]) -> str:

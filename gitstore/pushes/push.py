@@ -104,6 +104,10 @@ class PushRecords(Protocol):
         """Record, before any ref moves, who pushed heads, and the commits that came with them; an error refuses the push."""
         ...
 
+    def has_access(self) -> bool:
+        """Tell whether the pusher still has the grants with which the push began."""
+        ...
+
     def find_token(self, data: bytes) -> int | None:
         """Return the position of an API token of the service that is valid now in a file, None without one."""
         ...
@@ -125,6 +129,10 @@ class NoRecords:
 
     def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
         """Record nothing."""
+
+    def has_access(self) -> bool:
+        """Take access as lasting."""
+        return True
 
     def find_token(self, data: bytes) -> int | None:
         """Find none."""

@@ -35,6 +35,7 @@ _NO_PACK = ReceivedPack.none()
 _PROGRESS_SECONDS = 1.0
 _MANY_OBJECTS = 1_000
 _STALE = "another push moved it first; fetch, then push again"
+_NO_ACCESS = "your grants have changed since the push began; push again"
 _NOT_ATOMIC = "atomic push failed: another ref was refused"
 
 Judge = Callable[[Compiler, Push, Progress, PushRecords, PushRules], tuple[RefVerdict, ...]]
@@ -149,6 +150,7 @@ class _Reception:
         self._note_push()
         with self._namespace.writing() as (compiler, transaction):
             self._ask(compiler, [update for update in self._accepted() if update.name == RELEASE_REF])
+            self._confirm_access()
             moves = [RefMove(*update) for update in self._accepted()]
             if moves:
                 self._move(transaction, moves)
@@ -164,6 +166,12 @@ class _Reception:
         brought = frozenset[CommitId]().union(*(verdict.brought for verdict in found if verdict))
         if heads or brought:
             self._push.records.note_push(heads, brought)
+
+    def _confirm_access(self) -> None:
+        """Refuse everything if the pusher has lost access while the push was received and checked."""
+        if not self._push.records.has_access():
+            for update in self._accepted():
+                self._refuse(update.name, _NO_ACCESS)
 
     def note_overrides(self) -> None:
         """Record the publishes that were made without an approval."""

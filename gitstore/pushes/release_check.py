@@ -13,7 +13,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.manifest import Manifest
 from gitstore.compiled.indexes.served_record import read_served
-from gitstore.errors import Invalid, NotAllowed, Rewound
+from gitstore.errors import ApprovalRequired, Invalid, NotAllowed, Rewound
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, dump_trailers, load_message, signature
@@ -211,6 +211,10 @@ class ReleaseCheck:
         lines += [f"… and {more:,} more publishes"] if more > 0 else []
         lines = lines or ["No project changes; no version was made."]
         notes = tuple((each.commit, self._note(each)) for each in checked)
+        try:
+            self._approved_heads.confirm()
+        except ApprovalRequired as ex:
+            raise Refused("review required", "The review changed while the push was checked.", show(str(ex))) from ex
         return RefVerdict(update, lines=tuple(lines), publishes=tuple(published), notes=notes)
 
     def _list_publishes(self, manifest: Manifest, checked: Sequence[_Checked]) -> Iterator[Publish]:

@@ -3,10 +3,11 @@
 import re
 
 from gitstore.git.repository import Repository
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX, CommitId
+from gitstore.layout import TAG_PREFIX, CommitId
 from gitstore.pushes.answer import Refused, show
 from gitstore.pushes.branch_changes import may_write
 from gitstore.pushes.push import Pusher, RefUpdate, RefVerdict
+from gitstore.pushes.ref_names import require_no_branch
 
 # The types of objects in packs: https://git-scm.com/docs/gitformat-pack#_object_types
 _COMMIT, _TAG = 1, 4
@@ -32,7 +33,7 @@ def check_tag(repository: Repository, pusher: Pusher, update: RefUpdate) -> RefV
     """Return the verdict on a new, moved or removed tag; raises Refused."""
     name = show(update.name.removeprefix(TAG_PREFIX))
     if update.old is None:
-        _require_no_branch(repository, update.name.removeprefix(TAG_PREFIX))
+        require_no_branch(repository, update.name)
         if may_write(pusher):
             return RefVerdict(update)
         raise Refused("not allowed", f"The tag {name} needs a write grant in a project of this namespace.")
@@ -41,10 +42,3 @@ def check_tag(repository: Repository, pusher: Pusher, update: RefUpdate) -> RefV
             "not allowed", f"The tag {name} exists; moving or removing it needs project:write on every project (*)."
         )
     return RefVerdict(update)
-
-
-def _require_no_branch(repository: Repository, name: str) -> None:
-    """Refuse a tag with the name of a branch: with both, Git refuses each push that names only one of them in short."""
-    branch = BRANCH_PREFIX + name
-    if branch == RELEASE_REF or branch.startswith(DRAFT_PREFIX) or repository.ref(branch):
-        raise Refused("name is taken", f"{show(name)} is a name of branches. Choose another name for the tag.")

@@ -101,14 +101,6 @@ def read_text(file: BinaryIO) -> str | Mark:
         raise MalformedRequest("The request is not Git's protocol: a line is not UTF-8.") from ex
 
 
-def read_section(file: BinaryIO) -> Iterator[str]:
-    """Yield the lines up to the next mark; the end of the stream is no such mark. Raises MalformedRequest."""
-    while not isinstance(found := read_text(file), Mark):
-        yield found
-    if found is Mark.END:
-        raise MalformedRequest("The request is truncated: it ends without a flush.")
-
-
 def join_lines(lines: Iterable[bytes]) -> bytes:
     """Join framed lines, and end them with a flush."""
     return b"".join(lines) + FLUSH

@@ -55,7 +55,8 @@ def test_a_refused_push_prints_each_problem_and_leaves_nothing(hooked: Hooked) -
     hooked.commit(BAD)
     words = hooked.refused()
     assert 'remote: shop/redirects.yaml:6:5: duplicate_source: "/a" is already at shop/redirects.yaml:2' in words
-    assert "remote: 1 problem; nothing was published. Fix them, then: git commit --amend" in words
+    assert "remote: 1 problem in commit " in words
+    assert "git commit --amend" in words
 
 
 def test_at_most_50_problems_are_printed(hooked: Hooked) -> None:
@@ -102,7 +103,7 @@ def test_files_that_nothing_reads_are_refused(hooked: Hooked) -> None:
 def test_files_that_a_setting_allows_are_accepted(tmp_path: Path) -> None:
     hooked = Hooked.of(tmp_path / "data", allowed_files=("notes.txt",), public_url="https://waypost.example")
     hooked.commit("hello\n", "notes.txt")
-    assert "remote: Review it: https://waypost.example/api/namespace/acme/proposal/" in hooked.accepted("HEAD:idea")
+    assert "https://waypost.example/api/namespace/acme/proposal/" in hooked.accepted("HEAD:idea")
     assert "No project changes; no version was made." in hooked.accepted()
     hooked.commit("hello\n", "other.txt")
     assert "unknown_file" in hooked.refused()
@@ -308,6 +309,14 @@ def test_a_hook_of_another_is_kept_and_never_runs(hooked: Hooked, tmp_path: Path
     hooked.commit(rules("/a"))
     hooked.accepted()
     assert not (tmp_path / "ran").exists()
+
+
+def test_our_own_hook_with_a_change_by_hand_is_kept_too(hooked: Hooked) -> None:
+    changed = hooked.hook.read_text() + "# mine\n"
+    hooked.hook.write_text(changed)
+    kept = apply_hook(hooked.repository, Settings(data=hooked.data).push_hook)
+    assert kept
+    assert kept.read_text() == changed
 
 
 def test_a_folder_of_hooks_elsewhere_stays_as_it_is(hooked: Hooked, tmp_path: Path) -> None:

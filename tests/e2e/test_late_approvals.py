@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -12,8 +13,9 @@ from api.auth.grants import Grant
 from api.auth.principal import OPERATOR
 from gitstore.git.lock import FILE_NAME, hold
 from tests.e2e.caller import Caller
-from tests.e2e.git import check_repository, git
-from tests.e2e.world import Place, World
+from tests.e2e.git import check_repository, git, rules
+from tests.e2e.pusher import Pusher
+from tests.e2e.world import PASSWORD, Place, World
 from tests.service import wait_until
 
 
@@ -172,3 +174,23 @@ def test_a_grant_elsewhere_does_not_count_here(world: World, shop: Place) -> Non
     submit_verdict(shop.as_(Caller(world.http, issued.value)), "approve")
     assert shop.get("/draft")["review"]["approvals"][0]["counts"] is True
     shop.publish()
+
+
+@pytest.mark.parametrize("ref", ["release", "refs/heads/idea"])
+@pytest.mark.parametrize("lost", [{"active": False}, {"roles": ["viewer"]}])
+def test_a_pusher_who_loses_access_meanwhile_moves_nothing(
+    world: World, tmp_path: Path, ref: str, lost: dict[str, object]
+) -> None:
+    place, name = world.place(), world.user("publisher")
+    pusher = Pusher(place, tmp_path / "work", f"{name}:{quote(PASSWORD)}")
+    git(tmp_path, "clone", "-q", pusher.url.replace("any:", ""), str(pusher.folder))
+    pusher.commit("shop/redirects.yaml", rules("/a"))
+    before = pusher.ref("refs/heads/")
+    with ThreadPoolExecutor(1) as pool:
+        with hold(place.repository):
+            pushing = pool.submit(pusher.refused, "origin", f"HEAD:{ref}")
+            wait_until(lambda: is_waited_for(place.repository), 60, "the push to wait for the lock")
+            world.services.accounts.change(OPERATOR, world.services.accounts.principal(name).id, lost)
+        assert "your grants have changed since the push began" in pushing.result()
+    assert pusher.ref("refs/heads/") == before
+    pusher.check()

@@ -1,4 +1,4 @@
-"""Who pushed a commit cannot have it published by their own approval, whatever its author field and its branches say."""
+"""The pusher of a commit cannot have it published by their own approval, whatever its author field and its branches say."""
 
 from collections.abc import Callable
 from hashlib import sha256

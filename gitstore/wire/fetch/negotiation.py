@@ -33,7 +33,7 @@ class Common:
 
     def add(self, have: bytes) -> bool:
         """Add a commit of the client; False if it is not known here."""
-        if not self._graph.is_commit(have):
+        if not self._graph.is_known_commit(have):
             return False
         self.commits[have] = None
         if not self._is_enough:

@@ -61,6 +61,10 @@ class CommitGraph:
         """Tell whether an object exists and is a commit."""
         return object_id in self._nodes or (self._source.has(object_id) and self._source.kind(object_id) == COMMIT)
 
+    def is_known_commit(self, object_id: bytes) -> bool:
+        """Tell whether an object of the client is a commit here, by one look, since it may name very many."""
+        return object_id in self._nodes or (self._source.is_here(object_id) and self._source.kind(object_id) == COMMIT)
+
     def follow(self, object_id: bytes) -> Named:
         """Follow tags to what they name. Raises Broken."""
         tags: list[bytes] = []

@@ -6,6 +6,7 @@ Reads go to the packs directly; what is in none of them is read as by every othe
 from contextlib import suppress
 from pathlib import Path
 
+from gitstore.git.alternates import borrows
 from gitstore.git.new_pack import DamagedObject
 from gitstore.git.repository import Repository
 from gitstore.git.stored_pack import Content, StoredPack
@@ -21,7 +22,10 @@ class ObjectSource:
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
-        self.packs = _open_packs(repository.path / "objects" / "pack")
+        self._objects = repository.path / "objects"
+        self._loose: dict[str, frozenset[str]] = {}  # the names in each folder of objects with a file of their own
+        self._borrows = borrows(repository.path)
+        self.packs = _open_packs(self._objects / "pack")
         self._offsets: list[tuple[StoredPack, dict[bytes, int]]] = []
 
     def close(self) -> None:
@@ -51,6 +55,15 @@ class ObjectSource:
     def has(self, object_id: bytes) -> bool:
         """Tell whether an object exists."""
         return self.place(object_id) is not None or self.repository.has(object_id.hex())
+
+    def is_here(self, object_id: bytes) -> bool:
+        """Tell whether an object exists, for very many look-ups: one that is just being written or packed may be missed."""
+        if self.place(object_id) is not None:
+            return True
+        name = object_id.hex()
+        if name[:2] not in self._loose:
+            self._loose[name[:2]] = frozenset(_list_names(self._objects / name[:2]))
+        return name[2:] in self._loose[name[:2]] or (self._borrows and self.repository.has(name))
 
     def read(self, object_id: bytes) -> Content:
         """Read an object: the number of its kind, and its bytes. Raises Broken."""
@@ -107,3 +120,10 @@ def _open_packs(folder: Path) -> list[StoredPack]:
         with suppress(OSError, DamagedObject):
             packs.append(StoredPack(index.with_suffix(""), _CACHED_BYTES))
     return sorted(packs, key=lambda pack: -pack.index.count)
+
+
+def _list_names(folder: Path) -> list[str]:
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []

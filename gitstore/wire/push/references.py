@@ -26,7 +26,8 @@ class References:
 
     def __exit__(self, *_: object) -> None:
         """Remove the file."""
-        self._file.close()
+        with suppress(OSError):  # what was written last does not fit on a full disk, which is an error already
+            self._file.close()
         with suppress(OSError):
             self._path.unlink()
 

@@ -1,4 +1,4 @@
-"""Who brought which commit: random histories of pushes by several people, compared with a naive count of who had it first."""
+"""The pushers of commits: random histories of pushes by several people, compared with a naive count of who had it first."""
 
 import random
 import time
@@ -70,7 +70,7 @@ class Model:
         return found
 
     def push(self, tip: str, person: int | None) -> None:
-        """Let a person, or nobody who is known, bring what leads to a commit."""
+        """Let a person, or one without a name, bring what leads to a commit."""
         for each in self.ancestors(tip) - self.present:
             self.present.add(each)
             if person is not None:
@@ -137,7 +137,7 @@ class History:
             self.model.push(tip, person)
 
     def push_by_path(self, ref: str, tip: str) -> None:
-        """Put a commit into the repository as a plain push does, by nobody who is known."""
+        """Put a commit into the repository as a plain push does, by a person without a name."""
         self.place.git("unpack-objects", "-q", data=self.pack(tip))
         self.place.git("update-ref", ref, tip)
         self.model.push(tip, None)
@@ -179,7 +179,7 @@ class History:
         return DraftKey(SPACE, SHOP, report.proposal.review_name), project.review_subject
 
     def check(self) -> None:
-        """Compare who is kept from judging each branch, in the review and in the gate of a push, with the model."""
+        """Compare who cannot approve each branch, in the review and in the gate of a push, with the model."""
         for head, key, subject in self.subjects():
             if "\n" in self.place.git("merge-base", "--all", RELEASE_REF, head):
                 continue  # its base has several meanings

@@ -191,6 +191,23 @@ def test_a_branch_cannot_have_the_name_of_a_tag(clone: Clone) -> None:
     assert clone.check(TOPIC).lines == ("There is a tag topic/one. Choose another name for the branch.",)
 
 
+@pytest.mark.parametrize("name", ["a" * 40, "-x", "refs/heads/release", "HEAD", "@", "x\u202ey", "FETCH_HEAD"])
+@pytest.mark.parametrize("kind", ["refs/heads/", "refs/tags/"])
+def test_names_that_git_or_a_terminal_takes_for_something_else(clone: Clone, kind: str, name: str) -> None:
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    verdict = clone.check(f"{kind}{name}")
+    assert verdict.refusal == "bad name"
+    assert "\u202e" not in "".join(verdict.lines)
+
+
+def test_a_removed_branch_says_how_to_bring_it_back(clone: Clone) -> None:
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    clone.push(TOPIC)
+    assert clone.check(TOPIC, None).lines == (
+        f"Removed topic/one, which was at {head}. To bring it back: git push origin {head}:{TOPIC}",
+    )
+
+
 @pytest.mark.parametrize(
     ("known", "other"),
     [

@@ -120,7 +120,7 @@ def test_an_override_needs_its_grant_and_a_reason(clone: Clone) -> None:
 
 @pytest.mark.parametrize("moved", ["HEAD~1", None])
 def test_an_approval_ends_with_the_branch_of_its_head(clone: Clone, moved: str | None) -> None:
-    """Whether the branch has another head now, or was removed: the older commit is not what was approved last."""
+    """The branch has another head now, or was removed: the older commit is not what was approved last."""
     head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
     ref = clone.approve(head)
     assert not clone.check().refusal
@@ -149,3 +149,15 @@ def test_the_reason_of_an_override_is_one_line_that_cannot_control_a_terminal(cl
     assert reason.endswith(" is down")
     assert clone.records.asked == [("shop", head, reason.removeprefix("Override-reason: "))]
     assert verdict.publishes[0].override == reason.removeprefix("Override-reason: ")
+
+
+def test_the_verdicts_are_read_again_when_everything_is_checked(clone: Clone) -> None:
+    """An approval that ends while a push is checked opens nothing."""
+    head = clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    clone.approve(head)
+    clone.records.reads_left = 1
+    verdict = clone.check()
+    assert verdict.refusal == "review required"
+    assert verdict.lines[0] == "The review changed while the push was checked."
+    clone.records.reads_left = 2
+    assert not clone.check().refusal

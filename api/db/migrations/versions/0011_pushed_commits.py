@@ -1,4 +1,4 @@
-"""Who pushed each commit; and remarks are found by commit, whatever its branch is called."""
+"""The pushers of commits; and remarks are found by commit, whatever its branch is called."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -51,7 +51,7 @@ def test_a_remark_comes_back_as_it_was_said(services: Services) -> None:
 
 
 def test_remarks_are_of_one_project_and_of_the_commits_that_are_named(services: Services) -> None:
-    """Whatever the branch is called. The number of commits may exceed the limit of one query."""
+    """The name of the branch does not matter. The number of commits may exceed the limit of one query."""
     heads = [f"{number:040x}" for number in range(1203)]
     said = [Remark(NOW, MAIN, head, Action.APPROVE, KIM) for head in heads[::-1]]
     others = [MAIN._replace(namespace="a"), MAIN._replace(project="b")]

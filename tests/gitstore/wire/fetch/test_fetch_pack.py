@@ -138,11 +138,17 @@ def test_a_pack_that_has_grown_by_a_third_is_made_anew(tmp_path: Path, folder: P
     repository = make_repository(tmp_path / "made.git", 1)
     made = make_pack(repository, folder, PackOrder(tips(repository, "release")))
     added = []
-    for number in range(150):
-        run(repository, "update-ref", "refs/heads/release", _commit(repository, str(number)))
-        if number % 10 == 0:
-            made = make_pack(repository, folder, PackOrder(tips(repository, "release")))
-            added.append(read_list(made.path.with_suffix(".ids")).contents.added)
+    before = run(repository, "rev-parse", "release").decode().strip()
+    stream = [
+        b"commit refs/heads/release\ncommitter G <g@x> %d +0000\ndata 1\nx\n%bM 100644 inline new-%d.yaml\ndata 1\nx\n"
+        % (1_700_001_000 + number, b"" if number else b"from refs/heads/release^0\n", number)
+        for number in range(150)
+    ]
+    run(repository, "-c", "fastimport.unpackLimit=10000", "fast-import", "--quiet", data=b"".join(stream))
+    for commit in run(repository, "rev-list", "--reverse", f"{before}..release").decode().split()[::10]:
+        run(repository, "update-ref", "refs/heads/release", commit)
+        made = make_pack(repository, folder, PackOrder(tips(repository, "release")))
+        added.append(read_list(made.path.with_suffix(".ids")).contents.added)
     assert added[0] > 0
     assert 0 in added[1:]
     assert ids_in(made.path, tmp_path / "copy.git") >= listed(repository, "release~10")
