@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from unicodedata import normalize
 
+from gitstore.git.file_paths import fold_name
 from gitstore.git.refs import list_refs
 from gitstore.layout import BRANCH_PREFIX
 
@@ -13,10 +13,6 @@ def find_lookalike(repository: Path, ref: str, besides: Iterable[str] = ()) -> s
 
     A clone on such a file system could have only one of the two.
     """
-    folded = _fold(ref)
+    folded = fold_name(ref)
     known = (each for each in list_refs(repository, is_lenient=True) if each.startswith(BRANCH_PREFIX))
-    return next((each for each in (*besides, *known) if each != ref and _fold(each) == folded), None)
-
-
-def _fold(name: str) -> str:
-    return normalize("NFC", normalize("NFC", name).casefold())
+    return next((each for each in (*besides, *known) if each != ref and fold_name(each) == folded), None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
+from unicodedata import normalize
 
 from content.records.problem import Problem
 from gitstore.errors import BadRequest, Invalid
@@ -97,3 +98,8 @@ def split_by_folder(changes: Blobs) -> tuple[dict[str, BlobId | None], dict[str,
         else:
             here[head] = content
     return here, below
+
+
+def fold_name(name: str) -> str:
+    """Return a name as file systems compare it that ignore case and the forms of Unicode."""
+    return normalize("NFC", normalize("NFC", name).casefold())

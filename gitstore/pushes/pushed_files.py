@@ -6,12 +6,11 @@ Only the differences between each new commit and its parents are read, so the co
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from unicodedata import normalize
 
 from content.records.names import is_name
 from content.records.problem import Problem
 from gitstore.compiled.segments.file_problems import bad_file_name, bad_project_name, unread_beside, unread_inside
-from gitstore.git.file_paths import MAX_FOLDER_DEPTH, printable_path
+from gitstore.git.file_paths import MAX_FOLDER_DEPTH, fold_name, printable_path
 from gitstore.git.repository import FILE_MODE, LINK_MODE, SUBMODULE_MODE, CommitInfo, Repository, TreeEntry
 from gitstore.layout import BlobId, CommitId, FileRole, TreeId, is_allowed_beside, is_safe_name, role_of
 
@@ -178,8 +177,3 @@ def _collisions(prefix: str, names: Sequence[str], new: set[str]) -> Iterator[Pr
                 "macOS or Windows would lose one of them. Rename one."
             )
             yield Problem("path_taken", message, file=printable_path(prefix + name))
-
-
-def fold_name(name: str) -> str:
-    """Return a name as file systems compare it that ignore case and the forms of Unicode."""
-    return normalize("NFC", normalize("NFC", name).casefold())
