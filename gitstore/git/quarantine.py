@@ -58,6 +58,10 @@ class Quarantine:
         """
         target = self.path.parent / _PACKS
         target.mkdir(exist_ok=True)
+        if (
+            target / f"{pack}.idx"
+        ).exists():  # another push brought the same pack, which stays if this one is withdrawn
+            return
         replace_file(self.path / _INSTALLING, pack.encode())
         (target / f"{pack}.keep").touch()
         for suffix in (".pack", ".idx"):  # the index last: without it the pack is not read

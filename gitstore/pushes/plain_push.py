@@ -166,8 +166,7 @@ def require_valid_objects(repository: Repository, known: Repository, tips: Itera
         found = check_object(kind, bytes.fromhex(object_id), data)
         ahead += (each.id.hex() for each in found.references if each.kind != BLOB)
         for special in found.special:
-            if not known.has(special.id.hex()):
-                check_special(special.name, repository.raw(special.id.hex())[1])
+            check_special(special.name, repository.raw(special.id.hex())[1])
 
 
 def _read_loose(quarantine: Path | None, object_id: str) -> tuple[int, bytes] | None:
