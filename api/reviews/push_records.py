@@ -58,7 +58,11 @@ class ServiceRecords:
 
     def find_token(self, data: bytes) -> int | None:
         """Return the position of an API token of the service that is valid now in a file, None without one."""
-        places = {digest(value): at for at, value in find_values(data, _MOST_TOKENS + 1)}
+        places = dict[str, int]()
+        for at, value in find_values(data):
+            places.setdefault(digest(value), at)
+            if len(places) > _MOST_TOKENS:
+                break
         if not places:
             return None
         if len(places) > _MOST_TOKENS:  # too many to ask for

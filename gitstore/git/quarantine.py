@@ -58,9 +58,8 @@ class Quarantine:
         """
         target = self.path.parent / _PACKS
         target.mkdir(exist_ok=True)
-        if (
-            target / f"{pack}.idx"
-        ).exists():  # another push brought the same pack, which stays if this one is withdrawn
+        # Another push brought the same pack, which stays if this one is withdrawn.
+        if all((target / f"{pack}{suffix}").exists() for suffix in (".pack", ".idx")):
             return
         replace_file(self.path / _INSTALLING, pack.encode())
         (target / f"{pack}.keep").touch()

@@ -107,9 +107,9 @@ class PreparedMoves:
             self._packed = True
             data = path.read_bytes() if path.exists() else b""
             left = refs.without_refs(data, removed)
-            self._repacks = left != data
-            if self._repacks:
+            if left != data:
                 _write(self._lock_file(PACKED_REFS), left)
+                self._repacks = True
         except (Busy, OSError) as ex:
             for move in [move for move in self._held if move.ref in removed]:
                 self._fail(move, ex)
@@ -179,6 +179,7 @@ class PreparedMoves:
             self._lock_file(move.ref).unlink()
 
     def _free_packed(self) -> None:
+        self._repacks = False
         if self._packed:
             self._packed = False
             with suppress(OSError):

@@ -22,8 +22,7 @@ from gitstore.git.pack_index import IndexEntry, PackIndex
 
 _HEADER = struct.Struct(">4sII")
 _CHECKSUM = 20
-_MAX_SHIFT = 60  # of a size that is written 7 bits at a time
-_CHUNK = 1 << 20
+_MAX_SHIFT = 53  # of a size that is written 7 bits at a time
 _CACHED_BYTES = 16 << 20
 _CHUNK = 1 << 20
 _WHOLE = frozenset({COMMIT, TREE, BLOB, TAG})

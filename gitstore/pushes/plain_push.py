@@ -1,6 +1,6 @@
 """Pushes by path or SSH: Git's `pre-receive` hook has them checked as those over HTTP are, before any ref moves.
 
-Git has received the objects into a quarantine of its own, and moves all refs or none. The files of the repository are
+Git has received the objects into a quarantine of its own, and moves no ref if one is refused. The files of the repository are
 enough for the checks. See docs/adr/0046-hooks-for-plain-pushes.md.
 """
 

@@ -156,14 +156,14 @@ def _answer_first_version(fetch: _Fetch) -> FetchAnswer:
 def find_hidden(
     source: ObjectSource, graph: CommitGraph, advertised: AdvertisedRefs, wants: Iterable[bytes]
 ) -> list[bytes]:
-    """Return wanted objects that no advertised ref reaches, or one that does not exist; the answer is the same."""
+    """Return the first wanted object if no advertised ref reaches one of them, or one does not exist: the answer is the same."""
     tips = {bytes.fromhex(tip) for tip in (*advertised.tips, *advertised.peeled.values())}
     others = set(wants) - tips
     if not others:
         return []
     unknown = next((each for each in others if not source.is_here(each) and not source.has(each)), None)
     if unknown is not None:  # one is enough to refuse the request, and there may be very many
-        return [unknown]
+        return [min(others)]
     commits = {each for each in others if graph.is_commit(each)}
     starts = [tip for tip in tips if graph.is_commit(tip)]
     shown = graph.find_reached(starts, commits)
@@ -175,4 +175,4 @@ def find_hidden(
         source.index_all()
         everything.add_commits(graph, graph.newest_first(starts, graph.parents), graph.parents)
         rest -= everything.ids.keys()
-    return sorted((commits - shown) | rest)
+    return [min(others)] if commits - shown or rest else []
