@@ -220,7 +220,7 @@ def test_the_state_database_away(fragile: World, pair: tuple[PinnedClient, Pinne
         wait_until(lambda: _spoil(database) and _is_away(fragile), 20, "the database to be seen as broken")
         for agent in agents:
             assert agent.get("/redirects")["total"] == 1
-        assert wait_until(lambda: reasons(fragile), 30, "readiness to go red")
+        wait_until(lambda: _spoil(database) and reasons(fragile), 30, "readiness to go red")
     finally:
         with database.open("r+b") as file:
             file.write(header)
