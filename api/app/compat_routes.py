@@ -7,7 +7,7 @@ from api.http.routing import Route
 from api.resources.agents.agents import AgentResource, Agents
 from api.resources.agents.compat import CompatReports, PublishNumber, UnconditionalList
 from api.resources.service.health import Ping
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.serving.release_loader import ReleaseLoader
 from content.records.vocabulary import Kind
 from gitstore.store.store import Store
 

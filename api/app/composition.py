@@ -20,20 +20,20 @@ from api.http.routing import Route
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
 from api.readiness import Fault, ReadyCheck
-from api.runtime.background import JobLimits, configure_jobs
-from api.runtime.content_check import ContentCheck
-from api.runtime.convergence import Convergence
-from api.runtime.data_monitor import DataMonitor
-from api.runtime.disk_check import DiskCheck
-from api.runtime.long_poll import LongPolls
-from api.runtime.packer import Packer
-from api.runtime.prewarmer import Prewarmer
-from api.runtime.proposal_sweeper import ProposalSweeper
-from api.runtime.pushed_commit_sweeper import PushedCommitSweeper
+from api.runtime.health.content_check import ContentCheck
+from api.runtime.health.data_monitor import DataMonitor
+from api.runtime.health.disk_check import DiskCheck
+from api.runtime.health.write_check import WriteCheck
+from api.runtime.jobs.background import JobLimits, configure_jobs
 from api.runtime.rate_counters import RateCounters
-from api.runtime.release_loader import ReleaseLoader
-from api.runtime.watcher import Watcher
-from api.runtime.write_check import WriteCheck
+from api.runtime.serving.convergence import Convergence
+from api.runtime.serving.long_poll import LongPolls
+from api.runtime.serving.release_loader import ReleaseLoader
+from api.runtime.serving.watcher import Watcher
+from api.runtime.upkeep.packer import Packer
+from api.runtime.upkeep.prewarmer import Prewarmer
+from api.runtime.upkeep.proposal_sweeper import ProposalSweeper
+from api.runtime.upkeep.pushed_commit_sweeper import PushedCommitSweeper
 from api.settings import Settings
 from gitstore.compiled.releases.release_file import limit_maps
 from gitstore.errors import StoreError

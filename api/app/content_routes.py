@@ -24,9 +24,9 @@ from api.resources.content.publishing import History, HistoryEntry, Publish, Rol
 from api.resources.content.reviews import DraftReview
 from api.resources.content.transfer import Export, Import
 from api.reviews.reviewing import Reviews
-from api.runtime.convergence import Convergence
-from api.runtime.long_poll import LongPolls
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.serving.convergence import Convergence
+from api.runtime.serving.long_poll import LongPolls
+from api.runtime.serving.release_loader import ReleaseLoader
 from api.settings import Settings
 from content.records.vocabulary import Kind
 from gitstore.store.store import Store

@@ -5,7 +5,7 @@ from api.events.webhooks import Webhooks
 from api.http.routing import Route
 from api.resources.service.events import Events
 from api.resources.service.webhooks import Deliveries, WebhookList, WebhookResource
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.serving.release_loader import ReleaseLoader
 
 _NAMESPACE = "/api/namespace/{namespace}"
 _WEBHOOK = _NAMESPACE + "/webhook/{id}"

@@ -17,7 +17,7 @@ from api.events.webhook_client import WebhookClient
 from api.events.webhook_dispatcher import Outbox, WebhookDispatcher
 from api.events.webhook_owners import WebhookOwners
 from api.events.webhooks import Webhooks
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.serving.release_loader import ReleaseLoader
 from api.settings import Settings
 from gitstore.store.store import Store
 

@@ -7,7 +7,7 @@ from api.resources.service.contract import Contract, Schemas
 from api.resources.service.health import Ping, Ready
 from api.resources.service.metrics import Metrics
 from api.resources.service.start_page import StartPage
-from api.runtime.readiness_checks import ReadinessChecks
+from api.runtime.health.readiness_checks import ReadinessChecks
 
 
 def routes(dependencies: Dependencies, collector: MetricsCollector) -> list[Route]:

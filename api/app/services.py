@@ -28,7 +28,7 @@ from api.db.timestamps import Clock, utc_now
 from api.readiness import Fault, ReadyCheck, Status
 from api.resources.accounts.audit import AuditLog
 from api.reviews.reviewing import Reviews
-from api.runtime.upkeep import Maintenance
+from api.runtime.upkeep.repository_upkeep import Maintenance
 from api.settings import Settings
 from gitstore.directory import DataDirectory
 from gitstore.errors import StoreError

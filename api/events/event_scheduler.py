@@ -12,9 +12,9 @@ from api.db.events.deliveries import has_delivery_before, remove_deliveries_befo
 from api.db.events.events import has_event_before, remove_events_before
 from api.events.publish_event_relay import PublishEventRelay
 from api.events.release_events import ReleaseEvents
-from api.runtime.background import run_in_thread
-from api.runtime.background_task import TaskService
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.jobs.background import run_in_thread
+from api.runtime.jobs.background_task import TaskService
+from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
 from gitstore.history.live import LiveNamespace
 

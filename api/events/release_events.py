@@ -10,7 +10,7 @@ from api.db.database import Database
 from api.db.events import content_faults
 from api.db.events.events import Event, EventType
 from api.db.timestamps import Clock
-from api.runtime.content_faults import to_fault
+from api.runtime.health.content_faults import to_fault
 from gitstore.compiled.indexes.manifest import UNREADABLE
 from gitstore.errors import NotFound, StoreError
 from gitstore.history.live import REWOUND, ContentFault

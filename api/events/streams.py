@@ -16,7 +16,7 @@ from api.errors import Unauthenticated, UnknownSession
 from api.events.event_visibility import can_see_event
 from api.http.request.client_presence import ClientPresence
 from api.interfaces import Authenticator, Principal
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 from gitstore.errors import StoreError
 
 KEEPALIVE = 15.0  # seconds without an event before a client gets a comment

@@ -15,7 +15,7 @@ import httpcore
 
 from api.events.addresses import AddressNotAllowed, AddressPolicy
 from api.events.webhook_target import Target, read_target
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 

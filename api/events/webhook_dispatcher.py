@@ -21,8 +21,8 @@ from api.db.timestamps import Clock
 from api.events.signature import signed_headers
 from api.events.webhook_client import WebhookClient, WebhookResponse
 from api.events.webhook_owners import DeliveryDecision
-from api.runtime.background import run_in_thread
-from api.runtime.background_task import TaskService
+from api.runtime.jobs.background import run_in_thread
+from api.runtime.jobs.background_task import TaskService
 from gitstore.errors import StoreError
 
 MAX_CONCURRENT = 16  # attempts of one worker

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from api import logs
 from api.metrics.counters import Counters, Counts
 from api.metrics.metrics_store import MetricsStore, Totals, WorkerMetrics, create_file_name
-from api.runtime.background import jobs, run_in_thread
-from api.runtime.background_task import TaskService
+from api.runtime.jobs.background import jobs, run_in_thread
+from api.runtime.jobs.background_task import TaskService
 
 INTERVAL = 1.0
 JOBS = "waypost_jobs_total"

@@ -5,7 +5,7 @@ from typing import Any
 
 from api import logs
 from api.interfaces import BackgroundService
-from api.runtime.background import close_pools
+from api.runtime.jobs.background import close_pools
 
 _log = logs.logger("background_services")
 

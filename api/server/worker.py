@@ -8,7 +8,7 @@ from gunicorn.arbiter import Arbiter
 from gunicorn.asgi.lifespan import LifespanManager
 from gunicorn.workers.gasgi import ASGIWorker
 
-from api.runtime.memory import return_large_blocks
+from api.runtime.jobs.memory import return_large_blocks
 from api.server.connection import Connection
 from api.server.turns import Turns
 from api.settings import Settings

@@ -14,9 +14,9 @@ from api.db.agents.fleet import Fleet
 from api.db.agents.heartbeats import Heartbeats
 from api.db.state_store import open_state_store
 from api.db.timestamps import utc_now
-from api.runtime.fleet_summary import FleetSummaries
-from api.runtime.long_poll import LongPolls
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.serving.fleet_summary import FleetSummaries
+from api.runtime.serving.long_poll import LongPolls
+from api.runtime.serving.release_loader import ReleaseLoader
 from bench.growth.cost import Operation
 from bench.workbench import AUTHOR, NAMESPACE
 from content.records.names import DEFAULT_DRAFT

@@ -15,10 +15,10 @@ from struct import Struct
 from gitstore.care.streams import CheckedReader, CountedWriter
 from gitstore.errors import Broken
 from gitstore.git.atomic_io import sync_directory
-from gitstore.git.pack_entry import dump_delta_header, dump_whole
-from gitstore.git.pack_index import IndexEntry, write_index
-from gitstore.git.stored_objects import LOOSE, Marks, StoredObjects
-from gitstore.git.stored_pack import PackEntries, StoredPack, scan_pack
+from gitstore.git.packs.pack_entry import dump_delta_header, dump_whole
+from gitstore.git.packs.pack_index import IndexEntry, write_index
+from gitstore.git.packs.stored_objects import LOOSE, Marks, StoredObjects
+from gitstore.git.packs.stored_pack import PackEntries, StoredPack, scan_pack
 from gitstore.layout import RELEASE_REF
 
 _TITLE = b"# v2 git bundle\n"

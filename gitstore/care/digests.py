@@ -5,7 +5,7 @@ from hashlib import sha256
 from heapq import merge
 from typing import NamedTuple
 
-from gitstore.git.stored_objects import Marks, StoredObjects
+from gitstore.git.packs.stored_objects import Marks, StoredObjects
 
 
 class IdsDigest(NamedTuple):

@@ -11,12 +11,12 @@ from gitstore.compiled.indexes.served_record import read_served
 from gitstore.directory import NamespacePaths
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.lock import hold
-from gitstore.git.new_pack import DamagedObject
 from gitstore.git.object_log import restore_missed
-from gitstore.git.packing import LOCK_FILE
+from gitstore.git.packs.new_pack import DamagedObject
+from gitstore.git.packs.packing import LOCK_FILE
+from gitstore.git.packs.stored_objects import open_objects
 from gitstore.git.ref_moves import finish_moves, has_unfinished_moves
 from gitstore.git.refs import list_refs
-from gitstore.git.stored_objects import open_objects
 from gitstore.history.refusals import REFUSALS_FILE
 
 BUNDLE = "bundle"

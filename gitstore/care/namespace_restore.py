@@ -16,10 +16,10 @@ from gitstore.directory import NamespacePaths
 from gitstore.errors import Broken
 from gitstore.git.atomic_io import replace_file, sync_directory
 from gitstore.git.lock import PACKED_REFS
+from gitstore.git.packs.stored_objects import open_objects
 from gitstore.git.push_hook import PushHook, apply_hook
 from gitstore.git.refs import list_refs
 from gitstore.git.repository_creation import init_repository, restore_config
-from gitstore.git.stored_objects import open_objects
 from gitstore.layout import RELEASE_REF, CommitId
 
 _HEAD = re.compile(rb"(?:ref: refs/heads/[^\s]+|[0-9a-f]{40})\n?")

@@ -11,10 +11,10 @@ from gitstore.care.findings import Finding, Severity
 from gitstore.care.object_repairs import ObjectRepairs
 from gitstore.care.reach import DAMAGED, Loss, mark_reached
 from gitstore.git.alternates import borrows
-from gitstore.git.new_pack import DamagedObject
-from gitstore.git.object_form import find_fault
 from gitstore.git.object_log import object_path
-from gitstore.git.stored_objects import LOOSE, Marks, Place, StoredObjects, open_objects, read_loose
+from gitstore.git.packs.new_pack import DamagedObject
+from gitstore.git.packs.object_form import find_fault
+from gitstore.git.packs.stored_objects import LOOSE, Marks, Place, StoredObjects, open_objects, read_loose
 
 _MOST_NAMED = 100
 _FROM_BACKUP = "Fetch it from a clone (git --git-dir=REPOSITORY fetch --refetch CLONE BRANCH), or restore the namespace from a backup."

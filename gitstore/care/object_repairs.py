@@ -11,10 +11,10 @@ from gitstore.care.findings import RemovedFiles
 from gitstore.errors import Broken
 from gitstore.git.atomic_io import sync_directory
 from gitstore.git.lock import hold
-from gitstore.git.new_pack import DamagedObject, dump_object, write_pack
 from gitstore.git.object_log import FILE_NAME, OLD_NAME, object_path, read_log, write_object_file
-from gitstore.git.stored_objects import StoredObjects, open_objects
-from gitstore.git.stored_pack import Content, PackEntries, StoredPack, scan_pack, scan_readable
+from gitstore.git.packs.new_pack import DamagedObject, dump_object, write_pack
+from gitstore.git.packs.stored_objects import StoredObjects, open_objects
+from gitstore.git.packs.stored_pack import Content, PackEntries, StoredPack, scan_pack, scan_readable
 
 _PARTS = (".idx", ".pack", ".rev", ".bitmap", ".mtimes")
 

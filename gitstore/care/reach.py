@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from content.cache import LruCache
-from gitstore.git.new_pack import BLOB, COMMIT, TAG, TREE, DamagedObject
+from gitstore.git.packs.new_pack import BLOB, COMMIT, TAG, TREE, DamagedObject
+from gitstore.git.packs.stored_objects import Marks, Place, StoredObjects
 from gitstore.git.raw_tree import FOLDER, Unreadable, compare
-from gitstore.git.stored_objects import Marks, Place, StoredObjects
 
 _SUBMODULE = b"160000"
 _CACHED_BYTES = 8 << 20

@@ -17,9 +17,9 @@ from gitstore.errors import Broken, StoreError
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.atomic_io import replace_file, sync_directory
 from gitstore.git.lock import FOREIGN_LOCK_AGE, PACKED_REFS, hold
-from gitstore.git.new_pack import COMMIT
 from gitstore.git.object_log import needs_restore, restore
-from gitstore.git.packing import LOCK_FILE
+from gitstore.git.packs.new_pack import COMMIT
+from gitstore.git.packs.packing import LOCK_FILE
 from gitstore.git.refs import list_refs, read_ref
 from gitstore.git.repository import open_repository
 from gitstore.git.repository_creation import reset_config

@@ -11,8 +11,8 @@ from gitstore.compiled.indexes.served_record import read_served
 from gitstore.directory import NamespacePaths
 from gitstore.errors import run_each
 from gitstore.git.object_log import empty_log, is_log_due
-from gitstore.git.packing import hold_packing, is_git_packing, is_packing_due, pack_loose
-from gitstore.git.pruning import is_prune_due, prune
+from gitstore.git.packs.packing import hold_packing, is_git_packing, is_packing_due, pack_loose
+from gitstore.git.packs.pruning import is_prune_due, prune
 from gitstore.git.quarantine import has_abandoned, sweep_quarantines
 from gitstore.git.ref_moves import has_unfinished_moves
 from gitstore.git.transaction import update

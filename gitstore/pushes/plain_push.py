@@ -17,7 +17,7 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.directory import NamespacePaths
 from gitstore.errors import InvalidPush
-from gitstore.git.new_pack import BLOB, TYPES
+from gitstore.git.packs.new_pack import BLOB, TYPES
 from gitstore.git.repository import Author, Repository, open_repository
 from gitstore.layout import BlobId, CommitId
 from gitstore.publish.approval import Verdict

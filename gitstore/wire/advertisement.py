@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gitstore.errors import Broken
-from gitstore.git.new_pack import TAG
+from gitstore.git.packs.new_pack import TAG
 from gitstore.git.refs import is_ref, list_refs, signature
 from gitstore.git.repository import Repository
 from gitstore.layout import RELEASE_REF, CommitId

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from api.runtime.background import close_pools
+from api.runtime.jobs.background import close_pools
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -20,7 +20,7 @@ from api.http.routing import Route
 from api.http.walks import Walks
 from api.interfaces import BackgroundService, Dependencies, Principal
 from api.readiness import ReadyCheck
-from api.runtime.background import run_in_process, run_in_thread
+from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.settings import Settings
 
 PROJECT = "/api/namespace/{namespace}/project/{project}"

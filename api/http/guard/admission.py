@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from api.errors import ApiError, Unauthenticated, UnknownSession
 from api.http.guard.access import Access, missing_grant
 from api.interfaces import Authenticator, Password, PasswordCheck, Principal
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 from gitstore.errors import Busy, StoreError
 
 _MAX_RELOADS = 2

@@ -15,7 +15,7 @@ from api.http.request.caller_access import check_again
 from api.http.request.query_validation import check_parameters, list_allowed_parameters
 from api.http.response.redaction import clear_response
 from api.interfaces import Authenticator, PasswordCheck, Principal
-from api.runtime.background import queue_key
+from api.runtime.jobs.background import queue_key
 from content.records.names import is_name
 
 _BEARER = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] +([\x21-\x7e]{1,4096})")

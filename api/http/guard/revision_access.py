@@ -3,7 +3,7 @@
 from falcon.asgi import Request
 
 from api.http.guard.access import can_see_drafts, missing_grant, principal_of
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 from gitstore.drafts.revisions import PUBLISHED
 from gitstore.store.store import Store
 

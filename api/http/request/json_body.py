@@ -9,7 +9,7 @@ from falcon.asgi import Request
 import schemas
 from api.errors import ApiError, bad_request, invalid
 from api.http.request.caller_access import check_again
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 
 # bytes; larger bodies are validated in a thread, since collecting the errors of an invalid one blocks the event loop
 LARGE = 64 * 1024

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from api.http.response.compression import MIN_SIZE, compress
 from api.http.response.replies import Reply, version_headers
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 from api.runtime.shared_results import SharedResults
 from content.records.vocabulary import Kind
 from gitstore.history.list_changes import VersionChanges

@@ -12,7 +12,7 @@ from api.errors import bad_request
 from api.http.guard.access import grants
 from api.http.request.parameters import read_text, read_time, read_window
 from api.http.response.paging import write_window
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 from content.records.names import is_name
 
 

@@ -9,7 +9,7 @@ from api.auth.principal import as_principal
 from api.errors import ApiError
 from api.http.guard.access import any_principal, principal_of, public
 from api.http.request.json_body import read_json
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 
 HASHES_AT_ONCE = 2  # password hashes in parallel per worker; each uses a core for about 30 ms
 

@@ -12,7 +12,7 @@ from api.auth.principal import as_principal
 from api.http.guard.access import any_principal, grants, principal_of
 from api.http.request.json_body import read_json
 from api.http.response.paging import write_list
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 
 
 class Roles:

@@ -15,7 +15,7 @@ from api.http.guard.access import grants, principal_of
 from api.http.request.json_body import read_json
 from api.http.request.parameters import read_id, read_window
 from api.http.response.paging import write_window
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 from content.records.problem import Problem
 
 

@@ -14,9 +14,9 @@ from api.http.guard.access import grants, reports
 from api.http.request.json_body import read_json
 from api.http.request.parameters import Window, read_text, read_window
 from api.interfaces import ProjectVersion
-from api.runtime.background import run_in_thread
-from api.runtime.convergence import VersionHistory
-from api.runtime.fleet_summary import FleetSummaries, reported_of
+from api.runtime.jobs.background import run_in_thread
+from api.runtime.serving.convergence import VersionHistory
+from api.runtime.serving.fleet_summary import FleetSummaries, reported_of
 from content.records.names import is_agent_name
 from content.records.problem import Problem
 

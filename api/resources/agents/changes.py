@@ -16,8 +16,8 @@ from api.http.response.changes import (
 )
 from api.http.response.replies import IMMUTABLE, REVALIDATE, Reply, etag_matches
 from api.resources.agents.published import read_conditional_get, write_reply
-from api.runtime.background import CHANGES_QUEUE, run_in_queue, run_in_thread
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.jobs.background import CHANGES_QUEUE, run_in_queue, run_in_thread
+from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.history.list_changes import VersionChanges
 from gitstore.store.store import Store
 

@@ -12,7 +12,7 @@ from api.http.response.replies import ConditionalGet, ServedVersion, number_repl
 from api.http.walks import WALKS, WalkKey, Walks
 from api.resources.agents.agents import Agents
 from api.resources.agents.published import PublishedList, read_conditional_get, write_reply
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.errors import NotFound
 from gitstore.history.live import LiveProject
 

@@ -7,8 +7,8 @@ from api.http.guard.access import reads_project
 from api.http.request.parameters import read_text
 from api.http.response.replies import IMMUTABLE, Digests, ServedVersion, manifest_reply
 from api.resources.agents.published import read_conditional_get, write_reply
-from api.runtime.background import run_in_thread
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.jobs.background import run_in_thread
+from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.compiled.releases.release import Release
 from gitstore.store.store import Store
 

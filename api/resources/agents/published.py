@@ -22,9 +22,9 @@ from api.http.response.replies import (
     version_reply,
     window_body,
 )
-from api.runtime.background import run_in_thread
-from api.runtime.long_poll import LongPolls, read_wait
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.jobs.background import run_in_thread
+from api.runtime.serving.long_poll import LongPolls, read_wait
+from api.runtime.serving.release_loader import ReleaseLoader
 from content.changes.diff import item_kind
 from content.records.vocabulary import Kind
 from gitstore.history.live import LiveProject

@@ -8,7 +8,7 @@ from api.http.guard.access import author_of, readable_kinds, reads_project, requ
 from api.http.request.json_body import read_json
 from api.http.request.parameters import read_draft_name
 from api.http.response.redaction import redact_conflicts
-from api.runtime.background import run_in_process
+from api.runtime.jobs.background import run_in_process
 from gitstore.drafts.drafts import DraftName
 from gitstore.merge.choices import FILE, Choice
 from gitstore.merge.resolving import ResolveRequest, ResolveResult

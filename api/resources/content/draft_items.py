@@ -14,7 +14,7 @@ from api.http.request.parameters import read_draft_name, read_text, read_window
 from api.http.response import json_views
 from api.http.response.paging import write_window
 from api.http.response.replies import etag_matches
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 from content.changes.diff import ChangeType, item_kind
 from content.records.record import record_of
 from content.records.vocabulary import STATUS_BY_WORD, Kind, PageType, RedirectType

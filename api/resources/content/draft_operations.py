@@ -18,7 +18,7 @@ from api.http.guard.access import (
 from api.http.request.json_body import read_json
 from api.http.request.parameters import read_draft_name, read_flag, read_window
 from api.http.response import json_views
-from api.runtime.background import run_in_process
+from api.runtime.jobs.background import run_in_process
 from content.changes.diff import Counts, count, item_kind
 from content.changes.replacement import FIELDS, Replacement
 from content.records.problem import Problem

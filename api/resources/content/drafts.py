@@ -14,7 +14,7 @@ from api.http.response import json_views
 from api.http.response.redaction import redact_conflicts, redact_problems
 from api.reviews import review_json
 from api.reviews.reviewing import Reviews
-from api.runtime.background import run_in_process, run_in_thread
+from api.runtime.jobs.background import run_in_process, run_in_thread
 from content.changes.diff import Counts, count
 from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import record_problems

@@ -14,8 +14,8 @@ from api.http.request.parameters import Window, read_draft_name, read_text, read
 from api.http.response import json_views
 from api.http.response.redaction import redact_problems
 from api.resources.content.url_tests import BODY_LIMIT, MOST_IN_THREAD, resolve_urls, resolve_urls_at
-from api.runtime.background import run_in_process, run_in_thread
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.jobs.background import run_in_process, run_in_thread
+from api.runtime.serving.release_loader import ReleaseLoader
 from content.changes.diff import count
 from content.records.problem import Severity
 from content.records.problem_report import ProblemFilter, summarize

@@ -12,8 +12,8 @@ from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_text
 from api.http.response import json_views
 from api.http.response.paging import write_list
-from api.runtime.background import run_in_thread
-from api.runtime.content_faults import to_fault
+from api.runtime.health.content_faults import to_fault
+from api.runtime.jobs.background import run_in_thread
 from gitstore.errors import Broken, StoreError
 from gitstore.history.live import LiveNamespace
 from gitstore.namespaces.namespaces import Namespace

@@ -12,9 +12,9 @@ from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_text
 from api.http.response import json_views
 from api.http.response.paging import write_list
-from api.runtime.background import run_in_process, run_in_thread
-from api.runtime.content_faults import to_fault
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.health.content_faults import to_fault
+from api.runtime.jobs.background import run_in_process, run_in_thread
+from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
 from gitstore.store.store import Store
 from gitstore.yamlfiles.project_file import ProjectFile

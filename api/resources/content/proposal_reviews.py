@@ -16,7 +16,7 @@ from api.reviews import review_json
 from api.reviews.proposal_thread import join_remarks
 from api.reviews.review_json import KINDS
 from api.reviews.reviewing import REVIEW_GRANTS, Reviews, ReviewStatement
-from api.runtime.background import REVIEW_QUEUE, queue_key, run_in_process, run_in_thread
+from api.runtime.jobs.background import REVIEW_QUEUE, queue_key, run_in_process, run_in_thread
 from content.changes.diff import item_kind
 from gitstore.errors import StaleProposal
 from gitstore.proposals.report import ProposalReport

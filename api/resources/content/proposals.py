@@ -33,7 +33,7 @@ from api.http.response.redaction import redact_conflicts, redact_problems
 from api.reviews import review_json
 from api.reviews.review import Review
 from api.reviews.reviewing import Override, Reviews
-from api.runtime.background import run_in_process, run_in_thread
+from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.settings import DAY
 from content.records.names import DEFAULT_DRAFT
 from content.records.problem import Problem

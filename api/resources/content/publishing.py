@@ -18,8 +18,8 @@ from api.http.response import json_views
 from api.http.response.paging import write_window
 from api.http.response.redaction import redact_conflicts, redact_problems
 from api.reviews.reviewing import Override, Reviews
-from api.runtime.background import run_in_process, run_in_thread
-from api.runtime.convergence import DEFAULT_WAIT, MAX_WAIT, Convergence
+from api.runtime.jobs.background import run_in_process, run_in_thread
+from api.runtime.serving.convergence import DEFAULT_WAIT, MAX_WAIT, Convergence
 from content.changes.diff import identity_field, item_kind
 from content.records.problem import Problem
 from content.records.vocabulary import Kind

@@ -12,7 +12,7 @@ from api.http.request.parameters import read_draft_name, read_window
 from api.reviews import review_json
 from api.reviews.review_json import KINDS, topic_identities
 from api.reviews.reviewing import REVIEW_GRANTS, Reviews, ReviewStatement
-from api.runtime.background import REVIEW_QUEUE, queue_key, run_in_process, run_in_thread
+from api.runtime.jobs.background import REVIEW_QUEUE, queue_key, run_in_process, run_in_thread
 from content.changes.diff import item_kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound

@@ -10,8 +10,8 @@ from api.http.guard.access import author_of, grants, heavy, require
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.parameters import read_draft_name, read_flag, read_text
 from api.http.request.upload import read_upload
-from api.runtime.background import run_in_process
 from api.runtime.handover import Handover
+from api.runtime.jobs.background import run_in_process
 from content.formats.tsv import read_rows, write_rows
 from content.records.record import Redirect
 from content.records.vocabulary import Kind

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from api import logs
 from api.errors import ApiError
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 from gitstore.errors import StoreError
 from gitstore.wire.fetch.fetch_pack import MadePack
 from gitstore.wire.fetch.pack_file import PackFile

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from api import logs
 from api.errors import ApiError
-from api.runtime.background import run_in_thread
+from api.runtime.jobs.background import run_in_thread
 from gitstore.errors import StoreError
 from gitstore.git.quarantine import Quarantine
 from gitstore.pushes.receiving import ReceivedPush, Reception

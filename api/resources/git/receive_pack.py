@@ -20,7 +20,7 @@ from api.http.request.caller_access import check_again
 from api.http.request.coded_body import inflate
 from api.resources.git.push_stream import PushStream
 from api.resources.git.smart_http import GitRepositories, check_media_type, require_push
-from api.runtime.background import run_in_thread, run_transfer
+from api.runtime.jobs.background import run_in_thread, run_transfer
 from api.settings import PROPOSAL_PATH, Settings
 from gitstore.errors import StoreError
 from gitstore.git.atomic_io import translate_os_error, write_all

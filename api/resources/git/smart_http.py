@@ -13,7 +13,7 @@ from api.errors import ApiError, Forbidden
 from api.http.guard.access import by_basic, grants, light, no_repository, principal_of
 from api.http.request.coded_body import read_inflated
 from api.resources.git.pack_stream import PackStream
-from api.runtime.background import run_in_thread, run_transfer
+from api.runtime.jobs.background import run_in_thread, run_transfer
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import NotFound
 from gitstore.wire.advertisement import advertise_version_2

@@ -13,7 +13,7 @@ from api.http.guard.guard import read_bearer
 from api.http.request.client_presence import PRESENCE
 from api.http.request.parameters import MAX_INTEGER, read_text
 from api.interfaces import Principal
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.history.live import LiveNamespace
 
 RETRY_MILLISECONDS = 2000  # a disconnected client waits so long before it reconnects

@@ -13,7 +13,7 @@ from api.http.guard.guard import read_bearer
 from api.http.response import json_views
 from api.interfaces import Authenticator, Principal
 from api.readiness import CheckResult, Fault, Status, worst
-from api.runtime.readiness_checks import ReadinessChecks
+from api.runtime.health.readiness_checks import ReadinessChecks
 from gitstore.errors import StoreError
 
 

@@ -9,8 +9,8 @@ from api.errors import Unavailable
 from api.http.guard.access import any_principal
 from api.metrics.collector import MetricsCollector
 from api.metrics.exposition import CONTENT_TYPE, render
-from api.runtime.background import run_in_thread
-from api.runtime.readiness_checks import ReadinessChecks
+from api.runtime.health.readiness_checks import ReadinessChecks
+from api.runtime.jobs.background import run_in_thread
 
 
 class Metrics:

@@ -17,8 +17,8 @@ from api.http.request.parameters import read_id, read_text, read_window
 from api.http.response.paging import write_window
 from api.http.response.redaction import redact_delivery
 from api.interfaces import Principal
-from api.runtime.background import run_in_thread
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.jobs.background import run_in_thread
+from api.runtime.serving.release_loader import ReleaseLoader
 
 
 class WebhookList:

@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from gitstore.errors import Broken
-from gitstore.git.new_pack import COMMIT, TAG
+from gitstore.git.packs.new_pack import COMMIT, TAG
 from gitstore.wire.packs.object_source import ObjectSource
 
 _HEAD = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")

@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from gitstore.git.alternates import borrows
-from gitstore.git.new_pack import DamagedObject
+from gitstore.git.packs.new_pack import DamagedObject
+from gitstore.git.packs.stored_pack import Content, StoredPack
 from gitstore.git.repository import Repository
-from gitstore.git.stored_pack import Content, StoredPack
 
 _CACHED_BYTES = 64 << 20  # of the contents of each pack
 

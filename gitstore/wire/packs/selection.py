@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from gitstore.git.new_pack import TREE
+from gitstore.git.packs.new_pack import TREE
 from gitstore.git.raw_tree import Unreadable, compare, find_entries
 from gitstore.wire.packs.commit_graph import CommitGraph, Parents
 from gitstore.wire.packs.object_source import ObjectSource

@@ -13,9 +13,9 @@ from hashlib import sha1
 from typing import BinaryIO, NamedTuple
 
 from gitstore.errors import Broken
-from gitstore.git import deltas
-from gitstore.git.pack_entry import dump_delta_header, dump_named_delta_header, dump_whole
-from gitstore.git.stored_pack import PackEntry, StoredPack, parse_entry
+from gitstore.git.packs import deltas
+from gitstore.git.packs.pack_entry import dump_delta_header, dump_named_delta_header, dump_whole
+from gitstore.git.packs.stored_pack import PackEntry, StoredPack, parse_entry
 from gitstore.wire.packs.object_source import ObjectSource
 
 _HEADER = struct.Struct(">4sII")

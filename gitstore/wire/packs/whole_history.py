@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from gitstore.errors import Broken
-from gitstore.git.new_pack import COMMIT
+from gitstore.git.packs.new_pack import COMMIT
 from gitstore.git.raw_tree import FOLDER, Unreadable, compare, find_entries
 from gitstore.wire.packs.commit_graph import CommitGraph
 from gitstore.wire.packs.id_lists import Contents, IdList

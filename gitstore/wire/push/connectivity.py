@@ -6,7 +6,7 @@ from contextlib import suppress
 from heapq import heappop, heappush
 
 from gitstore.errors import Broken, InvalidPush
-from gitstore.git.new_pack import BLOB, COMMIT, TAG, TREE, TYPES
+from gitstore.git.packs.new_pack import BLOB, COMMIT, TAG, TREE, TYPES
 from gitstore.git.raw_tree import Unreadable, compare
 from gitstore.git.refs import list_refs
 from gitstore.git.repository import Repository

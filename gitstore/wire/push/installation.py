@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from gitstore.git.new_pack import TYPES, write_pack
+from gitstore.git.packs.new_pack import TYPES, write_pack
 from gitstore.git.quarantine import Quarantine
 from gitstore.git.transaction import Transaction
 from gitstore.layout import CommitId

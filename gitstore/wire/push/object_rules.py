@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gitstore.errors import InvalidPush
-from gitstore.git.new_pack import BLOB, COMMIT, TAG, TREE, TYPES
+from gitstore.git.packs.new_pack import BLOB, COMMIT, TAG, TREE, TYPES
 
 NAMES = {number: name.decode() for name, number in TYPES.items()}
 SUBMODULE = b"160000"

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from pathlib import Path
 
 from content.computed_sequence import ComputedSequence
-from gitstore.git.pack_index import IndexEntry, write_index
+from gitstore.git.packs.pack_index import IndexEntry, write_index
 
 _ID_BYTES = 20
 _FAN_OUT = 256

@@ -14,11 +14,11 @@ from typing import BinaryIO, NamedTuple
 
 from content.cache import LruCache
 from gitstore.errors import Broken, InvalidPush
-from gitstore.git import deltas
-from gitstore.git.new_pack import BLOB
-from gitstore.git.pack_entry import dump_in_pieces
+from gitstore.git.packs import deltas
+from gitstore.git.packs.new_pack import BLOB
+from gitstore.git.packs.pack_entry import dump_in_pieces
+from gitstore.git.packs.stored_pack import parse_entry
 from gitstore.git.repository import Repository
-from gitstore.git.stored_pack import parse_entry
 from gitstore.wire.push.object_rules import NAMES, Special, check_object, check_special
 from gitstore.wire.push.pack_objects import NONE, PackObjects
 from gitstore.wire.push.pack_stream import HEADER, OFS_DELTA, EntryHead, PackStream

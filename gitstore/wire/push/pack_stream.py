@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from gitstore.errors import InvalidPush
-from gitstore.git.new_pack import TYPES
+from gitstore.git.packs.new_pack import TYPES
 from gitstore.wire.push.push_limits import PushLimits
 
 OFS_DELTA, REF_DELTA = 6, 7

@@ -14,7 +14,7 @@ from sqlalchemy import event
 from api.db.agents.agents import AgentKey
 from api.db.agents.heartbeats import Heartbeats
 from api.db.database import Database, default_url
-from api.runtime.upkeep import Maintenance
+from api.runtime.upkeep.repository_upkeep import Maintenance
 from tests.api.world import AGENTS, PASSWORD, world
 from tests.service import Service, running, wait_until
 

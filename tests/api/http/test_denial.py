@@ -16,9 +16,9 @@ from api.auth.grants import Grant
 from api.auth.principal import Principal, PrincipalKind
 from api.http.response.compression import CompressionCache
 from api.metrics.metrics_store import DIRECTORY, MetricsStore
-from api.runtime.convergence import Convergence
-from api.runtime.long_poll import LongPolls
-from api.runtime.release_loader import ReleaseLoader
+from api.runtime.serving.convergence import Convergence
+from api.runtime.serving.long_poll import LongPolls
+from api.runtime.serving.release_loader import ReleaseLoader
 from api.settings import Settings
 from gitstore.store.store import store_at
 from schemas import Operation

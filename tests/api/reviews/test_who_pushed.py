@@ -20,7 +20,7 @@ from api.db.timestamps import utc_now
 from api.errors import Forbidden
 from api.reviews.push_records import ServiceRecords
 from api.reviews.reviewing import ReviewStatement
-from api.runtime.pushed_commit_sweeper import PushedCommitSweeper
+from api.runtime.upkeep.pushed_commit_sweeper import PushedCommitSweeper
 from api.settings import Settings
 from gitstore.drafts.drafts import DraftName
 from gitstore.git.repository import Repository, open_repository

@@ -11,7 +11,7 @@ from gitstore.care.namespace_restore import restore_namespace
 from gitstore.compiled.indexes.served_record import read_served
 from gitstore.directory import DataDirectory
 from gitstore.errors import AlreadyExists, BadRequest, Broken
-from gitstore.git.packing import pack_loose
+from gitstore.git.packs.packing import pack_loose
 from gitstore.history.refusals import REFUSALS_FILE
 from gitstore.store.store import Store
 from tests.gitstore.care.damaged import Patient, flip

@@ -216,8 +216,8 @@ def test_a_history_that_cannot_be_read_stops_no_other_upkeep(place: Place, monke
     for number in range(60):
         place.publish(put(redirect(f"/rule{number}")))
     oldest = git(place.repo, "rev-list", "--max-parents=0", "release")
-    monkeypatch.setattr("gitstore.git.packing.FEWEST_LOOSE", 1)
-    monkeypatch.setattr("gitstore.git.packing.MOST_LOOSE", 1)
+    monkeypatch.setattr("gitstore.git.packs.packing.FEWEST_LOOSE", 1)
+    monkeypatch.setattr("gitstore.git.packs.packing.MOST_LOOSE", 1)
     (place.repo / REACHED_FILE).unlink()
     (place.repo / "objects" / oldest[:2] / oldest[2:]).unlink()
     before = sum(1 for _ in (place.repo / "objects").glob("??/*"))

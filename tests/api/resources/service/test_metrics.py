@@ -14,7 +14,7 @@ from api.app.app import create_app
 from api.metrics.counters import SECONDS, Counters, method_label
 from api.metrics.exposition import CONTENT_TYPE, render
 from api.metrics.metrics_store import MetricsStore, Totals
-from api.runtime.background import jobs, run_in_process
+from api.runtime.jobs.background import jobs, run_in_process
 from api.server.master import merge_ended_workers
 from api.settings import Settings
 from tests.api.asgi import call

@@ -12,7 +12,7 @@ from subprocess import CalledProcessError
 import pytest
 
 from gitstore.compiled.compiler import Compiler
-from gitstore.git.packing import hold_packing, is_packing_due, pack_loose
+from gitstore.git.packs.packing import hold_packing, is_packing_due, pack_loose
 from gitstore.git.quarantine import list_quarantines
 from gitstore.git.ref_moves import JOURNAL
 from gitstore.git.transaction import update

@@ -1,0 +1,132 @@
+"""The check that the service's user may change each file of its next change: files of another user refuse some writes.
+
+It runs in the background, one namespace at a time and with long rests, so that it costs no request anything. It writes
+nothing: `disk_check` does that.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from api import logs
+from api.data.served_data import ServedData
+from api.readiness import Fault, FaultReport, Status
+from api.runtime.health.disk_check import refused_fault
+from api.runtime.jobs.background import run_in_thread
+from api.runtime.jobs.background_task import TaskService
+from gitstore.directory import DataDirectory, NamespacePaths
+
+ROUND_SECONDS = 10.0
+"""The shortest time between the starts of two rounds."""
+_REST = 20
+"""Times the duration of a step before the next one, so that the check uses no more than a twentieth of a core."""
+_SAMPLES = 3
+
+_log = logs.logger("write_check")
+
+
+class WriteCheck(TaskService):
+    """A background service that reports each place where the service cannot write."""
+
+    def __init__(self, directory: DataDirectory, served: ServedData) -> None:
+        super().__init__()
+        self._directory = directory
+        self._served = served
+        self.report = FaultReport()
+        self._found: dict[str, Fault] = {}
+
+    async def _run(self) -> None:
+        while True:
+            begun = time.monotonic()
+            if self._served.fault is not None:
+                self._note({})
+                self.report.end_round(begun)
+                await asyncio.sleep(ROUND_SECONDS)
+                continue
+            names = ["", *await run_in_thread(self._directory.namespaces)]
+            for name in names:
+                await self._step(name)
+            known = set(names)
+            self._note({name: fault for name, fault in self._found.items() if name in known})
+            self.report.end_round(begun)
+            await asyncio.sleep(max(0.0, ROUND_SECONDS - (time.monotonic() - begun)))
+
+    async def _step(self, namespace: str) -> None:
+        begun = time.monotonic()
+        try:
+            fault = await run_in_thread(self.find, namespace)
+        except OSError as ex:  # such as a namespace that is removed meanwhile; the next round looks again
+            _log.warning("write_check_failed", namespace=namespace, error=str(ex))
+            fault = self._found.get(namespace)
+        found = {name: known for name, known in self._found.items() if name != namespace}
+        self._note({**found, namespace: fault} if fault else found)
+        await asyncio.sleep(_REST * (time.monotonic() - begun))
+
+    def _note(self, found: Mapping[str, Fault]) -> None:
+        for name, fault in found.items():
+            if self._found.get(name) != fault:
+                _log.warning("cannot_write", namespace=name, reason=fault.detail or fault.message)
+        self._found = dict(found)
+        self.report.report(self._found.values())
+
+    def find(self, namespace: str) -> Fault | None:
+        """Look at one namespace, or without a name at the data directory itself."""
+        if self._served.check() is not None:
+            return None
+        if not namespace:
+            return self._find_shared()
+        refused = list(_refused(self._directory.namespace(namespace)))
+        return _namespace_fault(namespace, refused) if refused else None
+
+    def _find_shared(self) -> Fault | None:
+        """Look at the files of the data directory itself."""
+        root, keys = self._directory.root, self._served.parts.keys
+        files = [*root.glob("*.db"), *root.glob("*.lock"), *root.glob("generation"), *keys.glob("*.json")]
+        return refused_fault("Permission denied") if any(map(_is_closed, files)) else None
+
+
+def _refused(paths: NamespacePaths) -> Iterator[Path]:
+    """Find the folders and files of a namespace that an edit or a publish would fail to change."""
+    for top in (paths.repository, paths.compiled):
+        if top.exists() and not os.access(top, os.R_OK | os.W_OK | os.X_OK):
+            yield top
+        for folder, folders, files in os.walk(top):
+            here = Path(folder)
+            if here.name == "objects":  # objects are never changed: only their folders are written to
+                folders[:] = [name for name in folders if len(name) == 2 or name == "pack"]  # noqa: PLR2004 - the digits of a hash
+            # From the parent: the walk does not come to a folder that it cannot list.
+            yield from (here / name for name in folders if not os.access(here / name, os.R_OK | os.W_OK | os.X_OK))
+            yield from (here / name for name in files if _is_changed(here / name, paths) and _is_closed(here / name))
+
+
+def _is_changed(file: Path, paths: NamespacePaths) -> bool:
+    """Tell whether a file is opened to be changed. All others are replaced, which needs only their folder."""
+    if file.parent == paths.repository:
+        return file.name.startswith("waypost")
+    return file.parent in {paths.compiled, paths.versions, paths.changes}
+
+
+def _is_closed(file: Path) -> bool:
+    return not os.access(file, os.R_OK | os.W_OK) and os.path.lexists(file)
+
+
+def _namespace_fault(namespace: str, refused: Sequence[Path]) -> Fault:
+    shown = ", ".join(f"{'/'.join(path.parts[-3:])} ({_owner(path)})" for path in refused[:_SAMPLES])
+    more = f" and {len(refused) - _SAMPLES} more" if len(refused) > _SAMPLES else ""
+    return Fault(
+        Status.DEGRADED,
+        "cannot_write",
+        "Some files cannot be changed by the service's user, so some edits and publishes fail.",
+        "Give all files in the data directory to the service's user (chown -R).",
+        namespace=namespace,
+        detail=f"Not writable: {shown}{more}.",
+    )
+
+
+def _owner(path: Path) -> str:
+    with suppress(OSError):
+        return f"user {path.stat().st_uid}"
+    return "missing"

@@ -1,0 +1,4 @@
+"""Background services that keep repositories and records small and prepared.
+
+Begin reading at `repository_upkeep`.
+"""

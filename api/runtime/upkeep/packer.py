@@ -1,0 +1,98 @@
+"""The packer of a worker: keeps repositories small, in a process of low priority that runs only while there is work."""
+
+import asyncio
+import os
+import time
+from functools import partial
+
+from api import logs
+from api.data.served_data import ServedData
+from api.runtime.jobs.background import ProcessLost, run_in_thread
+from api.runtime.jobs.background_task import TaskService
+from api.runtime.jobs.job_process import JobLimits, JobProcess
+from gitstore.directory import DataDirectory, NamespacePaths
+from gitstore.errors import StoreError
+from gitstore.history.repository_upkeep import keep_up, needs_upkeep
+
+_ROUND_SECONDS = 2.0
+_REST = 20  # times the duration of a look at a namespace, so that it uses no more than a twentieth of a core
+_PACKED_REST = 4  # times the duration of a packing before the namespace is packed again
+_IDLE_SECONDS = 60.0  # after which the process ends
+_FAILURE_SECONDS = 600.0  # for which a namespace rests after a failure, such as a full disk
+_NICENESS = 10  # a tenth of the time of other processes, where there is not enough for all
+_LIMITS = JobLimits(seconds=86_400.0)
+
+_log = logs.logger("packer")
+
+
+class Packer(TaskService):
+    """A background service that packs and prunes the repositories of all namespaces, one at a time.
+
+    While `data` is lost, nothing is packed.
+    """
+
+    def __init__(self, directory: DataDirectory, data: ServedData) -> None:
+        super().__init__()
+        self._directory = directory
+        self._data = data
+        self._process: JobProcess | None = None
+        self._used_at = 0.0
+        self._resting: dict[str, float] = {}
+
+    async def stop(self) -> None:
+        """Stop the task, and kill its process: packing goes on after the next start."""
+        await super().stop()
+        await self._end_process()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(_ROUND_SECONDS)
+            if self._data.fault is None:
+                for namespace in await run_in_thread(self._directory.namespaces):
+                    await self._step(namespace)
+            if self._process is not None and time.monotonic() - self._used_at > _IDLE_SECONDS:
+                await self._end_process()
+
+    async def _step(self, namespace: str) -> None:
+        if self._resting.get(namespace, 0.0) > time.monotonic():
+            return
+        begun = time.monotonic()
+        try:
+            paths = self._directory.namespace(namespace)
+            is_due = await run_in_thread(self.is_due, paths)
+            await asyncio.sleep(_REST * (time.monotonic() - begun))
+            if is_due:
+                await self._keep_up(paths)
+        except FileNotFoundError as ex:
+            # Another program packs, or the namespace is removed: the next round looks again.
+            _log.info("packing_repeated", namespace=namespace, error=str(ex))
+        except (StoreError, ProcessLost, OSError) as ex:
+            self._resting[namespace] = time.monotonic() + _FAILURE_SECONDS
+            _log.warning("packing_failed", namespace=namespace, error=str(ex))
+        except Exception:  # noqa: BLE001 - what is pushed into one repository must not end the packing of the others
+            self._resting[namespace] = time.monotonic() + _FAILURE_SECONDS
+            _log.exception("packing_failed", namespace=namespace)
+
+    def is_due(self, paths: NamespacePaths) -> bool:
+        """Tell whether a namespace has to be packed or cleaned up now."""
+        return self._data.check() is None and paths.repository.is_dir() and needs_upkeep(paths)
+
+    async def _keep_up(self, paths: NamespacePaths) -> None:
+        if self._process is None or not self._process.accepts():
+            self._process = JobProcess()
+        begun = self._used_at = time.monotonic()
+        await self._process.run(partial(_keep_up_at_low_priority, paths), _LIMITS)
+        self._used_at = time.monotonic()
+        self._resting[paths.name] = self._used_at + _PACKED_REST * (self._used_at - begun)
+        _log.info("packed", namespace=paths.name, seconds=round(self._used_at - begun, 3))
+
+    async def _end_process(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            await run_in_thread(partial(process.close, wait=True))
+
+
+def _keep_up_at_low_priority(paths: NamespacePaths) -> None:
+    os.setpriority(os.PRIO_PROCESS, 0, max(_NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))  # only root may lower it
+    keep_up(paths)

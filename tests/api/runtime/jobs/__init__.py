@@ -1,0 +1,1 @@
+"""Tests of work outside the event loop."""
