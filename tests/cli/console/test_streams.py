@@ -49,7 +49,7 @@ def test_a_reader_that_goes_away_changes_neither_the_exit_code_nor_says_anything
     assert process.stderr
     assert process.stdout.readline().startswith(b"shop/redirects.yaml:2:")
     process.stdout.close()
-    assert process.stderr.read() == b"1 project: 2,000 errors, 0 warnings.\n"
+    assert process.stderr.read() == b"2,000 errors  missing_slash\n1 project: 2,000 errors, 0 warnings.\n"
     assert process.wait(SECONDS) == 1
     process.stderr.close()
 
