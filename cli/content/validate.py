@@ -18,9 +18,9 @@ from cli.content.problem_output import ProjectTests, Report, print_counts_by_cod
 from content.records.problem import Problem, Severity
 from content.records.problem_codes import NEVER_ANSWER, count_never_answering
 from content.records.problem_report import ProblemFilter, never_answer_text, summarize
-from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.git.file_paths import printable_path
 from gitstore.namespaces.checkout import Checkout, ProgressCallback, read_checkout
+from gitstore.namespaces.parallel_reading import ParallelSegments
 from gitstore.yamlfiles.yaml_reader import LINE_BREAK
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     bare = is_bare(path)
     changes = find_changed_files(path, changed_since, ref if bare else "") if changed_since is not None else None
     with _pause_gc(), show_status(f"Reading {path}") as watch:
-        segments = SegmentStore(cache / "segments") if cache else None
+        segments = ParallelSegments(cache / "segments") if cache else None
         settings = read_settings()
         found = _read(path, ref if bare else "", segments, _report_reading(watch), settings.allowed_files, changes)
         watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
@@ -134,7 +134,7 @@ def is_bare(path: Path) -> bool:
 def _read(
     path: Path,
     branch: str,
-    segments: SegmentStore | None,
+    segments: ParallelSegments | None,
     watch: ProgressCallback,
     allowed: Sequence[str],
     changes: ChangedFiles | None,

@@ -35,6 +35,7 @@ from gitstore.layout import (
     is_safe_name,
     role_of,
 )
+from gitstore.namespaces.parallel_reading import ParallelSegments, check_set_on_cores
 
 if TYPE_CHECKING:  # a run without a cache does not import it
     from gitstore.compiled.validation.lint_cache import LintCache
@@ -78,9 +79,9 @@ def _check(snapshot: Snapshot, limits: PatternLimits, lints: "LintCache | None" 
     over_budget = find_budget_problems(None, snapshot, limits)
     if over_budget:
         return [*over_budget, *snapshot.problems]
-    return (
-        lints.lint(snapshot.project, snapshot.tree, lambda: snapshot).problems() if lints else check_snapshot(snapshot)
-    )
+    if lints:
+        return lints.lint(snapshot.project, snapshot.tree, lambda: snapshot).problems()
+    return check_snapshot(snapshot, check_set_on_cores)
 
 
 def read_checkout(
@@ -97,7 +98,7 @@ def read_checkout(
     """
     if not path.is_dir():
         raise NotFound(f"{path} is not a folder.")
-    reader = _Reader(segments or SegmentStore(None), watch)
+    reader = _Reader(segments or ParallelSegments(None), watch)
     folders = _project_folders(path)
     if folders is None:
         return Checkout((reader.read("", path),) if only is None or only else (), ())

@@ -131,4 +131,4 @@ def test_the_output_is_readable_text_whatever_the_locale_is(work_folder: Path) -
         "validate", env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
     )
     assert outcome.code == 1
-    assert outcome.err == "1 project: 2 errors, 0 warnings.\n"
+    assert outcome.err == "1 error  bad_name\n1 error  missing_slash\n1 project: 2 errors, 0 warnings.\n"
