@@ -66,8 +66,8 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _print_diff(path: Path, before: bytes, after: bytes) -> None:
-    texts = (data.decode(errors="replace").splitlines() for data in (before, after))
-    print_lines(*unified_diff(*texts, str(path), str(path), lineterm=""))
+    old, new = (data.decode(errors="replace").splitlines() for data in (before, after))
+    print_lines(*unified_diff(old, new, str(path), str(path), lineterm=""))
 
 
 def _print_totals(changed: int, left: int, failed: int, *, is_dry: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.console.exits import ProblemsFound
+from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.output import count_noun, print_json, print_notes, print_rows
 from cli.console.progress import show_status
 from cli.console.setup import read_settings
@@ -25,6 +25,7 @@ from gitstore.yamlfiles.yaml_reader import LINE_BREAK
 
 if TYPE_CHECKING:
     from gitstore.compiled.validation.lint_cache import LintCache
+    from gitstore.namespaces.folder_fixes import FolderFixes
 
 FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 
@@ -65,6 +66,11 @@ def _require_folder(_context: click.Context, _parameter: click.Parameter, path: 
     metavar="REV",
     help="Check only the projects with changes since this commit, branch or tag, and where the branches part.",
 )
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="First fix what is safe to fix: chains, exact duplicates, hosts in upper case, and encoded characters.",
+)
 @click.option("--excerpt", is_flag=True, help="Show the line of each problem, also if the output is not a terminal.")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 def command(  # noqa: PLR0913 - one parameter an option
@@ -82,6 +88,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     cache: Path | None,
     changed_since: str | None,
     excerpt: bool,
+    fix: bool,
     strict: bool,
 ) -> None:
     """Check files of rules before they are merged.
@@ -100,6 +107,9 @@ def command(  # noqa: PLR0913 - one parameter an option
         segments = ParallelSegments(cache / "segments") if cache else None
         settings = read_settings()
         found = _read(path, ref if bare else "", segments, _report_reading(watch), settings.allowed_files, changes)
+        fixes = _fix(path, found, bare=bare) if fix else None
+        if fixes and fixes.files:
+            found = _read(path, "", segments, _report_reading(watch), settings.allowed_files, changes)
         watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
         problems = list(found.check(settings.pattern_limits, _lint_cache(cache)))
     selected = chosen.select(problems)
@@ -109,7 +119,8 @@ def command(  # noqa: PLR0913 - one parameter an option
         names = [each.project or path.resolve().name for each in found.snapshots]
         since = {"changedSince": _changes_view(changes, found)} if changes else {}
         listed = [] if counts else [each.wire() for each in shown]
-        print_json({"projects": names, **since, **summarize(problems), **window, "problems": listed})
+        fixed = {"fixed": _fixes_view(fixes)} if fixes else {}
+        print_json({"projects": names, **since, **fixed, **summarize(problems), **window, "problems": listed})
     elif counts:
         print_counts(selected)
     else:
@@ -119,6 +130,8 @@ def command(  # noqa: PLR0913 - one parameter an option
         else:
             print_for_ci(report, wanted)
         print_counts_by_code(problems)
+    if fixes:
+        print_notes(_fixes_text(fixes))
     _print_totals(found, problems, changes)
     _print_hints(problems, selected, shown, offset, is_counted=counts, is_chosen=never_answer)
     errors, warnings = _count(problems)
@@ -146,6 +159,24 @@ def _read(
 
         return read_release(path, branch, allowed, only)
     return read_checkout(path, segments, watch, allowed, only)
+
+
+def _fix(path: Path, found: Checkout, *, bare: bool) -> "FolderFixes":
+    from gitstore.namespaces.folder_fixes import fix_folder  # noqa: PLC0415 - only runs with --fix need it
+
+    if bare:
+        raise InvalidUsage("A bare repository has no files to change. Run --fix in a working tree.")
+    return fix_folder(path, found)
+
+
+def _fixes_view(fixes: "FolderFixes") -> dict[str, object]:
+    return {"files": fixes.files, "counts": {kind.value: count for kind, count in fixes.counts.items() if count}}
+
+
+def _fixes_text(fixes: "FolderFixes") -> str:
+    """Describe the fixes, such as `Fixed in 2 files: 3 chains, 1 duplicate.`."""
+    parts = [count_noun(count, kind.value) for kind, count in fixes.counts.items() if count]
+    return f"Fixed in {count_noun(len(fixes.files), 'file')}: {', '.join(parts)}." if parts else "Nothing to fix."
 
 
 def _lint_cache(folder: Path | None) -> "LintCache | None":
