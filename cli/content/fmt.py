@@ -22,9 +22,10 @@ _PERMISSIONS = 0o777
 @click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
 @click.option("--diff", is_flag=True, help="Change nothing; print the differences.")
 def command(paths: Sequence[Path], *, check: bool, diff: bool) -> None:
-    """Write files of rules, pages, tests and settings in their canonical layout.
+    """Write files of rules in their canonical layout.
 
-    PATH is a file or a folder; by default the current folder. Comments and data stay. Other files are left alone.
+    PATH is a file or a folder; by default the current folder. Files of rules, pages, tests and settings are formatted, with
+    the same data and comments; other files are left alone.
     """
     changed = failed = left = 0
     for path in _files(paths or (Path(),)):
