@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from content.changes.fixes import FixedRules, FixKind, fix_rules
+from content.records.problem_codes import CODES
 from content.records.record import Record
 from content.records.vocabulary import Kind
-from gitstore.compiled.segments.snapshot import Snapshot
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.errors import Invalid
 from gitstore.git.atomic_io import replace_file
 from gitstore.namespaces.checkout import Checkout
@@ -75,9 +76,7 @@ class _Plan:
     def __init__(self, folder: Path, snapshot: Snapshot, *, drops: bool) -> None:
         self._folder, self._snapshot = folder, snapshot
         redirects, pages = snapshot.redirects(), snapshot.pages()
-        is_whole = not any(
-            file.segment.hiding_problems_for(kind) for kind in Kind for file in snapshot.rule_files[kind]
-        )
+        is_whole = all(_is_read(file, kind) for kind in Kind for file in snapshot.rule_files[kind])
         self._fixed: FixedRules = fix_rules(redirects, pages, snapshot.expectations, is_whole=is_whole, drops=drops)
         self._records: Mapping[Kind, Sequence[Record]] = {
             Kind.REDIRECTS: [each.record for each in redirects],
@@ -119,8 +118,7 @@ class _Plan:
         for file in self._snapshot.rule_files[kind]:
             end = start + len(file.segment)
             before = self._records[kind][start:end]
-            is_read = not file.segment.hiding_problems_for(kind)
-            after = self._fixed.records[kind][start:end] if is_read else before
+            after = self._fixed.records[kind][start:end] if _is_read(file, kind) else before
             yield _FileRules(self._snapshot.full_path(file.path), kind, start, before, after)
             start = end
 
@@ -153,6 +151,11 @@ class _Plan:
             each for each in self._files if each.kind is kind and each.start <= position < each.start + len(each.before)
         )
         return file.path, sum(record is not None for record in file.after[: position - file.start])
+
+
+def _is_read(file: CompiledFile, kind: Kind) -> bool:
+    """Tell whether every rule of a file was read; a rule that the checks of rules refuse was."""
+    return all(each.code in CODES for each in file.segment.hiding_problems_for(kind))
 
 
 def _rewritten(file: _FileRules, data: bytes) -> bytes:

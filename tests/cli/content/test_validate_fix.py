@@ -125,6 +125,13 @@ def test_a_project_with_unread_rules_gets_no_flat_chains_and_the_broken_file_sta
     assert "target: /b  # soon elsewhere" in (work_folder / "shop/redirects.yaml").read_text()
 
 
+def test_rules_with_errors_are_read_and_do_not_stop_other_fixes(work_folder: Path) -> None:
+    bad = RULES.replace("# the end", "  - {type: BASIC, source: /bad, target: '//x', status: FOUND}\n# the end")
+    path = project(work_folder / "shop", {"redirects.yaml": bad}) / "redirects.yaml"
+    assert "[bad_target]" in invoke("validate", "--fix").out
+    assert "target: /c  # soon elsewhere" in path.read_text()
+
+
 def test_a_project_s_own_tests_still_pass(work_folder: Path) -> None:
     tests = "tests:\n  - {url: /a, status: 302, location: /b}\n"
     project(work_folder / "shop", {"redirects.yaml": RULES, "tests.yaml": tests})
