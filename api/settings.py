@@ -323,7 +323,8 @@ class Settings:
 
         `defaults` are for a command with defaults of its own.
 
-        Raises InvalidSetting for a value that is not allowed, an unknown option or key, or an unreadable file.
+        Raises InvalidSetting for a value that is not allowed, an unknown option or key, or a file that is not TOML; OSError for one
+        that cannot be read.
         """
         file = _read_toml(toml) if toml is not None else {}
         _check_known(options, "option")

@@ -63,7 +63,7 @@ def _find_author() -> Author:
 
 
 def _find_token(data: bytes) -> int | None:
-    return next((at for at, _ in find_values(data, 1)), None)
+    return next((at for at, _ in find_values(data)), None)
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -9,7 +9,6 @@ import secrets
 import string
 from collections.abc import Iterator
 from hashlib import sha256
-from itertools import islice
 from typing import NamedTuple
 from zlib import crc32
 
@@ -43,10 +42,10 @@ def is_well_formed(value: str) -> bool:
     return _SHAPE.fullmatch(value) is not None and value[-_CHECKSUM:] == _checksum(value[len(PREFIX) : -_CHECKSUM])
 
 
-def find_values(data: bytes, most: int) -> Iterator[tuple[int, str]]:
-    """Yield the first texts in a file that have the shape and checksum of an API token, each with its position."""
+def find_values(data: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the texts in a file that have the shape and checksum of an API token, each with its position."""
     found = ((match.start(), match[0].decode()) for match in _IN_BYTES.finditer(data))
-    yield from islice(((at, value) for at, value in found if is_well_formed(value)), most)
+    yield from ((at, value) for at, value in found if is_well_formed(value))
 
 
 def digest(value: str) -> str:

@@ -55,9 +55,9 @@ def read_revision(file: Path) -> str | None:
     try:
         with _connect(file, read_only=True) as connection:
             found = connection.execute("SELECT version_num FROM alembic_version").fetchone()
-    except sqlite3.OperationalError:
-        return None
     except sqlite3.DatabaseError as ex:
+        if "no such table" in str(ex):
+            return None
         raise StateBroken(f"The database cannot be read ({ex}).") from ex
     return str(found[0]) if found else None
 

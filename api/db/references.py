@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 
 from api.db.database import Connection
 from api.db.events.event_cursors import NAMESPACE
-from api.db.tables import agents, content_faults, event_cursors, events, reviews, webhooks
+from api.db.tables import agents, content_faults, event_cursors, events, pushed_commits, reviews, webhooks
 
 
 class Orphans(NamedTuple):
@@ -30,7 +30,7 @@ class PublishReference(NamedTuple):
 def find_orphans(connection: Connection, names: Collection[str]) -> list[Orphans]:
     """Return the rows of namespaces that are not among the names; those that were put away with an archive are not looked at."""
     found = list[Orphans]()
-    for table in (agents, events, event_cursors, content_faults, webhooks, reviews):
+    for table in (agents, events, event_cursors, content_faults, webhooks, reviews, pushed_commits):
         query = select(table.c.namespace, func.count()).group_by(table.c.namespace)
         if "archive" in table.c:
             query = query.where(table.c.archive.is_(None))

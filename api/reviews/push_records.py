@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from api import logs
 from api.auth.api_token import digest, find_values
 from api.auth.principal import Principal
-from api.db.accounts.tokens import has_live_token
+from api.db.accounts.tokens import find_live_hash
 from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.reviews.reviewing import Override, Reviews
@@ -58,12 +58,18 @@ class ServiceRecords:
 
     def find_token(self, data: bytes) -> int | None:
         """Return the position of an API token of the service that is valid now in a file, None without one."""
-        values = list(find_values(data, _MOST_TOKENS))
-        if not values:
+        places = dict[str, int]()
+        for at, value in find_values(data):
+            places.setdefault(digest(value), at)
+            if len(places) > _MOST_TOKENS:
+                break
+        if not places:
             return None
-        now = self.reviews.clock()
+        if len(places) > _MOST_TOKENS:  # too many to ask for
+            return min(places.values())
         with self.reviews.database.reading() as connection:
-            return next((at for at, value in values if has_live_token(connection, [digest(value)], now)), None)
+            found = find_live_hash(connection, places.keys(), self.reviews.clock())
+        return places[found] if found else None
 
     def _override(self, project: str, head: CommitId, reason: str) -> Override:
         return Override(self.caller.actor(), DraftKey(self.namespace, project, _BRANCH), reason, head, self.origin)

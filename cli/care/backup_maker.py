@@ -8,6 +8,7 @@ publishes in the history, and records their events. A newer one would name publi
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -65,7 +66,8 @@ def make_backup(data: Path, database: Path | None, writer: BackupWriter, watch: 
         tables = _save_database(database, writer, watch) if database else None
         listed = _Listed(directory.namespaces(), list_archived(directory))
     for key in sorted((data / KEYS).glob("[!.]*.json")):
-        writer.copy(f"{KEYS}/{key.name}", key)
+        with suppress(FileNotFoundError):  # rotated away since it was listed
+            writer.copy(f"{KEYS}/{key.name}", key)
     for name, folder, find in _find_all(directory, listed):
         watch(f"Saving {name}")
         try:

@@ -14,6 +14,7 @@ from api.data.restored_copy import RestoredCopy
 from api.db.copying import check_database, digest_tables
 from api.db.database import DATABASE_FILE
 from cli.console.exits import InvalidUsage
+from content.records.names import is_name
 from gitstore.care.backup_files import BackupReader
 from gitstore.care.namespace_restore import restore_namespace
 from gitstore.directory import DataDirectory, NamespacePaths
@@ -60,7 +61,7 @@ def build_copy(reader: BackupReader, root: Path, watch: Watch, hook: PushHook | 
     """
     try:
         return _build(reader, root, watch, hook)
-    except (KeyError, TypeError, AttributeError) as ex:
+    except (KeyError, TypeError, AttributeError, ValueError) as ex:
         raise Broken(f"The contents of the backup {reader.path} cannot be read: a field is missing or unknown.") from ex
 
 
@@ -73,6 +74,8 @@ def _build(reader: BackupReader, root: Path, watch: Watch, hook: PushHook | None
         notes += restore_namespace(reader, facts, directory.namespace(facts["name"]), hook)
     for facts in reader.facts["archives"]:
         folder = directory.trash / Path(facts["folder"]).name
+        if not is_name(facts["name"]) or folder.parent != directory.trash or folder.name in {"", ".", ".."}:
+            raise Broken(f"The backup {reader.path} has an archive with an invalid name. Use another backup.")
         watch(f"Restoring {folder.name}")
         paths = NamespacePaths(facts["name"], folder / f"{facts['name']}.git", folder / "compiled")
         notes += restore_namespace(reader, facts, paths, hook)
@@ -129,7 +132,8 @@ def _staging(data: Path) -> Iterator[Path]:
 
 def _install(staged: Path, data: Path) -> None:
     """Give the restored directory its place by one rename; into a mount point by one for each part, the database last."""
-    sync_directory(staged)
+    for folder, _, _ in os.walk(staged):
+        sync_directory(Path(folder))
     require_empty(data)
     if staged.parent != data:
         if data.is_dir():

@@ -12,6 +12,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
@@ -240,10 +241,16 @@ class FolderReader(BackupReader):
 class ArchiveReader(BackupReader):
     """A backup in a tar archive."""
 
+    @cached_property
+    def _members(self) -> Mapping[str, tarfile.TarInfo]:
+        """The heads of all files, which are read once."""
+        with tarfile.open(self.path, "r:") as archive:
+            return {member.name: member for member in archive}
+
     @contextmanager
     def _open(self, name: str) -> Iterator[IO[bytes]]:
         with tarfile.open(self.path, "r:") as archive:
-            found = archive.extractfile(name)
+            found = archive.extractfile(self._members[name])
             if found is None:
                 raise KeyError(name)
             with found:

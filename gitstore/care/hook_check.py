@@ -1,5 +1,6 @@
 """The check of the hook that checks pushes by path and SSH: it is there, unchanged, and can be run."""
 
+import os
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -86,7 +87,12 @@ class HookCheck:
         return f"Wrote the hook.{f' The other one is {kept} now.' if kept else ''}"
 
     def _try(self, python: str) -> str:
-        """Return why a Python cannot run the check; empty if it can."""
+        """Return why a Python cannot run the check; empty if it can.
+
+        Only that of this installation is started: a user who writes to the repository can name any program in the hook.
+        """
+        if self._hook is None or python != self._hook.python:
+            return "" if os.access(python, os.X_OK) else f"Its Python, {python}, is missing."
         if python not in self._tried:
             self._tried[python] = _find_start_fault(python)
         return self._tried[python]

@@ -10,9 +10,11 @@ from gitstore.care.reach import Loss, mark_reached
 from gitstore.compiled.indexes.served_record import read_served
 from gitstore.directory import NamespacePaths
 from gitstore.file_lock import hold_lock_file
+from gitstore.git.lock import hold
 from gitstore.git.new_pack import DamagedObject
 from gitstore.git.object_log import restore_missed
 from gitstore.git.packing import LOCK_FILE
+from gitstore.git.ref_moves import finish_moves, has_unfinished_moves
 from gitstore.git.refs import list_refs
 from gitstore.git.stored_objects import open_objects
 from gitstore.history.refusals import REFUSALS_FILE
@@ -22,6 +24,7 @@ PARTS = ("config", "description", "HEAD", REFUSALS_FILE)
 SERVED = "the record of the served commit"
 _ATTEMPTS = 3
 _PACKING_SECONDS = 30.0
+_WRITER_SECONDS = 900.0  # a large push is checked under the lock, for as long as `job_timeout` allows
 
 
 class SavedNamespace(NamedTuple):
@@ -60,7 +63,10 @@ def save_namespace(paths: NamespacePaths, folder: str, writer: BackupWriter) -> 
 def _save(paths: NamespacePaths, folder: str, writer: BackupWriter) -> SavedNamespace:
     # The record is never ahead of release, if it is read first.
     served = read_served(paths) or ""
-    refs: Mapping[str, str] = list_refs(paths.repository)
+    with hold(paths.repository, _WRITER_SECONDS) as lock:  # no writer is between the refs of one push
+        if has_unfinished_moves(paths.repository):
+            finish_moves(paths.repository, lock)
+        refs: Mapping[str, str] = list_refs(paths.repository)
     with open_objects(paths.repository) as objects:
         # After a release was moved back, the served commit may be gone.
         has_served = served and objects.find(bytes.fromhex(served))

@@ -4,7 +4,7 @@ https://git-scm.com/docs/gitformat-pack#_deltified_representation
 """
 
 from dulwich.errors import ApplyDeltaError
-from dulwich.pack import apply_delta
+from dulwich.pack import apply_delta, create_delta
 
 _MORE = 0x80
 _COPY = 0x80
@@ -30,6 +30,11 @@ def apply(base: bytes, delta: bytes) -> bytes:
         return b"".join(apply_delta(base, delta))
     except (ApplyDeltaError, ValueError, AssertionError, IndexError, OverflowError, MemoryError) as ex:
         raise InvalidDelta from ex
+
+
+def create(before: bytes, after: bytes) -> bytes:
+    """Return a delta from one content to another."""
+    return b"".join(create_delta(before, after))
 
 
 def _read_size(delta: bytes, at: int) -> tuple[int, int]:

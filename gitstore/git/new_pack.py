@@ -12,9 +12,10 @@ from secrets import token_hex
 from typing import BinaryIO, NamedTuple, cast
 
 from dulwich.object_format import DEFAULT_OBJECT_FORMAT
-from dulwich.pack import OFS_DELTA, create_delta, pack_object_header, write_pack_index_v2
+from dulwich.pack import OFS_DELTA, pack_object_header, write_pack_index_v2
 
 from gitstore.errors import Broken
+from gitstore.git import deltas
 from gitstore.git.atomic_io import TEMPORARY_PREFIX, sync_directory, translate_os_error
 
 COMMIT, TREE, BLOB, TAG = 1, 2, 3, 4
@@ -154,7 +155,7 @@ def _find_delta(base: _Version | None, kind: int, data: bytes) -> bytes | None:
     smaller, larger = sorted((len(base.data), len(data)))
     if len(data) < _MIN_DELTA_BYTES or larger > _MAX_DELTA_BYTES or smaller * 2 < larger:
         return None
-    delta = b"".join(create_delta(base.data, data))
+    delta = deltas.create(base.data, data)
     return delta if len(delta) * 2 < len(data) else None
 
 

@@ -58,6 +58,9 @@ class Quarantine:
         """
         target = self.path.parent / _PACKS
         target.mkdir(exist_ok=True)
+        # Another push brought the same pack, which stays if this one is withdrawn.
+        if all((target / f"{pack}{suffix}").exists() for suffix in (".pack", ".idx")):
+            return
         replace_file(self.path / _INSTALLING, pack.encode())
         (target / f"{pack}.keep").touch()
         for suffix in (".pack", ".idx"):  # the index last: without it the pack is not read

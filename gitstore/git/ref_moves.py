@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from gitstore.errors import AlreadyExists, Broken, Busy, LostRace, OutOfSpace, StoreError, is_disk_full
 from gitstore.git import refs
-from gitstore.git.after_commit import sync_after_commit
+from gitstore.git.after_commit import report_tolerated, sync_after_commit
 from gitstore.git.atomic_io import replace_file, sync_directory, write_all
 from gitstore.git.lock import PACKED_REFS, RepositoryLock
 from gitstore.layout import CommitId
@@ -42,7 +42,8 @@ class PreparedMoves:
         self._lock = lock
         self._note = note
         self._held = list[RefMove]()
-        self._packed = False
+        self._packed = False  # the lock of packed-refs is held
+        self._repacks = False  # and has what packed-refs will be
 
     def prepare(self, moves: Sequence[RefMove]) -> None:
         """Take the lock of each ref and compare its value."""
@@ -64,12 +65,12 @@ class PreparedMoves:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._create(move.ref)
         self._held.append(move)
-        if above:
-            sync_after_commit(*(folder.parent for folder in above))
         try:
+            if above:
+                sync_after_commit(*(folder.parent for folder in above))
             if refs.read_ref(self._repository, move.ref) != move.old:
                 raise refs.moved_first(move.ref)
-        except StoreError:
+        except (StoreError, OSError):  # a ref that was not compared does not move
             self._free(move)
             raise
 
@@ -100,12 +101,15 @@ class PreparedMoves:
         """Write the packed refs without those that are removed, under their lock."""
         path = self._repository / PACKED_REFS
         try:
-            data = path.read_bytes() if path.exists() else b""
-            if refs.without_refs(data, removed) == data:
-                return
-            self._create(PACKED_REFS)
+            self._create(
+                PACKED_REFS
+            )  # held to the end also if nothing in it changes: git must not pack a ref that goes
             self._packed = True
-            _write(self._lock_file(PACKED_REFS), refs.without_refs(path.read_bytes(), removed))
+            data = path.read_bytes() if path.exists() else b""
+            left = refs.without_refs(data, removed)
+            if left != data:
+                _write(self._lock_file(PACKED_REFS), left)
+                self._repacks = True
         except (Busy, OSError) as ex:
             for move in [move for move in self._held if move.ref in removed]:
                 self._fail(move, ex)
@@ -127,17 +131,21 @@ class PreparedMoves:
             return self._move_all()
         meant = tuple(self._held)
         _write_journal(self._repository, meant)  # the commit point
-        self._move_all()
-        if not self.failures:
-            _remove_journal(self._repository)
+        try:
+            self._move_all()
+        except OSError as ex:
+            report_tolerated("moving refs that the next writer moves", ex)
+        else:
+            if not self.failures:
+                _remove_journal(self._repository)
         self.failures.clear()
         return meant
 
     def _move_all(self) -> tuple[RefMove, ...]:
         """Move each ref whose lock is held: the commit point of a push that is not all or nothing."""
-        if self._packed:
+        if self._repacks:
             self._lock_file(PACKED_REFS).replace(self._repository / PACKED_REFS)
-            self._packed = False
+            self._packed = self._repacks = False
             sync_after_commit(self._repository)
         moved = list[RefMove]()
         for move in tuple(self._held):
@@ -171,6 +179,7 @@ class PreparedMoves:
             self._lock_file(move.ref).unlink()
 
     def _free_packed(self) -> None:
+        self._repacks = False
         if self._packed:
             self._packed = False
             with suppress(OSError):
@@ -199,7 +208,7 @@ def has_unfinished_moves(repository: Path) -> bool:
 
 def finish_moves(repository: Path, lock: RepositoryLock) -> None:
     """Finish the moves that a dead writer has noted; a ref that is elsewhere by now stays there."""
-    for line in (repository / JOURNAL).read_text("utf-8").splitlines():
+    for line in filter(None, (repository / JOURNAL).read_text("utf-8").split("\n")):
         old, new, ref = line.split(" ", 2)
         with suppress(LostRace, Broken, AlreadyExists):  # Busy stays: the next writer tries again
             if new == _NONE:
@@ -212,7 +221,11 @@ def finish_moves(repository: Path, lock: RepositoryLock) -> None:
 def _write_journal(repository: Path, moves: Sequence[RefMove]) -> None:
     lines = (f"{move.old or _NONE} {move.new or _NONE} {move.ref}\n" for move in moves)
     replace_file(repository / JOURNAL, "".join(lines).encode())
-    sync_directory(repository)
+    try:
+        sync_directory(repository)
+    except OSError:
+        (repository / JOURNAL).unlink(missing_ok=True)  # or the next writer would move refs that are reported as failed
+        raise
 
 
 def _remove_journal(repository: Path) -> None:

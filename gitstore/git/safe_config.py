@@ -15,8 +15,8 @@ from gitstore.git.atomic_io import replace_file
 
 # Other sections, such as `include`, `filter`, `alias` and `remote`, can name programs, files or hosts.
 _SECTIONS = frozenset(
-    {b"core", b"gc", b"receive", b"uploadpack", b"transfer", b"pack", b"repack", b"fetch", b"fsck", b"i18n", b"waypost"}
-    | {b"maintenance", b"extensions", b"http", b"advice", b"log", b"merge"}
+    {b"core", b"gc", b"receive", b"uploadpack", b"transfer", b"pack", b"repack", b"fsck", b"i18n", b"waypost"}
+    | {b"maintenance", b"extensions", b"advice"}
 )
 _CORE = frozenset(
     {b"repositoryformatversion", b"filemode", b"bare", b"logallrefupdates", b"compression", b"loosecompression"}
@@ -24,7 +24,8 @@ _CORE = frozenset(
     | {b"quotepath", b"autocrlf", b"eol", b"safecrlf", b"symlinks", b"packedgitlimit", b"deltabasecachelimit"}
 )
 _CLAIM = b"\n[core]\n\thooksPath = hooks\n"
-_PROGRAMS = frozenset({b"packobjectshook", b"procreceiverefs", b"sslcert", b"sslkey", b"cookiefile", b"proxy"})
+# Names of programs and files in these sections.
+_UNSAFE = frozenset({b"packobjectshook", b"recentobjectshook", b"procreceiverefs", b"skiplist", b"certnonceseed"})
 
 
 def read_safe_config(text: bytes) -> tuple[ConfigFile, list[str]]:
@@ -33,7 +34,9 @@ def read_safe_config(text: bytes) -> tuple[ConfigFile, list[str]]:
     safe = ConfigFile()
     for section in found.sections():
         for name, value in found.items(section):
-            if _is_safe(section[0].lower(), name.lower()) or _is_own_hooks(section, name, value):
+            if (len(section) == 1 and _is_safe(section[0].lower(), name.lower())) or _is_own_hooks(
+                section, name, value
+            ):
                 safe.add(section, name, value)
             else:
                 left_out.append(b".".join([*section, name]).decode(errors="replace"))
@@ -100,4 +103,4 @@ def _is_own_hooks(section: tuple[bytes, ...], name: bytes, value: bytes) -> bool
 def _is_safe(section: bytes, name: bytes) -> bool:
     if section == b"core":
         return name in _CORE
-    return section in _SECTIONS and name not in _PROGRAMS
+    return section in _SECTIONS and name not in _UNSAFE

@@ -22,6 +22,7 @@ from gitstore.git.pack_index import IndexEntry, PackIndex
 
 _HEADER = struct.Struct(">4sII")
 _CHECKSUM = 20
+_MAX_SHIFT = 53  # of a size that is written 7 bits at a time
 _CACHED_BYTES = 16 << 20
 _CHUNK = 1 << 20
 _WHOLE = frozenset({COMMIT, TREE, BLOB, TAG})
@@ -105,7 +106,7 @@ class PackEntries:
         stream, at, parts, size = zlib.decompressobj(), entry.start, list[bytes](), 0
         try:
             while not stream.eof and at < self.end:
-                chunk = self.raw(at, min(at + max(entry.size // 2, 4096), self.end))
+                chunk = self.raw(at, min(at + min(max(entry.size // 2, 4096), _CHUNK), self.end))
                 at += len(chunk)
                 parts.append(stream.decompress(chunk, entry.size + 1 - size))
                 size += len(parts[-1])
@@ -180,6 +181,8 @@ def parse_entry(data: bytes, offset: int) -> PackEntry:
     byte = data[0]
     at, shift, kind, size = 1, 4, byte >> 4 & 7, byte & 15
     while byte & 0x80:
+        if shift > _MAX_SHIFT:
+            raise IndexError
         byte = data[at]
         size |= (byte & 0x7F) << shift
         shift, at = shift + 7, at + 1

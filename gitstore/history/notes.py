@@ -5,7 +5,9 @@ https://git-scm.com/docs/git-notes; the first two digits of a commit's id are a 
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
+from gitstore.errors import Broken
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
 from gitstore.layout import NOTES_REF, BlobId, CommitId
@@ -28,7 +30,13 @@ def write_notes(transaction: Transaction, notes: Sequence[tuple[CommitId, str]])
 
 
 def read_note(repository: Repository, commit: CommitId) -> str:
-    """Return the note on a commit, empty without one."""
+    """Return the note on a commit, empty without one, or where the notes are damaged: they are an addition."""
+    with suppress(Broken):
+        return _read(repository, commit)
+    return ""
+
+
+def _read(repository: Repository, commit: CommitId) -> str:
     tip = repository.ref(NOTES_REF)
     folder = repository.folder(repository.commit(tip).tree, commit[:_FOLDER]) if tip else None
     found = repository.named_entries(folder, commit[_FOLDER:]) if folder else []

@@ -5,14 +5,15 @@ import time
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import DraftName, read_draft, require_draft, require_head
 from gitstore.errors import AlreadyExists, BadRequest, LostRace, NotAllowed, NothingToChange
-from gitstore.git.branch_names import find_lookalike
-from gitstore.git.refs import is_branch_ref
+from gitstore.git.branch_names import BranchNames
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
-from gitstore.layout import BRANCH_PREFIX, CommitId, is_proposal_ref
+from gitstore.layout import BRANCH_PREFIX, CommitId, proposal_id
 from gitstore.proposals.merging import merge_proposal, require_distinct_names, write_files_beside, write_projects
 from gitstore.proposals.proposal import Proposal, read_proposal, read_proposals, require_intact
+from gitstore.pushes.answer import Refused
 from gitstore.pushes.push import Scope
+from gitstore.pushes.ref_names import require_proposal_name
 
 _SHOWN = 100
 _EMPTY_SECONDS = 7 * 86_400  # for which a branch without any commit of its own stays
@@ -21,19 +22,20 @@ _EMPTY_SECONDS = 7 * 86_400  # for which a branch without any commit of its own 
 def create_from_draft(transaction: Transaction, branch: str, name: DraftName, head: str = "") -> Proposal:
     """Make a branch at the head of a draft, which stays; raises AlreadyExists for a branch that exists."""
     ref = f"{BRANCH_PREFIX}{branch}"
-    if not is_branch_ref(ref) or not is_proposal_ref(ref) or branch == "draft" or not branch.isprintable():
-        raise BadRequest(
-            f"{branch[:_SHOWN]!r} cannot be the branch of a proposal. Use a name that Git allows, other than release and "
-            "draft/…."
-        )
+    try:
+        require_proposal_name(transaction, ref)
+    except Refused as ex:
+        raise BadRequest(*ex.lines) from ex
     state = read_draft(transaction, name)
     require_draft(state)
     require_head(state, head)
-    if find_lookalike(transaction.path, ref) or transaction.ref(ref):
-        raise AlreadyExists(f"The branch {branch[:_SHOWN]} already exists (names ignore case). Choose another name.")
+    if BranchNames(transaction.path).find_lookalike(ref) or transaction.ref(ref):
+        raise AlreadyExists(
+            f"The branch {branch[:_SHOWN]} already exists (names ignore case and Unicode form). Choose another name."
+        )
     if state.head:
         transaction.move(ref, None, state.head)
-    return next(each for each in read_proposals(transaction) if each.ref == ref)
+    return read_proposal(transaction, proposal_id(ref))
 
 
 def update_branch(

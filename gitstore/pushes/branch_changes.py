@@ -82,7 +82,8 @@ def branch_needs(
         return touched
     own = find_needs(repository, root_of(repository, old_base), repository.commit(old).tree)
     moved = find_needs(repository, repository.commit(old).tree, repository.commit(new).tree)
-    return {place: grants for place, grants in moved.items() if place in touched or place in own}
+    kept = {place: grants & (touched.get(place, set()) | own.get(place, set())) for place, grants in moved.items()}
+    return {place: grants for place, grants in kept.items() if grants}
 
 
 def find_missing(pusher: Pusher, needs: Needs) -> list[str]:

@@ -6,10 +6,9 @@ Their content may be invalid; the checks of a publish come when they are merged.
 from content.records.names import is_name
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.drafts import project_tree
-from gitstore.git.branch_names import find_lookalike
-from gitstore.git.refs import is_branch_ref
+from gitstore.git.branch_names import BranchNames
 from gitstore.history.reached import find_base
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, CommitId, proposal_id, proposal_name
+from gitstore.layout import DRAFT_PREFIX, CommitId, proposal_id, proposal_name
 from gitstore.pushes.answer import Refused, branch_name, show
 from gitstore.pushes.branch_changes import (
     Needs,
@@ -19,12 +18,11 @@ from gitstore.pushes.branch_changes import (
     may_write,
     root_of,
 )
-from gitstore.pushes.branch_problems import branch_problem_lines
+from gitstore.pushes.branch_problems import BranchProblems
 from gitstore.pushes.push import PushedHead, Pusher, PushRules, RefUpdate, RefVerdict
-from gitstore.pushes.ref_names import require_no_tag
+from gitstore.pushes.ref_names import require_proposal_name
 
 _DRAFT_PARTS = 2
-_RESERVED = {"head", "release", "draft"}  # in any case; other file systems would take them for each other
 
 
 class BranchCheck:
@@ -32,7 +30,8 @@ class BranchCheck:
 
     def __init__(self, compiler: Compiler, pusher: Pusher, rules: PushRules) -> None:
         self._compiler = compiler
-        self._added = list[str]()  # the new branches of this push
+        self._names = BranchNames(compiler.repository.path)
+        self._problems = BranchProblems(compiler)
         self._repository = compiler.repository
         self._namespace = compiler.paths.name
         self._pusher = pusher
@@ -63,16 +62,13 @@ class BranchCheck:
                 "Push it as a proposal: git push origin HEAD:refs/heads/<name>",
             )
         hint = f"Draft {draft} of {project}: to publish it, {self._publish_hint(project, draft)}"
-        lines = (*self._problems(update.name, update.new, "published"), hint)
+        lines = (*self._list_problems(update.name, update.new, "published"), hint)
         return RefVerdict(update, lines=lines, pushed=PushedHead(draft, (project,), update.new))
 
     def check_proposal(self, update: RefUpdate) -> RefVerdict:
         """Return the verdict on any other branch; raises Refused."""
-        name = update.name.removeprefix(BRANCH_PREFIX)
-        if not is_branch_ref(update.name) or name.split("/")[0].lower() in _RESERVED:
-            why = "it is reserved, or not a name that Git allows"
-            raise Refused("bad name", f"{branch_name(update.name)} cannot name a proposal: {why}. Choose another name.")
-        require_no_tag(self._repository, update.name)
+        if update.old is None:
+            require_proposal_name(self._repository, update.name)
         self._require_grants(update)
         self._require_distinct(update)
         if update.new is None:
@@ -82,7 +78,7 @@ class BranchCheck:
         pushed = PushedHead(proposal_name(update.name), tuple(sorted(filter(None, touched))), update.new)
         what = ", ".join(changed[:5]) + (", …" if len(changed) > 5 else "")  # noqa: PLR2004 - the names in one line
         lines = (
-            *self._problems(update.name, update.new, "merged"),
+            *self._list_problems(update.name, update.new, "merged"),
             f"Proposal {proposal_id(update.name)} ({branch_name(update.name)}) changes {what or 'no project'}.",
             f"Agents do not get it until it is merged. Review it: {self._review_place(update.name)}",
         )
@@ -92,10 +88,10 @@ class BranchCheck:
         """Refuse a new branch whose name differs from another one only in case or Unicode form."""
         if update.old or not update.new:
             return
-        if other := find_lookalike(self._repository.path, update.name, self._added):
+        if other := self._names.find_lookalike(update.name):
             why = "differs only in case or Unicode form, so some computers could not fetch both. Choose another name."
             raise Refused("name is taken", f"There is a branch {branch_name(other)}: {branch_name(update.name)} {why}")
-        self._added.append(update.name)
+        self._names.add(update.name)
 
     def _require_grants(self, update: RefUpdate) -> None:
         missing = find_missing(self._pusher, self._needs(update))
@@ -122,9 +118,9 @@ class BranchCheck:
         base = self._require_base(ref, new)
         return find_needs(self._repository, self._repository.commit(base).tree, self._repository.commit(new).tree)
 
-    def _problems(self, ref: str, new: CommitId, verb: str) -> list[str]:
+    def _list_problems(self, ref: str, new: CommitId, verb: str) -> list[str]:
         base = self._repository.commit(self._require_base(ref, new))
-        return branch_problem_lines(self._compiler, base.tree, self._repository.commit(new), verb)
+        return self._problems.list_lines(base.tree, self._repository.commit(new), verb)
 
     def _base(self, commit: CommitId) -> CommitId | None:
         return find_base(self._repository, self._repository.release(), commit)

@@ -16,23 +16,30 @@ from gitstore.pushes.change_size import count_changed_bytes
 _MOST_BYTES = 8 << 20  # of the files that differ, in a whole push: about 100,000 rules
 
 
-def branch_problem_lines(compiler: Compiler, base: TreeId, head: CommitInfo, verb: str) -> list[str]:
-    """Return a line for each problem between the base and the head of a branch, and their number; `verb` names the goal.
+class BranchProblems:
+    """The look for problems in the branches of one push, which is bounded for all of them together."""
 
-    A project with so much new that its check would take long is named instead.
-    """
-    problems, unchecked, room = list[Problem](), list[str](), _MOST_BYTES
-    for change in changed_projects(compiler.repository, base, head.tree):
-        room -= count_changed_bytes(compiler.repository, change, room)
-        if room >= 0 and _is_quick(compiler, change):
-            problems += _find_problems(compiler, change)
-        elif change.after:
-            unchecked.append(f"{change.project} has too many changes to be checked here, so it may have problems.")
-    lines = problem_lines(compiler.repository, head.tree, problems)
-    if problems:
-        count, they = ("1 problem", "it is") if len(problems) == 1 else (f"{len(problems):,} problems", "they are")
-        lines.append(f"{count}; it cannot be {verb} until {they} fixed.")
-    return [*lines, *unchecked]
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self._room = _MOST_BYTES
+
+    def list_lines(self, base: TreeId, head: CommitInfo, verb: str) -> list[str]:
+        """Return a line for each problem between the base and the head of a branch, and their number; `verb` names the goal.
+
+        A project with so much new that its check would take long is named instead.
+        """
+        compiler, problems, unchecked = self._compiler, list[Problem](), list[str]()
+        for change in changed_projects(compiler.repository, base, head.tree):
+            self._room -= count_changed_bytes(compiler.repository, change, max(self._room, 0))
+            if self._room >= 0 and _is_quick(compiler, change):
+                problems += _find_problems(compiler, change)
+            elif change.after:
+                unchecked.append(f"{change.project} has too many changes to be checked here, so it may have problems.")
+        lines = problem_lines(compiler.repository, head.tree, problems)
+        if problems:
+            count, they = ("1 problem", "it is") if len(problems) == 1 else (f"{len(problems):,} problems", "they are")
+            lines.append(f"{count}; it cannot be {verb} until {they} fixed.")
+        return [*lines, *unchecked]
 
 
 def _find_problems(compiler: Compiler, change: ProjectChange) -> list[Problem]:

@@ -1,6 +1,6 @@
 """Pushes by path or SSH: Git's `pre-receive` hook has them checked as those over HTTP are, before any ref moves.
 
-Git has received the objects into a quarantine of its own, and moves all refs or none. The files of the repository are
+Git has received the objects into a quarantine of its own, and moves no ref if one is refused. The files of the repository are
 enough for the checks. See docs/adr/0046-hooks-for-plain-pushes.md.
 """
 
@@ -166,8 +166,7 @@ def require_valid_objects(repository: Repository, known: Repository, tips: Itera
         found = check_object(kind, bytes.fromhex(object_id), data)
         ahead += (each.id.hex() for each in found.references if each.kind != BLOB)
         for special in found.special:
-            if not known.has(special.id.hex()):
-                check_special(special.name, repository.raw(special.id.hex())[1])
+            check_special(special.name, repository.raw(special.id.hex())[1])
 
 
 def _read_loose(quarantine: Path | None, object_id: str) -> tuple[int, bytes] | None:

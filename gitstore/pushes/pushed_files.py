@@ -125,7 +125,6 @@ class FileCheck:
     def _check_content(self, blob: BlobId, path: str) -> Iterator[Problem]:
         if blob in self._seen or self._known.has(blob):
             return
-        self._seen.add(blob)
         data = self._repository.blob(blob)
         if len(data) > MAX_FILE_BYTES:
             message = f"The file has {len(data):,} bytes; {MAX_FILE_BYTES >> 20} MiB are allowed. Split or remove it."
@@ -135,6 +134,8 @@ class FileCheck:
         if at is not None:
             message = "The file contains a valid API token. Remove it from every commit, and rotate the token."
             yield Problem("api_token", message, file=path, line=data.count(b"\n", 0, at) + 1)
+            return
+        self._seen.add(blob)  # only what has passed: the next ref of the push may have the same files
 
 
 def _find_fault(entry: TreeEntry, path: str, allowed: Sequence[str]) -> Problem | None:

@@ -7,7 +7,7 @@ moved. Begin with `receive_push`. See docs/adr/0042-pushes-over-http.md.
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple, Protocol, Self
 
 from gitstore.compiled.compiler import Compiler
@@ -191,7 +191,8 @@ class _Reception:
             self._moved = {move.ref for move in transaction.commit_moves(prepared, is_atomic=request.is_atomic)}
             self._refuse_all(prepared.failures)
         if self._moved:
-            self._push.quarantine.release()
+            with after_commit("releasing the pack of a push"):
+                self._push.quarantine.release()
         else:
             self._push.quarantine.withdraw()
 
@@ -257,7 +258,8 @@ class _ProgressFile:
 
     def write(self, line: str) -> None:
         """Write a line."""
-        self._file.write(f"{line.rstrip()}\n")
+        with suppress(OSError):  # a full disk must not refuse a push for its progress
+            self._file.write(f"{line.rstrip()}\n")
 
     def count(self, done: int, total: int) -> None:
         """Write how many objects are checked, at most once a second, and not in the first one; of many also the end."""

@@ -8,6 +8,7 @@ from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX
 from gitstore.pushes.answer import Refused, show
 
 _OWN_WORDS = frozenset({"head", "fetch_head", "orig_head", "@"})  # of Git, in any case
+_RESERVED = frozenset({"head", "release", "draft"})  # in any case; other file systems would take them for each other
 _COMMIT_ID = re.compile(r"[0-9a-fA-F]{40}|[0-9a-fA-F]{64}")
 
 
@@ -21,6 +22,16 @@ def require_ref_name(name: str) -> None:
     else:
         return
     raise Refused("bad name", f"{show(short)} cannot be the name of a branch or tag: {why}. Choose another one.")
+
+
+def require_proposal_name(repository: Repository, ref: str) -> None:
+    """Raise Refused for a new proposal whose branch is reserved, is not safe, or has the name of a tag."""
+    name = ref.removeprefix(BRANCH_PREFIX)
+    if name.split("/")[0].lower() in _RESERVED:
+        why = "release, draft and HEAD are reserved, in any case"
+        raise Refused("bad name", f"{show(name)} cannot name a proposal: {why}. Choose another name.")
+    require_ref_name(ref)
+    require_no_tag(repository, ref)
 
 
 def require_no_branch(repository: Repository, tag: str) -> None:

@@ -5,12 +5,13 @@ Only branches, tags and notes are advertised; every other ref is internal, and s
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from gitstore.errors import Broken
 from gitstore.git.new_pack import TAG
-from gitstore.git.refs import list_refs, signature
+from gitstore.git.refs import is_ref, list_refs, signature
 from gitstore.git.repository import Repository
 from gitstore.layout import RELEASE_REF, CommitId
 from gitstore.wire.pkt_lines import FLUSH, join_lines, pkt_line, text_line
@@ -50,7 +51,7 @@ def read_advertised(repository: Repository) -> AdvertisedRefs:
     if RELEASE_REF not in found:
         repository.release()  # raises the error that it has
         raise Broken(f"The repository {repository.path.name} has no release branch.")
-    refs = {name: found[name] for name in sorted(found) if name.startswith(_PREFIXES) and repository.has(found[name])}
+    refs = {name: found[name] for name in sorted(found) if _is_shown(repository, name, found[name])}
     if RELEASE_REF not in refs:
         raise Broken(f"The commit {found[RELEASE_REF]} of the release branch is missing in {repository.path.name}.")
     return AdvertisedRefs(refs, dict(_peel(repository, refs)))
@@ -66,12 +67,18 @@ def _list_settled(path: Path) -> dict[str, CommitId]:
     return found
 
 
+def _is_shown(repository: Repository, name: str, target: CommitId) -> bool:
+    """Tell whether a ref is for clients, and can be sent: its name is UTF-8, and its object is there."""
+    return name.startswith(_PREFIXES) and is_ref(name) and repository.has(target)
+
+
 def _peel(repository: Repository, refs: Mapping[str, CommitId]) -> Iterator[tuple[str, CommitId]]:
     for name, target in refs.items():
         if name.startswith("refs/tags/"):
-            *_, last = follow_tags(repository, target)
-            if last != target:
-                yield name, last
+            with suppress(Broken):  # what it names is missing
+                *_, last = follow_tags(repository, target)
+                if last != target:
+                    yield name, last
 
 
 def follow_tags(repository: Repository, object_id: str) -> Iterator[CommitId]:

@@ -369,3 +369,10 @@ def _send(place: Place, body: bytes, headers: dict[str, str]) -> bytes:
         connection.sendall(_head(place, headers) + body)
         connection.shutdown(socket.SHUT_WR)
         return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+@pytest.mark.parametrize("tail", ["/git-upload-pack", "/git-receive-pack"])
+def test_an_unknown_parameter_is_400_and_named(place: Place, tail: str) -> None:
+    answer = ask(place, f"{tail}?nosuch=1", as_root(place), body=b"0000")
+    assert (answer.status_code, answer.json()["error"]) == (400, "bad_parameter")
+    assert "'nosuch'" in answer.json()["message"]

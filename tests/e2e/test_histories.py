@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.git import Clone, check_repository
+from tests.e2e.git import Clone, check_repository, remove_hooks
 from tests.e2e.world import Place, World
 from tests.service import wait_until
 
@@ -87,6 +87,7 @@ def test_an_invalid_push_is_distinguished_after_all_compiled_files_are_removed(
     world: World, place: Place, tmp_path: Path
 ) -> None:
     place.published("/a")
+    remove_hooks(place.repository)
     branch(place, tmp_path, "release", {"redirects.yaml": WRONG})
     wait_until(lambda: place.get("/history")["total"] == 3, 60, "the push to be seen")
     compiled = world.service.data / "compiled" / place.namespace

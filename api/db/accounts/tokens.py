@@ -67,10 +67,10 @@ def find_live_tokens(connection: Connection, numbers: Collection[int], now: date
     return [_token(row) for row in connection.execute(query)] if numbers else []
 
 
-def has_live_token(connection: Connection, hashes: Collection[str], now: datetime) -> bool:
-    """Tell whether one of these hashes is that of a token that has not expired."""
-    query = select(api_tokens.c.id).where(_alive(now), api_tokens.c.hash.in_(hashes)).limit(1)
-    return connection.execute(query).first() is not None
+def find_live_hash(connection: Connection, hashes: Collection[str], now: datetime) -> str | None:
+    """Return one of these hashes that is that of a token that has not expired; None if none is."""
+    query = select(api_tokens.c.hash).where(_alive(now), api_tokens.c.hash.in_(hashes)).limit(1)
+    return connection.execute(query).scalar()
 
 
 def rotate_token(connection: Connection, number: int, hashed: str, preview: str) -> None:

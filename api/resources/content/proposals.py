@@ -176,11 +176,11 @@ class ProposalMerge:
                 request,
                 partial(self._reviews.project_verdicts, namespace, f"proposal/{id}"),
             )
-        if proposal is None and not all(request.scopes.publish.covers(name) for name in found.projects):
+        if proposal is None and not _may_see(request.scopes.publish, found.projects):
             raise unknown_proposal(id)
         if proposal and request.override:
             await self._note_override(req, namespace, proposal, request, found)
-        for _ in found.projects:
+        for _ in found.projects if proposal else ():
             req.context.counters.add_publish("publish")
         resp.media = proposal_views.merged(found)
 
@@ -279,6 +279,11 @@ def _with_reviews(
 
 def _oldest(stale_days: int) -> float:
     return time.time() - stale_days * DAY
+
+
+def _may_see(scope: Scope, projects: Collection[str]) -> bool:
+    """Tell whether a caller may see a merge that was answered before; without a project, it had files beside them."""
+    return scope.everywhere or (bool(projects) and all(map(scope.covers, projects)))
 
 
 async def _read_body(req: Request, schema: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ https://git-scm.com/docs/gitprotocol-http#_smart_service_git_receive_pack
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from io import RawIOBase
@@ -103,14 +103,14 @@ class ReceivePack:
         if (req.content_length or 0) > 2 * limit:
             raise ApiError(413, "body_too_large", f"The push is larger than the limit of {limit:,} bytes.")
         with await run_in_thread(quarantine.request.open, "xb", 0) as file:
-            waiting = list[bytes]()
+            waiting = bytearray()
             async for piece in inflate(req, 2 * limit):
-                waiting.append(piece[: max(limit - count, 0)])
+                waiting += piece[: max(limit - count, 0)]
                 count += len(piece)
-                if sum(map(len, waiting)) >= _WRITTEN_AT_ONCE:
-                    await run_in_thread(_write, file, waiting)
-                    waiting = []
-            await run_in_thread(_write, file, waiting)
+                if len(waiting) >= _WRITTEN_AT_ONCE:
+                    await run_in_thread(_write, file, bytes(waiting))
+                    waiting.clear()
+            await run_in_thread(_write, file, bytes(waiting))
         await check_again(req, begun)
         if count <= limit:
             return ""
@@ -132,9 +132,9 @@ class ReceivePack:
         return PushStream(received, partial(run_transfer, self._store.pushes.receive, namespace, received), stack.close)
 
 
-def _write(file: RawIOBase, pieces: Sequence[bytes]) -> None:
+def _write(file: RawIOBase, data: bytes) -> None:
     try:
-        write_all(file.fileno(), b"".join(pieces))
+        write_all(file.fileno(), data)
     except OSError as ex:
         raise translate_os_error(ex) from ex
 

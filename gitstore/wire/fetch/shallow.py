@@ -34,7 +34,7 @@ class Cut(NamedTuple):
 def find_cut(graph: CommitGraph, request: FetchRequest, wants: Iterable[bytes], refs: Mapping[str, str]) -> Cut:
     """Find where the history is cut off after a fetch. Raises MalformedRequest for one that leaves no commit."""
     starts = [each for each in dict.fromkeys(wants) if graph.is_commit(each)]
-    known = frozenset(each for each in map(bytes.fromhex, request.shallow) if graph.is_commit(each))
+    known = frozenset(each for each in map(bytes.fromhex, request.shallow) if graph.is_known_commit(each))
     if not request.is_deepening:
         return Cut(known)
     if request.depth >= _ENDLESS and not request.since and not request.not_refs:

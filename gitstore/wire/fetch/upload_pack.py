@@ -48,7 +48,6 @@ class FetchAnswer(NamedTuple):
     head: bytes
     order: PackOrder | None = None
     line_bytes: int = MAX_DATA
-    shows_progress: bool = False
 
 
 def answer_refs(repository: Path, service: str) -> bytes:
@@ -138,7 +137,7 @@ def _answer_version_2(fetch: _Fetch) -> FetchAnswer:
     is_cut = request.is_deepening or request.shallow
     cut = text_line("shallow-info") + fetch.cut_lines() + DELIMITER if is_cut else b""
     head = agreement.lines + cut + text_line("packfile")
-    return FetchAnswer(head, fetch.order(agreement.common), MAX_DATA, "no-progress" not in request.features)
+    return FetchAnswer(head, fetch.order(agreement.common), MAX_DATA)
 
 
 def _answer_first_version(fetch: _Fetch) -> FetchAnswer:
@@ -151,27 +150,29 @@ def _answer_first_version(fetch: _Fetch) -> FetchAnswer:
         return FetchAnswer(cut + agreement.lines)
     features = request.features
     line_bytes = MAX_DATA if "side-band-64k" in features else _SMALL_LINE if "side-band" in features else 0
-    shows_progress = bool(line_bytes) and "no-progress" not in features
-    return FetchAnswer(cut + agreement.lines, fetch.order(agreement.common), line_bytes, shows_progress)
+    return FetchAnswer(cut + agreement.lines, fetch.order(agreement.common), line_bytes)
 
 
 def find_hidden(
     source: ObjectSource, graph: CommitGraph, advertised: AdvertisedRefs, wants: Iterable[bytes]
 ) -> list[bytes]:
-    """Return the wanted objects that no advertised ref reaches, or that do not exist; the answer is the same."""
+    """Return the first wanted object if no advertised ref reaches one of them, or one does not exist: the answer is the same."""
     tips = {bytes.fromhex(tip) for tip in (*advertised.tips, *advertised.peeled.values())}
     others = set(wants) - tips
     if not others:
         return []
+    unknown = next((each for each in others if not source.is_here(each) and not source.has(each)), None)
+    if unknown is not None:  # one is enough to refuse the request, and there may be very many
+        return [min(others)]
     commits = {each for each in others if graph.is_commit(each)}
     starts = [tip for tip in tips if graph.is_commit(tip)]
     shown = graph.find_reached(starts, commits)
     rest = others - commits
     if rest:
         rest -= find_below(source, [graph.node(tip).tree for tip in starts], rest)
-    if rest and all(source.has(each) for each in rest):
+    if rest:
         everything = Selection(source)
         source.index_all()
         everything.add_commits(graph, graph.newest_first(starts, graph.parents), graph.parents)
         rest -= everything.ids.keys()
-    return sorted((commits - shown) | rest)
+    return [min(others)] if commits - shown or rest else []

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from gitstore.git.atomic_io import replace_file
 
 SUFFIX = ".ids"
 _ID_BYTES = 20
-_TITLE = b"waypost objects 1"
+_TITLE = b"waypost objects 2"
 
 
 class Contents(NamedTuple):
@@ -50,14 +51,19 @@ class IdList(NamedTuple):
 def write_list(path: Path, contents: Contents, ids: Iterable[bytes]) -> None:
     """Write a list, in place of an earlier one."""
     roots = b"".join(sorted(contents.roots)).hex().encode()
-    head = [_TITLE, contents.form.encode(), b"%d" % contents.added, roots]
-    replace_file(path, b"\n".join([*head, b"".join(sorted(ids))]), sync=False)
+    data = b"\n".join([contents.form.encode(), b"%d" % contents.added, roots, b"".join(sorted(ids))])
+    replace_file(path, b"\n".join([_TITLE, _digest(data), data]), sync=False)
 
 
 def read_list(path: Path) -> IdList:
     """Read a list. Raises OSError, or ValueError for another file."""
-    title, form, added, roots, ids = path.read_bytes().split(b"\n", 4)
-    if title != _TITLE or len(ids) % _ID_BYTES:
+    title, digest, data = path.read_bytes().split(b"\n", 2)
+    if title != _TITLE or digest != _digest(data):  # a power cut may leave a part
         raise ValueError(f"{path.name} is no list of objects")
+    form, added, roots, ids = data.split(b"\n", 3)
     named = Ids(bytes.fromhex(roots.decode()))
     return IdList(Contents(form.decode(), frozenset(named), int(added)), Ids(ids))
+
+
+def _digest(data: bytes) -> bytes:
+    return sha256(data).hexdigest().encode()

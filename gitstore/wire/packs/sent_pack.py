@@ -12,9 +12,8 @@ from functools import cached_property
 from hashlib import sha1
 from typing import BinaryIO, NamedTuple
 
-from dulwich.pack import create_delta
-
 from gitstore.errors import Broken
+from gitstore.git import deltas
 from gitstore.git.pack_entry import dump_delta_header, dump_named_delta_header, dump_whole
 from gitstore.git.stored_pack import PackEntry, StoredPack, parse_entry
 from gitstore.wire.packs.object_source import ObjectSource
@@ -116,7 +115,7 @@ class SentPack:
         other, before = self.source.read(base)
         if other != kind or len(data) < _MIN_DELTA_BYTES or max(len(data), len(before)) > _MAX_DELTA_BYTES:
             return None
-        delta = b"".join(create_delta(before, data))
+        delta = deltas.create(before, data)
         return delta if len(delta) * 2 < len(data) else None
 
     def put(self, data: bytes | memoryview) -> None:

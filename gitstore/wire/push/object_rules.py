@@ -12,7 +12,6 @@ SUBMODULE = b"160000"
 _KINDS = {b"40000": TREE, b"100644": BLOB, b"100755": BLOB, b"120000": BLOB, SUBMODULE: 0}
 _ENTRY = re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{20})", re.DOTALL)
 _NULL = bytes(20)
-_ANY_KIND = 0
 _MODULES, _ATTRIBUTES = ".gitmodules", ".gitattributes"
 _MAX_ATTRIBUTES_LINE = 2048
 
@@ -35,7 +34,7 @@ _IGNORED_BY_HFS = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F),
 
 
 class Reference(NamedTuple):
-    """An object that another one needs; the kind is 0 where any will do."""
+    """An object that another one needs."""
 
     kind: int
     id: bytes
@@ -117,7 +116,7 @@ def _check_tree(object_id: bytes, data: bytes) -> Checked:
         found = _check_name(object_id, name)
         if found and mode == b"120000":
             raise _invalid(TREE, object_id, f"{_show(name)} is a symbolic link")
-        if found:
+        if found and kind == BLOB:
             special.append(Special(found, target))
         if mode != SUBMODULE:
             references.append(Reference(kind, target))

@@ -8,6 +8,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -90,6 +91,7 @@ class PackReader:
 
     def _read_entry(self) -> None:
         head = self._stream.read_head()
+        self._stream.count(head.size)
         if head.is_delta:
             start = b"".join(self._stream.inflate(head))
             number = self._objects.append(head.offset, 0, b"", self._stream.crc)
@@ -101,7 +103,6 @@ class PackReader:
 
     def _read_whole(self, head: EntryHead) -> bytes:
         """Read an object that is no delta; return its id. A blob is never in memory as a whole."""
-        self._stream.count(head.size)
         digest, pieces = _hash_head(head.kind, head.size), list[bytes]()
         for piece in self._stream.inflate(head):
             digest.update(piece)
@@ -212,6 +213,7 @@ class PackReader:
             raise InvalidPush(
                 f"the object {object_id.hex()} is missing, which the push needs; fetch, then push again"
             ) from ex
+        self._stream.count(len(data))
         self._copy.seek(self._end)
         start, checksum = self._end, 0
         for piece in dump_in_pieces(kind, data):
@@ -227,7 +229,10 @@ class PackReader:
     def _check_special(self) -> None:
         for special in self._special:
             number = self._numbers.get(special.id)
-            if number is not None and self._objects.kinds[number] == BLOB:
+            if number is None:
+                with suppress(Broken):  # it is missing, which is found with all other objects
+                    check_special(special.name, self._repository.raw(special.id.hex())[1])
+            elif self._objects.kinds[number] == BLOB:
                 check_special(special.name, self._content(number))
 
     def _complete(self) -> bytes:

@@ -19,6 +19,7 @@ from api.runtime.release_loader import ReleaseLoader
 from api.settings import Settings
 from gitstore.store.store import Store
 from gitstore.yamlfiles.project_file import ProjectFile
+from tests.e2e.git import remove_hooks
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place
 from tests.service import wait_until
 
@@ -107,6 +108,7 @@ def test_push_is_checked_when_it_is_read_not_in_the_next_round(root: Path, monke
     async def scenario(check: ContentCheck, loader: ReleaseLoader) -> None:
         await loader.namespace(SPACE)
         await wait_for(check)
+        remove_hooks(place.repo)
         place.push({f"{SHOP}/redirects.yaml": "redirects: [\n"})
         await loader.namespace(SPACE)
         await wait_for(check, "invalid_content")

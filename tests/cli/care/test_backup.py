@@ -1,5 +1,6 @@
 """`waypost backup`, `restore` and `webhooks`: complete or marked as incomplete, into a new place or not at all."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -99,6 +100,24 @@ def test_a_damaged_backup_is_not_restored_at_all(data: Path, work_folder: Path) 
         assert "damaged" in outcome.err
         assert sorted(each.name for each in work_folder.iterdir()) == ["b", "data"], "something is left"
         flip(path if path.is_file() else next(path.iterdir()), 50)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("name", "../../escaped"), ("folder", "trash/.."), ("folder", "trash"), ("name", "")]
+)
+def test_an_archive_in_a_backup_names_no_place_outside(data: Path, work_folder: Path, field: str, value: str) -> None:
+    del data
+    invoke_ok("namespace", "delete", "sample", "--yes")
+    invoke_ok("backup", "saved")
+    contents = work_folder / "saved/backup.json"
+    facts = json.loads(contents.read_bytes())
+    facts["archives"][0][field] = value
+    contents.write_text(json.dumps(facts), encoding="utf-8")
+    outcome = invoke("restore", "saved", "--data", "copy")
+    assert outcome.code != 0
+    assert "Traceback" not in outcome.err
+    assert not (work_folder / "copy").exists()
+    assert not list(work_folder.parent.rglob("*escaped*"))
 
 
 def test_contents_of_another_shape_are_refused(data: Path, work_folder: Path) -> None:

@@ -48,6 +48,7 @@ def other_value(name: str) -> str:
         "database": "sqlite:///x.db",
         "hide_unknown_users": "true",
         "init": "true",
+        "push_hooks": "false",
         "trusted_proxies": "192.0.2.1",
         "log_level": "debug",
         "webhook_networks": "192.0.2.1",

@@ -145,7 +145,7 @@ def test_import_writes_one_rule_a_line_in_files_of_500(place: Place) -> None:
         "shop/redirects/00002.yaml",
     ]
     assert [item["source"] for item in place.items()] == [f"/{number}" for number in range(1200)]
-    assert place.git("log", "-1", "--format=%s", "release^2") == "Import: 1200 redirects added"
+    assert place.git("log", "-1", "--format=%s", "release^2") == "Import: 1,200 redirects added"
 
 
 @pytest.mark.parametrize("edit", [put(redirect("/new")), put(redirect("/new"), file="redirects.yaml")])

@@ -132,6 +132,18 @@ def test_the_grants_are_those_of_what_a_push_changes(clone: Clone) -> None:
     )
 
 
+def test_a_merge_of_release_needs_no_grant_for_other_files_of_the_same_project(clone: Clone) -> None:
+    clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
+    clone.push(TOPIC)
+    clone.git("checkout", "-q", "-b", "other", "origin/release")
+    clone.commit({"shop/pages/x.txt": "x"})
+    clone.git("push", "-q", "origin", "HEAD:release")
+    clone.git("checkout", "-q", "release")
+    clone.git("merge", "-q", "-m", "Merge release", "other")
+    clone.pusher = Pusher(EVE, SHOP_ONLY)
+    assert not clone.check(TOPIC).refusal
+
+
 def test_a_rebase_needs_no_grant_for_what_release_changed(clone: Clone) -> None:
     clone.commit({"shop/redirects.yaml": rules(("/a", "/b"))})
     clone.push(TOPIC)

@@ -151,6 +151,12 @@ def test_a_valid_token_is_refused_and_not_shown(clone: Clone) -> None:
     assert TOKEN not in "".join(verdict.lines)
 
 
+def test_a_valid_token_is_refused_in_each_ref_of_a_push(clone: Clone) -> None:
+    clone.commit({"shop/pages/a": f"one\ntwo {TOKEN}\n"})
+    verdicts = clone.check_all({TOPIC: "HEAD", "refs/heads/other": "HEAD", "refs/tags/t": "HEAD"})
+    assert [each.refusal for each in verdicts] == ["invalid files"] * 3
+
+
 def test_a_commit_in_the_middle_counts(clone: Clone) -> None:
     bad = clone.commit({"notes.txt": "x\n"})
     clone.commit({"notes.txt": None})
