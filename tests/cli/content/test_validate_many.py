@@ -62,3 +62,27 @@ def test_all_cores_find_what_one_finds(work_folder: Path, tmp_path: Path) -> Non
         "regex_unreachable",
         "page_unreachable",
     }
+
+
+def test_reading_and_checking_are_on_every_core(work_folder: Path) -> None:
+    many_rules(work_folder / "rules" / "shop")
+    code = (
+        "import os\nfrom cli.main import waypost\nstarted, fork = [], os.fork\n"
+        "def counted():\n    process = fork()\n    started.append(process)\n    return process\n"
+        "os.fork = counted\n"
+        "try:\n    waypost.main(['validate', 'rules', '--counts'], standalone_mode=False)\n"
+        "except Exception as ex:\n    print(type(ex).__name__)\n"
+        "print(len(started), len(os.sched_getaffinity(0)))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    *_, ended, last = found.stdout.splitlines()
+    started, cores = map(int, last.split())
+    assert ended == "ProblemsFound"
+    assert started == 2 * (cores - 1)  # once to read, once to check; this process has a share
