@@ -14,6 +14,7 @@ from content.matching.canonical import exact_key, split_host
 from content.matching.match import Chain, Match
 from content.matching.matcher import Matcher
 from content.matching.onward import ChainEndCheck
+from content.matching.pattern_shape import literal_prefix
 from content.matching.request import Request, parse_key, parse_request
 from content.matching.template import Template, location_of
 from content.matching.url import split_url
@@ -34,7 +35,9 @@ class Flattening:
         self._matcher = matcher
         self._onward = ChainEndCheck(matcher)
         listed = list(redirects)
-        self._has_host_patterns = any(each.record.type is RedirectType.REGEX_HOST for each in listed)
+        pattern_hosts = {_fixed_host(each.record) for each in listed if each.record.type is RedirectType.REGEX_HOST}
+        self._has_open_patterns = "" in pattern_hosts
+        self._pattern_hosts = pattern_hosts - {""}
         self._hosts_at = _hosts_by_path(listed)
         self._tested = {each.position for each in _named_by_tests(matcher, expectations)}
 
@@ -57,8 +60,8 @@ class Flattening:
         location = location_of(record.target) if record.type.is_exact else Template.parse(record.target).expand(())
         match = Match(placed, None, location)
         chain = self._matcher.follow_from(first, match, MAX_HOPS)
-        if not record.type.has_host and self._has_host_patterns and split_url(location).is_path:
-            return None  # a pattern with a host may answer on any host, with another end
+        if not record.type.has_host and self._has_open_patterns and split_url(location).is_path:
+            return None  # a pattern may answer on any host, with another end
         ends = {_end_of(chain, record)}
         ends |= {
             _end_of(self._matcher.follow_from(each, match, MAX_HOPS), record) for each in self._others(first, chain)
@@ -81,7 +84,7 @@ class Flattening:
         """Yield the same request on the hosts where the chain may continue in another way."""
         if first.host is not None:
             return
-        hosts = {hop.request.host for hop in chain.hops}
+        hosts = {hop.request.host for hop in chain.hops} | self._pattern_hosts
         for location in _locations(chain):
             url = split_url(location)
             path = url.rest if url.authority is not None else location
@@ -98,6 +101,13 @@ def _hosts_by_path(redirects: Iterable[Placed[Redirect]]) -> Mapping[str, frozen
             host, path = split_host(key)
             found.setdefault(path.partition("?")[0], set()).add(host)
     return {path: frozenset(hosts) for path, hosts in found.items()}
+
+
+def _fixed_host(record: Redirect) -> str:
+    """Return the only host on which a pattern with a host can match; empty if there may be others."""
+    prefix = literal_prefix(record.source)
+    host, slash, _ = prefix.literal.partition("/") if prefix else ("", "", "")
+    return host if slash else ""
 
 
 def _named_by_tests(matcher: Matcher, expectations: Iterable[Expectation]) -> Iterator[Placed[Redirect]]:

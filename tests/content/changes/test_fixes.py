@@ -162,6 +162,12 @@ def test_a_chain_with_other_ends_on_other_hosts_is_left() -> None:
         redirect("REGEX_HOST", r"^[a-z]+\.example/1$", "https://x.example/own", "FOUND"),
     ]
     assert not fixed(patterns).counts
+    for path, count in (("/2", 0), ("/other", 1)):
+        one_host = [
+            *chain("FOUND", "FOUND"),
+            redirect("REGEX_HOST", rf"^m\.example{path}$", "https://x.example/own", "FOUND"),
+        ]
+        assert fixed(one_host).counts[FixKind.CHAIN] == count
 
 
 def test_loops_fragments_and_captures_are_left() -> None:
