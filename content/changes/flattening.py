@@ -62,12 +62,12 @@ class Flattening:
         chain = self._matcher.follow_from(first, match, MAX_HOPS)
         if not record.type.has_host and self._has_open_patterns and split_url(location).is_path:
             return None  # a pattern may answer on any host, with another end
-        ends = {_end_of(chain, record)}
-        ends |= {
-            _end_of(self._matcher.follow_from(each, match, MAX_HOPS), record) for each in self._others(first, chain)
-        }
-        end = ends.pop()
-        return None if ends or end == location or (not record.type.is_exact and "$" in (end or "$")) else end
+        points = _points(chain, record)
+        if chain.is_endless or len(points) < len(_locations(chain)) or points[-1] == location:
+            return None
+        others = (self._matcher.follow_from(each, match, MAX_HOPS) for each in self._others(first, chain))
+        is_on_all = all(points[-1] in _points(each, record) for each in others)
+        return points[-1] if is_on_all and (record.type.is_exact or "$" not in points[-1]) else None
 
     def _first_request(self, placed: Placed[Redirect]) -> Request | None:
         """Return a request that the redirect answers, without a host unless it names one; None if it has no fixed end."""
@@ -124,19 +124,23 @@ def _locations(chain: Chain) -> list[str]:
     return [hop.match.location for hop in chain.hops if hop.match.redirect]
 
 
-def _end_of(chain: Chain, first: Redirect) -> str | None:
-    """Return the last Location as one from the start; None if the chain never ends, or its redirects do not allow it."""
-    later = [hop.match.redirect.record.status for hop in chain.hops[1:] if hop.match.redirect]
-    loses = (first.status in _PERMANENT and not _PERMANENT.issuperset(later)) or (
-        first.status in _KEEP_METHOD and not _KEEP_METHOD.issuperset(later)
-    )
-    locations = _locations(chain)
-    if chain.is_endless or loses or any("#" in each for each in locations[:-1]):
-        return None
-    origin, rest = "", ""
-    for each in locations:
-        url = split_url(each)
+def _points(chain: Chain, first: Redirect) -> list[str]:
+    """Return each Location of a chain as one from the start, up to a redirect that does not allow it."""
+    found = list[str]()
+    origin = ""
+    for hop in chain.hops:
+        redirect = hop.match.redirect
+        if redirect is None or (found and (_loses(first, redirect.record) or "#" in found[-1])):
+            break
+        url = split_url(hop.match.location)
         if url.authority is not None:
             origin = f"{url.scheme}://{url.authority}"
-        rest = each if url.authority is None else url.rest
-    return origin + rest
+        found.append(origin + (hop.match.location if url.authority is None else url.rest))
+    return found
+
+
+def _loses(first: Redirect, later: Redirect) -> bool:
+    """Tell whether a redirect in place of both would promise more than the later one does."""
+    return (first.status in _PERMANENT and later.status not in _PERMANENT) or (
+        first.status in _KEEP_METHOD and later.status not in _KEEP_METHOD
+    )

@@ -1,4 +1,4 @@
-"""Safe fixes: every request gets the answer of before or that of its chain's end, and a second run finds nothing."""
+"""Safe fixes: every request gets the answer of before or a later one of its chain, and a second run finds nothing."""
 
 from collections.abc import Sequence
 from urllib.parse import urljoin, urlsplit
@@ -85,7 +85,7 @@ def _url(request: Request, locations: Sequence[str]) -> tuple[str, str]:
 
 
 @given(rules, st.lists(requests, max_size=8))
-def test_every_request_gets_its_answer_of_before_or_that_of_the_end_of_its_chain(
+def test_every_request_gets_its_answer_of_before_or_a_later_one_of_its_chain(
     records: list[Record], asked: list[Request]
 ) -> None:
     before, after = matcher(*records), matcher(*left(fixed(records)))
@@ -101,7 +101,7 @@ def test_every_request_gets_its_answer_of_before_or_that_of_the_end_of_its_chain
 def _allowed(before: Matcher, request: Request, old: Match) -> list[tuple[str, str]]:
     chain = before.follow(request, 20)
     ends = [hop.match.location for hop in chain.hops if hop.match.redirect]
-    return [_url(request, [old.location]), *([] if chain.is_endless else [_url(request, ends)])]
+    return [_url(request, [old.location]), *(_url(request, ends[: at + 1]) for at in range(len(ends)))]
 
 
 @given(rules)
@@ -162,7 +162,7 @@ def test_a_chain_with_other_ends_on_other_hosts_is_left() -> None:
         redirect("REGEX_HOST", r"^[a-z]+\.example/1$", "https://x.example/own", "FOUND"),
     ]
     assert not fixed(patterns).counts
-    for path, count in (("/2", 0), ("/other", 1)):
+    for path, count in (("/2", 1), ("/other", 1)):
         one_host = [
             *chain("FOUND", "FOUND"),
             redirect("REGEX_HOST", rf"^m\.example{path}$", "https://x.example/own", "FOUND"),
