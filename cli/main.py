@@ -21,6 +21,7 @@ COMMANDS = {
     "role": "access.role",
     "token": "access.token",
     "validate": "content.validate",
+    "fmt": "content.fmt",
     "import": "content.import_",
     "review": "release.review",
     "proposal": "release.proposal",

@@ -1,11 +1,13 @@
 """Conflicts of a draft or proposal with release, for people to read."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cli.console.next_command import next_command
 from cli.console.output import count_noun
-from gitstore.drafts.drafts import DraftName
+
+if TYPE_CHECKING:  # as in `next_command`
+    from gitstore.drafts.drafts import DraftName
 
 _MAX_LENGTH = 200
 _MERGED = "draft"
@@ -33,7 +35,7 @@ def _sides(side: str) -> tuple[str, ...]:
     return ("base", "release", side)
 
 
-def resolution_hint(count: int, namespace: str, name: DraftName) -> str:
+def resolution_hint(count: int, namespace: str, name: "DraftName") -> str:
     """Return the number of conflicts, with the command that resolves them."""
     command = next_command("edit resolve", namespace, name, "--take draft")
     return f"{count_noun(count, 'conflict')} to resolve: {command} (or `--take release`)."

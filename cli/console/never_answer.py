@@ -2,8 +2,8 @@
 
 from shlex import quote
 
+from content.records.problem_report import never_answer_text
 from gitstore.drafts.drafts import DraftName
-from gitstore.history.messages import never_answer_text
 from gitstore.store.store import Store
 
 

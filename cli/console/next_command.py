@@ -1,16 +1,19 @@
 """The suggested next command in a message, ready to copy: on the same draft and data as the running one."""
 
 import shlex
+from typing import TYPE_CHECKING
 
 import click
 
 from content.records.names import DEFAULT_DRAFT
-from gitstore.drafts.drafts import DraftName
+
+if TYPE_CHECKING:  # the import takes half of the time of a start, and commands without drafts do not need it
+    from gitstore.drafts.drafts import DraftName
 
 _DATA_OPTIONS = ("data", "database")
 
 
-def next_command(words: str, namespace: str, name: DraftName, options: str = "") -> str:
+def next_command(words: str, namespace: str, name: "DraftName", options: str = "") -> str:
     """Format `waypost WORDS NAMESPACE PROJECT OPTIONS` in backticks, with `--draft` unless it is `main`."""
     place = shlex.join((namespace, name.project))
     draft = "" if name.draft == DEFAULT_DRAFT else f"--draft {shlex.quote(name.draft)}"

@@ -16,9 +16,9 @@ from api.settings import SETTING_FORMATS, Settings, environment_name
 from cli.console.exits import InvalidUsage
 from cli.console.owner import become_owner
 from cli.console.suggestion import remember_lookup
-from gitstore.git.repository import Author
 
 if TYPE_CHECKING:
+    from gitstore.git.repository import Author
     from gitstore.store.store import Store
 
 SETTINGS_FILE = Path("waypost.toml")
@@ -79,8 +79,10 @@ def _store(path: Path, settings: Settings) -> "Store":
     return store_at(path, settings.pattern_limits, settings.push_hook)
 
 
-def operator() -> Author:
+def operator() -> "Author":
     """Return the person who runs the command, as an author: from Git's own variables, else the login name."""
+    from gitstore.git.repository import Author  # noqa: PLC0415 - loads the reader of repositories
+
     name = os.environ.get("GIT_AUTHOR_NAME") or _login()
     return Author(name, os.environ.get("GIT_AUTHOR_EMAIL") or f"{_login()}@localhost")
 

@@ -33,11 +33,14 @@ def restore_streams() -> None:
         getattr(sys, name).reconfigure(errors=errors)
 
 
-def write(text: str, *, err: bool = False) -> None:
-    """Write text; after the reader has closed the pipe (`| head`), the output is dropped and the command continues."""
+def write(text: str, *, err: bool = False, colors: bool = False) -> None:
+    """Write text; after the reader has closed the pipe (`| head`), the output is dropped and the command continues.
+
+    Without `colors`, escape sequences of colors are removed where the stream is no terminal.
+    """
     stream = sys.stderr if err else sys.stdout
     try:
-        click.echo(text, nl=False, err=err)
+        click.echo(text, nl=False, err=err, color=colors or None)
     except BrokenPipeError:
         _redirect_to_null(stream)
     except OSError as ex:

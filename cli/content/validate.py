@@ -2,24 +2,32 @@
 
 import gc
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cli.console.exits import ProblemsFound
-from cli.console.output import count_noun, print_json, print_lines, print_notes, print_rows
+from cli.console.exits import InvalidUsage, ProblemsFound
+from cli.console.output import count_noun, print_json, print_notes, print_rows
 from cli.console.progress import show_status
 from cli.console.setup import read_settings
+from cli.content.changed_files import ChangedFiles, find_changed_files
+from cli.content.problem_output import ProjectTests, Report, print_counts_by_code, print_for_ci, print_text
 from content.records.problem import Problem, Severity
 from content.records.problem_codes import NEVER_ANSWER, count_never_answering
-from content.records.problem_report import ProblemFilter, summarize
-from gitstore.compiled.segments.segment_store import SegmentStore
-from gitstore.compiled.validation.lint_cache import LintCache
-from gitstore.history.messages import never_answer_text
-from gitstore.namespaces.checkout import ProgressCallback, read_checkout, read_release
+from content.records.problem_report import ProblemFilter, never_answer_text, summarize
+from gitstore.git.file_paths import printable_path
+from gitstore.namespaces.checkout import Checkout, ProgressCallback, read_checkout
+from gitstore.namespaces.parallel_reading import ParallelSegments
+from gitstore.yamlfiles.yaml_reader import LINE_BREAK
+
+if TYPE_CHECKING:
+    from gitstore.compiled.validation.lint_cache import LintCache
+    from gitstore.namespaces.folder_fixes import FolderFixes
+
+FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 
 
 def _require_folder(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:
@@ -30,7 +38,7 @@ def _require_folder(_context: click.Context, _parameter: click.Parameter, path: 
 
 @click.command("validate")
 @click.argument("path", type=click.Path(path_type=Path, exists=True), default=".", callback=_require_folder)
-@click.option("--format", "wanted", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "wanted", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option(
     "--ref",
     default="release",
@@ -53,6 +61,17 @@ def _require_folder(_context: click.Context, _parameter: click.Parameter, path: 
     metavar="FOLDER",
     help="Keep results in this folder; a later run reads and checks only what changed.",
 )
+@click.option(
+    "--changed-since",
+    metavar="REV",
+    help="Check only the projects with changes since this commit, branch or tag, and where the branches part.",
+)
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="First fix what is safe to fix: chains, exact duplicates, hosts in upper case, and encoded characters.",
+)
+@click.option("--excerpt", is_flag=True, help="Show the line of each problem, also if the output is not a terminal.")
 @click.option("--strict", is_flag=True, help="Exit with 1 for warnings too.")
 def command(  # noqa: PLR0913 - one parameter an option
     path: Path,
@@ -67,48 +86,152 @@ def command(  # noqa: PLR0913 - one parameter an option
     offset: int,
     counts: bool,
     cache: Path | None,
+    changed_since: str | None,
+    excerpt: bool,
+    fix: bool,
     strict: bool,
 ) -> None:
     """Check files of rules before they are merged.
 
     PATH is the folder of a namespace or of a project, or a bare repository; by default the current folder. Prints every
-    problem as FILE:LINE:COLUMN, and exits with 1 if there is an error, shown or not. In JSON, file names are relative to
-    PATH.
+    problem as FILE:LINE:COLUMN, on a terminal with its line, and exits with 1 if there is an error, shown or not.
+
+    In JSON, file names are relative to PATH; in the formats of CI services, to the root of the Git repository: github
+    (annotations), gitlab (Code Quality), sarif (2.1.0) and junit.
     """
     codes = NEVER_ANSWER if never_answer else frozenset(filter(None, code.split(",")))
     chosen = ProblemFilter(codes, severity or "", place)
-    is_bare = (path / "HEAD").is_file() and (path / "objects").is_dir()
+    bare = is_bare(path)
+    changes = find_changed_files(path, changed_since, ref if bare else "") if changed_since is not None else None
     with _pause_gc(), show_status(f"Reading {path}") as watch:
-        segments = SegmentStore(cache / "segments") if cache else None
+        segments = ParallelSegments(cache / "segments") if cache else None
         settings = read_settings()
-        allowed = settings.allowed_files
-        found = (
-            read_release(path, ref, allowed)
-            if is_bare
-            else read_checkout(path, segments, _report_reading(watch), allowed)
-        )
+        found = _read(path, ref if bare else "", segments, _report_reading(watch), settings.allowed_files, changes)
+        fixes = _fix(path, found, bare=bare) if fix else None
+        if fixes and fixes.files:
+            found = _read(path, "", segments, _report_reading(watch), settings.allowed_files, changes)
         watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
-        problems = list(found.check(settings.pattern_limits, LintCache(cache / "lint") if cache else None))
+        problems = list(found.check(settings.pattern_limits, _lint_cache(cache)))
     selected = chosen.select(problems)
     shown = selected[offset : None if limit is None else offset + limit]
-    summary = summarize(problems)
     if wanted == "json":
         window = {"total": len(selected), "limit": limit, "offset": offset}
         names = [each.project or path.resolve().name for each in found.snapshots]
-        print_json(
-            {"projects": names, **summary, **window, "problems": [] if counts else [each.wire() for each in shown]}
-        )
+        since = {"changedSince": _changes_view(changes, found)} if changes else {}
+        listed = [] if counts else [each.wire() for each in shown]
+        fixed = {"fixed": _fixes_view(fixes)} if fixes else {}
+        print_json({"projects": names, **since, **fixed, **summarize(problems), **window, "problems": listed})
     elif counts:
         print_counts(selected)
     else:
-        _print(shown, Path() if is_bare else path)
-    errors, warnings = _count(problems)
-    print_notes(
-        f"{count_noun(len(found.snapshots), 'project')}: {count_noun(errors, 'error')}, {count_noun(warnings, 'warning')}."
-    )
+        report = Report(shown, _tests(found, problems), path, _line_reader(path), is_bare=bare, strict=strict)
+        if wanted == "text":
+            print_text(report, excerpts=excerpt)
+        else:
+            print_for_ci(report, wanted)
+        print_counts_by_code(problems)
+    if fixes:
+        print_notes(_fixes_text(fixes))
+    _print_totals(found, problems, changes)
     _print_hints(problems, selected, shown, offset, is_counted=counts, is_chosen=never_answer)
+    errors, warnings = _count(problems)
     if errors or (strict and warnings):
         raise ProblemsFound
+
+
+def is_bare(path: Path) -> bool:
+    """Tell whether a folder is a bare repository."""
+    return (path / "HEAD").is_file() and (path / "objects").is_dir()
+
+
+def _read(
+    path: Path,
+    branch: str,
+    segments: ParallelSegments | None,
+    watch: ProgressCallback,
+    allowed: Sequence[str],
+    changes: ChangedFiles | None,
+) -> Checkout:
+    """Read the projects that the changes can affect: those with changed files, since no rule leads into another project."""
+    only = changes.top_names if changes else None
+    if branch:
+        from gitstore.namespaces.branch_checkout import read_release  # noqa: PLC0415 - loads the reader of repositories
+
+        return read_release(path, branch, allowed, only)
+    return read_checkout(path, segments, watch, allowed, only)
+
+
+def _fix(path: Path, found: Checkout, *, bare: bool) -> "FolderFixes":
+    from gitstore.namespaces.folder_fixes import fix_folder  # noqa: PLC0415 - only runs with --fix need it
+
+    if bare:
+        raise InvalidUsage("A bare repository has no files to change. Run --fix in a working tree.")
+    return fix_folder(path, found)
+
+
+def _fixes_view(fixes: "FolderFixes") -> dict[str, object]:
+    return {"files": fixes.files, "counts": {kind.value: count for kind, count in fixes.counts.items() if count}}
+
+
+def _fixes_text(fixes: "FolderFixes") -> str:
+    """Describe the fixes, such as `Fixed in 2 files: 3 chains, 1 duplicate.`."""
+    parts = [count_noun(count, kind.value) for kind, count in fixes.counts.items() if count]
+    return f"Fixed in {count_noun(len(fixes.files), 'file')}: {', '.join(parts)}." if parts else "Nothing to fix."
+
+
+def _lint_cache(folder: Path | None) -> "LintCache | None":
+    if folder is None:
+        return None
+    from gitstore.compiled.validation.lint_cache import LintCache  # noqa: PLC0415 - only runs with a cache need it
+
+    return LintCache(folder / "lint")
+
+
+def _tests(found: Checkout, problems: Sequence[Problem]) -> list[ProjectTests]:
+    """Return the tests of each project; those of a project with errors were not run."""
+    broken = {each.file for each in problems if each.severity is Severity.ERROR and each.code != "test_failed"}
+    return [
+        ProjectTests(
+            each.project,
+            each.expectations,
+            were_run=not any(not each.project or file.startswith(f"{each.project}/") for file in broken),
+        )
+        for each in found.snapshots
+    ]
+
+
+def _line_reader(path: Path) -> Callable[[str], Sequence[str]]:
+    """Return a reader of the lines of a file; none of a file that is not there, as in a bare repository."""
+
+    def read(file: str) -> Sequence[str]:
+        try:
+            data = (path / file).read_bytes() if (path / file).is_file() else b""
+        except OSError:
+            return ()
+        return LINE_BREAK.split(data.decode(errors="replace").removeprefix("\ufeff"))
+
+    return read
+
+
+def _changes_view(changes: ChangedFiles, found: Checkout) -> dict[str, object]:
+    return {
+        "revision": changes.revision,
+        "commit": changes.commit,
+        "files": sorted(map(printable_path, changes.paths)),
+        "leftOut": list(found.left_out),
+    }
+
+
+def _print_totals(found: Checkout, problems: Sequence[Problem], changes: ChangedFiles | None) -> None:
+    """Print the number of projects, errors and warnings; for a part of the projects, why these."""
+    errors, warnings = _count(problems)
+    if changes:
+        names = [each.project for each in found.snapshots if each.project]
+        looked_at = f"Checked: {', '.join(names) or 'this project' if found.snapshots else 'no project'}."
+        rest = f" Left out, as no file of theirs changed: {', '.join(found.left_out)}." if found.left_out else ""
+        print_notes(f"{count_noun(len(changes.paths), 'file')} changed since {changes.base}. {looked_at}{rest}")
+    number = count_noun(len(found.snapshots), "project")
+    print_notes(f"{number}: {count_noun(errors, 'error')}, {count_noun(warnings, 'warning')}.")
 
 
 @contextmanager
@@ -125,13 +248,6 @@ def _pause_gc() -> Iterator[None]:
 
 def _report_reading(watch: ProgressCallback) -> ProgressCallback:
     return lambda name: watch(f"Reading {name}")
-
-
-def _print(problems: Sequence[Problem], folder: Path) -> None:
-    """Print a line for each problem, with a path relative to the current folder, so that editors can open it."""
-    print_lines(
-        *(replace(each, file=str(folder / each.file)).text() if each.file else each.text() for each in problems)
-    )
 
 
 def print_counts(problems: Sequence[Problem]) -> None:

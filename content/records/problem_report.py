@@ -28,14 +28,26 @@ class ProblemFilter:
         )
 
 
-def summarize(problems: Sequence[Problem]) -> dict[str, object]:
-    """Return the numbers of problems: of errors, of warnings, by code, and of rules that can never answer."""
+def count_by_code(problems: Sequence[Problem]) -> list[tuple[str, str, int]]:
+    """Return severity, code and number of the problems of each code: errors first, then the most frequent ones."""
     counts = Counter((problem.severity.value, problem.code) for problem in problems)
     rows = sorted(counts.items(), key=lambda row: (row[0][0], -row[1], row[0][1]))
+    return [(severity, code, count) for (severity, code), count in rows]
+
+
+def summarize(problems: Sequence[Problem]) -> dict[str, object]:
+    """Return the numbers of problems: of errors, of warnings, by code, and of rules that can never answer."""
     errors = sum(problem.severity is Severity.ERROR for problem in problems)
     return {
         "errors": errors,
         "warnings": len(problems) - errors,
-        "counts": [{"code": code, "severity": severity, "count": count} for (severity, code), count in rows],
+        "counts": [
+            {"code": code, "severity": severity, "count": count} for severity, code, count in count_by_code(problems)
+        ],
         "neverAnswer": count_never_answering(problems),
     }
+
+
+def never_answer_text(number: int) -> str:
+    """Describe the rules that can never answer, as `3 rules can never answer`."""
+    return f"{number:,} {'rule' if number == 1 else 'rules'} can never answer"

@@ -20,9 +20,6 @@ from gitstore.git.object_reader import ObjectReader
 from gitstore.git.raw_tree import RawEntry, Unreadable, compare, find_entries
 from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
 
-FILE_MODE = 0o100644
-SUBMODULE_MODE = 0o160000
-LINK_MODE = 0o120000
 NAME_ERRORS = "surrogateescape"
 # What is kept of folders for one operation, so that each one is read and decoded once.
 _CACHED_ENTRIES = 40_000

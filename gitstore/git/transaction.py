@@ -13,11 +13,12 @@ from gitstore.git import refs
 from gitstore.git.after_commit import after_commit
 from gitstore.git.atomic_io import translate_os_error
 from gitstore.git.file_paths import path_conflict, split_by_folder
+from gitstore.git.modes import FILE_MODE
 from gitstore.git.object_log import needs_restore, restore
 from gitstore.git.objects import ObjectWriter
 from gitstore.git.raw_tree import FOLDER, PLAIN_FILE, replace_entry
 from gitstore.git.ref_moves import PreparedMoves, RefMove, finish_moves, has_unfinished_moves, prepare_moves
-from gitstore.git.repository import FILE_MODE, NAME_ERRORS, Author, Repository
+from gitstore.git.repository import NAME_ERRORS, Author, Repository
 from gitstore.layout import BlobId, CommitId, TreeId
 
 COMMITTER = "Waypost <service@waypost.invalid>"

@@ -18,11 +18,13 @@ from gitstore.compiled.indexes.manifest import (
 )
 from gitstore.compiled.indexes.served_record import load_served_manifest
 from gitstore.compiled.indexes.versions import Version, amend_versions
+from gitstore.compiled.segments.file_problems import collision_message
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.errors import Broken, Busy, Invalid, OutOfSpace, is_disk_full
-from gitstore.git.repository import LINK_MODE, SUBMODULE_MODE, Repository
+from gitstore.git.modes import LINK_MODE, SUBMODULE_MODE
+from gitstore.git.repository import Repository
 from gitstore.history.messages import PUBLISHED_BY, load_message
-from gitstore.history.name_collisions import collision_message, find_collisions, find_name_holders
+from gitstore.history.name_collisions import find_collisions, find_name_holders
 from gitstore.history.numbering import PublishDelta, assign_numbers, open_index, read_index
 from gitstore.history.refusals import note_refusals
 from gitstore.layout import CommitId, TreeId

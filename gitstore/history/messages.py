@@ -88,11 +88,6 @@ def published_text(project: str, number: int, counts: Mapping[Kind, Counts]) -> 
     return f"Publish {number} of {project}: {count_text(counts)}{beside}."
 
 
-def never_answer_text(number: int) -> str:
-    """Describe the rules that can never answer, as `3 rules can never answer`."""
-    return f"{number:,} {'rule' if number == 1 else 'rules'} can never answer"
-
-
 def dump_message(text: str, trailers: Mapping[str, str | tuple[str, ...]]) -> str:
     """Return a whole message; a line of the text that would read as one of our trailers is indented.
 

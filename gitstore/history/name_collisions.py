@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 
 from content.records.names import is_name
 from content.records.problem import Problem
+from gitstore.compiled.segments.file_problems import collision_message
 from gitstore.errors import Invalid
 from gitstore.git.repository import Repository, TreeEntry
 from gitstore.layout import CommitId, TreeId
@@ -60,11 +61,6 @@ def require_unique_name(repository: Repository, release: CommitId, name: str) ->
             f"The project {name} cannot be published.",
             [Problem("duplicate_project", collision_message(name_holder), file=name)],
         )
-
-
-def collision_message(name_holder: str) -> str:
-    """Describe the collision with an older project, and the fix."""
-    return f"The project {name_holder} already exists; project names ignore case. Rename or remove one of the two."
 
 
 def find_collisions(repository: Repository, commit: CommitId, changed: Collection[str]) -> set[str]:

@@ -16,7 +16,8 @@ from gitstore.compiled.segments.segment import id_number
 from gitstore.compiled.segments.snapshot import File, Snapshot
 from gitstore.errors import Invalid
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH
-from gitstore.git.repository import FILE_MODE, Repository, TreeEntry
+from gitstore.git.modes import FILE_MODE
+from gitstore.git.repository import Repository, TreeEntry
 from gitstore.layout import BlobId, FileRole, TreeId, role_of
 
 _ROLES_WITHOUT_RULES = {FileRole.PROJECT, FileRole.TESTS}

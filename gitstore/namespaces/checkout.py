@@ -2,27 +2,29 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha1
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from content.records.names import is_name
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from content.records.problem import Problem
-from gitstore.compiled.compiler import Compiler
-from gitstore.compiled.segments.file_problems import bad_file_name, bad_project_name, irregular_file, unread_beside
+from gitstore.compiled.segments.file_problems import (
+    bad_file_name,
+    bad_project_name,
+    collision_message,
+    irregular_file,
+    unread_beside,
+)
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import check_snapshot, find_blocking_problems
-from gitstore.compiled.validation.lint_cache import LintCache
-from gitstore.directory import NamespacePaths
 from gitstore.errors import NotFound
 from gitstore.git.file_paths import printable_path
-from gitstore.git.repository import FILE_MODE, TreeEntry, open_repository
-from gitstore.history.name_collisions import collision_message
-from gitstore.history.numbering import project_trees
+from gitstore.git.modes import EXECUTABLE_MODE, FILE_MODE, LINK_MODE
 from gitstore.layout import (
     ALLOWED_FILES,
     PROJECT_FILE,
@@ -33,28 +35,34 @@ from gitstore.layout import (
     is_safe_name,
     role_of,
 )
+from gitstore.namespaces.parallel_reading import ParallelSegments, check_set_on_cores
+
+if TYPE_CHECKING:  # a run without a cache does not import it
+    from gitstore.compiled.validation.lint_cache import LintCache
 
 ProgressCallback = Callable[[str], object]  # receives the path in work, to show progress
 
 _GIT = ".git"
-_EXECUTABLE = 0o100755
-_LINK = 0o120000
 _DEVICE = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """The projects of a folder, and the problems outside them; a folder that is itself a project has one, without name."""
+    """The projects of a folder, and the problems outside them; a folder that is itself a project has one, without name.
+
+    `left_out` has the names of projects that were not read, since the caller wanted others.
+    """
 
     snapshots: tuple[Snapshot, ...]
     problems: tuple[Problem, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def is_namespace(self) -> bool:
         """True for a folder of projects, false for the folder of one project."""
         return all(snapshot.project for snapshot in self.snapshots)
 
-    def check(self, limits: PatternLimits = DEFAULT_LIMITS, lints: LintCache | None = None) -> Iterator[Problem]:
+    def check(self, limits: PatternLimits = DEFAULT_LIMITS, lints: "LintCache | None" = None) -> Iterator[Problem]:
         """Yield every problem, project by project; `lints` has earlier results, only for speed."""
         yield from self.problems
         for snapshot in self.snapshots:
@@ -66,14 +74,14 @@ class Checkout:
         return [*self.problems, *(problem for problems in found for problem in problems)]
 
 
-def _check(snapshot: Snapshot, limits: PatternLimits, lints: LintCache | None = None) -> Sequence[Problem]:
+def _check(snapshot: Snapshot, limits: PatternLimits, lints: "LintCache | None" = None) -> Sequence[Problem]:
     """Check a project; if its regular expressions cost too much, its rules are not checked together."""
     over_budget = find_budget_problems(None, snapshot, limits)
     if over_budget:
         return [*over_budget, *snapshot.problems]
-    return (
-        lints.lint(snapshot.project, snapshot.tree, lambda: snapshot).problems() if lints else check_snapshot(snapshot)
-    )
+    if lints:
+        return lints.lint(snapshot.project, snapshot.tree, lambda: snapshot).problems()
+    return check_snapshot(snapshot, check_set_on_cores)
 
 
 def read_checkout(
@@ -81,27 +89,31 @@ def read_checkout(
     segments: SegmentStore | None = None,
     watch: ProgressCallback = str,
     allowed: Sequence[str] = ALLOWED_FILES,
+    only: Collection[str] | None = None,
 ) -> Checkout:
     """Read the folder of a namespace or of one project; raises NotFound where it is neither.
 
     `segments` caches compiled files, only for speed; `watch` is called with every file; `allowed` are the other files
-    beside the projects.
+    beside the projects. With `only`, projects of other names are left out, or the one project if it is empty.
     """
     if not path.is_dir():
         raise NotFound(f"{path} is not a folder.")
-    reader = _Reader(segments or SegmentStore(None), watch)
+    reader = _Reader(segments or ParallelSegments(None), watch)
     folders = _project_folders(path)
     if folders is None:
-        return Checkout((reader.read("", path),), ())
+        return Checkout((reader.read("", path),) if only is None or only else (), ())
     if not folders:
         raise NotFound(f"{path} contains no project: a project is a folder with {PROJECT_FILE}, redirects or pages.")
+    wanted = [folder for folder in folders if only is None or folder.name in only]
     return Checkout(
-        tuple(reader.read(folder.name, folder) for folder in folders),
+        tuple(reader.read(folder.name, folder) for folder in wanted),
         (*_root_problems(path, allowed), *_name_collisions([folder.name for folder in folders])),
+        tuple(folder.name for folder in folders if folder not in wanted),
     )
 
 
-def _in_file(problem: Problem, name: str) -> Problem:
+def in_file(problem: Problem, name: str) -> Problem:
+    """Return a problem of a whole file, with a path that can be printed."""
     return replace(problem, file=printable_path(name))
 
 
@@ -157,18 +169,18 @@ def _root_problems(path: Path, allowed: Sequence[str]) -> Iterator[Problem]:
 
 def _unknown_entry_problem(entry: Path) -> Problem:
     if entry.is_dir() and not entry.is_symlink() and _is_project(entry):
-        return _in_file(bad_project_name(), entry.name)
-    return _in_file(unread_beside(), entry.name)
+        return in_file(bad_project_name(), entry.name)
+    return in_file(unread_beside(), entry.name)
 
 
 def _file_problems(root: Path, path: Path, allowed: Sequence[str]) -> Iterator[Problem]:
     name = path.relative_to(root).as_posix()
     if not all(map(is_safe_name, name.split("/"))):
-        yield _in_file(bad_file_name(), name)
+        yield in_file(bad_file_name(), name)
     elif _git_mode(path.lstat().st_mode) != FILE_MODE:
-        yield _in_file(irregular_file(), name)
+        yield in_file(irregular_file(), name)
     elif not is_allowed_beside(name, allowed):
-        yield _in_file(unread_beside(), name)
+        yield in_file(unread_beside(), name)
 
 
 def _name_collisions(names: Sequence[str]) -> Iterator[Problem]:
@@ -225,27 +237,7 @@ def _read(path: Path) -> bytes:
 
 def _git_mode(mode: int) -> int:
     if stat.S_ISLNK(mode):
-        return _LINK
+        return LINK_MODE
     if not stat.S_ISREG(mode):
         return _DEVICE
-    return _EXECUTABLE if mode & stat.S_IXUSR else FILE_MODE
-
-
-def read_release(path: Path, branch: str, allowed: Sequence[str] = ALLOWED_FILES) -> Checkout:
-    """Return the projects on a branch; raises NotFound where the branch does not exist."""
-    with open_repository(path) as repository:
-        commit = repository.ref(f"refs/heads/{branch}")
-        if commit is None:
-            raise NotFound(f"{path} has no branch {branch!r}.")
-        compiler = Compiler(NamespacePaths(path.stem, path, path), repository, SegmentStore(None))
-        root = repository.commit(commit).tree
-        trees = project_trees(repository, root)
-        beside = [entry for entry in repository.entries(root) if entry.name not in trees]
-        unknown = [each.name for each in beside if not is_allowed_beside(_path_of(each), allowed)]
-        problems = [_in_file(unread_beside(), name) for name in unknown]
-        snapshots = (compiler.snapshot(name, tree) for name, tree in sorted(trees.items()))
-        return Checkout(tuple(snapshots), tuple(problems))
-
-
-def _path_of(entry: TreeEntry) -> str:
-    return f"{entry.name}/" if entry.is_folder else entry.name
+    return EXECUTABLE_MODE if mode & stat.S_IXUSR else FILE_MODE

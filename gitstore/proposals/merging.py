@@ -12,7 +12,8 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.decisions import read_decisions
 from gitstore.drafts.drafts import project_tree
 from gitstore.errors import Invalid, ProposalConflicts
-from gitstore.git.repository import FILE_MODE, Repository, TreeEntry
+from gitstore.git.modes import FILE_MODE
+from gitstore.git.repository import Repository, TreeEntry
 from gitstore.git.transaction import Transaction
 from gitstore.layout import BlobId, CommitId, TreeId
 from gitstore.merge.merging import MergedFiles, MergeTrees, merge_trees

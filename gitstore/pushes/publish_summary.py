@@ -7,12 +7,13 @@ from content.changes.diff import Change
 from content.changes.impact import Impact, find_changed_responses
 from content.matching.matcher import Matcher
 from content.matching.rule_book import RuleBook
+from content.records.problem_report import never_answer_text
 from content.records.vocabulary import Kind
 from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.validation.checks import build_matcher
 from gitstore.history.change_lines import file_lines, text_lines
 from gitstore.history.file_changes import file_changes
-from gitstore.history.messages import never_answer_text, published_text
+from gitstore.history.messages import published_text
 from gitstore.history.numbering import PublishDelta
 from gitstore.history.state_impact import find_state_impact
 from gitstore.history.tree_changes import read_tree_changes

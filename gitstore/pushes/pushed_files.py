@@ -11,7 +11,8 @@ from content.records.names import is_name
 from content.records.problem import Problem
 from gitstore.compiled.segments.file_problems import bad_file_name, bad_project_name, unread_beside, unread_inside
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH, fold_name, printable_path
-from gitstore.git.repository import FILE_MODE, LINK_MODE, SUBMODULE_MODE, CommitInfo, Repository, TreeEntry
+from gitstore.git.modes import FILE_MODE, LINK_MODE, SUBMODULE_MODE
+from gitstore.git.repository import CommitInfo, Repository, TreeEntry
 from gitstore.layout import BlobId, CommitId, FileRole, TreeId, is_allowed_beside, is_safe_name, role_of
 
 MAX_FILE_BYTES = 32 << 20

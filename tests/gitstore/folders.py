@@ -12,7 +12,7 @@ from gitstore.compiled.releases.release_dump import PreviousRelease, list_releas
 from gitstore.compiled.releases.release_file import ReleaseFile
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
-from gitstore.git.repository import FILE_MODE
+from gitstore.git.modes import FILE_MODE
 from gitstore.layout import BlobId, TreeId
 from gitstore.yamlfiles.dump import new_file
 

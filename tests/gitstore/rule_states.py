@@ -8,7 +8,7 @@ from content.records.record import Page, Record, Redirect
 from content.records.vocabulary import ContentType, Kind, PageType, RedirectStatus, RedirectType
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
-from gitstore.git.repository import FILE_MODE
+from gitstore.git.modes import FILE_MODE
 from gitstore.layout import BlobId, TreeId
 from gitstore.yamlfiles.dump import new_file
 

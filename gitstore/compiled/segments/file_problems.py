@@ -31,3 +31,8 @@ def unread_inside() -> Problem:
         "name it in a page with `file:`, or remove it."
     )
     return Problem("unknown_file", message)
+
+
+def collision_message(name_holder: str) -> str:
+    """Describe the collision with an older project, and the fix."""
+    return f"The project {name_holder} already exists; project names ignore case. Rename or remove one of the two."

@@ -21,7 +21,7 @@ from gitstore.compiled.segments.canonical_items import CanonicalItems, dump_cano
 from gitstore.compiled.segments.columns import Columns, dump_columns
 from gitstore.compiled.segments.file_finder import IdIndex
 from gitstore.compiled.segments.sections import Chunk, checksum_chunk, dump_sections, load_sections
-from gitstore.compiled.segments.segment_tables import SegmentTables, build_tables
+from gitstore.compiled.segments.segment_tables import SegmentTables, build_tables, list_patterns
 from gitstore.compiled.segments.table_patch import patch_tables
 from gitstore.yamlfiles import rule_file
 from gitstore.yamlfiles.rule_file import EMPTY_VALUE, RuleFile
@@ -110,9 +110,11 @@ class Segment:
         """The key-table entries of exact records."""
         return self.tables.keys
 
-    @property
+    @cached_property
     def patterns(self) -> list[tuple[int, str, str]]:
-        """Position, type and source of regex redirects."""
+        """Position, type and source of regex redirects; of records in memory, without the other tables."""
+        if "records" in self.__dict__ and "tables" not in self.__dict__:
+            return list_patterns(self.records)
         return self.tables.patterns
 
     @cached_property

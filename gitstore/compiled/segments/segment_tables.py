@@ -52,7 +52,7 @@ def build_tables(records: Sequence[Record]) -> SegmentTables:
         [int.from_bytes(id_bytes(record.identity)) for record in records],
         compute_fingerprints(items, extras),
         sorted(key_base(key) + position for position, key in enumerate(keys) if key),
-        _patterns(records),
+        list_patterns(records),
         frozenset(split_host(key)[0] for key in keys if key and not key.startswith("/")),
         frozenset(target_host(record) for record in records if isinstance(record, Redirect)),
         extras,
@@ -88,7 +88,8 @@ def find_exact_key(record: Record) -> str:
     return exact_key(record.type.has_host, record.source) if record.type.is_exact else ""
 
 
-def _patterns(records: Sequence[Record]) -> list[tuple[int, str, str]]:
+def list_patterns(records: Sequence[Record]) -> list[tuple[int, str, str]]:
+    """Return position, type and source of the regex redirects."""
     return [
         (position, record.type.value, record.source)
         for position, record in enumerate(records)

@@ -19,7 +19,7 @@ from gitstore.compiled.segments.file_finder import FileFinder
 from gitstore.compiled.segments.file_problems import bad_file_name, irregular_file, unread_inside
 from gitstore.compiled.segments.segment import Segment, id_number
 from gitstore.compiled.segments.segment_store import SegmentStore
-from gitstore.git.repository import FILE_MODE, SUBMODULE_MODE
+from gitstore.git.modes import FILE_MODE, SUBMODULE_MODE
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, TESTS_FILE, BlobId, FileRole, TreeId, is_safe_name, role_of
 from gitstore.yamlfiles import project_file
 from gitstore.yamlfiles.project_file import ProjectFile

@@ -1,6 +1,6 @@
 """The checks of a snapshot before a publish: of every file, of the whole set, and the project's own tests."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -15,7 +15,7 @@ from content.matching.onward import ANY_HOST
 from content.matching.request import Request, parse_key
 from content.matching.rule_book import RuleBook
 from content.records.problem import Problem, Severity
-from content.records.record import Placed, Redirect
+from content.records.record import Page, Placed, Redirect
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.changes import differing_files
 from gitstore.compiled.segments.snapshot import Snapshot
@@ -28,6 +28,7 @@ MANY_RULES = 50_000
 """Redirects above which a state is checked file by file."""
 # Requests; with more of them, a walk over all rules is as fast (100,000 take about a second).
 _MAX_REQUESTS = 20_000
+CheckSet = Callable[[Matcher, Sequence[Placed[Redirect]], Sequence[Placed[Page]]], list[Problem]]
 
 
 def build_matcher(snapshot: Snapshot) -> Matcher:
@@ -35,18 +36,24 @@ def build_matcher(snapshot: Snapshot) -> Matcher:
     return Matcher(RuleBook(snapshot.redirects(), snapshot.pages()))
 
 
-def check_snapshot(snapshot: Snapshot) -> list[Problem]:
-    """Return every error and warning of a project: of single rules, of the set, and of its tests."""
-    matcher, in_set = (check_many if snapshot.count(Kind.REDIRECTS) > MANY_RULES else check_together)(snapshot)
+def check_snapshot(snapshot: Snapshot, check_set: CheckSet | None = None) -> list[Problem]:
+    """Return every error and warning of a project: of single rules, of the set, and of its tests.
+
+    `check_set` does what `set_problems` does, such as on all cores, with all rules in memory.
+    """
+    if check_set:
+        matcher, in_set = check_together(snapshot, check_set)
+    else:
+        matcher, in_set = (check_many if snapshot.count(Kind.REDIRECTS) > MANY_RULES else check_together)(snapshot)
     found = [*snapshot.problems, *without_pointer(in_set)]
     return sorted([*found, *find_failed_tests(snapshot, matcher, found)], key=_by_position)
 
 
-def check_together(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:
+def check_together(snapshot: Snapshot, check_set: CheckSet = set_problems) -> tuple[Matcher, list[Problem]]:
     """Return a matcher of the rules, and their problems among each other."""
     redirects, pages = snapshot.redirects(), snapshot.pages()
     matcher = Matcher(RuleBook(redirects, pages))
-    return matcher, [*_all_duplicates(redirects, pages), *set_problems(matcher, redirects, pages)]
+    return matcher, [*_all_duplicates(redirects, pages), *check_set(matcher, redirects, pages)]
 
 
 def check_many(snapshot: Snapshot) -> tuple[Matcher, list[Problem]]:

@@ -12,8 +12,8 @@ from heapq import heapify, heappop, heappush
 from dulwich.errors import FileFormatException
 from dulwich.objects import parse_tree
 
+from gitstore.git.modes import SUBMODULE_MODE
 from gitstore.git.packs.new_pack import BLOB, COMMIT, TAG, TREE, DamagedObject, Read
-from gitstore.git.repository import SUBMODULE_MODE
 
 _COMMIT = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)(?:.*\n)*?committer [^\n]*> ([0-9]{1,10}) ")
 _PARENT = re.compile(rb"parent ([0-9a-f]{40})\n")

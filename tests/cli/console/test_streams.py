@@ -49,7 +49,7 @@ def test_a_reader_that_goes_away_changes_neither_the_exit_code_nor_says_anything
     assert process.stderr
     assert process.stdout.readline().startswith(b"shop/redirects.yaml:2:")
     process.stdout.close()
-    assert process.stderr.read() == b"1 project: 2,000 errors, 0 warnings.\n"
+    assert process.stderr.read() == b"2,000 errors  missing_slash\n1 project: 2,000 errors, 0 warnings.\n"
     assert process.wait(SECONDS) == 1
     process.stderr.close()
 
@@ -131,4 +131,4 @@ def test_the_output_is_readable_text_whatever_the_locale_is(work_folder: Path) -
         "validate", env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
     )
     assert outcome.code == 1
-    assert outcome.err == "1 project: 2 errors, 0 warnings.\n"
+    assert outcome.err == "1 error  bad_name\n1 error  missing_slash\n1 project: 2 errors, 0 warnings.\n"

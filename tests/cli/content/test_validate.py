@@ -98,7 +98,8 @@ def test_problems_are_reported_with_file_line_and_column(
     assert outcome.code == 1
     assert len(outcome.out.splitlines()) == 1, outcome.out
     assert all(part in outcome.out for part in shown), outcome.out
-    assert outcome.err == "1 project: 1 error, 0 warnings.\n"
+    code = outcome.out.rpartition("[")[2].rstrip("]\n")
+    assert outcome.err == f"1 error  {code}\n1 project: 1 error, 0 warnings.\n"
 
 
 def test_files_are_named_so_that_a_terminal_can_follow_them_from_where_the_command_ran(work_folder: Path) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from content.records.vocabulary import Kind
 from gitstore.errors import NotFound
-from gitstore.namespaces.checkout import read_checkout, read_release
+from gitstore.namespaces.branch_checkout import read_release
+from gitstore.namespaces.checkout import read_checkout
 from tests.gitstore.fixtures import SHOP, SPACE, Place, git, page, put, redirect, yaml
 
 _FILES: dict[str, list[str]] = {

@@ -9,7 +9,7 @@ from content.records.vocabulary import ContentType, Kind, PageType, RedirectStat
 from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
 from gitstore.compiled.validation.checks import check_snapshot
-from gitstore.git.repository import FILE_MODE
+from gitstore.git.modes import FILE_MODE
 from gitstore.layout import BlobId, TreeId, is_root_file
 
 SAMPLE = Path(__file__).parents[3] / "sample-repo"

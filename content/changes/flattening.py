@@ -1,0 +1,146 @@
+"""Redirect chains that one redirect can replace: for every request that the first one answers, the chain has the same end.
+
+A redirect keeps its status. So the others must be permanent if it is, and must keep the method if it does: else a browser
+would store, or send, what it did not before.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from content.checks.expectations import Expectation
+from content.checks.record_rules import record_problems
+from content.checks.set_rules import MAX_HOPS
+from content.matching.canonical import exact_key, split_host
+from content.matching.match import Chain, Match
+from content.matching.matcher import Matcher
+from content.matching.onward import ChainEndCheck
+from content.matching.pattern_shape import literal_prefix
+from content.matching.request import Request, parse_key, parse_request
+from content.matching.template import Template, location_of
+from content.matching.url import split_url
+from content.records.problem import Severity
+from content.records.record import Placed, Redirect
+from content.records.vocabulary import RedirectStatus, RedirectType
+
+_PERMANENT = frozenset({RedirectStatus.MOVED_PERMANENT, RedirectStatus.PERMANENT_REDIRECT})
+_KEEP_METHOD = frozenset({RedirectStatus.TEMPORARY_REDIRECT, RedirectStatus.PERMANENT_REDIRECT})
+
+
+class Flattening:
+    """The chains of a project's redirects. Rules whose Location a test of the project names stay as they are."""
+
+    def __init__(
+        self, matcher: Matcher, redirects: Iterable[Placed[Redirect]], expectations: Iterable[Expectation]
+    ) -> None:
+        self._matcher = matcher
+        self._onward = ChainEndCheck(matcher)
+        listed = list(redirects)
+        pattern_hosts = {_fixed_host(each.record) for each in listed if each.record.type is RedirectType.REGEX_HOST}
+        self._has_open_patterns = "" in pattern_hosts
+        self._pattern_hosts = pattern_hosts - {""}
+        self._hosts_at = _hosts_by_path(listed)
+        self._tested = {each.position for each in _named_by_tests(matcher, expectations)}
+
+    def flatten(self, placed: Placed[Redirect]) -> Redirect:
+        """Return the redirect with the end of its chain as its target: the same object where that is not safe."""
+        record = placed.record
+        end = None if placed.position in self._tested else self._end(placed)
+        if end is None or end == record.target:
+            return record
+        flat = replace(record, target=end)
+        is_valid = not any(each.severity is Severity.ERROR for each in record_problems(flat))
+        return flat if is_valid else record
+
+    def _end(self, placed: Placed[Redirect]) -> str | None:
+        """Return the Location at the end of the chain; None for no chain, or for one that differs between requests."""
+        record = placed.record
+        first = self._first_request(placed)
+        if first is None:
+            return None
+        location = location_of(record.target) if record.type.is_exact else Template.parse(record.target).expand(())
+        match = Match(placed, None, location)
+        chain = self._matcher.follow_from(first, match, MAX_HOPS)
+        if not record.type.has_host and self._has_open_patterns and split_url(location).is_path:
+            return None  # a pattern may answer on any host, with another end
+        points = _points(chain, record)
+        if chain.is_endless or len(points) < len(_locations(chain)) or points[-1] == location:
+            return None
+        others = (self._matcher.follow_from(each, match, MAX_HOPS) for each in self._others(first, chain))
+        is_on_all = all(points[-1] in _points(each, record) for each in others)
+        return points[-1] if is_on_all and (record.type.is_exact or "$" not in points[-1]) else None
+
+    def _first_request(self, placed: Placed[Redirect]) -> Request | None:
+        """Return a request that the redirect answers, without a host unless it names one; None if it has no fixed end."""
+        record = placed.record
+        if not record.type.is_exact:
+            return Request(None, "", None) if not Template.parse(record.target).groups else None
+        key = exact_key(record.type.has_host, record.source)
+        if not key or self._matcher.source.redirects_at(key)[0] != placed.position:
+            return None
+        host = split_host(key)[0] if record.type.has_host else ""
+        return None if self._onward.ends_chain(host, record.target) else parse_key(key)
+
+    def _others(self, first: Request, chain: Chain) -> Iterator[Request]:
+        """Yield the same request on the hosts where the chain may continue in another way."""
+        if first.host is not None:
+            return
+        hosts = {hop.request.host for hop in chain.hops} | self._pattern_hosts
+        for location in _locations(chain):
+            url = split_url(location)
+            path = url.rest if url.authority is not None else location
+            hosts |= self._hosts_at.get(path.partition("#")[0].partition("?")[0] or "/", frozenset())
+            hosts |= {(url.authority or "").lower() or None}
+        yield from (first._replace(host=host) for host in hosts if host is not None)
+
+
+def _hosts_by_path(redirects: Iterable[Placed[Redirect]]) -> Mapping[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for placed in redirects:
+        record = placed.record
+        if record.type is RedirectType.BASIC_HOST and (key := exact_key(True, record.source)):  # noqa: FBT003 - as in `exact_key`
+            host, path = split_host(key)
+            found.setdefault(path.partition("?")[0], set()).add(host)
+    return {path: frozenset(hosts) for path, hosts in found.items()}
+
+
+def _fixed_host(record: Redirect) -> str:
+    """Return the only host on which a pattern with a host can match; empty if there may be others."""
+    prefix = literal_prefix(record.source)
+    host, slash, _ = prefix.literal.partition("/") if prefix else ("", "", "")
+    return host if slash else ""
+
+
+def _named_by_tests(matcher: Matcher, expectations: Iterable[Expectation]) -> Iterator[Placed[Redirect]]:
+    for each in expectations:
+        try:
+            match = matcher.match(parse_request(each.url)) if each.location else None
+        except ValueError:
+            continue
+        if match and match.redirect:
+            yield match.redirect
+
+
+def _locations(chain: Chain) -> list[str]:
+    return [hop.match.location for hop in chain.hops if hop.match.redirect]
+
+
+def _points(chain: Chain, first: Redirect) -> list[str]:
+    """Return each Location of a chain as one from the start, up to a redirect that does not allow it."""
+    found = list[str]()
+    origin = ""
+    for hop in chain.hops:
+        redirect = hop.match.redirect
+        if redirect is None or (found and (_loses(first, redirect.record) or "#" in found[-1])):
+            break
+        url = split_url(hop.match.location)
+        if url.authority is not None:
+            origin = f"{url.scheme}://{url.authority}"
+        found.append(origin + (hop.match.location if url.authority is None else url.rest))
+    return found
+
+
+def _loses(first: Redirect, later: Redirect) -> bool:
+    """Tell whether a redirect in place of both would promise more than the later one does."""
+    return (first.status in _PERMANENT and later.status not in _PERMANENT) or (
+        first.status in _KEEP_METHOD and later.status not in _KEEP_METHOD
+    )

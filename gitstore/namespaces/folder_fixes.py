@@ -1,0 +1,187 @@
+"""Safe fixes of the rules in a folder: the smallest edits of its files, with every comment.
+
+A comment of a dropped duplicate moves above the rule that stays.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from content.changes.fixes import FixedRules, FixKind, fix_rules
+from content.records.problem_codes import CODES
+from content.records.record import Record
+from content.records.vocabulary import Kind
+from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
+from gitstore.errors import Invalid
+from gitstore.git.atomic_io import replace_file
+from gitstore.namespaces.checkout import Checkout
+from gitstore.yamlfiles.block_list import line_break_of
+from gitstore.yamlfiles.comments import Comment, find_comments
+from gitstore.yamlfiles.rewrite import rewrite
+from gitstore.yamlfiles.rule_file import load
+from gitstore.yamlfiles.yaml_reader import LINE_BREAK, Document, decode
+
+_DASH = re.compile(r"( *)- ")
+_PERMISSIONS = 0o777
+Place = tuple[str, int]  # a file, and the position of a rule there
+
+
+@dataclass(slots=True)
+class FolderFixes:
+    """The number of fixes of each kind, and the changed files, relative to the folder."""
+
+    counts: Counter[FixKind] = field(default_factory=Counter)
+    files: list[str] = field(default_factory=list)
+
+
+class _CommentsLost(Exception):
+    """A comment of a dropped rule has no place in a list in brackets."""
+
+
+def fix_folder(folder: Path, checkout: Checkout) -> FolderFixes:
+    """Fix the projects of a checkout in place; a file with rules that cannot be read is left alone."""
+    found = FolderFixes()
+    for snapshot in checkout.snapshots:
+        plan = _Plan(folder, snapshot, drops=True)
+        try:
+            texts = plan.texts()
+        except _CommentsLost:
+            plan = _Plan(folder, snapshot, drops=False)
+            texts = plan.texts()
+        for path, data in texts.items():
+            file = folder / path
+            replace_file(file, data, mode=file.stat().st_mode & _PERMISSIONS)
+        found.files += texts
+        found.counts += plan.count_in(texts)
+    return found
+
+
+class _FileRules(NamedTuple):
+    """The records of a file before and after the fixes; `start` is the position of the first one in the project."""
+
+    path: str
+    kind: Kind
+    start: int
+    before: Sequence[Record]
+    after: Sequence[Record | None]
+
+
+class _Plan:
+    """The new bytes of a project's files."""
+
+    def __init__(self, folder: Path, snapshot: Snapshot, *, drops: bool) -> None:
+        self._folder, self._snapshot = folder, snapshot
+        redirects, pages = snapshot.redirects(), snapshot.pages()
+        is_whole = all(_is_read(file, kind) for kind in Kind for file in snapshot.rule_files[kind])
+        self._fixed: FixedRules = fix_rules(redirects, pages, snapshot.expectations, is_whole=is_whole, drops=drops)
+        self._records: Mapping[Kind, Sequence[Record]] = {
+            Kind.REDIRECTS: [each.record for each in redirects],
+            Kind.PAGES: [each.record for each in pages],
+        }
+        self._files = [file for kind in Kind for file in self._list_files(kind)]
+
+    def count_in(self, paths: Collection[str]) -> Counter[FixKind]:
+        """Count the fixes in some files."""
+        files = [file for file in self._files if file.path in paths]
+        return Counter(
+            fix
+            for fix, kind, position in self._fixed.done
+            if any(each.kind is kind and each.start <= position < each.start + len(each.before) for each in files)
+        )
+
+    def texts(self) -> dict[str, bytes]:
+        """Return the changed files by path; raises _CommentsLost."""
+        found, moved = dict[str, bytes](), defaultdict[Place, list[str]](list)
+        for file in self._files:
+            if list(file.before) != list(file.after):
+                data = self._read(file)
+                try:
+                    found[file.path] = _rewritten(file, data)
+                except (
+                    Invalid
+                ):  # a layout that cannot be edited: the file stays, and each other fix is right without it
+                    continue
+                for place, comment in self._lost_comments(file, data, found[file.path]):
+                    moved[place].append(comment)
+        for file in self._files:
+            above = {position: texts for (path, position), texts in moved.items() if path == file.path}
+            if above:
+                found[file.path] = _with_comments(found.get(file.path) or self._read(file), above)
+        return found
+
+    def _list_files(self, kind: Kind) -> Iterator[_FileRules]:
+        start = 0
+        for file in self._snapshot.rule_files[kind]:
+            end = start + len(file.segment)
+            before = self._records[kind][start:end]
+            after = self._fixed.records[kind][start:end] if _is_read(file, kind) else before
+            yield _FileRules(self._snapshot.full_path(file.path), kind, start, before, after)
+            start = end
+
+    def _read(self, file: _FileRules) -> bytes:
+        return (self._folder / file.path).read_bytes()
+
+    def _lost_comments(self, file: _FileRules, before: bytes, after: bytes) -> Iterator[tuple[Place, str]]:
+        """Yield the comments that the new text does not have, each with the place of the rule that it moves to."""
+        comments = _comments(before)
+        lost = Counter(each.text for each in comments) - Counter(each.text for each in _comments(after))
+        if not lost:
+            return
+        lines, text = load(before, "").lines, LINE_BREAK.sub("\n", decode(before, ""))
+        dropped = {position for position, record in enumerate(file.after) if record is None}
+        for comment in comments:
+            line = text.count("\n", 0, comment.offset) + 1
+            above = bisect_right(lines, line) - 1
+            owner = above if above in dropped else above + 1
+            if lost[comment.text] and owner in dropped:
+                lost[comment.text] -= 1
+                yield self._place(file.kind, file.start + owner), comment.text
+        if lost.total():
+            raise _CommentsLost
+
+    def _place(self, kind: Kind, position: int) -> Place:
+        """Return the new place of the rule that stays in place of a dropped one."""
+        while (kind, position) in self._fixed.kept:
+            position = self._fixed.kept[kind, position]
+        file = next(
+            each for each in self._files if each.kind is kind and each.start <= position < each.start + len(each.before)
+        )
+        return file.path, sum(record is not None for record in file.after[: position - file.start])
+
+
+def _is_read(file: CompiledFile, kind: Kind) -> bool:
+    """Tell whether every rule of a file was read; a rule that the checks of rules refuse was."""
+    return all(each.code in CODES for each in file.segment.hiding_problems_for(kind))
+
+
+def _rewritten(file: _FileRules, data: bytes) -> bytes:
+    renamed = {
+        new.identity: old.identity
+        for old, new in zip(file.before, file.after, strict=True)
+        if new and new.identity != old.identity
+    }
+    return rewrite(data, file.path, [record for record in file.after if record], renamed=renamed)
+
+
+def _with_comments(data: bytes, above: Mapping[int, Sequence[str]]) -> bytes:
+    """Insert comments above rules, from the last one to the first, so that the lines above stay where they are."""
+    rules, text = load(data, ""), data.decode()
+    starts = [0, *(found.end() for found in LINE_BREAK.finditer(text))]
+    for position in sorted(above, reverse=True):
+        at = starts[rules.lines[position] - 1]
+        dash = _DASH.match(text, at)
+        if dash is None:
+            raise _CommentsLost
+        lines = (f"{dash[1]}{comment}{line_break_of(text)}" for comment in above[position])
+        text = f"{text[:at]}{''.join(lines)}{text[at:]}"
+    if load(text.encode(), "").records != rules.records:
+        raise _CommentsLost
+    return text.encode()
+
+
+def _comments(data: bytes) -> list[Comment]:
+    return find_comments(Document(LINE_BREAK.sub("\n", decode(data, "")), ""))
