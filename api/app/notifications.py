@@ -8,7 +8,7 @@ from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData
 from api.db.database import Database, default_url
 from api.db.namespaces.namespace_records import StoredRecords
-from api.events.addresses import AddressPolicy
+from gitstore.wire.addresses import AddressPolicy
 from api.events.event_scheduler import EventScheduler
 from api.events.publish_event_relay import PublishEventRelay
 from api.events.release_events import ReleaseEvents

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import httpcore
 
-from api.events.addresses import AddressNotAllowed, AddressPolicy
+from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
 from api.events.webhook_target import Target, read_target
 from api.runtime.background import run_in_thread
 

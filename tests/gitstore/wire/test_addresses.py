@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from api.events.addresses import AddressNotAllowed, AddressPolicy, read_literal
+from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy, read_literal
 from api.events.webhook_client import WebhookClient, WebhookResponse, resolve_host
 from api.events.webhook_target import read_target
 from tests.e2e.receiver import always, receiving
