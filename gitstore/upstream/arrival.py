@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager, closing
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from content.records.names import is_name
 from content.records.problem import Problem
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.served_record import read_served
@@ -17,9 +16,9 @@ from gitstore.git.quarantine import Quarantine
 from gitstore.git.repository import CommitInfo, Repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
-from gitstore.history.messages import load_highest_numbers
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta
+from gitstore.history.pristine import is_pristine
 from gitstore.history.refusals import note_refusals
 from gitstore.history.rewinds import require_continuous
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
@@ -127,14 +126,6 @@ def _list_commits(repository: Repository, release: CommitId, tip: CommitId) -> l
     if is_pristine(repository, release):
         return found[::-1]
     raise FaultyTip(_find_divergence(repository, release, tip))
-
-
-def is_pristine(repository: Repository, release: CommitId) -> bool:
-    """Tell whether a namespace has published nothing, under its name of today or before."""
-    first = repository.commit(release)
-    names = (entry.name for entry in repository.entries(first.tree) if entry.is_folder)
-    is_first = not first.parents and not any(map(is_name, names))
-    return is_first and not load_highest_numbers(first.message)
 
 
 def _find_divergence(repository: Repository, release: CommitId, tip: CommitId) -> UpstreamFault:

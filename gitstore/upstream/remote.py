@@ -13,6 +13,7 @@ from gitstore.git.lock import hold
 from gitstore.git.quarantine import Quarantine, open_quarantine
 from gitstore.git.repository import Repository, open_repository
 from gitstore.layout import BRANCH_PREFIX, CommitId
+from gitstore.pushes.push import MIRROR_OPTION
 from gitstore.upstream.upstream_settings import UpstreamSettings
 from gitstore.wire.addresses import AddressPolicy
 from gitstore.wire.client.conversation import (
@@ -35,13 +36,16 @@ from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.references import References
 
-MIRROR_OPTION = "mirror"
-"""The push option that says to a Waypost that the commits are those of another one."""
 _HOOKS = ("pre-receive", "update", "reference-transaction")
 
 
 class Remote(Protocol):
     """The other side of a sync."""
+
+    @property
+    def is_waypost(self) -> bool:
+        """True if it says that it is a Waypost, once its tips are read."""
+        ...
 
     def read_tips(self) -> Mapping[str, CommitId]:
         """Return the branches, by ref."""
@@ -74,6 +78,10 @@ class _HttpUpstream:
         limits = Limits(rules.seconds, rules.most_bytes)
         self._remote = HttpRemote(url, credentials, AddressPolicy(rules.networks), limits)
         self._known: RemoteRefs | None = None
+
+    @property
+    def is_waypost(self) -> bool:
+        return self._known is not None and self._known.is_waypost
 
     def read_tips(self) -> Mapping[str, CommitId]:
         self._known = self._ask(FETCH)
@@ -109,7 +117,10 @@ class _PathRemote:
 
     def __init__(self, url: RemoteUrl, settings: UpstreamSettings) -> None:
         self._path = _find_folder(Path(url.path), settings.rules.folders)
-        self._limits = settings.rules
+
+    @property
+    def is_waypost(self) -> bool:
+        return False
 
     def read_tips(self) -> Mapping[str, CommitId]:
         try:

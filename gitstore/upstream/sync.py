@@ -14,6 +14,7 @@ from gitstore.errors import Broken, Busy, InvalidPush, LostRace, StoreError
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
 from gitstore.git.repository import Repository, open_repository
+from gitstore.history.pristine import is_pristine
 from gitstore.layout import CommitId
 from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
 from gitstore.upstream.remote import Remote, open_remote
@@ -27,11 +28,14 @@ from gitstore.upstream.upstream_state import (
 )
 from gitstore.wire.client.conversation import PushedRef
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved
+from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
+from gitstore.wire.push.references import References
 
 _LOCK_FILE = "waypost-upstream.lock"
 _RECENT = 64  # first parents of release that are haves of a fetch, before they are further and further apart
 _MOST_COUNTED = 10_000
+_PRISTINE_BYTES = 1 << 20
 
 OpenNamespace = Callable[[Quarantine | None], Opened]
 """Opens the namespace, with the objects of a quarantine."""
@@ -131,10 +135,29 @@ def _push(namespace: SyncedNamespace, remote: Remote, tip: CommitId | None) -> C
         release = repository.release()
         if tip == release:
             return release
-        if tip is not None:
+        if tip is not None and (repository.has(tip) or not _takes_history(namespace, remote, tip)):
             _require_behind(repository, release, tip)
     remote.push(namespace.repository, PushedRef(namespace.settings.ref, tip, release))
     return release
+
+
+def _takes_history(namespace: SyncedNamespace, remote: Remote, tip: CommitId) -> bool:
+    """Tell whether the upstream is a Waypost whose namespace has published nothing: its gate then takes our history."""
+    if not remote.is_waypost:
+        return False
+    with open_quarantine(namespace.repository) as quarantine:
+        remote.fetch(quarantine, tip, [])
+        limits = PushLimits(request_bytes=_PRISTINE_BYTES, objects=10, inflated_bytes=_PRISTINE_BYTES)
+        with (
+            open_repository(namespace.repository, quarantine.path) as repository,
+            quarantine.request.open("rb", buffering=0) as file,
+            References(quarantine.path) as references,
+            suppress(InvalidPush),  # more than the first commit of a namespace
+        ):
+            PackReader(file, quarantine.packs, repository, references, limits).read(lambda _done, _total: None)
+            repository.reopen()
+            return is_pristine(repository, tip)
+    return False
 
 
 def _require_behind(repository: Repository, release: CommitId, tip: CommitId) -> None:

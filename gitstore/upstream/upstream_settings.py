@@ -13,6 +13,7 @@ import orjson
 from gitstore.errors import Broken
 from gitstore.git.atomic_io import replace_file, sync_directory
 from gitstore.layout import BRANCH_PREFIX
+from gitstore.upstream.upstream_rules import UpstreamRules
 
 SETTINGS_FILE = "waypost-upstream"
 _MODE = 0o600
@@ -26,17 +27,6 @@ class UpstreamMode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class UpstreamRules:
-    """The operator's settings for all upstreams: private networks and folders that are allowed, and limits."""
-
-    networks: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
-    seconds: float = 20.0
-    most_bytes: int = 1 << 30
-    allowed_files: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class UpstreamSettings:
     """The upstream of one namespace; `poll` is in seconds."""
 
@@ -47,7 +37,7 @@ class UpstreamSettings:
     password: str = field(default="", repr=False)
     poll: int = 60
     is_suspended: bool = False
-    rules: UpstreamRules = UpstreamRules()
+    rules: UpstreamRules = field(default_factory=UpstreamRules)
 
     @property
     def ref(self) -> str:
