@@ -30,7 +30,7 @@ Header = Callable[[str], str]
 
 
 class HookAction(Enum):
-    """What a webhook leads to."""
+    """The effect of a webhook."""
 
     SYNC = "sync"
     IGNORED = "ignored"

@@ -129,7 +129,9 @@ def sync(namespace: str, *, as_json: bool, data: str | None, database: str | Non
     with _open(data, database, namespace) as upstreams:
         known = upstreams.find(namespace)
         if known.upstream.suspended:
-            raise CommandFailed(f"The upstream of {namespace} is suspended. Resume it: waypost upstream resume {namespace}")
+            raise CommandFailed(
+                f"The upstream of {namespace} is suspended. Resume it: waypost upstream resume {namespace}"
+            )
         upstreams.apply(known.upstream)
         if upstreams.store.upstreams.sync(namespace, wait=_SYNC_SECONDS, requests=known.upstream.requests) is None:
             raise CommandFailed(f"The service has been syncing {namespace} for {_SYNC_SECONDS:g} seconds. Try again.")

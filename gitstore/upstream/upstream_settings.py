@@ -20,7 +20,7 @@ _MODE = 0o600
 
 
 class UpstreamMode(Enum):
-    """Which side is the truth: the upstream (`source`) or this node (`mirror`)."""
+    """The side that is the truth: the upstream (`source`) or this node (`mirror`)."""
 
     SOURCE = "source"
     MIRROR = "mirror"

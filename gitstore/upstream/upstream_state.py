@@ -1,4 +1,4 @@
-"""What this node has seen of a namespace's upstream: a file beside its repository, written after each sync.
+"""The last known state of a namespace's upstream on this node: a file beside its repository, written after each sync.
 
 It is a cache: without it, the next sync is due at once and finds the same.
 """

@@ -1,4 +1,4 @@
-"""What a client says and hears: the refs of a repository, one request for a pack, one push.
+"""The conversation of a client: the refs of a repository, one request for a pack, one push.
 
 https://git-scm.com/docs/gitprotocol-pack in its first version, which every host speaks. All haves are sent at once and
 followed by `done`: there is no negotiation, since a namespace and its upstream differ by a few commits.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gitstore.layout import CommitId
 from gitstore.upstream.upstream_rules import UpstreamRules
@@ -35,10 +36,10 @@ class UpstreamBed:
         """The commit of its branch; empty without one."""
         return git(self.path, "for-each-ref", "--format=%(objectname)", "refs/heads/release")
 
-    def follow(self, place: Place, mode: UpstreamMode, url: str = "", **fields: object) -> None:
+    def follow(self, place: Place, mode: UpstreamMode, url: str = "", **fields: Any) -> None:
         """Make it the upstream of a namespace."""
         rules = UpstreamRules(networks=("127.0.0.0/8",), folders=(str(self.folder),), seconds=20.0)
-        settings = UpstreamSettings(url or str(self.path), mode, rules=rules, **fields)  # type: ignore[arg-type] - by name
+        settings = UpstreamSettings(url or str(self.path), mode, rules=rules, **fields)
         place.store.upstreams.configure(SPACE, settings)
 
     def node(self, name: str, mode: UpstreamMode = SOURCE) -> Place:
