@@ -163,7 +163,9 @@ def _build_parts(settings: Settings, store: Store, services: Services, data: Ser
         _Checks(ContentCheck(store, releases, data), DiskCheck(data), WriteCheck(store.directory, data)),
         Convergence(services.fleet, store.publishes),
         open_notifications(settings, store, releases, services, data),
-        UpstreamSyncer(store, services.state.database, settings.upstream_rules, data),
+        UpstreamSyncer(
+            store, services.state.database, settings.upstream_rules, data, RestoredCopy(settings.data).is_paused
+        ),
     )
 
 

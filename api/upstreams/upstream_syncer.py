@@ -5,7 +5,9 @@ One worker of a node does it, and another takes over when that one ends.
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
 from functools import partial
 
 from api import logs
@@ -38,10 +40,18 @@ _log = logs.logger("upstreams")
 
 
 class UpstreamSyncer(TaskService):
-    """A background service that syncs. While `data` is lost, it waits."""
+    """A background service that syncs. While `data` is lost, it waits; while `is_paused`, all upstreams count as suspended."""
 
-    def __init__(self, store: Store, database: Database, rules: UpstreamRules, data: ServedData) -> None:
+    def __init__(
+        self,
+        store: Store,
+        database: Database,
+        rules: UpstreamRules,
+        data: ServedData,
+        is_paused: Callable[[], bool] = lambda: False,
+    ) -> None:
         super().__init__()
+        self._is_paused = is_paused
         self._store = store
         self._database = database
         self._rules = rules
@@ -118,10 +128,11 @@ class UpstreamSyncer(TaskService):
         if self._resting.get(namespace, 0.0) > time.monotonic():
             return False
         try:
-            settings = to_settings(upstream, self._rules)
+            is_suspended = upstream.suspended or self._is_paused()
+            settings = replace(to_settings(upstream, self._rules), is_suspended=is_suspended)
             if self._store.upstreams.settings(namespace) != settings:
                 self._store.upstreams.configure(namespace, settings)
-            if upstream.suspended:
+            if is_suspended:
                 return False
             state = self._store.upstreams.state(namespace)
             release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)

@@ -141,7 +141,7 @@ def slow(connection: socket) -> None:
     """Answer a byte at a time."""
     reply(b"200 OK")(connection)
     while True:
-        connection.sendall(b"0")
+        connection.sendall(b"f")
         time.sleep(0.05)
 
 

@@ -58,13 +58,16 @@ class UpstreamBed:
         git(path, "reset", "--quiet", "--hard", "origin/release")
         return path
 
-    def commit(self, *files: dict[str, str], push: bool = True) -> list[CommitId]:
-        """Commit each set of files as one commit, and push all of them; return the commits."""
+    def commit(self, *files: dict[str, str | None], push: bool = True) -> list[CommitId]:
+        """Commit each set of files (None: removed) as one commit, and push all of them; return the commits."""
         work, made = self.work(), list[CommitId]()
         for each in files:
             for path, text in each.items():
                 (work / path).parent.mkdir(parents=True, exist_ok=True)
-                (work / path).write_text(text, "utf-8")
+                if text is None:
+                    (work / path).unlink()
+                else:
+                    (work / path).write_text(text, "utf-8")
             git(work, "add", "--all")
             git(work, "commit", "--quiet", "--message", "On the host")
             made.append(CommitId(git(work, "rev-parse", "HEAD")))
