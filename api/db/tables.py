@@ -354,6 +354,8 @@ upstreams = Table(
     Column("poll", Integer, nullable=False),
     Column("suspended", Boolean, nullable=False),
     Column("requests", Integer, nullable=False),
+    Column("ssh_key", Text, nullable=False),
+    Column("known_hosts", Text, nullable=False),
     Index("upstreams_by_namespace", "namespace", "archive", unique=True),
 )
 

@@ -66,6 +66,8 @@ class Upstreams:
                 fields.get("poll", 60),
                 before.suspended if before else False,
                 (before.requests if before else 0) + 1,
+                _secret(fields, "sshKey", kept.ssh_key if kept else ""),
+                _secret(fields, "knownHosts", kept.known_hosts if kept else ""),
             )
             upstreams.put_upstream(connection, found)
             detail = {"url": found.url, "mode": found.mode, "branch": found.branch}
@@ -118,6 +120,8 @@ def to_settings(upstream: StoredUpstream, rules: UpstreamRules) -> UpstreamSetti
         upstream.username,
         upstream.password,
         upstream.poll,
+        upstream.ssh_key,
+        upstream.known_hosts,
         upstream.suspended,
         rules,
     )

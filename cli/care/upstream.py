@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +18,7 @@ from cli.console.setup import confirm, json_option, namespace_argument, open_sto
 from gitstore.upstream.upstream_settings import UpstreamMode
 
 PASSWORD = "WAYPOST_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
+SSH_KEY = "WAYPOST_UPSTREAM_SSH_KEY"
 HOOK_SECRET = "WAYPOST_UPSTREAM_HOOK_SECRET"  # noqa: S105 - the name of a variable
 _SYNC_SECONDS = 60.0  # for a sync of the service that runs already
 
@@ -52,6 +54,11 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
 @click.option("--branch", default="release", show_default=True, help="Its branch that is release here.")
 @click.option("--username", default="", help="The user name for HTTP.")
 @click.option(
+    "--known-hosts",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="For SSH: a file with the host's public keys.",
+)
+@click.option(
     "--poll", type=click.IntRange(5, 86_400), default=60, show_default=True, help="Seconds between two syncs."
 )
 @json_option
@@ -62,6 +69,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
     mode: str,
     branch: str,
     username: str,
+    known_hosts: Path | None,
     poll: int,
     *,
     as_json: bool,
@@ -70,13 +78,16 @@ def set_(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Set the upstream of a namespace.
 
-    The password or token comes from the variable WAYPOST_UPSTREAM_PASSWORD, the secret of the host's webhook from
-    WAYPOST_UPSTREAM_HOOK_SECRET; where they are not set, those of the same URL stay.
+    The password or token comes from the variable WAYPOST_UPSTREAM_PASSWORD, the private key for SSH from
+    WAYPOST_UPSTREAM_SSH_KEY, the secret of the host's webhook from WAYPOST_UPSTREAM_HOOK_SECRET; where they are not set,
+    those of the same URL stay.
     """
     fields: dict[str, Any] = {"url": url, "mode": mode, "branch": branch, "username": username, "poll": poll}
-    for variable, name in ((PASSWORD, "password"), (HOOK_SECRET, "hookSecret")):
+    for variable, name in ((PASSWORD, "password"), (SSH_KEY, "sshKey"), (HOOK_SECRET, "hookSecret")):
         if variable in os.environ:
             fields[name] = os.environ[variable]
+    if known_hosts:
+        fields["knownHosts"] = known_hosts.read_text("utf-8", "replace")
     with _open(data, database, namespace) as upstreams:
         known = upstreams.put(OPERATOR, namespace, fields)
     if as_json:

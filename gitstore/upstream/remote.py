@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Protocol
 
 from gitstore.errors import InvalidPush, LostRace, NotFound, StoreError
@@ -22,6 +22,7 @@ from gitstore.wire.client.conversation import (
     PushedRef,
     RemoteRefs,
     read_fetch,
+    read_http_refs,
     read_refs,
     read_report,
     write_fetch,
@@ -30,6 +31,7 @@ from gitstore.wire.client.conversation import (
 from gitstore.wire.client.http_remote import Credentials, HttpRemote, Limits
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused
 from gitstore.wire.client.remote_url import RemoteUrl, Transport, parse_url
+from gitstore.wire.client.ssh_remote import SshKeys, SshRemote
 from gitstore.wire.fetch.fetch_pack import PackOrder, make_pack
 from gitstore.wire.packs.sent_pack import PackFormat
 from gitstore.wire.push.pack_reader import PackReader
@@ -66,7 +68,9 @@ def open_remote(settings: UpstreamSettings) -> Remote:
         url = parse_url(settings.url)
     except ValueError as ex:
         raise RemoteRefused(f"The URL of the upstream cannot be used: {ex}") from ex
-    return _PathRemote(url, settings) if url.transport is Transport.PATH else _HttpUpstream(url, settings)
+    if url.transport is Transport.PATH:
+        return _PathRemote(url, settings)
+    return _SshUpstream(url, settings) if url.transport is Transport.SSH else _HttpUpstream(url, settings)
 
 
 class _HttpUpstream:
@@ -89,7 +93,7 @@ class _HttpUpstream:
 
     def _ask(self, service: str) -> RemoteRefs:
         with self._remote.refs(service) as response:
-            return read_refs(response, service)
+            return read_http_refs(response, service)
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         remote = self._known or self._ask(FETCH)
@@ -110,6 +114,49 @@ class _HttpUpstream:
             write_push(body, remote, [move], pack, options)
             with self._remote.call(PUSH, body) as response:
                 read_report(response, remote, [move])
+
+
+class _SshUpstream:
+    """An upstream by SSH; each call is a child process."""
+
+    def __init__(self, url: RemoteUrl, settings: UpstreamSettings) -> None:
+        rules = settings.rules
+        keys = SshKeys(settings.ssh_key, settings.known_hosts)
+        self._remote = SshRemote(url, keys, AddressPolicy(rules.networks), Limits(rules.seconds, rules.most_bytes))
+
+    @property
+    def is_waypost(self) -> bool:
+        return False
+
+    def read_tips(self) -> Mapping[str, CommitId]:
+        with TemporaryDirectory() as folder, self._remote.call(FETCH, Path(folder)) as call:
+            return _branches(read_refs(call))
+
+    def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
+        with (
+            self._remote.call(FETCH, quarantine.path) as call,
+            TemporaryFile(dir=quarantine.path) as body,
+            quarantine.request.open("xb") as pack,
+        ):
+            remote = read_refs(call)
+            write_fetch(body, remote, want, haves)
+            call.write(body)
+            call.finish()
+            read_fetch(call, remote, pack)
+
+    def push(self, source: Path, move: PushedRef) -> None:
+        with open_quarantine(source) as quarantine, self._remote.call(PUSH, quarantine.path) as call:
+            remote = read_refs(call)
+            if remote.refs.get(move.name) == move.new:
+                return
+            if remote.refs.get(move.name) != move.old:
+                raise RemoteMoved(f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved.")
+            with TemporaryFile(dir=quarantine.path) as body:
+                pack = _make_pack(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
+                write_push(body, remote, [move], pack)
+                call.write(body)
+                call.finish()
+                read_report(call, remote, [move])
 
 
 class _PathRemote:

@@ -27,7 +27,8 @@ from gitstore.upstream.upstream_state import (
     write_state,
 )
 from gitstore.wire.client.conversation import PushedRef
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused
+from gitstore.wire.client.remote_url import Transport, parse_url
 from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.references import References
@@ -228,6 +229,11 @@ def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) 
     settings = namespace.settings
     if settings.is_suspended:
         raise RemoteAway("The upstream is suspended, and publishes go to it. Resume it: waypost upstream resume")
+    if parse_url(settings.url).transport is Transport.SSH:
+        # A publish runs for a request, which starts no child process.
+        raise RemoteRefused(
+            "Nothing can be published to a source by SSH yet. Use its HTTPS address, or push on the host."
+        )
     state = read_state(namespace.repository)
     if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
         raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")

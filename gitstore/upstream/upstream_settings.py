@@ -36,6 +36,8 @@ class UpstreamSettings:
     username: str = ""
     password: str = field(default="", repr=False)
     poll: int = 60
+    ssh_key: str = field(default="", repr=False)
+    known_hosts: str = ""
     is_suspended: bool = False
     rules: UpstreamRules = field(default_factory=UpstreamRules)
 

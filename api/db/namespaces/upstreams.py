@@ -28,6 +28,8 @@ class StoredUpstream:
     poll: int = 60
     suspended: bool = False
     requests: int = 0
+    ssh_key: str = field(default="", repr=False)
+    known_hosts: str = ""
 
 
 def list_upstreams(connection: Connection) -> list[StoredUpstream]:
@@ -114,4 +116,6 @@ def _load(row: Row[Any]) -> StoredUpstream:
         row.poll,
         row.suspended,
         row.requests,
+        row.ssh_key,
+        row.known_hosts,
     )

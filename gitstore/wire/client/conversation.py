@@ -48,11 +48,17 @@ class PushedRef(NamedTuple):
     new: CommitId
 
 
-def read_refs(reader: Readable, service: str) -> RemoteRefs:
+def read_http_refs(reader: Readable, service: str) -> RemoteRefs:
     """Read the refs of a repository over HTTP. Raises RemoteGarbage, RemoteRefused."""
     lines = _Lines(reader)
     if lines.next() != f"# service={service}\n".encode() or lines.next() is not Mark.FLUSH:
         raise RemoteGarbage("The upstream does not answer with the refs of a Git repository. Check the URL.")
+    return read_refs(reader)
+
+
+def read_refs(reader: Readable) -> RemoteRefs:
+    """Read the refs of a repository. Raises RemoteGarbage, RemoteRefused."""
+    lines = _Lines(reader)
     refs, capabilities = dict[str, CommitId](), frozenset[str]()
     while not isinstance(line := lines.next(), Mark):
         head, _, words = line.partition(b"\0")

@@ -7,11 +7,14 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 MOST_URL = 2000
-_PORTS = {"https": 443, "http": 80}
+_PORTS = {"https": 443, "http": 80, "ssh": 22}
 _LARGEST_PORT = 65535
 # ASCII without spaces, quotes and the backslash; `?` and `#` have no meaning in the path of a repository.
 _PRINTABLE = re.compile(r"[!$-&(->@-\[\]-_a-~]+")
 _HOST = re.compile(r"(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?\.?")
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}")
+# As `git clone` takes it: git@host:path
+_SHORT = re.compile(r"([^@/:]+)@([^@/:]+):(?!//)(.+)")
 _V6 = re.compile(r"[0-9A-Fa-f:.]{2,45}")
 
 
@@ -20,16 +23,18 @@ class Transport(Enum):
 
     HTTPS = "https"
     HTTP = "http"
+    SSH = "ssh"
     PATH = "path"
 
 
 class RemoteUrl(NamedTuple):
-    """A parsed URL: for a path only `path` is set, which is absolute."""
+    """A parsed URL: for a path only `path` is set, which is absolute; only SSH has the user's name in its URL."""
 
     transport: Transport
     path: str
     host: str = ""
     port: int = 0
+    username: str = ""
 
     @property
     def authority(self) -> str:
@@ -44,9 +49,16 @@ def parse_url(text: str) -> RemoteUrl:
         raise ValueError(f"The URL is not 1 to {MOST_URL} printable ASCII characters without spaces, quotes and '?'.")
     if text.startswith(("/", "file://")):
         return _parse_path(text.removeprefix("file://"))
+    short = _SHORT.fullmatch(text)
+    if short:
+        text = f"ssh://{short[1]}@{short[2]}/{short[3].removeprefix('/')}"
     scheme, found, rest = text.partition("://")
     if not found or scheme not in _PORTS:
-        raise ValueError("The URL must begin with https://, http:// or /, the path of a repository on this machine.")
+        raise ValueError(
+            "The URL must begin with https://, http://, ssh:// or /, the path of a repository on this machine."
+        )
+    if scheme == "ssh":
+        return _parse_ssh(text, is_relative=short is not None and not short[3].startswith("/"))
     if "@" in rest.partition("/")[0]:
         raise ValueError("The URL has a user name or password. Give them in the fields username and password.")
     return _parse_http(Transport(scheme), text)
@@ -56,6 +68,19 @@ def _parse_path(text: str) -> RemoteUrl:
     if not text.startswith("/") or ".." in Path(text).parts:
         raise ValueError("The path of a repository must be absolute and without '..'.")
     return RemoteUrl(Transport.PATH, str(Path(text)))
+
+
+def _parse_ssh(text: str, *, is_relative: bool) -> RemoteUrl:
+    """Parse a URL of SSH; the path of the short form begins in the user's folder, unless it begins with a slash."""
+    head, _, rest = text.removeprefix("ssh://").partition("/")
+    username, _, host = head.rpartition("@")
+    if not _USER.fullmatch(username):
+        raise ValueError("The URL of SSH needs a plain user name and no password, such as ssh://git@host/path.")
+    found = _parse_http(Transport.SSH, f"ssh://{host}/{rest}")
+    path = found.path.lstrip("/") if is_relative else found.path
+    if not path.strip("/"):
+        raise ValueError("The URL has no path of a repository.")
+    return found._replace(username=username, path=path)
 
 
 def _parse_http(transport: Transport, text: str) -> RemoteUrl:

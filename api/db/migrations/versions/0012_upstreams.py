@@ -23,6 +23,8 @@ def upgrade() -> None:
         sa.Column("poll", sa.Integer, nullable=False),
         sa.Column("suspended", sa.Boolean, nullable=False),
         sa.Column("requests", sa.Integer, nullable=False),
+        sa.Column("ssh_key", sa.Text, nullable=False),
+        sa.Column("known_hosts", sa.Text, nullable=False),
     )
     op.create_index("upstreams_by_namespace", "upstreams", ["namespace", "archive"], unique=True)
     op.create_table(
