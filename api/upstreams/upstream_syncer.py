@@ -28,7 +28,7 @@ from gitstore.upstream.upstream_rules import UpstreamRules
 from gitstore.upstream.upstream_settings import SETTINGS_FILE
 from gitstore.upstream.upstream_state import UpstreamState
 
-_ROUND_SECONDS = 1.0
+_ROUND_SECONDS = 0.5
 _IDLE_SECONDS = 60.0  # after which a process ends
 _MOST_AT_ONCE = 3
 _REQUESTS_OF_A_SYNC = 4  # each with its own time limit
@@ -208,7 +208,7 @@ def _report(namespace: str, before: UpstreamState, state: UpstreamState) -> None
     if state.fault and (before.fault is None or before.fault.code != state.fault.code):
         problems = list(state.fault.problems)
         _log.warning(
-            "upstream_fault", namespace=namespace, code=state.fault.code, error=state.fault.message, problems=problems
+            "upstream_fault", namespace=namespace, fault=state.fault.code, error=state.fault.message, problems=problems
         )
     elif before.fault and not state.fault:
         _log.info("upstream_recovered", namespace=namespace, tip=state.tip)
