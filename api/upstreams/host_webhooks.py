@@ -16,7 +16,8 @@ import orjson
 from api.db.namespaces import upstreams
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
-from api.errors import ApiError, Unauthenticated, bad_request
+from api.errors import ApiError, Unauthenticated, bad_request, invalid
+from content.records.problem import Problem
 from gitstore.layout import BRANCH_PREFIX
 
 MOST_BYTES = 8 << 20
@@ -57,7 +58,7 @@ class HostWebhooks(NamedTuple):
         """Verify a webhook and have the namespace synced; many at once lead to one sync.
 
         401 for a signature that is not valid, the same for a namespace that has no upstream or no secret; 409 for one that
-        was received before; 400 for a body that is not JSON.
+        was received before; 400 for a body that is not JSON, 422 for one that is no object.
         """
         with self.state.database.writing() as connection:
             upstream = upstreams.find_upstream(connection, namespace)
@@ -149,4 +150,7 @@ def _is_push(webhook: HostWebhook, branch: str) -> bool:
     except orjson.JSONDecodeError as ex:
         message = "The body is not JSON. Choose the content type application/json on the host."
         raise bad_request(message, "malformed_json") from ex
-    return isinstance(body, Mapping) and body.get("ref") == BRANCH_PREFIX + branch
+    if not isinstance(body, Mapping):
+        problem = Problem("wrong_type", "The body of a push is an object with the field ref.", pointer="")
+        raise invalid("The body is no push of a Git host; see the problems.", [problem])
+    return body.get("ref") == BRANCH_PREFIX + branch

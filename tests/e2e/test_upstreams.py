@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from api.auth.grants import Grant
-from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed
+from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed, hex_digest
 from tests.e2e.git import check_repository, git, rules
 from tests.e2e.world import Place, World, open_world
 from tests.service import WAYPOST, running, wait_until
@@ -253,12 +253,17 @@ def test_a_webhook_without_a_valid_signature_is_refused(upstream: Upstream) -> N
     upstream.ask("PUT", "", 200, json={"url": str(upstream.path), "mode": "mirror", "hookSecret": SECRET})
     for spoil in SPOILT:
         assert upstream.hook(spoil(github(BRANCH)), 401)["error"] == "invalid_signature"
+    for body, status in ((b"[]", 422), (b"{", 400)):
+        headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": f"sha256={hex_digest(body)}"}
+        upstream.hook(Sent(headers, body), status)
     assert upstream.hook(github(BRANCH), 202) == {"action": "sync"}
 
 
 def test_a_webhook_for_no_upstream_is_refused_alike(here: World, upstream: Upstream) -> None:
     assert upstream.hook(github(BRANCH), 401)["error"] == "invalid_signature"
-    here.nobody.refused("POST", "/api/namespace/none/upstream/webhook", 401, "invalid_signature", content=b"{}")
+    path = "/api/namespace/none/upstream/webhook"
+    here.nobody.refused("POST", path, 401, "invalid_signature", json={})
+    here.nobody.refused("POST", path, 415, "unsupported_media_type", data={"payload": "{}"})
 
 
 def test_a_webhook_that_is_too_large_is_refused(upstream: Upstream) -> None:

@@ -8,7 +8,7 @@ from falcon.asgi import Request, Response
 from api.auth.principal import as_principal
 from api.db.timestamps import dump_time
 from api.http.guard.access import grants, principal_of, public
-from api.http.request.json_body import read_bytes, read_json
+from api.http.request.json_body import check_coding, check_json, read_bytes, read_json
 from api.runtime.background import run_in_thread
 from api.runtime.release_loader import ReleaseLoader
 from api.upstreams.host_webhooks import MOST_BYTES, HostWebhook, HostWebhooks
@@ -77,6 +77,8 @@ class HostWebhookResource:
     @public
     async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
         """Verify the signature over the raw body, and have the namespace synced: 202."""
+        check_json(req)
+        check_coding(req)
         body = await read_bytes(req, MOST_BYTES)
         webhook = HostWebhook(lambda name: req.get_header(name) or "", body)
         action = await run_in_thread(self._webhooks.receive, namespace, webhook)
