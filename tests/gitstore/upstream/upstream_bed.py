@@ -1,5 +1,6 @@
 """A namespace with an upstream on disk, which C git writes too."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ class UpstreamBed:
         git(path, "reset", "--quiet", "--hard", "origin/release")
         return path
 
-    def commit(self, *files: dict[str, str | None], push: bool = True) -> list[CommitId]:
+    def commit(self, *files: Mapping[str, str | None], push: bool = True) -> list[CommitId]:
         """Commit each set of files (None: removed) as one commit, and push all of them; return the commits."""
         work, made = self.work(), list[CommitId]()
         for each in files:
