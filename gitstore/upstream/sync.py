@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gitstore.errors import Broken, Busy, InvalidPush, LostRace, StoreError
 from gitstore.file_lock import hold_lock_file
@@ -17,7 +18,6 @@ from gitstore.git.repository import Repository, open_repository
 from gitstore.history.pristine import is_pristine
 from gitstore.layout import CommitId
 from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
-from gitstore.upstream.remote import Remote, open_remote
 from gitstore.upstream.upstream_settings import UpstreamSettings
 from gitstore.upstream.upstream_state import (
     UpstreamFault,
@@ -32,6 +32,9 @@ from gitstore.wire.client.remote_url import Transport, parse_url
 from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.references import References
+
+if TYPE_CHECKING:
+    from gitstore.upstream.remote import Remote
 
 _LOCK_FILE = "waypost-upstream.lock"
 _RECENT = 64  # first parents of release that are haves of a fetch, before they are further and further apart
@@ -69,11 +72,17 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         return state
 
 
+def _open_remote(settings: UpstreamSettings) -> "Remote":
+    from gitstore.upstream.remote import open_remote  # noqa: PLC0415 - loads TLS, which most commands never need
+
+    return open_remote(settings)
+
+
 def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     state = replace(before, synced_at=time.time(), fault=None)
     tip: CommitId | None = None
     try:
-        remote = open_remote(namespace.settings)
+        remote = _open_remote(namespace.settings)
         tip = remote.read_tips().get(namespace.settings.ref)
         state = replace(state, reached_at=time.time(), tip=tip or "")
         tip = _fetch(namespace, remote, tip) if namespace.settings.is_source and tip else _push(namespace, remote, tip)
@@ -92,7 +101,7 @@ def _explain(ex: StoreError) -> UpstreamFault:
     return UpstreamFault(ex.code, str(ex))
 
 
-def _fetch(namespace: SyncedNamespace, remote: Remote, tip: CommitId) -> CommitId:
+def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> CommitId:
     """Bring the upstream's tip in; return it."""
     with open_repository(namespace.repository) as repository:
         release = repository.release()
@@ -130,7 +139,7 @@ def _choose_haves(repository: Repository, release: CommitId) -> Iterator[CommitI
             following += step
 
 
-def _push(namespace: SyncedNamespace, remote: Remote, tip: CommitId | None) -> CommitId:
+def _push(namespace: SyncedNamespace, remote: "Remote", tip: CommitId | None) -> CommitId:
     """Push release to the upstream's branch, which gets no other history by force; return its new tip."""
     with open_repository(namespace.repository) as repository:
         release = repository.release()
@@ -142,7 +151,7 @@ def _push(namespace: SyncedNamespace, remote: Remote, tip: CommitId | None) -> C
     return release
 
 
-def _takes_history(namespace: SyncedNamespace, remote: Remote, tip: CommitId) -> bool:
+def _takes_history(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> bool:
     """Tell whether the upstream is a Waypost whose namespace has published nothing: its gate then takes our history."""
     if not remote.is_waypost:
         return False
@@ -237,10 +246,10 @@ def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) 
     state = read_state(namespace.repository)
     if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
         raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")
-    _push_or_ask(open_remote(settings), namespace.repository, PushedRef(settings.ref, old, new))
+    _push_or_ask(_open_remote(settings), namespace.repository, PushedRef(settings.ref, old, new))
 
 
-def _push_or_ask(remote: Remote, repository: Path, move: PushedRef) -> None:
+def _push_or_ask(remote: "Remote", repository: Path, move: PushedRef) -> None:
     """Push; where the answer is lost, ask what the upstream has now."""
     try:
         remote.push(repository, move)
@@ -249,7 +258,7 @@ def _push_or_ask(remote: Remote, repository: Path, move: PushedRef) -> None:
             raise
 
 
-def _read_tip(remote: Remote, ref: str) -> CommitId | None:
+def _read_tip(remote: "Remote", ref: str) -> CommitId | None:
     with suppress(StoreError):
         return remote.read_tips().get(ref)
     return None
