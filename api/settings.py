@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from content.records.pattern_limits import PatternLimits
 from gitstore.git.push_hook import PushHook, find_python
 from gitstore.layout import ALLOWED_FILES, is_file_pattern
+from gitstore.upstream.upstream_rules import UpstreamRules
 
 ENVIRONMENT_PREFIX = "WAYPOST_"
 LARGEST_PORT = 65535
@@ -86,6 +87,14 @@ def addresses(text: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     for part in found:
         ip_network(part)
+    return found
+
+
+def folders(text: str) -> tuple[str, ...]:
+    """Parse absolute paths, separated by commas; empty for none."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    if not all(part.startswith("/") for part in found):
+        raise ValueError(text)
     return found
 
 
@@ -175,6 +184,14 @@ _PROXIES = _format(
 )
 _WEBHOOK_NETWORKS = _format(
     addresses, "addresses or networks, separated by commas", "private networks that webhooks may be sent to"
+)
+_UPSTREAM_NETWORKS = _format(
+    addresses,
+    "addresses or networks, separated by commas",
+    "private networks in which upstreams may be, also by http without TLS",
+)
+_UPSTREAM_FOLDERS = _format(
+    folders, "absolute paths, separated by commas", "folders of this machine in which repositories may be upstreams"
 )
 _WEBHOOK_RETRIES = _format(
     delays,
@@ -266,6 +283,11 @@ class Settings:
     webhook_timeout: int = field(
         default=15, metadata=_seconds(1, 120, "the time allowed for a webhook's receiver to respond")
     )
+    upstream_networks: tuple[str, ...] = field(default=(), metadata=_UPSTREAM_NETWORKS)
+    upstream_folders: tuple[str, ...] = field(default=(), metadata=_UPSTREAM_FOLDERS)
+    upstream_timeout: int = field(
+        default=20, metadata=_seconds(1, HOUR, "the time allowed for one request to an upstream, with its response")
+    )
     regex_rule_limit: int = field(
         default=5_000, metadata=_cost("the largest program of one new regular expression, in instructions of RE2")
     )
@@ -295,6 +317,17 @@ class Settings:
         """The limits of regular expressions, as the content store takes them."""
         return PatternLimits(
             self.regex_rule_limit, self.regex_project_limit, self.regex_call_limit, self.regex_call_seconds
+        )
+
+    @property
+    def upstream_rules(self) -> UpstreamRules:
+        """The rules for all upstreams, as the content store takes them."""
+        return UpstreamRules(
+            self.upstream_networks,
+            self.upstream_folders,
+            float(self.upstream_timeout),
+            self.push_limit,
+            self.allowed_files,
         )
 
     @property

@@ -34,6 +34,7 @@ COMMANDS = {
     "doctor": "care.doctor",
     "backup": "care.backup",
     "restore": "care.restore",
+    "upstream": "care.upstream",
     "webhooks": "care.webhooks",
     "run": "run",
 }

@@ -6,8 +6,10 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from tests import other_user, postgres
+from tests.gitstore.wire.client.ssh_host import SSHD
 from tests.service import DATASETS
 
 
@@ -48,6 +50,11 @@ REQUIREMENTS = (
         can_trace,
         "with failing system calls, since strace is not installed (as root: apt install strace) or may not trace",
         depends_on_permission=True,
+    ),
+    Requirement(
+        "sshd",
+        lambda: Path(SSHD).exists() and shutil.which("ssh") is not None,
+        "on upstreams by SSH, since openssh-server is not installed (as root: apt install openssh-server)",
     ),
     Requirement(
         "another_user",

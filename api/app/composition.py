@@ -11,6 +11,7 @@ from api.app.git_routes import git_routes
 from api.app.identity_routes import identity_routes
 from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
+from api.app.upstream_routes import upstream_routes
 from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData, data_check
 from api.http.fast_heartbeats import FastHeartbeats
@@ -35,6 +36,8 @@ from api.runtime.upkeep.prewarmer import Prewarmer
 from api.runtime.upkeep.proposal_sweeper import ProposalSweeper
 from api.runtime.upkeep.pushed_commit_sweeper import PushedCommitSweeper
 from api.settings import Settings
+from api.upstreams.upstream_syncer import UpstreamSyncer
+from api.upstreams.upstreams import Upstreams
 from gitstore.compiled.releases.release_file import limit_maps
 from gitstore.errors import StoreError
 from gitstore.store.store import Store, store_at
@@ -76,6 +79,7 @@ class _Parts(NamedTuple):
     checks: "_Checks"
     convergence: Convergence
     notifications: Notifications
+    upstream_syncer: UpstreamSyncer
 
     def dependencies(self, settings: Settings) -> Dependencies:
         """Return what the application needs, whatever its routes are."""
@@ -93,6 +97,7 @@ class _Parts(NamedTuple):
             Packer(self.store.directory, self.data),
             ProposalSweeper(self.store, self.data),
             PushedCommitSweeper(self.store, self.services.state.database, self.data),
+            self.upstream_syncer,
             *self.checks,
         )
         ready_checks = (
@@ -100,6 +105,7 @@ class _Parts(NamedTuple):
             RestoredCopy(settings.data).ready_check(),
             self.services.ready_check(),
             *self.checks.ready_checks(),
+            self.upstream_syncer.ready_check(),
         )
         return Dependencies(
             settings,
@@ -127,8 +133,13 @@ class _Parts(NamedTuple):
             *identity_routes(services, self.releases, self.store.publishes),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
             *git_routes(self.store, settings, services.reviews()),
+            *upstream_routes(self.releases, services, self.upstreams(settings)),
             *compat_routes(self.store, self.releases, services, compressed),
         ]
+
+    def upstreams(self, settings: Settings) -> Upstreams:
+        """Return the operations on upstreams."""
+        return Upstreams(self.store, self.services.state, self.services.clock, settings.upstream_rules)
 
     def shutdown_hooks(self) -> tuple[Callable[[], None], ...]:
         """Return what ends all waiting as soon as the worker has to stop."""
@@ -152,6 +163,9 @@ def _build_parts(settings: Settings, store: Store, services: Services, data: Ser
         _Checks(ContentCheck(store, releases, data), DiskCheck(data), WriteCheck(store.directory, data)),
         Convergence(services.fleet, store.publishes),
         open_notifications(settings, store, releases, services, data),
+        UpstreamSyncer(
+            store, services.state.database, settings.upstream_rules, data, RestoredCopy(settings.data).is_paused
+        ),
     )
 
 

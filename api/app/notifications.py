@@ -8,7 +8,6 @@ from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData
 from api.db.database import Database, default_url
 from api.db.namespaces.namespace_records import StoredRecords
-from api.events.addresses import AddressPolicy
 from api.events.event_scheduler import EventScheduler
 from api.events.publish_event_relay import PublishEventRelay
 from api.events.release_events import ReleaseEvents
@@ -20,6 +19,7 @@ from api.events.webhooks import Webhooks
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.settings import Settings
 from gitstore.store.store import Store
+from gitstore.wire.addresses import AddressPolicy
 
 # seconds that a poll waits for a locked database; short, since the next poll is soon
 POLL_LOCK_TIMEOUT = 1.0

@@ -338,3 +338,34 @@ delivery_attempts = Table(
     Index("delivery_attempts_by_delivery", "delivery_id"),
     sqlite_autoincrement=True,
 )
+
+upstreams = Table(
+    "upstreams",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("namespace", String(50), nullable=False),
+    Column("archive", String(100), nullable=False),  # empty for an upstream in use
+    Column("url", Text, nullable=False),
+    Column("mode", String(20), nullable=False),
+    Column("branch", String(250), nullable=False),
+    Column("username", String(200), nullable=False),
+    Column("password", Text, nullable=False),
+    Column("hook_secret", String(200), nullable=False),
+    Column("poll", Integer, nullable=False),
+    Column("suspended", Boolean, nullable=False),
+    Column("requests", Integer, nullable=False),
+    Column("ssh_key", Text, nullable=False),
+    Column("known_hosts", Text, nullable=False),
+    Index("upstreams_by_namespace", "namespace", "archive", unique=True),
+)
+
+host_webhooks = Table(
+    "host_webhooks",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("namespace", String(50), nullable=False),
+    Column("digest", LargeBinary, nullable=False),
+    Column("at", Moment, nullable=False),
+    Index("host_webhooks_by_digest", "namespace", "digest", unique=True),
+    Index("host_webhooks_by_time", "at"),
+)

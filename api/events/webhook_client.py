@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import httpcore
 
-from api.events.addresses import AddressNotAllowed, AddressPolicy
 from api.events.webhook_target import Target, read_target
 from api.runtime.jobs.background import run_in_thread
+from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 

@@ -15,12 +15,12 @@ from api.db.events.webhooks import Webhook
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock, dump_time
 from api.errors import ApiError, Forbidden, invalid
-from api.events.addresses import AddressNotAllowed, AddressPolicy
 from api.events.event_visibility import find_missing_grant
 from api.events.signature import mint_secret
 from api.events.webhook_target import read_target, url_problems
 from content.records.nearness import nearest
 from content.records.problem import Problem
+from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
 
 MAX_WEBHOOKS = 50  # of one namespace
 PING = "ping"

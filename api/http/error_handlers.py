@@ -12,6 +12,7 @@ from api import logs
 from api.db.errors import TooManyAgents
 from api.errors import ApiError
 from gitstore import errors as store
+from gitstore.wire.client.remote_errors import RemoteError
 
 _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.NotFound: 404,
@@ -38,7 +39,7 @@ _STORE_STATUS: dict[type[store.StoreError], int] = {
 }
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large", 415: "unsupported_media_type"}
 # A state of the machine, not of the code: the reason says it all, and thousands of requests may meet it.
-_OPERATIONAL = (ApiError, store.OutOfSpace, store.Busy)
+_OPERATIONAL = (ApiError, store.OutOfSpace, store.Busy, RemoteError)
 _GIT = re.compile("git/", re.IGNORECASE)  # the user agents of C git, libgit2, JGit and others
 _POLICY_VIOLATION = 1008  # close code, RFC 6455 7.4.1
 

@@ -115,6 +115,10 @@ class PreparedMoves:
                 self._fail(move, ex)
             self._free_packed()
 
+    def find_move(self, ref: str) -> RefMove | None:
+        """Return the move of a ref, if it can be made."""
+        return next((move for move in self._held if move.ref == ref), None)
+
     def commit(self, *, is_atomic: bool) -> tuple[RefMove, ...]:
         """Move the refs, and return those that have moved; `failures` gets the others.
 

@@ -19,7 +19,7 @@ from gitstore.git.objects import ObjectWriter
 from gitstore.git.raw_tree import FOLDER, PLAIN_FILE, replace_entry
 from gitstore.git.ref_moves import PreparedMoves, RefMove, finish_moves, has_unfinished_moves, prepare_moves
 from gitstore.git.repository import NAME_ERRORS, Author, Repository
-from gitstore.layout import BlobId, CommitId, TreeId
+from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
 
 COMMITTER = "Waypost <service@waypost.invalid>"
 
@@ -32,6 +32,8 @@ class Transaction(Repository):
         self._lock = lock
         self._writer = ObjectWriter(path)
         self.clock: Callable[[], float] = time.time
+        self.before_release: Callable[[CommitId | None, CommitId], None] | None = None
+        """Called with the old and the new tip when all is durable, right before release moves; an error stops the move."""
 
     def close(self) -> None:
         """Close the packs and the log of new objects."""
@@ -145,6 +147,8 @@ class Transaction(Repository):
     def move(self, ref: str, old: CommitId | None, new: CommitId) -> None:
         """Make everything written durable, then move the ref: the commit point."""
         self._writer.sync()
+        if ref == RELEASE_REF and self.before_release is not None:
+            self.before_release(old, new)
         refs.move_ref(self.path, self._lock, ref, old, new)
 
     @contextmanager
@@ -156,6 +160,9 @@ class Transaction(Repository):
     def commit_moves(self, prepared: PreparedMoves, *, is_atomic: bool) -> tuple[RefMove, ...]:
         """Make everything written durable, then move the refs: the commit point. Return the moves that were made."""
         self._writer.sync()
+        released = prepared.find_move(RELEASE_REF)
+        if released and released.new and self.before_release is not None:
+            self.before_release(released.old, released.new)
         return prepared.commit(is_atomic=is_atomic)
 
     def write_object(self, kind: bytes, data: bytes) -> str:

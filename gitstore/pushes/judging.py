@@ -5,6 +5,7 @@ Begin with `judge_push`. Nothing is written but compiled files, which are caches
 
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from typing import NamedTuple
 
 from content.records.problem import Problem, errors
 from content.records.vocabulary import Kind
@@ -16,14 +17,15 @@ from gitstore.publish.approval import read_reason
 from gitstore.pushes.answer import Refused, branch_name, in_commit, problem_lines, show
 from gitstore.pushes.branch_changes import ProjectChange, changed_projects
 from gitstore.pushes.branch_check import BranchCheck
-from gitstore.pushes.push import NoRecords, Progress, Push, PushRecords, PushRules, RefUpdate, RefVerdict
+from gitstore.pushes.push import MIRROR_OPTION, NoRecords, Progress, Push, PushRecords, PushRules, RefUpdate, RefVerdict
 from gitstore.pushes.pushed_files import FileCheck, find_new_commits
 from gitstore.pushes.ref_names import require_ref_name
-from gitstore.pushes.release_check import ReleaseCheck
+from gitstore.pushes.release_check import ReleaseCheck, require_mirror_grants
 from gitstore.pushes.tag_check import check_tag, peel
 
 _NO_RECORDS, _DEFAULT_RULES = NoRecords(), PushRules()
 _OVERRIDE = "override"
+_MIRRORED = "published on another Waypost, whose mirror this is"
 _LONGEST_REASON = 500  # characters, as in the API
 _ATOMIC = "another ref of this atomic push is refused"
 
@@ -73,18 +75,18 @@ class _Judgement:
     def verdicts(self) -> tuple[RefVerdict, ...]:
         """Return the verdict on each change."""
         try:
-            override = _read_options(self._push.options)
+            options = _read_options(self._push.options)
         except Refused as ex:
             return tuple(RefVerdict(update, ex.reason, ex.lines) for update in self._push.updates)
-        return tuple(self._judge(update, override) for update in self._push.updates)
+        return tuple(self._judge(update, options) for update in self._push.updates)
 
-    def _judge(self, update: RefUpdate, override: str) -> RefVerdict:
+    def _judge(self, update: RefUpdate, options: "_Options") -> RefVerdict:
         try:
             self._require_plain_ref(update.name)
             if update.old is None:
                 require_ref_name(update.name)
             brought = self._check_files(update.name, update.new) if update.new else frozenset[CommitId]()
-            verdict = self._check_ref(update, override)._replace(brought=brought)
+            verdict = self._check_ref(update, options)._replace(brought=brought)
             return verdict if update.new else verdict._replace(lines=(*verdict.lines, _removed(update)))
         except Refused as ex:
             return RefVerdict(update, ex.reason, ex.lines)
@@ -99,10 +101,12 @@ class _Judgement:
         except Broken as ex:
             raise Refused("damaged ref", f"{show(name)} cannot be moved: it names another ref, or is damaged.") from ex
 
-    def _check_ref(self, update: RefUpdate, override: str) -> RefVerdict:
+    def _check_ref(self, update: RefUpdate, options: "_Options") -> RefVerdict:
         if update.name == RELEASE_REF:
-            check = ReleaseCheck(self._compiler, self._push.pusher, override, self._records, self._progress)
-            return check.check(update)
+            if options.is_mirror:
+                require_mirror_grants(self._push.pusher)
+            check = ReleaseCheck(self._compiler, self._push.pusher, options.override, self._records, self._progress)
+            return check.check(update, is_mirror=options.is_mirror)
         if update.name.startswith(DRAFT_PREFIX):
             return self._branches.check_draft(update)
         if is_proposal_ref(update.name):
@@ -155,8 +159,17 @@ def _removed(update: RefUpdate) -> str:
     )
 
 
-def _read_options(options: Sequence[str]) -> str:
-    """Return the reason of an override, empty without one; raises Refused for an unknown option."""
+class _Options(NamedTuple):
+    """The options of a push: the reason of an override, empty without one, and whether it is of a mirror."""
+
+    override: str = ""
+    is_mirror: bool = False
+
+
+def _read_options(options: Sequence[str]) -> _Options:
+    """Return the options; raises Refused for an unknown one."""
+    if list(options) == [MIRROR_OPTION]:
+        return _Options(_MIRRORED, is_mirror=True)
     for option in options:
         if option.partition("=")[0] != _OVERRIDE:
             raise Refused("unknown push option", f"Unknown push option {show(option[:80])!r}. Use override=<reason>.")
@@ -165,7 +178,7 @@ def _read_options(options: Sequence[str]) -> str:
             "option given twice", "The push option override is given twice. Give one reason: -o override=<reason>"
         )
     if not options:
-        return ""
+        return _Options()
     reason = read_reason(options[0].partition("=")[2])
     if not reason:
         raise Refused("no reason", "The override's reason has no letter or digit. Give it: -o override=<reason>")
@@ -173,4 +186,4 @@ def _read_options(options: Sequence[str]) -> str:
         raise Refused(
             "reason too long", f"The override's reason has more than {_LONGEST_REASON} characters. Shorten it."
         )
-    return reason
+    return _Options(reason)

@@ -140,6 +140,10 @@ class NoRecords:
         return None
 
 
+MIRROR_OPTION = "mirror"
+"""The push option of a Waypost that pushes what it has published: the trailers of its commits are accepted."""
+
+
 class PushRules(NamedTuple):
     """The settings of a service for pushes: the files beside the projects, and the address of a proposal.
 

@@ -19,6 +19,7 @@ from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, dump_trailers, load_message, signature
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta, read_index
+from gitstore.history.pristine import is_pristine
 from gitstore.history.rewinds import require_continuous
 from gitstore.layout import CommitId
 from gitstore.publish.gate import NextState, Served, check_and_compile, read_served_state
@@ -61,20 +62,27 @@ class ReleaseCheck:
         self._progress = progress
         self._served = dict[str, Served]()  # the states that this push has published so far
 
-    def check(self, update: RefUpdate) -> RefVerdict:
-        """Return the verdict; raises Refused."""
+    def check(self, update: RefUpdate, *, is_mirror: bool = False) -> RefVerdict:
+        """Return the verdict; raises Refused.
+
+        A push of a mirror may have trailers of the service, and gives a pristine namespace its history.
+        """
         release = self._require_newest(update)
         if update.new is None:
             raise Refused("release cannot be deleted", "Release cannot be deleted; it is what agents get.")
-        commits = self._list_commits(release, update.new)
+        takes_all = is_mirror and is_pristine(self._repository, release)
+        commits = self._list_commits(release, update.new, takes_all=takes_all)
         pairs = list(pairwise([self._repository.commit(release), *commits]))
         self._require_grants(pairs)
-        for info in commits:
+        for info in commits if not is_mirror else ():
             _require_own_message(info)
         checked = [
             self._check_commit(parent, info, number, len(pairs)) for number, (parent, info) in enumerate(pairs, 1)
         ]
-        return self._accept(update, [each for each in checked if each.deltas])
+        verdict = self._accept(update, [each for each in checked if each.deltas])
+        if takes_all and commits and release not in commits[0].parents:
+            self._compiler.paths.served.unlink(missing_ok=True)  # what was served is not in the new history
+        return verdict
 
     def _require_newest(self, update: RefUpdate) -> CommitId:
         release = self._repository.release()
@@ -86,13 +94,15 @@ class ReleaseCheck:
             raise Refused("release was rewound", show(str(ex)), "An operator has to accept it first.") from ex
         return release
 
-    def _list_commits(self, release: CommitId, tip: CommitId) -> list[CommitInfo]:
-        """List the commits that a push adds along the first parents, oldest first."""
+    def _list_commits(self, release: CommitId, tip: CommitId, *, takes_all: bool = False) -> list[CommitInfo]:
+        """List the commits that a push adds along the first parents, oldest first; the whole history with `takes_all`."""
         found = list[CommitInfo]()
         for info in self._repository.first_parents(tip):
             if info.id == release:
                 return found[::-1]
             found.append(info)
+        if takes_all:
+            return found[::-1]
         is_merged = self._repository.merge_base(release, tip) == release
         why = (
             "Release is merged into these commits, so it is not their first parent. Rebase onto release:"
@@ -232,6 +242,15 @@ class ReleaseCheck:
                 APPROVED_BY: tuple(map(signature, checked.approvers)),
                 OVERRIDE: self._override if checked.overridden else "",
             }
+        )
+
+
+def require_mirror_grants(pusher: Pusher) -> None:
+    """Refuse the push of a mirror by a pusher who could not publish all of it without a review."""
+    if not (pusher.publish.everywhere and pusher.override.everywhere):
+        raise Refused(
+            "not allowed",
+            "The push option mirror needs project:publish and project:override on every project (*).",
         )
 
 

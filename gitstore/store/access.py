@@ -4,10 +4,10 @@ Every component of the store works through one `StoreAccess`, so that they share
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from content.records.pattern_limits import DEFAULT_LIMITS, PatternLimits
 from gitstore.compiled.compiler import Compiler
@@ -18,15 +18,21 @@ from gitstore.directory import DataDirectory
 from gitstore.errors import LostRace, NotCompiled
 from gitstore.git.objects import blob_id
 from gitstore.git.push_hook import PushHook
+from gitstore.git.quarantine import Quarantine
 from gitstore.git.repository import Repository, open_repository
 from gitstore.git.transaction import Transaction, update
 from gitstore.history import history
 from gitstore.history.live import Live, LiveNamespace, LiveProject
-from gitstore.layout import BlobId
+from gitstore.layout import BlobId, CommitId
+from gitstore.upstream.sync import SyncedNamespace, push_first, sync
+from gitstore.upstream.upstream_settings import read_settings
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteMoved
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
 T = TypeVar("T")
 
+_UPSTREAM_TRIES = 10
+_UPSTREAM_WAIT = 30.0  # seconds for a sync that runs already
 _TRIES = 20  # of one change, while others push by plain git without a pause
 
 
@@ -79,7 +85,23 @@ class StoreAccess:
         self.live.require_namespace(namespace)
         with update(paths.repository, quarantine) as transaction:
             paths.write_marker()
+            transaction.before_release = self._upstream_push(namespace)
             yield self._compiler(namespace, transaction), transaction
+
+    def _upstream_push(self, namespace: str) -> Callable[[CommitId | None, CommitId], None] | None:
+        """Return what pushes a commit to the upstream before release moves; None where none is the truth."""
+        synced = self.synced(namespace)
+        return partial(push_first, synced) if synced and synced.settings.is_source else None
+
+    def synced(self, namespace: str) -> SyncedNamespace | None:
+        """Return a namespace with the settings of its upstream; None without one."""
+        paths = self.directory.namespace(namespace)
+        settings = read_settings(paths.repository)
+        return (
+            SyncedNamespace(paths.repository, partial(QuarantinedNamespace, self, namespace), settings)
+            if settings
+            else None
+        )
 
     def _compiler(self, namespace: str, repository: Repository, *, read_only: bool = False) -> Compiler:
         paths, segments = self.directory.namespace(namespace), self._segment_store(namespace)
@@ -88,15 +110,31 @@ class StoreAccess:
         return Compiler(paths, repository, segments, read_only=read_only, limits=self.limits, cache=self._snapshots)
 
     def write(self, namespace: str, work: Callable[[Compiler, Transaction], T]) -> T:
-        """Run work that changes a namespace, under its repository's lock; again where a push by plain git overtook it.
+        """Run work that changes a namespace, under its repository's lock; again where another writer overtook it.
 
-        Such a push does not take the lock. Raises LostRace where one overtook every try.
+        A push by plain git does not take the lock, and others push to the upstream. Raises LostRace where one overtook
+        every try.
         """
+        for _ in range(_UPSTREAM_TRIES):
+            try:
+                return self._write(namespace, work)
+            except RemoteMoved:
+                self._follow_upstream(namespace)
+        raise LostRace("Others publish to the upstream without a pause. Nothing was published; try again in a moment.")
+
+    def _write(self, namespace: str, work: Callable[[Compiler, Transaction], T]) -> T:
         with self.writing(namespace) as (compiler, transaction):
             for _ in range(_TRIES - 1):
                 with suppress(LostRace):
                     return work(compiler, transaction)
             return work(compiler, transaction)
+
+    def _follow_upstream(self, namespace: str) -> None:
+        """Bring the upstream's commits in. Raises RemoteError where that fails."""
+        synced = self.synced(namespace)
+        state = sync(synced, wait=_UPSTREAM_WAIT) if synced else None
+        if state and state.fault:
+            raise RemoteAway(f"The upstream has newer commits that cannot be fetched. {state.fault.message}")
 
     def add_segments(self, namespace: str, files: Iterable[RewrittenFile]) -> None:
         """Cache the segments of files that are parsed already, so that no later reader has to parse them."""
@@ -118,6 +156,22 @@ class StoreAccess:
 def _read_blob(repository: Path, quarantine: Path | None, blob: BlobId) -> bytes:
     with open_repository(repository, quarantine) as opened:
         return opened.blob(blob)
+
+
+class QuarantinedNamespace(NamedTuple):
+    """A namespace, with the objects of a push or fetch in its quarantine."""
+
+    access: StoreAccess
+    name: str
+    quarantine: Quarantine | None
+
+    def reading(self) -> AbstractContextManager[Compiler]:
+        """Open it to read, without a lock."""
+        return self.access.reading(self.name, self.quarantine.path if self.quarantine else None)
+
+    def writing(self) -> AbstractContextManager[tuple[Compiler, Transaction]]:
+        """Open it to write, under the repository's lock."""
+        return self.access.writing(self.name, self.quarantine.path if self.quarantine else None)
 
 
 class Component:

@@ -1,17 +1,13 @@
 """`store.pushes`: the reception of pushes by Git."""
 
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
-from typing import NamedTuple
+from contextlib import contextmanager
 
-from gitstore.compiled.compiler import Compiler
 from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
-from gitstore.git.transaction import Transaction
 from gitstore.history.reached import list_reached
 from gitstore.layout import CommitId
 from gitstore.pushes.receiving import ReceivedPush, Reception, receive_push
-from gitstore.store.access import Component, StoreAccess
+from gitstore.store.access import Component, QuarantinedNamespace
 
 
 class Pushes(Component):
@@ -36,20 +32,4 @@ class Pushes(Component):
 
     def receive(self, namespace: str, push: ReceivedPush) -> Reception:
         """Receive a push whose body is in its quarantine."""
-        return receive_push(PushedNamespace(self._access, namespace, push.quarantine.path), push)
-
-
-class PushedNamespace(NamedTuple):
-    """A namespace with the objects of a push."""
-
-    access: StoreAccess
-    name: str
-    quarantine: Path
-
-    def reading(self) -> AbstractContextManager[Compiler]:
-        """Open it to read, without a lock."""
-        return self.access.reading(self.name, self.quarantine)
-
-    def writing(self) -> AbstractContextManager[tuple[Compiler, Transaction]]:
-        """Open it to write, under the repository's lock."""
-        return self.access.writing(self.name, self.quarantine)
+        return receive_push(QuarantinedNamespace(self._access, namespace, push.quarantine), push)

@@ -20,6 +20,7 @@ from gitstore.store.publishes import Publishes
 from gitstore.store.pushes import Pushes
 from gitstore.store.releases import Releases
 from gitstore.store.revisions import Revisions
+from gitstore.store.upstreams import Upstreams
 
 
 class Store:
@@ -39,6 +40,7 @@ class Store:
         self.proposals = Proposals(access)
         self.revisions = Revisions(access)
         self.releases = Releases(access)
+        self.upstreams = Upstreams(access)
 
     def __reduce__(self) -> "tuple[Callable[..., Store], tuple[object, ...]]":
         return store_at, (self.directory.root, self.limits, self._hook)

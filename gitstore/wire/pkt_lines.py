@@ -6,7 +6,7 @@ https://git-scm.com/docs/gitprotocol-common#_pkt_line_format
 import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
-from typing import BinaryIO
+from typing import Protocol
 
 from gitstore.errors import BadRequest
 
@@ -20,6 +20,14 @@ FLUSH, DELIMITER, RESPONSE_END = b"0000", b"0001", b"0002"
 PACK_BAND, PROGRESS_BAND, ERROR_BAND = b"\1", b"\2", b"\3"
 KEEP_ALIVE = b"0005" + PACK_BAND
 """A line of the pack's band without data, for clients that would give up."""
+
+
+class Readable(Protocol):
+    """A stream that gives exactly so many bytes, fewer only at its end."""
+
+    def read(self, size: int, /) -> bytes:
+        """Read bytes."""
+        ...
 
 
 class MalformedRequest(BadRequest):
@@ -66,7 +74,7 @@ def error_line(message: str) -> bytes:
     return text_line(f"ERR {message}")
 
 
-def read_line(file: BinaryIO) -> bytes | Mark:
+def read_line(file: Readable) -> bytes | Mark:
     """Read one line from a stream, or the mark in its place. Raises MalformedRequest, also for half a line."""
     length = file.read(_LENGTH_BYTES)
     if not length:
@@ -90,7 +98,7 @@ def _mark(size: int) -> Mark:
         raise MalformedRequest("The request is not Git's protocol: a line is shorter than its own length.") from ex
 
 
-def read_text(file: BinaryIO) -> str | Mark:
+def read_text(file: Readable) -> str | Mark:
     """Read one line as text, without its line break. Raises MalformedRequest."""
     found = read_line(file)
     if isinstance(found, Mark):

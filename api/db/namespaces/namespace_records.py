@@ -1,7 +1,7 @@
 """The records of namespaces in the database, and what becomes of them when a namespace is archived or its name reused.
 
-Agents, events and cursors are removed with the archived namespace. Its webhooks, remarks and
-pushers are put away, and come back only with it. Grants that name it stay until another namespace of the name takes its place.
+Agents, events and cursors are removed with the archived namespace. Its webhooks, remarks, pushers
+and upstream are put away, and come back only with it. Grants that name it stay until another namespace of the name takes its place.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from api.db.earlier_namespaces import EarlierNamespace
 from api.db.events import content_faults, event_cursors, events, webhooks
 from api.db.events.event_cursors import EventCursor
 from api.db.events.events import Event, EventType
-from api.db.namespaces import pushed_commits, reviews
+from api.db.namespaces import pushed_commits, reviews, upstreams
 from api.db.state_store import StateStore
 from api.db.tables import api_tokens, roles
 from api.db.timestamps import Clock, dump_time, utc_now
@@ -86,6 +86,7 @@ class StoredRecords(NamespaceRecords):
             reviews.restore_remarks(connection, name, archived.id)
             pushed_commits.restore_pushed(connection, name, archived.id)
             webhooks.restore_webhooks(connection, name, archived.id)
+            upstreams.restore_upstream(connection, name, archived.id)
             if event_cursors.relay_started_at(connection) is not None:
                 newest = {project: (entry.newest, entry.newest_commit) for project, entry in manifest.projects.items()}
                 cursors = {project: EventCursor(*each) for project, each in newest.items() if each[0]}
@@ -119,10 +120,12 @@ def _put_away(connection: Connection, name: str, archive: str | None, now: datet
         webhooks.remove_webhooks_of(connection, name)
         reviews.remove_remarks_of(connection, name)
         pushed_commits.remove_pushed_of(connection, name)
+        upstreams.remove_upstream(connection, name)
     else:
         webhooks.archive_webhooks(connection, name, archive)
         reviews.archive_remarks(connection, name, archive)
         pushed_commits.archive_pushed(connection, name, archive)
+        upstreams.archive_upstream(connection, name, archive)
     earlier = earlier_namespaces.find_earlier(connection, name)
     if archive is not None or earlier is not None:
         last = archive or (earlier.archive if earlier else None)

@@ -21,7 +21,7 @@ async def read_json(req: Request, schema: str, limit: int | None = None) -> dict
     Errors: 415 for another content type, 413 over the limit, 408 if the body is too slow,
     400 `malformed_json` with line and column, 422 `invalid_body` with problems.
     """
-    _check_media_type(req)
+    check_json(req)
     check_coding(req)
     data = await read_bytes(req, req.context.json_limit if limit is None else limit)
     value: dict[str, Any] = decode_json(data)
@@ -69,7 +69,8 @@ async def read_bytes(req: Request, limit: int) -> bytes:
     return b"".join(parts)
 
 
-def _check_media_type(req: Request) -> None:
+def check_json(req: Request) -> None:
+    """Raise 415 unless the body is declared as JSON."""
     media_type = (req.content_type or "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         message = "Send the body as JSON, with the header Content-Type: application/json."

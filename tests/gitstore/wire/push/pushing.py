@@ -11,8 +11,7 @@ from pathlib import Path
 from gitstore.compiled.compiler import Compiler
 from gitstore.pushes.push import NoRecords, Progress, Push, Pusher, PushRecords, PushRules, RefVerdict, Scope
 from gitstore.pushes.receiving import Judge, ReceivedPush, Reception, receive_push
-from gitstore.store.access import access_at
-from gitstore.store.pushes import PushedNamespace
+from gitstore.store.access import QuarantinedNamespace, access_at
 from gitstore.wire.pkt_lines import FLUSH, pkt_line
 from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.push_request import read_push_request
@@ -120,7 +119,7 @@ class Pushed:
             with quarantine.request.open("rb") as file:
                 found = read_push_request(file)
                 start = file.tell()
-            opened = PushedNamespace(access_at(self.place.root), SPACE, quarantine.path)
+            opened = QuarantinedNamespace(access_at(self.place.root), SPACE, quarantine)
             received = ReceivedPush(quarantine, found, start, pusher, self.limits, self.records)
             return receive_push(opened, received, self.judge)
 

@@ -1,4 +1,4 @@
-"""The network addresses that webhooks may be sent to: public ones, and networks that the operator allows.
+"""The network addresses that a webhook or an upstream may be at: public ones, and networks that the operator allows.
 
 Host names are not checked, since their addresses can change; each resolved address is, before a connection to it.
 """
@@ -34,7 +34,7 @@ _NEVER_PUBLIC = tuple(
 
 
 class AddressNotAllowed(Exception):
-    """The address of a webhook's receiver is not allowed."""
+    """The address of a receiver or an upstream is not allowed."""
 
 
 class AddressPolicy:
@@ -46,10 +46,13 @@ class AddressPolicy:
     def check(self, text: str) -> Address:
         """Parse an address; AddressNotAllowed if it may not be reached. An address with a zone (`%eth0`) never may."""
         address = ip_address(text)
-        named = any(address in network for network in self._allowed)
-        if getattr(address, "scope_id", None) or not (named or is_public(address)):
+        if getattr(address, "scope_id", None) or not (self.is_named(address) or is_public(address)):
             raise AddressNotAllowed(f"{text} is not a public address.")
         return address
+
+    def is_named(self, address: Address) -> bool:
+        """Tell whether the operator names a network of this address."""
+        return any(address in network for network in self._allowed)
 
     def check_host(self, host: str) -> None:
         """Raise AddressNotAllowed for a host that is an address, in any notation, and may not be reached."""

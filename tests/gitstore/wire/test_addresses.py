@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from api.events.addresses import AddressNotAllowed, AddressPolicy, read_literal
 from api.events.webhook_client import WebhookClient, WebhookResponse, resolve_host
 from api.events.webhook_target import read_target
+from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy, read_literal
 from tests.e2e.receiver import always, receiving
 
 PRIVATE = [

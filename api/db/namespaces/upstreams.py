@@ -1,0 +1,121 @@
+"""The table of upstreams, with their credentials; and the webhooks of hosts that were accepted, so that none counts twice."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select, update
+
+from api.db.tables import host_webhooks, upstreams
+from gitstore.errors import NotFound
+
+_KEPT = timedelta(days=7)  # hosts repeat a delivery for some hours at most
+_MOST_KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUpstream:
+    """The upstream of a namespace. `requests` counts the requests to sync at once."""
+
+    namespace: str
+    url: str
+    mode: str
+    branch: str
+    username: str = ""
+    password: str = field(default="", repr=False)
+    hook_secret: str = field(default="", repr=False)
+    poll: int = 60
+    suspended: bool = False
+    requests: int = 0
+    ssh_key: str = field(default="", repr=False)
+    known_hosts: str = ""
+
+
+def list_upstreams(connection: Connection) -> list[StoredUpstream]:
+    """Return all upstreams in use."""
+    rows = connection.execute(select(upstreams).where(upstreams.c.archive == "").order_by(upstreams.c.namespace))
+    return [_load(row) for row in rows]
+
+
+def find_upstream(connection: Connection, namespace: str) -> StoredUpstream | None:
+    """Return the upstream of a namespace; None without one."""
+    row = connection.execute(select(upstreams).where(_of(namespace))).one_or_none()
+    return None if row is None else _load(row)
+
+
+def require_upstream(connection: Connection, namespace: str) -> StoredUpstream:
+    """Return the upstream of a namespace; NotFound without one."""
+    found = find_upstream(connection, namespace)
+    if found is None:
+        raise NotFound(f"The namespace {namespace} has no upstream.")
+    return found
+
+
+def put_upstream(connection: Connection, upstream: StoredUpstream) -> None:
+    """Store the upstream of a namespace, in place of an earlier one."""
+    connection.execute(delete(upstreams).where(_of(upstream.namespace)))
+    connection.execute(insert(upstreams).values(**asdict(upstream), archive=""))
+
+
+def change_upstream(connection: Connection, namespace: str, changes: Mapping[str, Any]) -> None:
+    """Change columns of an upstream."""
+    connection.execute(update(upstreams).where(_of(namespace)).values(**changes))
+
+
+def request_sync(connection: Connection, namespace: str) -> None:
+    """Count a request to sync at once, which every node sees."""
+    connection.execute(update(upstreams).where(_of(namespace)).values(requests=upstreams.c.requests + 1))
+
+
+def remove_upstream(connection: Connection, namespace: str) -> None:
+    """Remove the upstream of a namespace, and what is known of its host."""
+    connection.execute(delete(upstreams).where(_of(namespace)))
+    connection.execute(delete(host_webhooks).where(host_webhooks.c.namespace == namespace))
+
+
+def archive_upstream(connection: Connection, namespace: str, archive: str) -> None:
+    """Put the upstream of an archived namespace away: the next namespace of its name has none."""
+    connection.execute(update(upstreams).where(_of(namespace)).values(archive=archive))
+    connection.execute(delete(host_webhooks).where(host_webhooks.c.namespace == namespace))
+
+
+def restore_upstream(connection: Connection, namespace: str, archive: str) -> None:
+    """Bring the upstream of an archived namespace back, suspended: either side may have moved on."""
+    archived = and_(upstreams.c.namespace == namespace, upstreams.c.archive == archive)
+    connection.execute(update(upstreams).where(archived).values(archive="", suspended=True))
+
+
+def note_webhook(connection: Connection, namespace: str, digest: bytes, at: datetime) -> bool:
+    """Note the digest of an accepted webhook; false if it was noted before. Old ones are forgotten."""
+    connection.execute(delete(host_webhooks).where(host_webhooks.c.at < at - _KEPT))
+    own = host_webhooks.c.namespace == namespace
+    if connection.execute(select(host_webhooks.c.id).where(own, host_webhooks.c.digest == digest)).first():
+        return False
+    connection.execute(insert(host_webhooks).values(namespace=namespace, digest=digest, at=at))
+    oldest = select(host_webhooks.c.id).where(own).order_by(host_webhooks.c.id.desc()).offset(_MOST_KEPT).limit(1)
+    last = connection.execute(oldest).scalar_one_or_none()
+    if last is not None:
+        connection.execute(delete(host_webhooks).where(own, host_webhooks.c.id <= last))
+    return True
+
+
+def _of(namespace: str) -> ColumnElement[bool]:
+    return and_(upstreams.c.namespace == namespace, upstreams.c.archive == "")
+
+
+def _load(row: Row[Any]) -> StoredUpstream:
+    return StoredUpstream(
+        row.namespace,
+        row.url,
+        row.mode,
+        row.branch,
+        row.username,
+        row.password,
+        row.hook_secret,
+        row.poll,
+        row.suspended,
+        row.requests,
+        row.ssh_key,
+        row.known_hosts,
+    )

@@ -1,0 +1,133 @@
+"""Upstreams over HTTP: their settings and state, and the webhooks of their hosts. No response has a secret."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from falcon.asgi import Request, Response
+
+from api.auth.principal import as_principal
+from api.db.timestamps import dump_time
+from api.http.guard.access import grants, principal_of, public
+from api.http.request.json_body import check_coding, check_json, read_bytes, read_json
+from api.runtime.jobs.background import run_in_thread
+from api.runtime.serving.release_loader import ReleaseLoader
+from api.upstreams.host_webhooks import MOST_BYTES, HostWebhook, HostWebhooks
+from api.upstreams.upstreams import KnownUpstream, Upstreams
+from gitstore.upstream.upstream_state import UpstreamState
+
+
+class UpstreamResource:
+    """The upstream of a namespace."""
+
+    def __init__(self, releases: ReleaseLoader, upstreams: Upstreams) -> None:
+        self._releases = releases
+        self._upstreams = upstreams
+
+    @grants("namespace", "read")
+    async def on_get(self, _req: Request, resp: Response, namespace: str) -> None:
+        """Show the upstream, and what this node saw of it last."""
+        await self._releases.namespace(namespace)
+        resp.media = show_upstream(await run_in_thread(self._upstreams.find, namespace))
+
+    @grants("namespace", "write")
+    async def on_put(self, req: Request, resp: Response, namespace: str) -> None:
+        """Set the upstream; the first sync begins at once."""
+        await self._releases.namespace(namespace)
+        body = await read_json(req, "upstream-put")
+        actor = as_principal(principal_of(req))
+        resp.media = show_upstream(await run_in_thread(self._upstreams.put, actor, namespace, body))
+
+    @grants("namespace", "write")
+    async def on_delete(self, req: Request, resp: Response, namespace: str) -> None:
+        """Remove the upstream: 204; nothing changes on either side."""
+        await self._releases.namespace(namespace)
+        await run_in_thread(self._upstreams.remove, as_principal(principal_of(req)), namespace)
+        resp.status = 204
+
+    @grants("namespace", "write")
+    async def on_post_sync(self, _req: Request, resp: Response, namespace: str) -> None:
+        """Have every node sync at once: 202."""
+        await self._releases.namespace(namespace)
+        resp.status = 202
+        resp.media = show_upstream(await run_in_thread(self._upstreams.request_sync, namespace))
+
+    @grants("namespace", "write")
+    async def on_post_suspend(self, req: Request, resp: Response, namespace: str) -> None:
+        """Stop syncing."""
+        await self._set_suspended(req, resp, namespace, suspended=True)
+
+    @grants("namespace", "write")
+    async def on_post_resume(self, req: Request, resp: Response, namespace: str) -> None:
+        """Sync again, at once."""
+        await self._set_suspended(req, resp, namespace, suspended=False)
+
+    async def _set_suspended(self, req: Request, resp: Response, namespace: str, *, suspended: bool) -> None:
+        await self._releases.namespace(namespace)
+        actor = as_principal(principal_of(req))
+        found = await run_in_thread(self._upstreams.suspend, actor, namespace, suspended=suspended)
+        resp.media = show_upstream(found)
+
+
+class HostWebhookResource:
+    """The receiver of webhooks of the upstream's host."""
+
+    def __init__(self, webhooks: HostWebhooks) -> None:
+        self._webhooks = webhooks
+
+    @public
+    async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
+        """Verify the signature over the raw body, and have the namespace synced: 202."""
+        check_json(req)
+        check_coding(req)
+        body = await read_bytes(req, MOST_BYTES)
+        webhook = HostWebhook(lambda name: req.get_header(name) or "", body)
+        action = await run_in_thread(self._webhooks.receive, namespace, webhook)
+        resp.status = 202
+        resp.media = {"action": action.value}
+
+
+def show_upstream(known: KnownUpstream) -> dict[str, Any]:
+    """Return an upstream for callers and the command line, without its secrets."""
+    upstream, state = known
+    return {
+        "namespace": upstream.namespace,
+        "url": upstream.url,
+        "mode": upstream.mode,
+        "branch": upstream.branch,
+        "username": upstream.username,
+        "hasPassword": bool(upstream.password),
+        "hasSshKey": bool(upstream.ssh_key),
+        "hasHookSecret": bool(upstream.hook_secret),
+        "knownHosts": upstream.known_hosts,
+        "poll": upstream.poll,
+        "suspended": upstream.suspended,
+        "status": _show_status(known),
+        **_show_state(state),
+    }
+
+
+def _show_status(known: KnownUpstream) -> str:
+    if known.upstream.suspended:
+        return "suspended"
+    if known.state.fault:
+        return "failing"
+    return "synced" if known.state.synced_at and known.state.requests >= known.upstream.requests else "pending"
+
+
+def _show_state(state: UpstreamState) -> dict[str, Any]:
+    fault = state.fault
+    return {
+        "tip": state.tip or None,
+        "release": state.release or None,
+        "ahead": state.ahead if state.ahead >= 0 else None,
+        "behind": state.behind if state.behind >= 0 else None,
+        "fault": {"code": fault.code, "message": fault.message, "problems": list(fault.problems)} if fault else None,
+        "failures": state.failures,
+        "syncedAt": _time(state.synced_at),
+        "reachedAt": _time(state.reached_at),
+        "nextSyncAt": _time(state.due_at),
+    }
+
+
+def _time(seconds: float) -> str | None:
+    return dump_time(datetime.fromtimestamp(seconds, UTC)) if seconds else None

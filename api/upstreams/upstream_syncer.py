@@ -1,0 +1,230 @@
+"""The syncer of one worker: syncs the namespaces that are due with their upstreams, in processes of its own.
+
+One worker of a node does it, and another takes over when that one ends.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from functools import partial
+
+from api import logs
+from api.data.served_data import ServedData
+from api.db.database import Database
+from api.db.namespaces.upstreams import StoredUpstream, list_upstreams
+from api.readiness import Fault, ReadyCheck, Status
+from api.runtime.jobs.background import ProcessLost, run_in_thread
+from api.runtime.jobs.background_task import TaskService
+from api.runtime.jobs.job_process import JobLimits, JobProcess, JobTimeout
+from api.upstreams.upstreams import to_settings
+from gitstore.errors import NotFound, StoreError
+from gitstore.file_lock import hold_lock_file
+from gitstore.git.refs import read_ref
+from gitstore.layout import RELEASE_REF
+from gitstore.store.store import Store
+from gitstore.upstream.upstream_rules import UpstreamRules
+from gitstore.upstream.upstream_settings import SETTINGS_FILE
+from gitstore.upstream.upstream_state import UpstreamState
+
+_ROUND_SECONDS = 0.5
+_IDLE_SECONDS = 60.0  # after which a process ends
+_MOST_AT_ONCE = 3
+_REQUESTS_OF_A_SYNC = 4  # each with its own time limit
+_CHECK_SECONDS = 600.0  # for what arrives, beside the network
+_REST_SECONDS = 30.0  # after a failure of this node
+_LOCK_FILE = ".upstreams.lock"
+
+_log = logs.logger("upstreams")
+
+
+class UpstreamSyncer(TaskService):
+    """A background service that syncs. While `data` is lost, it waits; while `is_paused`, all upstreams count as suspended."""
+
+    def __init__(
+        self,
+        store: Store,
+        database: Database,
+        rules: UpstreamRules,
+        data: ServedData,
+        is_paused: Callable[[], bool] = lambda: False,
+    ) -> None:
+        super().__init__()
+        self._is_paused = is_paused
+        self._store = store
+        self._database = database
+        self._rules = rules
+        self._data = data
+        self._syncs: dict[str, asyncio.Task[None]] = {}
+        self._idle: list[JobProcess] = []
+        self._used_at = 0.0
+        self._resting: dict[str, float] = {}
+
+    def ready_check(self) -> ReadyCheck:
+        """Create the readiness check of all upstreams of this node."""
+        return ReadyCheck("upstreams", self._find_faults)
+
+    async def stop(self) -> None:
+        """Stop the task, and kill its processes: each sync is repeated after the next start."""
+        await super().stop()
+        for task in self._syncs.values():
+            task.cancel()
+        await asyncio.gather(*self._syncs.values(), return_exceptions=True)
+        await self._end_processes()
+
+    async def _run(self) -> None:
+        async with AsyncExitStack() as stack:
+            is_elected = False
+            while True:
+                is_elected = is_elected or await self._is_elected(stack)
+                await asyncio.sleep(_ROUND_SECONDS)
+                if is_elected and self._data.fault is None:
+                    await self._round()
+
+    async def _is_elected(self, stack: AsyncExitStack) -> bool:
+        """Take the lock of this node for the life of this worker; false while another worker has it."""
+        holder = hold_lock_file(self._store.directory.repositories / _LOCK_FILE, 0)
+        try:
+            is_held = await run_in_thread(holder.__enter__)
+        except OSError:
+            return False
+        if is_held:
+            stack.callback(partial(holder.__exit__, None, None, None))
+            return True
+        holder.__exit__(None, None, None)
+        return False
+
+    async def _round(self) -> None:
+        try:
+            found = await run_in_thread(self._list)
+            await run_in_thread(self._remove_others, {each.namespace for each in found})
+        except (StoreError, OSError) as ex:
+            _log.warning("upstreams_not_read", error=str(ex))
+            return
+        for upstream in found:
+            if upstream.namespace in self._syncs or len(self._syncs) >= _MOST_AT_ONCE:
+                continue
+            if await run_in_thread(self._is_due, upstream):
+                self._begin(upstream)
+        if not self._syncs and self._idle and time.monotonic() - self._used_at > _IDLE_SECONDS:
+            await self._end_processes()
+
+    def _list(self) -> list[StoredUpstream]:
+        with self._database.reading() as connection:
+            return list_upstreams(connection)
+
+    def _remove_others(self, named: set[str]) -> None:
+        """Remove the settings of namespaces whose upstream was removed on another node."""
+        for namespace in self._store.directory.namespaces():
+            if namespace not in named:
+                path = self._store.directory.namespace(namespace).repository / SETTINGS_FILE
+                if path.exists():
+                    self._store.upstreams.configure(namespace, None)
+
+    def _is_due(self, upstream: StoredUpstream) -> bool:
+        """Have the jobs of this node work by the row, and tell whether a sync is due."""
+        namespace = upstream.namespace
+        if self._resting.get(namespace, 0.0) > time.monotonic():
+            return False
+        try:
+            is_suspended = upstream.suspended or self._is_paused()
+            settings = replace(to_settings(upstream, self._rules), is_suspended=is_suspended)
+            if self._store.upstreams.settings(namespace) != settings:
+                self._store.upstreams.configure(namespace, settings)
+            if is_suspended:
+                return False
+            state = self._store.upstreams.state(namespace)
+            release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)
+        except NotFound:  # archived meanwhile
+            return False
+        except (StoreError, OSError) as ex:
+            self._rest(namespace, ex)
+            return False
+        is_moved = state.release != (release or "")
+        return state.due_at <= time.time() or state.requests < upstream.requests or is_moved
+
+    def _begin(self, upstream: StoredUpstream) -> None:
+        task = asyncio.create_task(self._sync(upstream))
+        self._syncs[upstream.namespace] = task
+        task.add_done_callback(lambda _: self._syncs.pop(upstream.namespace, None))
+
+    async def _sync(self, upstream: StoredUpstream) -> None:
+        before = await run_in_thread(self._store.upstreams.state, upstream.namespace)
+        process = self._take_process()
+        try:
+            work = partial(self._store.upstreams.sync, upstream.namespace, requests=upstream.requests)
+            seconds = _REQUESTS_OF_A_SYNC * self._rules.seconds + _CHECK_SECONDS
+            state = await process.run(work, JobLimits(seconds))
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        except NotFound:
+            return
+        except (StoreError, ProcessLost, JobTimeout, OSError) as ex:
+            self._rest(upstream.namespace, ex)
+        except Exception:  # noqa: BLE001 - what one upstream sends must not end the syncs of the others
+            self._resting[upstream.namespace] = time.monotonic() + _REST_SECONDS
+            _log.exception("upstream_not_synced", namespace=upstream.namespace)
+        else:
+            if state:
+                _report(upstream.namespace, before, state)
+        finally:
+            self._used_at = time.monotonic()
+            if process.is_usable:
+                self._idle.append(process)
+
+    def _rest(self, namespace: str, ex: Exception) -> None:
+        self._resting[namespace] = time.monotonic() + _REST_SECONDS
+        _log.warning("upstream_not_synced", namespace=namespace, error=str(ex))
+
+    def _take_process(self) -> JobProcess:
+        while self._idle:
+            process = self._idle.pop()
+            if process.accepts():
+                return process
+        return JobProcess()
+
+    async def _end_processes(self) -> None:
+        idle, self._idle = self._idle, []
+        for process in idle:
+            process.kill()
+            await run_in_thread(partial(process.close, wait=True))
+
+    def _find_faults(self) -> list[Fault]:
+        if self._data.fault is not None:
+            return []
+        found = list[Fault]()
+        for namespace in self._store.directory.namespaces():
+            with suppress(StoreError, OSError):
+                if self._store.upstreams.settings(namespace) is not None:
+                    fault = _to_fault(namespace, self._store.upstreams.state(namespace))
+                    found += [fault] if fault else []
+        return found
+
+
+def _report(namespace: str, before: UpstreamState, state: UpstreamState) -> None:
+    """Log a fault when it begins or changes, its end, and each sync that moved anything."""
+    if state.fault and (before.fault is None or before.fault.code != state.fault.code):
+        problems = list(state.fault.problems)
+        _log.warning(
+            "upstream_fault", namespace=namespace, fault=state.fault.code, error=state.fault.message, problems=problems
+        )
+    elif before.fault and not state.fault:
+        _log.info("upstream_recovered", namespace=namespace, tip=state.tip)
+    if not state.fault and (before.tip, before.release) != (state.tip, state.release):
+        _log.info("upstream_synced", namespace=namespace, tip=state.tip, release=state.release)
+
+
+def _to_fault(namespace: str, state: UpstreamState) -> Fault | None:
+    if state.fault is None:
+        return None
+    detail = " ".join([state.fault.message, *state.fault.problems])
+    return Fault(
+        Status.DEGRADED,
+        state.fault.code,
+        "A namespace and its upstream are not the same, and a sync does not change that.",
+        "Ask for the upstream's state: GET /api/namespace/{namespace}/upstream, or `waypost upstream show`.",
+        namespace=namespace,
+        detail=detail,
+    )

@@ -1,0 +1,145 @@
+"""The upstreams of namespaces, changed on behalf of a principal. All calls block: run them in threads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import schemas
+from api.auth.principal import Principal
+from api.db import audit
+from api.db.audit import AuditEntry, AuditEvent
+from api.db.database import Connection
+from api.db.namespaces import upstreams
+from api.db.namespaces.upstreams import StoredUpstream
+from api.db.state_store import StateStore
+from api.db.timestamps import Clock
+from api.errors import invalid
+from content.records.problem import Problem
+from gitstore.git.refs import is_branch_ref
+from gitstore.layout import BRANCH_PREFIX
+from gitstore.store.store import Store
+from gitstore.upstream.upstream_rules import UpstreamRules
+from gitstore.upstream.upstream_settings import UpstreamMode, UpstreamSettings
+from gitstore.upstream.upstream_state import UpstreamState
+from gitstore.wire.client.remote_url import parse_url
+
+
+class KnownUpstream(NamedTuple):
+    """An upstream, and what this node saw at its last sync."""
+
+    upstream: StoredUpstream
+    state: UpstreamState
+
+
+@dataclass(frozen=True, slots=True)
+class Upstreams:
+    """The operations on upstreams; `rules` are those of the operator."""
+
+    store: Store
+    state: StateStore
+    clock: Clock
+    rules: UpstreamRules
+
+    def find(self, namespace: str) -> KnownUpstream:
+        """Return the upstream of a namespace, and its state on this node; NotFound without one."""
+        with self.state.database.reading() as connection:
+            found = upstreams.require_upstream(connection, namespace)
+        return KnownUpstream(found, self.store.upstreams.state(namespace))
+
+    def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> KnownUpstream:
+        """Set the upstream of a namespace; 422 for a URL or branch that none can have.
+
+        Secrets that are not given stay as they are while the URL does.
+        """
+        _check(fields)
+        with self.state.database.writing() as connection:
+            before = upstreams.find_upstream(connection, namespace)
+            kept = before if before and before.url == fields["url"] else None
+            found = StoredUpstream(
+                namespace,
+                fields["url"],
+                fields["mode"],
+                fields.get("branch", "release"),
+                fields.get("username") or "",
+                _secret(fields, "password", kept.password if kept else ""),
+                _secret(fields, "hookSecret", before.hook_secret if before else ""),
+                fields.get("poll", 60),
+                before.suspended if before else False,
+                (before.requests if before else 0) + 1,
+                _secret(fields, "sshKey", kept.ssh_key if kept else ""),
+                _secret(fields, "knownHosts", kept.known_hosts if kept else ""),
+            )
+            upstreams.put_upstream(connection, found)
+            detail = {"url": found.url, "mode": found.mode, "branch": found.branch}
+            self._record(connection, AuditEvent.UPSTREAM_SET, actor, namespace, detail)
+        self.apply(found)
+        return self.find(namespace)
+
+    def remove(self, actor: Principal, namespace: str) -> None:
+        """Remove the upstream; content stays on both sides."""
+        with self.state.database.writing() as connection:
+            upstreams.require_upstream(connection, namespace)
+            upstreams.remove_upstream(connection, namespace)
+            self._record(connection, AuditEvent.UPSTREAM_REMOVED, actor, namespace, {})
+        self.store.upstreams.configure(namespace, None)
+
+    def suspend(self, actor: Principal, namespace: str, *, suspended: bool) -> KnownUpstream:
+        """Stop all syncs, or resume them at once."""
+        event = AuditEvent.UPSTREAM_SUSPENDED if suspended else AuditEvent.UPSTREAM_RESUMED
+        with self.state.database.writing() as connection:
+            before = upstreams.require_upstream(connection, namespace)
+            found = replace(before, suspended=suspended, requests=before.requests + (not suspended))
+            upstreams.put_upstream(connection, found)
+            self._record(connection, event, actor, namespace, {})
+        self.apply(found)
+        return self.find(namespace)
+
+    def request_sync(self, namespace: str) -> KnownUpstream:
+        """Have every node sync at once."""
+        with self.state.database.writing() as connection:
+            upstreams.require_upstream(connection, namespace)
+            upstreams.request_sync(connection, namespace)
+        return self.find(namespace)
+
+    def apply(self, upstream: StoredUpstream) -> None:
+        """Have the jobs of this node work by the row."""
+        self.store.upstreams.configure(upstream.namespace, to_settings(upstream, self.rules))
+
+    def _record(
+        self, connection: Connection, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]
+    ) -> None:
+        audit.record(connection, AuditEntry(self.clock(), event, actor.actor(), namespace, detail, namespace))
+
+
+def to_settings(upstream: StoredUpstream, rules: UpstreamRules) -> UpstreamSettings:
+    """Return the settings that the content store works by."""
+    return UpstreamSettings(
+        upstream.url,
+        UpstreamMode(upstream.mode),
+        upstream.branch,
+        upstream.username,
+        upstream.password,
+        upstream.poll,
+        upstream.ssh_key,
+        upstream.known_hosts,
+        upstream.suspended,
+        rules,
+    )
+
+
+def _check(fields: Mapping[str, Any]) -> None:
+    problems = schemas.check("upstream-put", dict(fields))
+    if problems:
+        raise invalid("The upstream is invalid; see the problems.", problems)
+    try:
+        parse_url(fields["url"])
+    except ValueError as ex:
+        problems.append(Problem("bad_format", str(ex), pointer="/url"))
+    if not is_branch_ref(BRANCH_PREFIX + fields.get("branch", "release")):
+        problems.append(Problem("bad_format", "Git cannot have a branch of this name.", pointer="/branch"))
+    if problems:
+        raise invalid("The upstream is invalid; see the problems.", problems)
+
+
+def _secret(fields: Mapping[str, Any], name: str, before: str) -> str:
+    return (fields[name] or "") if name in fields else before

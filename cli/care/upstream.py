@@ -1,0 +1,182 @@
+"""`waypost upstream`: the upstream of a namespace, and its syncs."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from api.auth.principal import OPERATOR
+from api.resources.service.upstreams import show_upstream
+from api.upstreams.upstreams import KnownUpstream, Upstreams
+from cli.console.exits import CommandFailed, ProblemsFound
+from cli.console.output import print_json, print_lines, print_notes
+from cli.console.services import open_existing_services, state_options
+from cli.console.setup import confirm, json_option, namespace_argument, open_store, read_settings, yes_option
+from gitstore.upstream.upstream_settings import UpstreamMode
+
+PASSWORD = "WAYPOST_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
+SSH_KEY = "WAYPOST_UPSTREAM_SSH_KEY"
+HOOK_SECRET = "WAYPOST_UPSTREAM_HOOK_SECRET"  # noqa: S105 - the name of a variable
+_SYNC_SECONDS = 60.0  # for a sync of the service that runs already
+
+
+@click.group("upstream")
+def command() -> None:
+    """Follow another repository with a namespace, or publish to it too."""
+
+
+@command.command()
+@namespace_argument
+@json_option
+@state_options
+def show(namespace: str, *, as_json: bool, data: str | None, database: str | None) -> None:
+    """Show the upstream, and how it differs from release.
+
+    The exit code is 1 if the last sync on this node failed.
+    """
+    with _open(data, database, namespace) as upstreams:
+        known = upstreams.find(namespace)
+    _print(known, as_json=as_json)
+
+
+@command.command("set")
+@namespace_argument
+@click.argument("url")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in UpstreamMode]),
+    required=True,
+    help="source: follow it, and publish to it. mirror: it receives what is published here.",
+)
+@click.option("--branch", default="release", show_default=True, help="Its branch that is release here.")
+@click.option("--username", default="", help="The user name for HTTP.")
+@click.option(
+    "--known-hosts",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="For SSH: a file with the host's public keys.",
+)
+@click.option(
+    "--poll", type=click.IntRange(5, 86_400), default=60, show_default=True, help="Seconds between two syncs."
+)
+@json_option
+@state_options
+def set_(  # noqa: PLR0913 - one parameter an option
+    namespace: str,
+    url: str,
+    mode: str,
+    branch: str,
+    username: str,
+    known_hosts: Path | None,
+    poll: int,
+    *,
+    as_json: bool,
+    data: str | None,
+    database: str | None,
+) -> None:
+    """Set the upstream of a namespace.
+
+    The password or token comes from the variable WAYPOST_UPSTREAM_PASSWORD, the private key for SSH from
+    WAYPOST_UPSTREAM_SSH_KEY, the secret of the host's webhook from WAYPOST_UPSTREAM_HOOK_SECRET; where they are not set,
+    those of the same URL stay.
+    """
+    fields: dict[str, Any] = {"url": url, "mode": mode, "branch": branch, "username": username, "poll": poll}
+    for variable, name in ((PASSWORD, "password"), (SSH_KEY, "sshKey"), (HOOK_SECRET, "hookSecret")):
+        if variable in os.environ:
+            fields[name] = os.environ[variable]
+    if known_hosts:
+        fields["knownHosts"] = known_hosts.read_text("utf-8", "replace")
+    with _open(data, database, namespace) as upstreams:
+        known = upstreams.put(OPERATOR, namespace, fields)
+    if as_json:
+        print_json(show_upstream(known))
+    print_notes(f"Set the upstream of {namespace}. To sync now: waypost upstream sync {namespace}")
+
+
+@command.command()
+@namespace_argument
+@yes_option
+@state_options
+def remove(namespace: str, *, yes: bool, data: str | None, database: str | None) -> None:
+    """Remove the upstream; content stays as it is on both sides."""
+    with _open(data, database, namespace) as upstreams:
+        known = upstreams.find(namespace)
+        confirm(f"Stop syncing {namespace} with {known.upstream.url}?", yes=yes)
+        upstreams.remove(OPERATOR, namespace)
+    print_notes(f"Removed the upstream of {namespace}.")
+
+
+@command.command()
+@namespace_argument
+@state_options
+def suspend(namespace: str, *, data: str | None, database: str | None) -> None:
+    """Stop syncing. While a source is suspended, nothing can be published."""
+    with _open(data, database, namespace) as upstreams:
+        upstreams.suspend(OPERATOR, namespace, suspended=True)
+    print_notes(f"Suspended the upstream of {namespace}.")
+
+
+@command.command()
+@namespace_argument
+@state_options
+def resume(namespace: str, *, data: str | None, database: str | None) -> None:
+    """Sync again after a suspension."""
+    with _open(data, database, namespace) as upstreams:
+        upstreams.suspend(OPERATOR, namespace, suspended=False)
+    print_notes(f"Resumed the upstream of {namespace}.")
+
+
+@command.command()
+@namespace_argument
+@json_option
+@state_options
+def sync(namespace: str, *, as_json: bool, data: str | None, database: str | None) -> None:
+    """Sync now on this node, also without a running service, and show the result.
+
+    The exit code is 1 if the upstream and release are not the same afterwards.
+    """
+    with _open(data, database, namespace) as upstreams:
+        known = upstreams.find(namespace)
+        if known.upstream.suspended:
+            raise CommandFailed(
+                f"The upstream of {namespace} is suspended. Resume it: waypost upstream resume {namespace}"
+            )
+        upstreams.apply(known.upstream)
+        if upstreams.store.upstreams.sync(namespace, wait=_SYNC_SECONDS, requests=known.upstream.requests) is None:
+            raise CommandFailed(f"The service has been syncing {namespace} for {_SYNC_SECONDS:g} seconds. Try again.")
+        known = upstreams.find(namespace)
+    _print(known, as_json=as_json)
+
+
+@contextmanager
+def _open(data: str | None, database: str | None, namespace: str) -> Iterator[Upstreams]:
+    store = open_store(data)
+    store.live.require_namespace(namespace)
+    with open_existing_services(data, database) as services:
+        rules = read_settings(data=data, database=database).upstream_rules
+        yield Upstreams(store, services.state, services.clock, rules)
+
+
+def _print(known: KnownUpstream, *, as_json: bool) -> None:
+    shown = show_upstream(known)
+    if as_json:
+        print_json(shown)
+    else:
+        print_lines(*_describe(shown))
+    if shown["fault"]:
+        raise ProblemsFound
+
+
+def _describe(shown: dict[str, Any]) -> Iterator[str]:
+    yield f"{shown['mode']} {shown['url']} {shown['branch']}"
+    yield f"status    {shown['status']}"
+    yield f"release   {shown['release'] or 'not synced yet'}"
+    yield f"upstream  {shown['tip'] or 'no such branch, or never reached'}"
+    if shown["ahead"] or shown["behind"]:
+        yield f"differs   {shown['ahead']} ahead, {shown['behind']} behind"
+    yield f"synced    {shown['syncedAt'] or 'never'}, reached {shown['reachedAt'] or 'never'}"
+    if shown["fault"]:
+        yield f"{shown['fault']['code']}: {shown['fault']['message']}"
+        yield from (f"  {problem}" for problem in shown["fault"]["problems"])

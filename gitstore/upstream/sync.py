@@ -1,0 +1,264 @@
+"""One sync of a namespace with its upstream: a fetch and the move of release (`source`), or a push (`mirror`).
+
+It holds a lock file of the namespace, so that one process of this node syncs at a time. What it found is its result, and
+is in the state's file.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gitstore.errors import Broken, Busy, InvalidPush, LostRace, StoreError
+from gitstore.file_lock import hold_lock_file
+from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
+from gitstore.git.repository import Repository, open_repository
+from gitstore.history.pristine import is_pristine
+from gitstore.layout import CommitId
+from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
+from gitstore.upstream.upstream_settings import UpstreamSettings
+from gitstore.upstream.upstream_state import (
+    UpstreamFault,
+    UpstreamState,
+    next_due,
+    read_state,
+    write_state,
+)
+from gitstore.wire.client.conversation import PushedRef
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused
+from gitstore.wire.client.remote_url import Transport, parse_url
+from gitstore.wire.push.pack_reader import PackReader
+from gitstore.wire.push.push_limits import PushLimits
+from gitstore.wire.push.references import References
+
+if TYPE_CHECKING:
+    from gitstore.upstream.remote import Remote
+
+_LOCK_FILE = "waypost-upstream.lock"
+_RECENT = 64  # first parents of release that are haves of a fetch, before they are further and further apart
+_MOST_COUNTED = 10_000
+_PRISTINE_BYTES = 1 << 20
+
+OpenNamespace = Callable[[Quarantine | None], Opened]
+"""Opens the namespace, with the objects of a quarantine."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncedNamespace:
+    """A namespace to sync: its repository, how it is opened, and the settings of its upstream."""
+
+    repository: Path
+    open: OpenNamespace
+    settings: UpstreamSettings
+
+
+def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) -> UpstreamState | None:
+    """Sync, and return the new state; None where another process syncs for longer than `wait` seconds.
+
+    Faults of the upstream are in the state. Raises StoreError or OSError where this node fails.
+    """
+    with hold_lock_file(namespace.repository / _LOCK_FILE, wait) as is_held:
+        if not is_held:
+            return None
+        sweep_quarantines(namespace.repository)
+        before = read_state(namespace.repository)
+        state = _sync(namespace, before)
+        failures = before.failures + 1 if state.fault else 0
+        due = next_due(namespace.settings.poll, failures)
+        state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests))
+        write_state(namespace.repository, state)
+        return state
+
+
+def _open_remote(settings: UpstreamSettings) -> "Remote":
+    from gitstore.upstream.remote import open_remote  # noqa: PLC0415 - loads TLS, which most commands never need
+
+    return open_remote(settings)
+
+
+def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
+    state = replace(before, synced_at=time.time(), fault=None)
+    tip: CommitId | None = None
+    try:
+        remote = _open_remote(namespace.settings)
+        tip = remote.read_tips().get(namespace.settings.ref)
+        state = replace(state, reached_at=time.time(), tip=tip or "")
+        tip = _fetch(namespace, remote, tip) if namespace.settings.is_source and tip else _push(namespace, remote, tip)
+    except FaultyTip as ex:
+        state = replace(state, fault=ex.fault)
+    except (RemoteAway, RemoteGarbage, RemoteMoved, LostRace, StoreError) as ex:
+        if isinstance(ex, Broken | Busy):
+            raise
+        state = replace(state, fault=_explain(ex))
+    return _measure(namespace.repository, replace(state, tip=tip or state.tip))
+
+
+def _explain(ex: StoreError) -> UpstreamFault:
+    if isinstance(ex, InvalidPush):
+        return UpstreamFault("upstream_garbage", f"What the upstream sends cannot be accepted: {ex}.")
+    return UpstreamFault(ex.code, str(ex))
+
+
+def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> CommitId:
+    """Bring the upstream's tip in; return it."""
+    with open_repository(namespace.repository) as repository:
+        release = repository.release()
+        is_here = repository.has(tip)
+        haves = list(_choose_haves(repository, release))
+    if tip == release:
+        return tip
+    settings = namespace.settings
+    if is_here and _is_complete(namespace, tip):
+        with namespace.open(None).writing() as (compiler, transaction):
+            transaction.before_release = None
+            accept_tip(compiler, transaction, tip, settings.rules.allowed_files)
+        return tip
+    with open_quarantine(namespace.repository) as quarantine:
+        remote.fetch(quarantine, tip, haves)
+        limits = PushLimits(request_bytes=settings.rules.most_bytes)
+        bring_in(namespace.open(quarantine), quarantine, tip, settings.rules.allowed_files, limits)
+    return tip
+
+
+def _is_complete(namespace: SyncedNamespace, tip: CommitId) -> bool:
+    """Tell whether a commit is here with all that it reaches: it is what was fetched last, or in the history of release."""
+    with open_repository(namespace.repository) as repository:
+        fetched = repository.ref(UPSTREAM_REF)
+        return tip == fetched or repository.merge_base(repository.release(), tip) == tip
+
+
+def _choose_haves(repository: Repository, release: CommitId) -> Iterator[CommitId]:
+    """Yield first parents of release: the newest ones, then ever fewer."""
+    step, following = 1, 0
+    for number, info in enumerate(repository.first_parents(release)):
+        if number == following:
+            yield info.id
+            step = 1 if number < _RECENT else step * 2
+            following += step
+
+
+def _push(namespace: SyncedNamespace, remote: "Remote", tip: CommitId | None) -> CommitId:
+    """Push release to the upstream's branch, which gets no other history by force; return its new tip."""
+    with open_repository(namespace.repository) as repository:
+        release = repository.release()
+        if tip == release:
+            return release
+        if tip is not None and (repository.has(tip) or not _takes_history(namespace, remote, tip)):
+            _require_behind(repository, release, tip)
+    remote.push(namespace.repository, PushedRef(namespace.settings.ref, tip, release))
+    return release
+
+
+def _takes_history(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> bool:
+    """Tell whether the upstream is a Waypost whose namespace has published nothing: its gate then takes our history."""
+    if not remote.is_waypost:
+        return False
+    with open_quarantine(namespace.repository) as quarantine:
+        remote.fetch(quarantine, tip, [])
+        limits = PushLimits(request_bytes=_PRISTINE_BYTES, objects=10, inflated_bytes=_PRISTINE_BYTES)
+        with (
+            open_repository(namespace.repository, quarantine.path) as repository,
+            quarantine.request.open("rb", buffering=0) as file,
+            References(quarantine.path) as references,
+            suppress(InvalidPush),  # more than the first commit of a namespace
+        ):
+            PackReader(file, quarantine.packs, repository, references, limits).read(lambda _done, _total: None)
+            repository.reopen()
+            return is_pristine(repository, tip)
+    return False
+
+
+def _require_behind(repository: Repository, release: CommitId, tip: CommitId) -> None:
+    """Raise FaultyTip unless the upstream's tip is in the history of release."""
+    if repository.has(tip):
+        with suppress(Broken):  # an object of a refused fetch may be incomplete
+            base = repository.merge_base(release, tip)
+            if base == tip:
+                return
+            if base == release:
+                raise FaultyTip(
+                    UpstreamFault(
+                        REWOUND,
+                        f"The upstream is ahead of release: it is at {tip[:12]}, release at {release[:12]}. This node is the "
+                        "only writer of a mirror, so nothing was pushed. Was an older backup restored here?",
+                    )
+                )
+    raise FaultyTip(
+        UpstreamFault(
+            DIVERGED,
+            f"The upstream's branch is at {tip[:12]}, which is not in the history of release ({release[:12]}). This node is "
+            "the only writer of a mirror, and overwrites nothing. Move that branch away on the upstream, or set it back.",
+        )
+    )
+
+
+def _measure(repository: Path, state: UpstreamState) -> UpstreamState:
+    """Return the state with release and the commits that only one side has; -1 where the upstream's are not known here."""
+    with open_repository(repository) as opened:
+        release = opened.release()
+        ahead, behind = count_differences(opened, release, CommitId(state.tip) if state.tip else None)
+    return replace(state, release=release, ahead=ahead, behind=behind)
+
+
+def count_differences(repository: Repository, release: CommitId, tip: CommitId | None) -> tuple[int, int]:
+    """Return the first-parent commits that only release has, and those that only the upstream has; -1 for unknown."""
+    if tip == release:
+        return 0, 0
+    ours = _list_first_parents(repository, release)
+    if tip is None:
+        return len(ours), 0
+    if tip in ours:
+        return ours.index(tip), 0
+    if not repository.has(tip):
+        return -1, -1
+    theirs = _list_first_parents(repository, tip)
+    base = next((commit for commit in theirs if commit in set(ours)), None)
+    if base is None:
+        return len(ours), len(theirs)
+    return ours.index(base), theirs.index(base)
+
+
+def _list_first_parents(repository: Repository, start: CommitId) -> list[CommitId]:
+    found = list[CommitId]()
+    with suppress(Broken):
+        for info in repository.first_parents(start):
+            found.append(info.id)
+            if len(found) >= _MOST_COUNTED:
+                break
+    return found
+
+
+def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
+    """Push a commit that is about to be release to the upstream, a `source`.
+
+    Raises RemoteMoved where the upstream is elsewhere, RemoteAway where it cannot be reached, also since the last sync.
+    """
+    settings = namespace.settings
+    if settings.is_suspended:
+        raise RemoteAway("The upstream is suspended, and publishes go to it. Resume it: waypost upstream resume")
+    if parse_url(settings.url).transport is Transport.SSH:
+        # A publish runs for a request, which starts no child process.
+        raise RemoteRefused(
+            "Nothing can be published to a source by SSH yet. Use its HTTPS address, or push on the host."
+        )
+    state = read_state(namespace.repository)
+    if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
+        raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")
+    _push_or_ask(_open_remote(settings), namespace.repository, PushedRef(settings.ref, old, new))
+
+
+def _push_or_ask(remote: "Remote", repository: Path, move: PushedRef) -> None:
+    """Push; where the answer is lost, ask what the upstream has now."""
+    try:
+        remote.push(repository, move)
+    except RemoteAway:
+        if _read_tip(remote, move.name) != move.new:
+            raise
+
+
+def _read_tip(remote: "Remote", ref: str) -> CommitId | None:
+    with suppress(StoreError):
+        return remote.read_tips().get(ref)
+    return None

@@ -1,0 +1,81 @@
+"""The settings of a namespace's upstream, and the file from which the jobs of this node read them.
+
+The file is a copy of the row in the database, readable by the owner of the data directory alone: it has the password.
+"""
+
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from gitstore.errors import Broken
+from gitstore.git.atomic_io import replace_file, sync_directory
+from gitstore.layout import BRANCH_PREFIX
+from gitstore.upstream.upstream_rules import UpstreamRules
+
+SETTINGS_FILE = "waypost-upstream"
+_MODE = 0o600
+
+
+class UpstreamMode(Enum):
+    """The side that is the truth: the upstream (`source`) or this node (`mirror`)."""
+
+    SOURCE = "source"
+    MIRROR = "mirror"
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamSettings:
+    """The upstream of one namespace; `poll` is in seconds."""
+
+    url: str
+    mode: UpstreamMode
+    branch: str = "release"
+    username: str = ""
+    password: str = field(default="", repr=False)
+    poll: int = 60
+    ssh_key: str = field(default="", repr=False)
+    known_hosts: str = ""
+    is_suspended: bool = False
+    rules: UpstreamRules = field(default_factory=UpstreamRules)
+
+    @property
+    def ref(self) -> str:
+        """The ref of the branch in the upstream."""
+        return BRANCH_PREFIX + self.branch
+
+    @property
+    def is_source(self) -> bool:
+        """True if the upstream is the truth."""
+        return self.mode is UpstreamMode.SOURCE
+
+
+def read_settings(repository: Path) -> UpstreamSettings | None:
+    """Return the settings of a namespace's upstream, None without one. Raises Broken."""
+    try:
+        data = orjson.loads((repository / SETTINGS_FILE).read_bytes())
+        rules: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.pop("rules").items()
+        }
+        return UpstreamSettings(**{**data, "mode": UpstreamMode(data["mode"]), "rules": UpstreamRules(**rules)})
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError) as ex:
+        raise Broken(f"The file {SETTINGS_FILE} of {repository.name} is damaged; the service writes it again.") from ex
+
+
+def write_settings(repository: Path, settings: UpstreamSettings | None) -> bool:
+    """Write the settings if they differ, durably, or remove them; return whether anything changed."""
+    path = repository / SETTINGS_FILE
+    if settings is None:
+        existed = path.exists()
+        path.unlink(missing_ok=True)
+        return existed
+    data = orjson.dumps({**asdict(settings), "mode": settings.mode.value})
+    if path.exists() and path.read_bytes() == data:
+        return False
+    replace_file(path, data, mode=_MODE)
+    sync_directory(repository)
+    return True

@@ -1,0 +1,217 @@
+"""A repository behind HTTP: connections go to a checked address only, redirects are not followed.
+
+https://git-scm.com/docs/gitprotocol-http
+"""
+
+import base64
+import http.client
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import BinaryIO, NamedTuple
+
+from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteRefused
+from gitstore.wire.client.remote_url import RemoteUrl, Transport
+
+_CONNECT_SECONDS = 10.0
+_PIECE = 1 << 16
+_FAILURES = (OSError, http.client.HTTPException)
+
+
+class Credentials(NamedTuple):
+    """A user name and password (or token), sent as HTTP Basic; empty for none."""
+
+    username: str = ""
+    password: str = ""
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the header that has them."""
+        if not self.password and not self.username:
+            return {}
+        pair = f"{self.username}:{self.password}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.username!r}, …)"
+
+
+class Limits(NamedTuple):
+    """The seconds for one request with its response, and the bytes of a response."""
+
+    seconds: float = 30.0
+    response_bytes: int = 1 << 30
+
+
+class HttpRemote:
+    """A repository by HTTP or HTTPS."""
+
+    def __init__(self, url: RemoteUrl, credentials: Credentials, policy: AddressPolicy, limits: Limits) -> None:
+        self._url = url
+        self._credentials = credentials
+        self._policy = policy
+        self._limits = limits
+
+    @contextmanager
+    def refs(self, service: str) -> "Iterator[Response]":
+        """Ask for the refs. Raises RemoteAway, RemoteRefused, RemoteGarbage."""
+        path, media = f"/info/refs?service={service}", f"application/x-{service}-advertisement"
+        with self._request("GET", path, {"Accept": media}, None, media) as response:
+            yield response
+
+    @contextmanager
+    def call(self, service: str, body: BinaryIO) -> "Iterator[Response]":
+        """Send the request of a service. Raises RemoteAway, RemoteRefused, RemoteGarbage."""
+        size = body.seek(0, 2)
+        body.seek(0)
+        media = f"application/x-{service}-result"
+        headers = {
+            "Content-Type": f"application/x-{service}-request",
+            "Accept": media,
+            "Content-Length": str(size),
+        }
+        deadline = time.monotonic() + self._limits.seconds
+        with self._request("POST", f"/{service}", headers, _pieces(body, deadline), media) as response:
+            yield response
+
+    @contextmanager
+    def _request(
+        self, method: str, path: str, headers: Mapping[str, str], body: Iterable[bytes] | None, media: str
+    ) -> "Iterator[Response]":
+        deadline = time.monotonic() + self._limits.seconds
+        connection = _Connection(self._url, self._find_addresses(), deadline)
+        try:
+            sent = {**headers, **self._credentials.headers(), "Host": self._url.authority, "User-Agent": "git/waypost"}
+            target = self._url.path.rstrip("/") + path
+            connection.request(method, target, body=body, headers=sent)
+            connected = connection.sock  # `getresponse` forgets it where the response ends the connection
+            answer = connection.getresponse()
+            self._require_success(answer, media)
+            yield Response(answer, connected, deadline, self._limits.response_bytes)
+        except _FAILURES as ex:
+            raise self._away(ex) from ex
+        finally:
+            connection.close()
+
+    def _find_addresses(self) -> list[tuple[int, str]]:
+        """Resolve the host once; raises RemoteRefused for an address that is not allowed."""
+        try:
+            self._policy.check_host(self._url.host)
+            found = socket.getaddrinfo(self._url.host, self._url.port, type=socket.SOCK_STREAM)
+            addresses = list(dict.fromkeys((int(each[0]), str(each[4][0])) for each in found))
+            for _, address in addresses:
+                self._policy.check(address)
+        except AddressNotAllowed as ex:
+            raise RemoteRefused(
+                f"The upstream's host {self._url.host} is at an address that is not allowed: {ex} The operator can "
+                "allow its network with the setting upstream_networks."
+            ) from ex
+        except (OSError, UnicodeError) as ex:
+            raise RemoteAway(f"The upstream's host {self._url.host} cannot be resolved.") from ex
+        # Without TLS anybody on the way reads the password; so only in networks that the operator names.
+        if self._url.transport is Transport.HTTP and any(
+            not self._policy.is_named(ip_address(address)) for _, address in addresses
+        ):
+            raise RemoteRefused(
+                "The upstream is at http:// outside of the networks of the setting upstream_networks. Use https://."
+            )
+        return addresses
+
+    def _require_success(self, answer: http.client.HTTPResponse, media: str) -> None:
+        status = answer.status
+        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
+            raise RemoteRefused(
+                f"The upstream at {self._url.host} answers {status}: it has no such repository, or the user name and "
+                "password do not allow this. Check the URL and the credentials."
+            )
+        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+            raise RemoteRefused(
+                f"The upstream at {self._url.host} redirects, which is not followed. Give the URL that it leads to."
+            )
+        if status != HTTPStatus.OK:
+            raise RemoteAway(f"The upstream at {self._url.host} answers {status}.")
+        if answer.headers.get_content_type() != media:
+            raise RemoteGarbage(f"The answer of {self._url.host} is not of a Git repository. Check the URL.")
+
+    def _away(self, ex: OSError | http.client.HTTPException) -> RemoteAway:
+        if isinstance(ex, ssl.SSLCertVerificationError):
+            return RemoteAway(f"The certificate of {self._url.host} is not valid: {ex.verify_message}.")
+        if isinstance(ex, TimeoutError):
+            return RemoteAway(f"The upstream at {self._url.host} did not answer in time.")
+        return RemoteAway(f"The connection to {self._url.host} failed ({type(ex).__name__}).")
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection to one of some addresses, with the name of the host in TLS."""
+
+    def __init__(self, url: RemoteUrl, addresses: list[tuple[int, str]], deadline: float) -> None:
+        super().__init__(url.host, url.port)
+        self._url = url
+        self._addresses = addresses
+        self._deadline = deadline
+
+    def connect(self) -> None:
+        """Connect to the first address that accepts."""
+        failure: OSError = ConnectionError("no address")
+        for family, address in self._addresses:
+            left = min(_CONNECT_SECONDS, self._deadline - time.monotonic())
+            if left <= 0:
+                raise TimeoutError
+            plain = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                plain.settimeout(left)
+                plain.connect((address, self._url.port))
+                self.sock = self._secure(plain)
+            except OSError as ex:
+                plain.close()
+                failure = ex
+            else:
+                self.sock.settimeout(max(self._deadline - time.monotonic(), 0.001))
+                return
+        raise failure
+
+    def _secure(self, plain: socket.socket) -> socket.socket:
+        if self._url.transport is Transport.HTTP:
+            return plain
+        return ssl.create_default_context().wrap_socket(plain, server_hostname=self._url.host.rstrip("."))
+
+
+class Response:
+    """The body of a response, read within its limits."""
+
+    def __init__(self, answer: http.client.HTTPResponse, connected: socket.socket, deadline: float, most: int) -> None:
+        self._answer = answer
+        self._socket = connected
+        self._deadline = deadline
+        self._left = most
+
+    def read(self, size: int) -> bytes:
+        """Read exactly so many bytes, fewer only at the end. Raises RemoteAway, RemoteGarbage."""
+        pieces = list[bytes]()
+        while size > 0 and (piece := self._read_some(min(size, _PIECE))):
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+    def _read_some(self, size: int) -> bytes:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        with suppress(OSError):  # closed at the end of the body
+            self._socket.settimeout(left)
+        piece = self._answer.read1(size)
+        self._left -= len(piece)
+        if self._left < 0:
+            raise RemoteGarbage("The upstream sends more than is allowed (the setting push_limit).")
+        return piece
+
+
+def _pieces(body: BinaryIO, deadline: float) -> Iterator[bytes]:
+    while piece := body.read(_PIECE):
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        yield piece

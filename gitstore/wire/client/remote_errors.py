@@ -1,0 +1,45 @@
+"""The errors of another repository: it cannot be reached, it refuses, or it sends what is not Git's protocol.
+
+No message has a password, nor text of the other side beyond a short printable line.
+"""
+
+import re
+from typing import ClassVar
+
+from gitstore.errors import StoreError
+
+_UNPRINTABLE = re.compile(r"[^ -~]")
+_MOST_TEXT = 200
+
+
+class RemoteError(StoreError):
+    """Something is at fault with the upstream; the subclasses tell what."""
+
+    code: ClassVar[str] = "upstream_unavailable"
+
+
+class RemoteAway(RemoteError):
+    """It cannot be reached now, or did not finish in time; a later attempt may succeed."""
+
+
+class RemoteRefused(RemoteError):
+    """It answers, and does not allow this: a missing password, a grant, a protected branch."""
+
+    code = "upstream_refused"
+
+
+class RemoteGarbage(RemoteError):
+    """It sends what is not Git's protocol, or more than is allowed."""
+
+    code = "upstream_garbage"
+
+
+class RemoteMoved(RemoteError):
+    """Its branch is not at the value that was expected: another writer was first."""
+
+    code = "lost_race"
+
+
+def quote_remote(text: str) -> str:
+    """Return a text of the other side for a message: one short line of printable ASCII."""
+    return _UNPRINTABLE.sub("?", " ".join(text.split()))[:_MOST_TEXT]

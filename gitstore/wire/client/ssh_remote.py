@@ -1,0 +1,222 @@
+"""A repository behind SSH, by the system's `ssh` as a child process: bounded in time, never asking, with known host keys only.
+
+It connects to an address that was checked, under the name of the host.
+"""
+
+import os
+import shlex
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from select import select
+from typing import BinaryIO, NamedTuple
+
+from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
+from gitstore.wire.client.http_remote import Limits
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteRefused, quote_remote
+from gitstore.wire.client.remote_url import RemoteUrl
+
+_CONNECT_SECONDS = 10
+_PIECE = 1 << 16
+_MOST_ERROR_BYTES = 4096
+_OPTIONS = (
+    "BatchMode=yes",  # it never asks
+    "StrictHostKeyChecking=yes",
+    "GlobalKnownHostsFile=/dev/null",
+    "UpdateHostKeys=no",
+    "CheckHostIP=no",
+    "IdentitiesOnly=yes",
+    "IdentityAgent=none",
+    "PasswordAuthentication=no",
+    "ClearAllForwardings=yes",
+    "PermitLocalCommand=no",
+    "ProxyCommand=none",
+    "ControlMaster=no",
+    "ControlPath=none",
+    f"ConnectTimeout={_CONNECT_SECONDS}",
+    "ServerAliveInterval=5",
+    "LogLevel=ERROR",
+)
+_REFUSALS = ("Permission denied", "Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED")
+
+
+class SshKeys(NamedTuple):
+    """The private key of this service, and the lines of the host's public keys, as in `known_hosts`."""
+
+    private: str = ""
+    known_hosts: str = ""
+
+    def __repr__(self) -> str:
+        return "SshKeys(…)"
+
+
+class SshRemote:
+    """A repository by SSH; `folder` is private, and gets the key's file for the time of a call."""
+
+    def __init__(self, url: RemoteUrl, keys: SshKeys, policy: AddressPolicy, limits: Limits) -> None:
+        self._url = url
+        self._keys = keys
+        self._policy = policy
+        self._limits = limits
+
+    @contextmanager
+    def call(self, service: str, folder: Path) -> "Iterator[SshCall]":
+        """Start a service there. Raises RemoteAway, RemoteRefused."""
+        key, hosts = folder / "ssh-key", folder / "ssh-hosts"
+        _write_private(key, self._keys.private.strip() + "\n")
+        _write_private(hosts, self._keys.known_hosts.strip() + "\n")
+        try:
+            command = self._command(service, key, hosts)
+            with _start(command, folder) as child, (folder / "ssh-errors").open("rb") as errors:
+                yield SshCall(child, time.monotonic() + self._limits.seconds, self._limits.response_bytes, errors)
+        finally:
+            key.unlink(missing_ok=True)
+            hosts.unlink(missing_ok=True)
+
+    def _command(self, service: str, key: Path, hosts: Path) -> list[str]:
+        url = self._url
+        alias = url.host if url.port == SSH_PORT else f"[{url.host}]:{url.port}"
+        options = (*_OPTIONS, f"UserKnownHostsFile={hosts}", f"HostKeyAlias={alias}")
+        return [
+            *("ssh", "-F", "none", "-T", "-i", str(key), "-p", str(url.port), "-l", url.username),
+            *(word for option in options for word in ("-o", option)),
+            *("--", self._find_address(), f"{service} {shlex.quote(url.path)}"),
+        ]
+
+    def _find_address(self) -> str:
+        """Resolve the host once; raises RemoteRefused for an address that is not allowed."""
+        try:
+            self._policy.check_host(self._url.host)
+            found = socket.getaddrinfo(self._url.host, self._url.port, type=socket.SOCK_STREAM)
+            for each in found:
+                self._policy.check(str(each[4][0]))
+            return str(found[0][4][0])
+        except AddressNotAllowed as ex:
+            raise RemoteRefused(
+                f"The upstream's host {self._url.host} is at an address that is not allowed: {ex} The operator can "
+                "allow its network with the setting upstream_networks."
+            ) from ex
+        except (OSError, UnicodeError) as ex:
+            raise RemoteAway(f"The upstream's host {self._url.host} cannot be resolved.") from ex
+
+
+SSH_PORT = 22
+
+
+class SshCall:
+    """A running service: what is written goes to it, what it answers is read within limits."""
+
+    def __init__(self, child: "subprocess.Popen[bytes]", deadline: float, most: int, errors: BinaryIO) -> None:
+        self._child = child
+        self._deadline = deadline
+        self._left = most
+        self._errors = errors
+
+    def write(self, body: BinaryIO) -> None:
+        """Send a request. Raises RemoteAway."""
+        body.seek(0)
+        while piece := body.read(_PIECE):
+            self._send(piece)
+
+    def _send(self, data: bytes) -> None:
+        handle, view = self._handle(self._child.stdin), memoryview(data)
+        while view:
+            _, ready, _ = select([], [handle], [], self._seconds_left())
+            if not ready:
+                raise RemoteAway("The upstream did not take the request in time.")
+            try:
+                view = view[os.write(handle, view) :]
+            except BlockingIOError:
+                continue
+            except OSError as ex:
+                raise self._explain() from ex
+
+    def finish(self) -> None:
+        """End the requests."""
+        if self._child.stdin:
+            with suppress(OSError):
+                self._child.stdin.close()
+
+    def read(self, size: int, /) -> bytes:
+        """Read exactly so many bytes, fewer only at the end. Raises RemoteAway, RemoteRefused, RemoteGarbage."""
+        pieces, wanted, handle = list[bytes](), size, self._handle(self._child.stdout)
+        while wanted > 0:
+            ready, _, _ = select([handle], [], [], self._seconds_left())
+            if not ready:
+                raise RemoteAway("The upstream did not answer in time.")
+            piece = os.read(handle, min(wanted, _PIECE))
+            if not piece:
+                break
+            pieces.append(piece)
+            wanted -= len(piece)
+            self._left -= len(piece)
+            if self._left < 0:
+                raise RemoteGarbage("The upstream sends more than is allowed (the setting push_limit).")
+        if size and not pieces:
+            self._require_success()
+        return b"".join(pieces)
+
+    def _require_success(self) -> None:
+        """Raise the fault of a child that ended without an answer."""
+        with suppress(subprocess.TimeoutExpired):
+            if self._child.wait(max(self._seconds_left(), 0.1)) == 0:
+                return
+        raise self._explain()
+
+    def _explain(self) -> RemoteAway | RemoteRefused:
+        with suppress(subprocess.TimeoutExpired):
+            self._child.wait(1.0)
+        text = self._errors.read(_MOST_ERROR_BYTES).decode(errors="replace").strip()
+        last = quote_remote(text.splitlines()[-1]) if text else "no message"
+        kind = RemoteRefused if any(each in text for each in _REFUSALS) else RemoteAway
+        return kind(f"The upstream cannot be used by SSH: {last.rstrip('.')}.")
+
+    def _seconds_left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise RemoteAway("The upstream did not answer in time.")
+        return left
+
+    @staticmethod
+    def _handle(stream: object) -> int:
+        number: int = stream.fileno()  # type: ignore[attr-defined]  # both are pipes
+        return number
+
+
+@contextmanager
+def _start(command: list[str], folder: Path) -> "Iterator[subprocess.Popen[bytes]]":
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+    try:
+        with (folder / "ssh-errors").open("wb") as errors:
+            child = subprocess.Popen(  # noqa: S603 - a list of words; host, user and path are parsed strictly
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+                start_new_session=True,
+            )
+    except OSError as ex:
+        raise RemoteAway(
+            "This machine has no program ssh, which an upstream by SSH needs. Install openssh-client."
+        ) from ex
+    try:
+        if child.stdin:
+            os.set_blocking(child.stdin.fileno(), False)
+        yield child
+    finally:
+        child.kill()
+        for stream in (child.stdin, child.stdout):
+            with suppress(OSError):
+                if stream:
+                    stream.close()
+        child.wait()
+
+
+def _write_private(path: Path, text: str) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)

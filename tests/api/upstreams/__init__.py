@@ -1,0 +1,1 @@
+"""Tests of upstreams in the service."""

@@ -1,0 +1,75 @@
+"""`waypost upstream`: set, shown, synced without a service, suspended and removed; secrets come from variables only."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import invoke, invoke_ok
+from tests.gitstore.fixtures import git
+
+pytestmark = pytest.mark.usefixtures("data")
+
+
+@pytest.fixture
+def upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return an empty bare repository in a folder that the operator allows."""
+    monkeypatch.setenv("WAYPOST_UPSTREAM_FOLDERS", str(tmp_path))
+    git(tmp_path, "init", "--quiet", "--bare", "--initial-branch=release", "up.git")
+    return tmp_path / "up.git"
+
+
+def release_of(repository: Path) -> str:
+    """Return the commit of release."""
+    return git(repository, "rev-parse", "refs/heads/release")
+
+
+def test_a_mirror_is_set_synced_and_shown(data: Path, upstream: Path) -> None:
+    invoke_ok("upstream", "set", "sample", upstream, "--mode", "mirror")
+    assert "pending" in invoke_ok("upstream", "show", "sample").out
+    shown = invoke_ok("upstream", "sync", "sample", "--json").json
+    tip = release_of(data / "repos/sample.git")
+    assert (shown["status"], shown["tip"], shown["release"]) == ("synced", tip, tip)
+    assert release_of(upstream) == tip
+    assert tip in invoke_ok("upstream", "show", "sample").out
+    assert invoke("doctor").code == 0, "an upstream is nothing to repair"
+
+
+def test_a_fault_is_shown_with_the_exit_code_of_problems(upstream: Path) -> None:
+    invoke_ok("upstream", "set", "sample", upstream, "--mode", "source")
+    invoke_ok("upstream", "sync", "sample")
+    upstream.rename(upstream.with_suffix(".away"))
+    found = invoke("upstream", "sync", "sample")
+    assert (found.code, "upstream_unavailable: " in found.out) == (1, True)
+    assert invoke("upstream", "show", "sample").code == 1
+
+
+def test_a_suspended_upstream_is_not_synced_and_a_removed_one_is_none(upstream: Path) -> None:
+    invoke_ok("upstream", "set", "sample", upstream, "--mode", "mirror")
+    invoke_ok("upstream", "suspend", "sample")
+    assert "resume" in invoke("upstream", "sync", "sample").err
+    assert git(upstream, "for-each-ref") == ""
+    invoke_ok("upstream", "resume", "sample")
+    invoke_ok("upstream", "sync", "sample")
+    assert invoke("upstream", "remove", "sample").code == 2, "it asks first"
+    invoke_ok("upstream", "remove", "sample", "--yes")
+    assert "has no upstream" in invoke("upstream", "show", "sample").err
+
+
+def test_secrets_come_from_variables_and_are_never_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYPOST_UPSTREAM_PASSWORD", "hidden-password")
+    monkeypatch.setenv("WAYPOST_UPSTREAM_HOOK_SECRET", "hidden-secret-of-hook")
+    found = invoke_ok("upstream", "set", "sample", "https://host.example/a.git", "--mode", "source", "--json")
+    assert (found.json["hasPassword"], found.json["hasHookSecret"]) == (True, True)
+    monkeypatch.delenv("WAYPOST_UPSTREAM_PASSWORD")
+    again = invoke_ok("upstream", "set", "sample", "https://host.example/a.git", "--mode", "source", "--json")
+    other = invoke_ok("upstream", "set", "sample", "https://other.example/a.git", "--mode", "source", "--json")
+    assert (again.json["hasPassword"], other.json["hasPassword"]) == (True, False)
+    assert "hidden" not in "".join(each.out + each.err for each in (found, again, other))
+
+
+@pytest.mark.parametrize("url", ["https://user:secret@host.example/a", "ext::sh", "a/b"])
+def test_a_url_that_cannot_be_an_upstream_is_refused(url: str) -> None:
+    found = invoke("upstream", "set", "sample", "--mode", "source", "--", url)
+    assert found.code in {1, 2}
+    assert "The URL" in found.err
+    assert "secret" not in found.err

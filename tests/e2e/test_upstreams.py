@@ -1,0 +1,301 @@
+"""Upstreams of a running service: syncs in the background, two Waypost services, webhooks of hosts, the state by API."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.auth.grants import Grant
+from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed, hex_digest
+from tests.e2e.git import check_repository, git, rules
+from tests.e2e.world import Place, World, open_world
+from tests.service import WAYPOST, running, wait_until
+
+BRANCH = "refs/heads/release"
+SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder in which upstreams may be."""
+    return tmp_path_factory.mktemp("hosted")
+
+
+@pytest.fixture(scope="module")
+def here(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Run a service that may reach upstreams on this machine."""
+    settings = {"WAYPOST_UPSTREAM_NETWORKS": "127.0.0.0/8", "WAYPOST_UPSTREAM_FOLDERS": str(folder)}
+    with running(WAYPOST, tmp_path_factory.mktemp("here") / "data", settings) as service, open_world(service) as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Run another service."""
+    with running(WAYPOST, tmp_path_factory.mktemp("there") / "data") as service, open_world(service) as world:
+        yield world
+
+
+class Upstream:
+    """The upstream of a namespace: a bare repository, and calls on it."""
+
+    def __init__(self, place: Place, folder: Path) -> None:
+        self.place = place
+        self.path = folder / f"{place.namespace}.git"
+        git(folder, "init", "-q", "--bare", "--initial-branch=release", str(self.path))
+        self._work = folder / f"{place.namespace}-work"
+
+    def set(self, mode: str, **fields: Any) -> None:
+        """Make it the upstream, and wait for the first sync."""
+        body = {"url": str(self.path), "mode": mode, "poll": 3600, "hookSecret": SECRET, **fields}
+        self.ask("PUT", "", 200, json=body)
+        self.wait("synced")
+
+    def ask(self, method: str, tail: str, status: int, **request: Any) -> Any:
+        """Send a request below the upstream's path, and return its JSON, if it has any."""
+        answer = self.place.root.ask(method, f"{self.place.space}/upstream{tail}", status, **request)
+        return answer.json() if answer.content else None
+
+    def wait(self, status: str) -> Any:
+        """Wait until the upstream has a status, and return what the API shows of it."""
+        found = {}
+
+        def probe() -> bool:
+            found.update(self.ask("GET", "", 200))
+            return bool(found["status"] == status)
+
+        try:
+            wait_until(probe, SECONDS, f"status {status}")
+        except AssertionError as ex:
+            raise AssertionError(f"{ex}: {found}") from ex
+        return found
+
+    def wait_for_tip(self, commit: str) -> None:
+        """Wait until its branch is at a commit."""
+        wait_until(lambda: self.tip == commit, SECONDS, f"the upstream to be at {commit}")
+
+    @property
+    def tip(self) -> str:
+        """The commit of its branch."""
+        return git(self.path, "for-each-ref", "--format=%(objectname)", BRANCH)
+
+    def commit(self, path: str, text: str) -> str:
+        """Commit a file with C git, and push it."""
+        if not self._work.exists():
+            git(self.path.parent, "clone", "-q", str(self.path), str(self._work))
+        git(self._work, "pull", "-q", "--ff-only")
+        (self._work / path).write_text(text, "utf-8")
+        git(self._work, "add", "-A")
+        git(self._work, "commit", "-q", "-m", "On the host")
+        git(self._work, "push", "-q", "origin", "HEAD:release")
+        return git(self._work, "rev-parse", "HEAD")
+
+    def hook(self, sent: Sent, status: int) -> Any:
+        """Send a webhook of its host."""
+        caller = self.place.world.nobody
+        headers = {"Content-Type": "application/json", **sent.headers}
+        path = f"{self.place.space}/upstream/webhook"
+        return caller.ask("POST", path, status, content=sent.body, headers=headers).json()
+
+
+@pytest.fixture
+def upstream(here: World, folder: Path) -> Upstream:
+    """Return the upstream of a namespace with a published rule."""
+    place = here.place()
+    place.published("/a")
+    return Upstream(place, folder)
+
+
+def test_a_mirror_at_a_path_gets_each_publish(upstream: Upstream) -> None:
+    upstream.set("mirror")
+    for source in ("/b", "/c"):
+        upstream.wait_for_tip(upstream.place.published(source)["version"])
+    check_repository(upstream.path)
+    shown = upstream.wait("synced")
+    assert (shown["tip"], shown["release"], shown["ahead"], shown["behind"]) == (upstream.tip, upstream.tip, 0, 0)
+
+
+def test_a_mirror_on_another_waypost_has_the_same_versions_and_numbers(upstream: Upstream, there: World) -> None:
+    namespace = there.namespace()
+    token = there.token([Grant("*", "*", "*", "*")])
+    url = f"{there.service.url}/git/{namespace}.git"
+    upstream.set("mirror", url=url, username="mirror", password=token)
+    other = Place(there, namespace, "shop", there.root)
+    assert other.get("/version") == upstream.place.get("/version")
+    published = upstream.place.published("/b")
+    other.wait_for(published["version"])
+    assert other.get("/history")["items"] == upstream.place.get("/history")["items"]
+    assert other.sources() == ["/a", "/b"]
+    check_repository(other.repository)
+    assert token not in upstream.place.world.service.log.read_text("utf-8")
+    assert token not in json.dumps(upstream.ask("GET", "", 200))
+
+
+def test_a_mirror_on_another_waypost_needs_more_than_a_publisher(upstream: Upstream, there: World) -> None:
+    namespace = there.namespace()
+    grants = [Grant("*", "*", each, "write") for each in ("redirect", "page", "project")]
+    token = there.token([*grants, Grant("*", "*", "project", "publish"), Grant("*", "*", "project", "read")])
+    url = f"{there.service.url}/git/{namespace}.git"
+    body = {"url": url, "mode": "mirror", "username": "mirror", "password": token}
+    upstream.ask("PUT", "", 200, json=body)
+    shown = upstream.wait("failing")
+    assert shown["fault"]["code"] == "upstream_refused"
+    assert "project:override" in shown["fault"]["message"]
+
+
+def test_a_source_is_followed_and_published_to(upstream: Upstream) -> None:
+    upstream.set("source")
+    published = upstream.place.published("/b")
+    assert upstream.tip == published["version"]
+    commit = upstream.commit("shop/redirects.yaml", rules("/a", "/host"))
+    assert upstream.ask("POST", "/sync", 202)["mode"] == "source"
+    upstream.place.wait_for(commit)
+    assert upstream.place.sources() == ["/a", "/host"]
+
+
+def test_a_faulty_tip_is_told_by_api_readiness_and_log_and_ends(upstream: Upstream) -> None:
+    upstream.set("source")
+    before = upstream.place.sources()
+    tip = upstream.commit("shop/redirects.yaml", "redirects: [\n")
+    upstream.ask("POST", "/sync", 202)
+    shown = upstream.wait("failing")
+    assert (shown["fault"]["code"], shown["tip"], shown["behind"]) == ("upstream_invalid", tip, 1)
+    assert "shop/redirects.yaml" in shown["fault"]["problems"][0]
+    assert upstream.place.sources() == before
+    ready = upstream.place.root.get("/health/ready")
+    found = next(check for check in ready["checks"] if check["name"] == "upstreams")
+    assert found["status"] == "degraded"
+    assert "upstream_invalid" in json.dumps(found)
+    lines = upstream.place.world.service.log_lines()
+    assert any(line["event"] == "upstream_fault" and line["fault"] == "upstream_invalid" for line in lines)
+    fixed = upstream.commit("shop/redirects.yaml", rules("/fixed"))
+    upstream.ask("POST", "/sync", 202)
+    upstream.place.wait_for(fixed)
+    upstream.wait("synced")
+    assert upstream.place.sources() == ["/fixed"]
+
+
+def test_while_a_source_is_away_only_publishing_is_refused(upstream: Upstream) -> None:
+    upstream.set("source")
+    away = upstream.path.rename(upstream.path.with_suffix(".away"))
+    upstream.place.add("/b")
+    upstream.place.refused("POST", "/publish", 503, "upstream_unavailable")
+    upstream.place.add("/c")
+    assert upstream.place.sources() == ["/a"]
+    away.rename(upstream.path)
+    published = upstream.place.publish()
+    assert upstream.tip == published["version"]
+
+
+def test_a_suspended_upstream_is_not_synced_until_it_is_resumed(upstream: Upstream) -> None:
+    upstream.set("mirror", poll=5)
+    assert upstream.ask("POST", "/suspend", 200)["status"] == "suspended"
+    before, version = upstream.tip, upstream.place.published("/b")["version"]
+    upstream.ask("POST", "/sync", 202)
+    assert upstream.wait("suspended")["tip"] == before == upstream.tip
+    upstream.ask("POST", "/resume", 200)
+    upstream.wait("synced")
+    assert upstream.tip == version
+
+
+def test_a_removed_upstream_is_left_alone(upstream: Upstream) -> None:
+    upstream.set("mirror")
+    before = upstream.tip
+    upstream.ask("DELETE", "", 204)
+    upstream.place.root.refused("GET", f"{upstream.place.space}/upstream", 404, "not_found")
+    upstream.place.published("/b")
+    assert not (upstream.place.repository / "waypost-upstream").exists()
+    assert upstream.tip == before
+
+
+def test_a_poll_brings_changes_in_without_a_webhook(upstream: Upstream) -> None:
+    upstream.set("source", poll=5)
+    commit = upstream.commit("shop/redirects.yaml", rules("/polled"))
+    upstream.place.wait_for(commit)
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_webhook_of_a_host_brings_changes_in_once(upstream: Upstream, host: str) -> None:
+    upstream.set("source", hookSecret=SECRET)
+    make = HOSTS[host]
+    commit = upstream.commit("shop/redirects.yaml", rules(f"/{host}"))
+    assert upstream.hook(make("refs/heads/other"), 202) == {"action": "ignored"}
+    assert upstream.hook(make(BRANCH), 202) == {"action": "sync"}
+    upstream.place.wait_for(commit)
+    assert upstream.hook(make(BRANCH), 409)["error"] == "webhook_replayed"
+    assert upstream.hook(make(BRANCH, nonce="another push"), 202) == {"action": "sync"}
+
+
+def test_a_signed_webhook_of_gitlab_has_a_time(upstream: Upstream) -> None:
+    upstream.set("source")
+    now = int(time.time())
+    assert upstream.hook(gitlab_signed(BRANCH, at=now), 202) == {"action": "sync"}
+    assert upstream.hook(gitlab_signed(BRANCH, at=now), 409)["error"] == "webhook_replayed"
+    assert upstream.hook(gitlab_signed(BRANCH, at=now - 3600), 401)["error"] == "invalid_signature"
+
+
+SPOILT: Sequence[Callable[[Sent], Sent]] = (
+    lambda sent: sent._replace(headers={}),
+    lambda sent: sent._replace(body=sent.body + b" "),
+    lambda sent: sent._replace(headers={**sent.headers, "X-Hub-Signature-256": "sha256="}),
+    lambda sent: sent._replace(headers={**sent.headers, "X-Hub-Signature-256": "sha1=x"}),
+    lambda sent: sent._replace(headers={**sent.headers, "X-Gitea-Signature": "0" * 64}),
+    lambda sent: sent._replace(headers={**sent.headers, "X-Gitlab-Token": SECRET[:-1]}),
+    lambda _sent: github(BRANCH, "another-secret-of-16"),
+    lambda _sent: github(BRANCH, ""),
+)
+
+
+def test_a_webhook_without_a_valid_signature_is_refused(upstream: Upstream) -> None:
+    upstream.ask("PUT", "", 200, json={"url": str(upstream.path), "mode": "mirror", "hookSecret": SECRET})
+    for spoil in SPOILT:
+        assert upstream.hook(spoil(github(BRANCH)), 401)["error"] == "invalid_signature"
+    for body, status in ((b"[]", 422), (b"{", 400)):
+        headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": f"sha256={hex_digest(body)}"}
+        upstream.hook(Sent(headers, body), status)
+    assert upstream.hook(github(BRANCH), 202) == {"action": "sync"}
+
+
+def test_a_webhook_for_no_upstream_is_refused_alike(here: World, upstream: Upstream) -> None:
+    assert upstream.hook(github(BRANCH), 401)["error"] == "invalid_signature"
+    path = "/api/namespace/none/upstream/webhook"
+    here.nobody.refused("POST", path, 401, "invalid_signature", json={})
+    here.nobody.refused("POST", path, 415, "unsupported_media_type", data={"payload": "{}"})
+
+
+def test_a_webhook_that_is_too_large_is_refused(upstream: Upstream) -> None:
+    upstream.set("mirror")
+    sent = github(BRANCH)
+    assert upstream.hook(sent._replace(body=sent.body + b" " * (9 << 20)), 413)["error"] == "body_too_large"
+
+
+INVALID = (
+    {"url": "https://user:pass@host/a", "mode": "source"},
+    {"url": "ext::sh -c id", "mode": "mirror"},
+    {"url": "/srv/a.git", "mode": "both"},
+    {"url": "/srv/a.git", "mode": "source", "branch": "a..b"},
+    {"url": "/srv/a.git", "mode": "source", "hookSecret": "short"},
+    {"mode": "source"},
+)
+
+
+def test_an_invalid_upstream_is_not_stored(upstream: Upstream) -> None:
+    for body in INVALID:
+        upstream.ask("PUT", "", 422, json=body)
+    upstream.ask("GET", "", 404)
+
+
+def test_upstreams_need_grants_and_are_in_the_audit_trail(here: World, upstream: Upstream) -> None:
+    reader = here.holder(("namespace", "read"), namespace=upstream.place.namespace)
+    path = f"{upstream.place.space}/upstream"
+    body = {"url": str(upstream.path), "mode": "mirror"}
+    reader.refused("PUT", path, 403, "forbidden", json=body)
+    reader.refused("POST", f"{path}/sync", 403, "forbidden")
+    upstream.set("mirror")
+    assert reader.get(path)["url"] == str(upstream.path)
+    entries = upstream.place.root.get("/api/audit", namespace=upstream.place.namespace, limit=100)["items"]
+    assert "upstream_set" in {entry["event"] for entry in entries}
+    assert SECRET not in json.dumps(entries)

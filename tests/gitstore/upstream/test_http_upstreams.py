@@ -1,0 +1,205 @@
+"""Upstreams by HTTP: C git's http-backend as the host, and hosts that answer anything else."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from socket import socket
+
+import pytest
+
+from gitstore.upstream.upstream_rules import UpstreamRules
+from gitstore.upstream.upstream_settings import UpstreamSettings
+from gitstore.wire.client.remote_errors import RemoteError
+from gitstore.wire.push.push_limits import MIB
+from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
+from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
+from tests.gitstore.wire.client.http_host import PASSWORD, USER, HttpHost, answering, hosting
+
+RULES = "shop/redirects.yaml"
+REFS = b"application/x-git-upload-pack-advertisement"
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> UpstreamBed:
+    """Return an upstream that takes pushes by HTTP."""
+    found = UpstreamBed.create(tmp_path / "bed")
+    git(found.path, "config", "http.receivepack", "true")
+    return found
+
+
+@pytest.fixture
+def host(bed: UpstreamBed) -> Iterator[HttpHost]:
+    """Run the host."""
+    with hosting(bed.folder) as found:
+        yield found
+
+
+@pytest.fixture
+def node(bed: UpstreamBed, host: HttpHost) -> Place:
+    """Return a node with the project shop, whose source is the host."""
+    place = create_place(bed.folder / "node")
+    bed.follow(place, SOURCE, f"{host.url}/up.git", username=USER, password=PASSWORD)
+    sync_well(place)
+    place.begin(SHOP)
+    return place
+
+
+def test_a_source_is_followed_and_published_to(bed: UpstreamBed, node: Place) -> None:
+    published = node.publish(put(redirect("/a")))
+    assert bed.tip == published.version
+    (commit,) = bed.commit({RULES: yaml([("/a", "/b"), ("/c", "/d")])})
+    assert sync_well(node).release == commit == node.tip
+    assert node.targets() == {"/a": "/b", "/c": "/d"}
+    node.fsck()
+    git(bed.path, "fsck", "--strict", "--full")
+
+
+def test_many_commits_arrive_in_one_fetch(bed: UpstreamBed, node: Place, host: HttpHost) -> None:
+    bed.commit(*({RULES: yaml([(f"/n{number}", "/x") for number in range(count + 1)])} for count in range(30)))
+    host.requests.clear()
+    sync_well(node)
+    assert len(node.targets()) == 30
+    assert [line.partition(" ")[0] for line in host.requests] == ["GET", "POST"]
+    assert node.state()[1] == 31
+
+
+def test_a_lost_race_is_merged_by_rule(bed: UpstreamBed, node: Place) -> None:
+    node.publish(put(redirect("/a", "/first")))
+    bed.commit({RULES: yaml([("/a", "/host")])})
+    published = node.publish(put(redirect("/b", "/mine")))
+    assert node.targets() == {"/a": "/host", "/b": "/mine"}
+    assert bed.tip == published.version
+
+
+def test_a_mirror_is_pushed(bed: UpstreamBed, host: HttpHost) -> None:
+    place = create_place(bed.folder / "mirrored").begin(SHOP)
+    bed.follow(place, MIRROR, f"{host.url}/up.git", username=USER, password=PASSWORD)
+    sync_well(place)
+    place.publish(put(redirect("/a")))
+    sync_well(place)
+    assert bed.tip == place.tip
+
+
+def test_a_protected_branch_is_reported_with_the_words_of_the_host(bed: UpstreamBed, node: Place) -> None:
+    hook = bed.path / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n", "utf-8")
+    hook.chmod(0o755)
+    before = node.tip
+    with pytest.raises(RemoteError, match="GH006: Protected branch") as caught:
+        node.publish(put(redirect("/a")))
+    assert caught.value.code == "upstream_refused"
+    assert node.tip == before == bed.tip
+
+
+def test_a_wrong_password_is_in_no_message(bed: UpstreamBed, node: Place, host: HttpHost) -> None:
+    bed.follow(node, SOURCE, f"{host.url}/up.git", username=USER, password="not-the-password")
+    state = sync(node)
+    assert state.fault is not None
+    assert state.fault.code == "upstream_refused"
+    assert "401" in state.fault.message
+    assert "not-the-password" not in repr(state)
+    settings = node.store.upstreams.settings(SPACE)
+    assert "not-the-password" not in repr(settings)
+    assert (node.repo / "waypost-upstream").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_network_that_the_operator_does_not_name_is_not_asked(node: Place, host: HttpHost) -> None:
+    host.requests.clear()
+    settings = node.store.upstreams.settings(SPACE)
+    assert settings
+    for url in (
+        f"{host.url}/up.git",
+        host.url.replace("127.0.0.1", "localhost"),
+        host.url.replace("127.0.0.1", "0x7f.1"),
+    ):
+        node.store.upstreams.configure(SPACE, UpstreamSettings(url, SOURCE, rules=UpstreamRules()))
+        assert fault_of(node) == "upstream_refused"
+    assert host.requests == []
+
+
+def reply(head: bytes, body: bytes = b"", media: bytes = REFS) -> Callable[[socket], None]:
+    """Return an answer with a head and a body."""
+
+    def answer(connection: socket) -> None:
+        connection.sendall(b"HTTP/1.1 %b\r\nContent-Type: %b\r\nConnection: close\r\n\r\n%b" % (head, media, body))
+
+    return answer
+
+
+def endless(connection: socket) -> None:
+    """Answer with a list of refs that never ends."""
+    reply(b"200 OK", b"001e# service=git-upload-pack\n0000")(connection)
+    line = b"003d%040d refs/heads/%06d\n"
+    number = 0
+    while True:
+        connection.sendall(b"".join(line % (1, number + each) for each in range(1000)))
+        number += 1000
+
+
+def slow(connection: socket) -> None:
+    """Answer a byte at a time."""
+    reply(b"200 OK")(connection)
+    while True:
+        connection.sendall(b"f")
+        time.sleep(0.05)
+
+
+def silent(connection: socket) -> None:
+    """Answer nothing until the client closes."""
+    connection.recv(1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (reply(b"200 OK", b"hello"), "upstream_garbage"),
+        (reply(b"200 OK", b"<html>", b"text/html"), "upstream_garbage"),
+        (reply(b"200 OK", b"001e# service=git-upload-pack\n0000zzzz"), "upstream_garbage"),
+        (reply(b"200 OK", b"001e# service=git-upload-pack\n0000003dxx"), "upstream_garbage"),
+        (reply(b"301 Moved\r\nLocation: http://169.254.169.254/"), "upstream_refused"),
+        (reply(b"302 Found\r\nLocation: http://127.0.0.1:1/"), "upstream_refused"),
+        (reply(b'401 No\r\nWWW-Authenticate: Basic realm="x"'), "upstream_refused"),
+        (reply(b"404 Not Found"), "upstream_refused"),
+        (reply(b"500 Oops"), "upstream_unavailable"),
+        (lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n"), "upstream_unavailable"),
+        (lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 5000), "upstream_unavailable"),
+        (lambda connection: connection.close(), "upstream_unavailable"),
+        (endless, "upstream_garbage"),
+        (slow, "upstream_unavailable"),
+        (silent, "upstream_unavailable"),
+    ],
+    ids=[
+        *("text", "page", "length", "line", "moved", "found", "password", "missing", "failing", "ssh", "headers"),
+        *("closed", "endless", "slow", "silent"),
+    ],
+)
+def test_a_host_that_is_none_is_a_fault_within_its_time(
+    tmp_path: Path, answer: Callable[[socket], None], code: str
+) -> None:
+    place = create_place(tmp_path / "data")
+    before, begun = place.tip, time.monotonic()
+    with answering(answer) as url:
+        rules = UpstreamRules(networks=("127.0.0.0/8",), seconds=1.0, most_bytes=8 * MIB)
+        place.store.upstreams.configure(SPACE, UpstreamSettings(url, SOURCE, rules=rules))
+        assert fault_of(place) == code
+    assert time.monotonic() - begun < 30
+    assert place.tip == before
+    assert not list((place.repo / "objects").glob("tmp_objdir-*"))
+
+
+def test_a_fetch_that_is_cut_off_leaves_nothing_and_the_next_one_succeeds(bed: UpstreamBed, node: Place) -> None:
+    (commit,) = bed.commit({RULES: yaml([(f"/n{number}", "/x") for number in range(2000)])})
+    settings = node.store.upstreams.settings(SPACE)
+    assert settings
+    rules = UpstreamRules(networks=("127.0.0.0/8",), most_bytes=1500)
+    before = node.tip
+    bed.follow(node, SOURCE, settings.url, username=USER, password=PASSWORD)
+    node.store.upstreams.configure(
+        SPACE, UpstreamSettings(settings.url, SOURCE, username=USER, password=PASSWORD, rules=rules)
+    )
+    assert fault_of(node) == "upstream_garbage"
+    assert node.tip == before
+    assert not list((node.repo / "objects").glob("tmp_objdir-*"))
+    bed.follow(node, SOURCE, settings.url, username=USER, password=PASSWORD)
+    assert sync_well(node).release == commit

@@ -1,0 +1,85 @@
+"""Upstreams by SSH: the system's sshd on loopback; keys of hosts are checked, and nothing is asked."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gitstore.upstream.upstream_settings import UpstreamMode
+from gitstore.wire.client.remote_errors import RemoteRefused
+from tests.gitstore.fixtures import SHOP, Place, create_place, git, put, redirect, yaml
+from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, sync, sync_well
+from tests.gitstore.wire.client.ssh_host import SshHost, ssh_host
+
+RULES = "shop/redirects.yaml"
+
+
+@pytest.fixture(scope="module")
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshHost]:
+    """Run the host."""
+    with ssh_host(tmp_path_factory.mktemp("ssh") / "host") as found:
+        yield found
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> UpstreamBed:
+    """Return an empty upstream."""
+    return UpstreamBed.create(tmp_path / "bed")
+
+
+def follow(bed: UpstreamBed, place: Place, host: SshHost, mode: UpstreamMode, **fields: str) -> None:
+    """Make the upstream of a namespace the one behind the host."""
+    keys = {"ssh_key": host.key, "known_hosts": host.known_hosts, **fields}
+    bed.follow(place, mode, host.url(bed.path), **keys)
+
+
+def test_a_mirror_is_pushed(bed: UpstreamBed, sshd: SshHost) -> None:
+    place = create_place(bed.folder / "node").begin(SHOP)
+    follow(bed, place, sshd, MIRROR)
+    sync_well(place)
+    place.publish(put(redirect("/a")))
+    sync_well(place)
+    assert bed.tip == place.tip
+    git(bed.path, "fsck", "--strict", "--full")
+    assert not list((place.repo / "objects").glob("tmp_objdir-*")), "nor any file with the key"
+
+
+def test_a_source_is_followed_and_not_published_to_yet(bed: UpstreamBed, sshd: SshHost) -> None:
+    bed.node("first").begin(SHOP)
+    place = create_place(bed.folder / "node")
+    follow(bed, place, sshd, SOURCE)
+    (commit,) = bed.commit({RULES: yaml([("/a", "/b")])})
+    assert sync_well(place).release == commit
+    assert place.targets() == {"/a": "/b"}
+    with pytest.raises(RemoteRefused, match="HTTPS"):
+        place.publish(put(redirect("/c")))
+    assert bed.tip == commit == place.tip
+
+
+@pytest.mark.parametrize("kind", ["unknown_host", "other_host", "other_key", "no_key"])
+def test_an_unknown_host_and_a_key_that_it_does_not_accept_are_faults(
+    bed: UpstreamBed, sshd: SshHost, kind: str
+) -> None:
+    place = create_place(bed.folder / "node").begin(SHOP)
+    other = sshd.known_hosts.rpartition(" ")[0] + " AAAAC3NzaC1lZDI1NTE5AAAAI" + "A" * 43
+    fields = {
+        "unknown_host": {"known_hosts": ""},
+        "other_host": {"known_hosts": other},
+        "other_key": {"ssh_key": sshd.other_key},
+        "no_key": {"ssh_key": ""},
+    }[kind]
+    follow(bed, place, sshd, MIRROR, **fields)
+    state = sync(place)
+    assert state.fault is not None
+    assert state.fault.code == "upstream_refused", state.fault
+    assert "PRIVATE KEY" not in repr(state)
+    assert bed.tip == ""
+
+
+def test_a_host_without_the_repository_is_a_fault(bed: UpstreamBed, sshd: SshHost) -> None:
+    place = create_place(bed.folder / "node").begin(SHOP)
+    follow(bed, place, sshd, MIRROR)
+    bed.path.rename(bed.folder / "away.git")
+    state = sync(place)
+    assert state.fault is not None
+    assert state.fault.code in {"upstream_unavailable", "upstream_garbage"}
