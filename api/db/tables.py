@@ -356,6 +356,9 @@ upstreams = Table(
     Column("requests", Integer, nullable=False),
     Column("ssh_key", Text, nullable=False),
     Column("known_hosts", Text, nullable=False),
+    Column("path", String(250), nullable=False),
+    Column("proposals", String(20), nullable=False),
+    Column("drafts", String(20), nullable=False),
     Index("upstreams_by_namespace", "namespace", "archive", unique=True),
 )
 

@@ -18,17 +18,26 @@ from content.records.problem import Problem
 from gitstore.git.refs import is_branch_ref
 from gitstore.layout import BRANCH_PREFIX
 from gitstore.store.store import Store
+from gitstore.upstream.followed_branches import FollowedBranches
 from gitstore.upstream.upstream_rules import UpstreamRules
-from gitstore.upstream.upstream_settings import UpstreamMode, UpstreamSettings
+from gitstore.upstream.upstream_settings import (
+    DraftsPlace,
+    ProposalsFrom,
+    UpstreamMode,
+    UpstreamSettings,
+    default_proposals,
+    is_folder_path,
+)
 from gitstore.upstream.upstream_state import UpstreamState
 from gitstore.wire.client.remote_url import parse_url
 
 
 class KnownUpstream(NamedTuple):
-    """An upstream, and what this node saw at its last sync."""
+    """An upstream, and what this node saw at its last sync, also of its other branches."""
 
     upstream: StoredUpstream
     state: UpstreamState
+    followed: FollowedBranches = FollowedBranches()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,8 @@ class Upstreams:
         """Return the upstream of a namespace, and its state on this node; NotFound without one."""
         with self.state.database.reading() as connection:
             found = upstreams.require_upstream(connection, namespace)
-        return KnownUpstream(found, self.store.upstreams.state(namespace))
+        component = self.store.upstreams
+        return KnownUpstream(found, component.state(namespace), component.followed(namespace))
 
     def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> KnownUpstream:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
@@ -68,9 +78,12 @@ class Upstreams:
                 (before.requests if before else 0) + 1,
                 _secret(fields, "sshKey", kept.ssh_key if kept else ""),
                 _secret(fields, "knownHosts", kept.known_hosts if kept else ""),
+                path=fields.get("path", "").strip("/"),
+                proposals=str(fields.get("proposals", default_proposals(fields["mode"]))),
+                drafts=str(fields.get("drafts", DraftsPlace.LOCAL)),
             )
             upstreams.put_upstream(connection, found)
-            detail = {"url": found.url, "mode": found.mode, "branch": found.branch}
+            detail = {"url": found.url, "mode": found.mode, "branch": found.branch, "path": found.path}
             self._record(connection, AuditEvent.UPSTREAM_SET, actor, namespace, detail)
         self.apply(found)
         return self.find(namespace)
@@ -124,6 +137,9 @@ def to_settings(upstream: StoredUpstream, rules: UpstreamRules) -> UpstreamSetti
         upstream.known_hosts,
         upstream.suspended,
         rules,
+        path=upstream.path,
+        proposals=upstream.proposals,
+        drafts=upstream.drafts,
     )
 
 
@@ -135,10 +151,25 @@ def _check(fields: Mapping[str, Any]) -> None:
         parse_url(fields["url"])
     except ValueError as ex:
         problems.append(Problem("bad_format", str(ex), pointer="/url"))
+    problems += _check_folder(fields)
     if not is_branch_ref(BRANCH_PREFIX + fields.get("branch", "release")):
         problems.append(Problem("bad_format", "Git cannot have a branch of this name.", pointer="/branch"))
     if problems:
         raise invalid("The upstream is invalid; see the problems.", problems)
+
+
+def _check_folder(fields: Mapping[str, Any]) -> list[Problem]:
+    found = list[Problem]()
+    path = fields.get("path", "").strip("/")
+    if path and not is_folder_path(path):
+        found.append(Problem("bad_format", "This is not a path of a folder in a Git repository.", pointer="/path"))
+    if (
+        fields["mode"] != UpstreamMode.SOURCE.value
+        and fields.get("proposals", ProposalsFrom.NONE) != ProposalsFrom.NONE
+    ):
+        message = "Only a source has proposals: to a mirror, nobody else pushes. Leave the field out."
+        found.append(Problem("bad_format", message, pointer="/proposals"))
+    return found
 
 
 def _secret(fields: Mapping[str, Any], name: str, before: str) -> str:

@@ -15,7 +15,8 @@ from cli.console.exits import CommandFailed, ProblemsFound
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import confirm, json_option, namespace_argument, open_store, read_settings, yes_option
-from gitstore.upstream.upstream_settings import UpstreamMode
+from content.records.printable import escape_unprintable
+from gitstore.upstream.upstream_settings import DraftsPlace, ProposalsFrom, UpstreamMode
 
 PASSWORD = "WAYPOST_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
 SSH_KEY = "WAYPOST_UPSTREAM_SSH_KEY"
@@ -52,6 +53,19 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
     help="source: follow it, and publish to it. mirror: it receives what is published here.",
 )
 @click.option("--branch", default="release", show_default=True, help="Its branch that is release here.")
+@click.option("--path", "folder", default="", help="The folder there that has the content, such as redirects/.")
+@click.option(
+    "--proposals",
+    type=click.Choice([each.value for each in ProposalsFrom]),
+    help="The refs of a source that are proposals here; branches unless set.",
+)
+@click.option(
+    "--drafts",
+    type=click.Choice([each.value for each in DraftsPlace]),
+    default=DraftsPlace.LOCAL.value,
+    show_default=True,
+    help="push: drafts are also pushed to the upstream, under draft/.",
+)
 @click.option("--username", default="", help="The user name for HTTP.")
 @click.option(
     "--known-hosts",
@@ -66,12 +80,15 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
 def set_(  # noqa: PLR0913 - one parameter an option
     namespace: str,
     url: str,
+    *,
     mode: str,
     branch: str,
+    folder: str,
+    proposals: str | None,
+    drafts: str,
     username: str,
     known_hosts: Path | None,
     poll: int,
-    *,
     as_json: bool,
     data: str | None,
     database: str | None,
@@ -83,6 +100,9 @@ def set_(  # noqa: PLR0913 - one parameter an option
     those of the same URL stay.
     """
     fields: dict[str, Any] = {"url": url, "mode": mode, "branch": branch, "username": username, "poll": poll}
+    fields |= {"path": folder, "drafts": drafts}
+    if proposals:
+        fields["proposals"] = proposals
     for variable, name in ((PASSWORD, "password"), (SSH_KEY, "sshKey"), (HOOK_SECRET, "hookSecret")):
         if variable in os.environ:
             fields[name] = os.environ[variable]
@@ -170,13 +190,27 @@ def _print(known: KnownUpstream, *, as_json: bool) -> None:
 
 
 def _describe(shown: dict[str, Any]) -> Iterator[str]:
-    yield f"{shown['mode']} {shown['url']} {shown['branch']}"
+    folder = f" {shown['path']}/" if shown["path"] else ""
+    yield f"{shown['mode']} {shown['url']} {shown['branch']}{folder}"
     yield f"status    {shown['status']}"
     yield f"release   {shown['release'] or 'not synced yet'}"
     yield f"upstream  {shown['tip'] or 'no such branch, or never reached'}"
     if shown["ahead"] or shown["behind"]:
         yield f"differs   {shown['ahead']} ahead, {shown['behind']} behind"
+    yield from _describe_branches(shown)
     yield f"synced    {shown['syncedAt'] or 'never'}, reached {shown['reachedAt'] or 'never'}"
     if shown["fault"]:
         yield f"{shown['fault']['code']}: {shown['fault']['message']}"
         yield from (f"  {problem}" for problem in shown["fault"]["problems"])
+
+
+def _describe_branches(shown: dict[str, Any]) -> Iterator[str]:
+    for each in shown["branches"]:
+        pull = f" (pull request {each['pullRequest']})" if each["pullRequest"] else ""
+        name = escape_unprintable(each["branch"])
+        yield f"branch    {name}{pull} {each['commit'][:12]} {'proposal/' + each['proposal'] if each['proposal'] else 'refused'}"
+        if each["fault"]:
+            yield f"  {each['fault']['message']}"
+            yield from (f"    {problem}" for problem in each["fault"]["problems"])
+    if shown["branchesFault"]:
+        yield f"{shown['branchesFault']['code']}: {shown['branchesFault']['message']}"

@@ -14,6 +14,7 @@ from gitstore.git.quarantine import Quarantine, open_quarantine
 from gitstore.git.repository import Repository, open_repository
 from gitstore.layout import BRANCH_PREFIX, CommitId
 from gitstore.pushes.push import MIRROR_OPTION
+from gitstore.upstream.followed_branches import find_pull
 from gitstore.upstream.upstream_settings import UpstreamSettings
 from gitstore.wire.addresses import AddressPolicy
 from gitstore.wire.client.conversation import (
@@ -50,7 +51,7 @@ class Remote(Protocol):
         ...
 
     def read_tips(self) -> Mapping[str, CommitId]:
-        """Return the branches, by ref."""
+        """Return the branches, and the heads of pull requests where the host shows them, by ref."""
         ...
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
@@ -89,7 +90,7 @@ class _HttpUpstream:
 
     def read_tips(self) -> Mapping[str, CommitId]:
         self._known = self._ask(FETCH)
-        return _branches(self._known)
+        return _tips(self._known.refs)
 
     def _ask(self, service: str) -> RemoteRefs:
         with self._remote.refs(service) as response:
@@ -130,7 +131,7 @@ class _SshUpstream:
 
     def read_tips(self) -> Mapping[str, CommitId]:
         with TemporaryDirectory() as folder, self._remote.call(FETCH, Path(folder)) as call:
-            return _branches(read_refs(call))
+            return _tips(read_refs(call).refs)
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         with (
@@ -171,11 +172,9 @@ class _PathRemote:
 
     def read_tips(self) -> Mapping[str, CommitId]:
         try:
-            names = [name for name in refs.list_refs(self._path, is_lenient=True) if name.startswith(BRANCH_PREFIX)]
-            tips = {name: refs.read_ref(self._path, name) for name in names}
+            return _tips(refs.list_refs(self._path, is_lenient=True))
         except (OSError, StoreError) as ex:
             raise RemoteAway("The upstream's repository cannot be read.") from ex
-        return {name: tip for name, tip in tips.items() if tip}
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         with open_repository(self._path) as theirs:
@@ -244,8 +243,8 @@ def _find_folder(path: Path, allowed: Sequence[str]) -> Path:
     raise RemoteAway("There is no Git repository at the path of the upstream.")
 
 
-def _branches(remote: RemoteRefs) -> Mapping[str, CommitId]:
-    return {name: tip for name, tip in remote.refs.items() if name.startswith(BRANCH_PREFIX)}
+def _tips(found: Mapping[str, CommitId]) -> Mapping[str, CommitId]:
+    return {name: tip for name, tip in found.items() if name.startswith(BRANCH_PREFIX) or find_pull(name)}
 
 
 def _make_pack(

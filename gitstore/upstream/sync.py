@@ -72,7 +72,8 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         return state
 
 
-def _open_remote(settings: UpstreamSettings) -> "Remote":
+def open_upstream(settings: UpstreamSettings) -> "Remote":
+    """Return the upstream's repository; nothing is connected yet. Raises RemoteRefused for a URL that is not allowed."""
     from gitstore.upstream.remote import open_remote  # noqa: PLC0415 - loads TLS, which most commands never need
 
     return open_remote(settings)
@@ -82,7 +83,7 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     state = replace(before, synced_at=time.time(), fault=None)
     tip: CommitId | None = None
     try:
-        remote = _open_remote(namespace.settings)
+        remote = open_upstream(namespace.settings)
         tip = remote.read_tips().get(namespace.settings.ref)
         state = replace(state, reached_at=time.time(), tip=tip or "")
         tip = _fetch(namespace, remote, tip) if namespace.settings.is_source and tip else _push(namespace, remote, tip)
@@ -106,7 +107,7 @@ def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> Commi
     with open_repository(namespace.repository) as repository:
         release = repository.release()
         is_here = repository.has(tip)
-        haves = list(_choose_haves(repository, release))
+        haves = list(choose_haves(repository, release))
     if tip == release:
         return tip
     settings = namespace.settings
@@ -129,7 +130,7 @@ def _is_complete(namespace: SyncedNamespace, tip: CommitId) -> bool:
         return tip == fetched or repository.merge_base(repository.release(), tip) == tip
 
 
-def _choose_haves(repository: Repository, release: CommitId) -> Iterator[CommitId]:
+def choose_haves(repository: Repository, release: CommitId) -> Iterator[CommitId]:
     """Yield first parents of release: the newest ones, then ever fewer."""
     step, following = 1, 0
     for number, info in enumerate(repository.first_parents(release)):
@@ -246,7 +247,7 @@ def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) 
     state = read_state(namespace.repository)
     if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
         raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")
-    _push_or_ask(_open_remote(settings), namespace.repository, PushedRef(settings.ref, old, new))
+    _push_or_ask(open_upstream(settings), namespace.repository, PushedRef(settings.ref, old, new))
 
 
 def _push_or_ask(remote: "Remote", repository: Path, move: PushedRef) -> None:

@@ -30,6 +30,9 @@ class StoredUpstream:
     requests: int = 0
     ssh_key: str = field(default="", repr=False)
     known_hosts: str = ""
+    path: str = ""
+    proposals: str = "none"
+    drafts: str = "local"
 
 
 def list_upstreams(connection: Connection) -> list[StoredUpstream]:
@@ -118,4 +121,7 @@ def _load(row: Row[Any]) -> StoredUpstream:
         row.requests,
         row.ssh_key,
         row.known_hosts,
+        path=row.path,
+        proposals=row.proposals,
+        drafts=row.drafts,
     )
