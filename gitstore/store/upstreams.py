@@ -1,5 +1,7 @@
 """`store.upstreams`: the upstreams of namespaces on this node, and their syncs."""
 
+from shutil import rmtree
+
 from gitstore.git.lock import hold
 from gitstore.store.access import Component, QuarantinedNamespace, StoreAccess
 from gitstore.store.proposals import Proposals
@@ -7,7 +9,7 @@ from gitstore.upstream.branch_sync import drop_branches, follow_branches
 from gitstore.upstream.branch_verdicts import BranchVerdict
 from gitstore.upstream.followed_branches import FollowedBranches, is_following, read_followed
 from gitstore.upstream.sync import sync
-from gitstore.upstream.upstream_settings import UpstreamSettings, read_settings, write_settings
+from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamSettings, read_settings, write_settings
 from gitstore.upstream.upstream_state import UpstreamState, read_state, remove_state
 
 
@@ -31,6 +33,8 @@ class Upstreams(Component):
         is_other = before and (settings is None or _place_of(before) != _place_of(settings))
         if is_other:
             remove_state(repository)
+        if before and (is_other or (settings and settings.mode is not before.mode)):
+            rmtree(repository / FOLDER_CACHE, ignore_errors=True)
         if before and is_following(before) and (is_other or (settings and not is_following(settings))):
             drop_branches(repository, QuarantinedNamespace(self._access, namespace, None))
 

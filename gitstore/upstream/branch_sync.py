@@ -33,7 +33,8 @@ from gitstore.upstream.followed_branches import (
     remove_followed,
     write_followed,
 )
-from gitstore.upstream.sync import SyncedNamespace, choose_haves, open_upstream
+from gitstore.upstream.haves import choose_haves
+from gitstore.upstream.sync import SyncedNamespace, open_upstream
 from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState, shorten
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteRefused
 from gitstore.wire.push.connectivity import COMMITS, Connectivity
@@ -72,7 +73,7 @@ def sync_branches(namespace: SyncedNamespace) -> FollowedBranches | None:
             return FollowedBranches()
         rules = namespace.settings.rules
         bounded = replace(namespace.settings, rules=replace(rules, most_bytes=min(rules.most_bytes, _MOST_BYTES)))
-        remote = open_upstream(bounded)
+        remote = open_upstream(namespace.repository, bounded)
         candidates = list_candidates(bounded, remote.read_tips())
         followed = _BranchSync(replace(namespace, settings=bounded), remote).run(candidates)
         write_followed(namespace.repository, followed)
@@ -131,7 +132,14 @@ class _BranchSync:
         _remove(self._namespace.open(None), [ref for ref in here if ref not in wanted])
         more = len(candidates) - len(chosen) - len(merged)
         fault = _too_many(len(candidates), len(chosen)) if more else None
-        return FollowedBranches(tuple(map(self._follow, chosen)), tuple(merged), fault)
+        followed = list[FollowedBranch]()
+        for each in chosen:
+            found = self._follow(each)
+            if found:
+                followed.append(found)
+            else:
+                merged.append(each.tip)
+        return FollowedBranches(tuple(followed), tuple(merged), fault)
 
     def _is_merged(self, branch: FollowedBranch) -> bool:
         """Tell whether release has a tip; of a folder's branch, that shows once its commit here is known."""
@@ -144,7 +152,8 @@ class _BranchSync:
             return bool(head) and repository.has(head) and find_base(repository, repository.release(), found) == head
         return False
 
-    def _follow(self, branch: FollowedBranch) -> FollowedBranch:
+    def _follow(self, branch: FollowedBranch) -> FollowedBranch | None:
+        """Have the proposal at the newest commit; None where release has it."""
         known = self._known.get(branch.ref)
         with open_repository(self._namespace.repository) as repository, suppress(Broken):
             at = repository.ref(branch.ref)
@@ -153,7 +162,8 @@ class _BranchSync:
         try:
             if time.monotonic() > self._deadline:
                 raise RemoteAway("Not fetched yet: the syncs that follow go on with it.")  # noqa: TRY301 - one way
-            return replace(branch, head=self._bring(branch))
+            head = self._bring(branch)
+            return replace(branch, head=head) if head else None
         except (Busy, OutOfSpace):
             raise
         except _RefusedBranch as ex:
@@ -173,12 +183,14 @@ class _BranchSync:
     def _list_here(self, branch: FollowedBranch) -> list[str]:
         return [ref for ref in list_proposals(self._namespace.repository) if ref == branch.ref]
 
-    def _bring(self, branch: FollowedBranch) -> CommitId:
-        """Bring the commit of a branch in, and have its proposal there; return the commit here."""
+    def _bring(self, branch: FollowedBranch) -> CommitId | None:
+        """Bring the commit of a branch in, and have its proposal there; return the commit here, None if release has it."""
         require_followable(branch.ref)
-        tip = CommitId(branch.tip)
+        tip = self._remote.translate(CommitId(branch.tip))
+        if tip is None:
+            raise _RefusedBranch("It does not have the folder of the upstream.")
         if self._is_complete(tip):
-            return self._accept(branch, tip, None, None)
+            return None if self._has_released(tip) else self._accept(branch, tip, None, None)
         with open_repository(self._namespace.repository) as repository:
             haves = list(choose_haves(repository, repository.release()))
             haves += [CommitId(each.head) for each in self._known.values() if each.head and repository.has(each.head)]
@@ -192,6 +204,10 @@ class _BranchSync:
                 Connectivity(repository, {}).require_tip(tip, COMMITS)
                 return True
         return False
+
+    def _has_released(self, tip: CommitId) -> bool:
+        with open_repository(self._namespace.repository) as repository:
+            return find_base(repository, repository.release(), tip) == tip
 
     def _read_pack(self, quarantine: Quarantine, tip: CommitId) -> ReceivedPack:
         limits = _LIMITS._replace(request_bytes=self._namespace.settings.rules.most_bytes)

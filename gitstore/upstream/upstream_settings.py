@@ -16,6 +16,8 @@ from gitstore.layout import BRANCH_PREFIX, is_safe_name
 from gitstore.upstream.upstream_rules import UpstreamRules
 
 SETTINGS_FILE = "waypost-upstream"
+FOLDER_CACHE = "waypost-folder.git"
+"""The repository beside a namespace's that has the objects of the upstream, where only a folder of it is followed."""
 _MODE = 0o600
 _MOST_PATH = 250
 

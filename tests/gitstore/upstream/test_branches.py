@@ -150,8 +150,9 @@ def test_a_hostile_branch_is_refused_and_nothing_else_is_affected(bed: UpstreamB
     good = branch(bed, "good", {RULES: yaml([("/a", "/good")])})
     (moved,) = bed.commit({RULES: yaml([*BASE, ("/m", "/moved")])})
     found = followed(node)
-    assert found[name].fault, found
-    assert (found[name].fault.code, found[name].head) == (BRANCH_REFUSED, "")
+    fault = found[name].fault
+    assert fault, found
+    assert (fault.code, found[name].head) == (BRANCH_REFUSED, "")
     assert found["good"].head == good
     assert heads(node) == {"upstream/branch/good": good}
     assert node.tip == moved
