@@ -14,7 +14,7 @@ from gitstore.git.refs import list_refs
 from gitstore.git.repository import CommitInfo, Repository, open_repository
 from gitstore.git.repository_creation import init_repository
 from gitstore.git.transaction import Transaction, update
-from gitstore.layout import RELEASE_REF, CommitId
+from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.upstream.arrival import INVALID, FaultyTip
 from gitstore.upstream.haves import choose_haves
 from gitstore.upstream.projection import MIRRORED, CommitMap, Folder, project, write_like
@@ -156,6 +156,9 @@ class FolderRemote:
 
     def push(self, source: Path, move: PushedRef) -> None:
         """Put commits of a repository back into the folder, on top of the upstream's tip, and push them."""
+        if move.name != self._ref or move.new is None:  # a draft, which `place` has made
+            self._remote.push(self._cache, move)
+            return
         tip = self._remote.read_tips().get(move.name)
         here = self.translate(tip) if tip else None
         if here == move.new:
@@ -166,7 +169,7 @@ class FolderRemote:
             self._create()
         self._import(source, move.new)
         with update(self._cache) as transaction:
-            made = self._put_back(transaction, tip, move)
+            made = self._put_back(transaction, tip, move.old, move.new)
             transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
         self._remote.push(self._cache, PushedRef(move.name, tip, made))
         with update(self._cache) as transaction:
@@ -193,23 +196,40 @@ class FolderRemote:
                 transaction.move(_MADE, transaction.ref(_MADE), commit)
                 quarantine.release()
 
-    def _put_back(self, transaction: Transaction, tip: CommitId | None, move: PushedRef) -> CommitId:
+    def _put_back(
+        self, transaction: Transaction, tip: CommitId | None, old: CommitId | None, new: CommitId
+    ) -> CommitId:
         """Write a commit of the upstream for each new one of release; return the last."""
-        made, parent = tip, move.old
-        for info in _list_new(transaction, move):
+        made, parent = tip, old
+        for info in _list_new(transaction, old, new):
             if not info.parents[1:] and not self._folder.is_mirrored:
                 self._require_same(transaction, info, parent)
             elif not self._folder.is_mirrored:
                 raise _not_flat(info.id, self._folder)
-            root = transaction.commit(made).tree if made else None
-            if not transaction.entries(info.tree):
-                raise RemoteRefused("Release is empty, and Git cannot have an empty folder. Keep one file.")
-            tree = self._folder.put(transaction, root, info.tree)
+            tree = self._put(transaction, info.tree, made)
             trailer = f"{MIRRORED}: {info.id}" if self._folder.is_mirrored else ""
             made, parent = write_like(transaction, info.id, tree, made, trailer), info.id
         if made is None:
             raise RemoteMoved(f"The folder {self._folder.path} of the upstream has moved.")
         return made
+
+    def _put(self, transaction: Transaction, tree: TreeId, onto: CommitId | None) -> TreeId:
+        """Write the tree of a commit of the upstream with the folder replaced."""
+        if not transaction.entries(tree):
+            raise RemoteRefused("Release or a draft is empty, and Git cannot have an empty folder. Keep one file.")
+        return self._folder.put(transaction, transaction.commit(onto).tree if onto else None, tree)
+
+    def place(self, source: Path, commit: CommitId, base: CommitId | None, /) -> CommitId:
+        """Write a draft as one commit of the upstream, on the commit that its base is there; return it."""
+        self._import(source, commit)
+        with update(self._cache) as transaction:
+            onto = CommitMap(self._cache / _MAP_FILE).find_original(base) if base else None
+            if onto is None:
+                raise RemoteAway("The upstream does not have the commit yet that the draft begins from.")
+            tree = self._put(transaction, transaction.commit(commit).tree, onto)
+            made = write_like(transaction, commit, tree, onto)
+            transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
+            return made
 
     def _require_same(self, transaction: Transaction, info: CommitInfo, parent: CommitId | None) -> None:
         """Raise RemoteRefused where the projection of what would be pushed is another commit: nodes would differ."""
@@ -217,14 +237,14 @@ class FolderRemote:
             raise _not_flat(info.id, self._folder)
 
 
-def _list_new(repository: Repository, move: PushedRef) -> list[CommitInfo]:
+def _list_new(repository: Repository, old: CommitId | None, new: CommitId) -> list[CommitInfo]:
     """List the commits of release that are new, oldest first."""
     found = list[CommitInfo]()
-    for info in islice(repository.first_parents(move.new), _MOST_PUSHED):
-        if info.id == move.old:
+    for info in islice(repository.first_parents(new), _MOST_PUSHED):
+        if info.id == old:
             return found[::-1]
         found.append(info)
-    if move.old is None:
+    if old is None:
         return found[::-1]
     raise RemoteMoved("The folder of the upstream is at a commit that release does not continue from.")
 
