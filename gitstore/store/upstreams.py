@@ -3,10 +3,12 @@
 from shutil import rmtree
 
 from gitstore.git.lock import hold
+from gitstore.layout import CommitId
 from gitstore.store.access import Component, QuarantinedNamespace, StoreAccess
 from gitstore.store.proposals import Proposals
 from gitstore.upstream.branch_sync import drop_branches, follow_branches
 from gitstore.upstream.branch_verdicts import BranchVerdict
+from gitstore.upstream.difference import Difference, find_difference
 from gitstore.upstream.draft_sync import PushedDraft, has_unpushed, push_drafts, read_pushed, remove_pushed
 from gitstore.upstream.followed_branches import FollowedBranches, is_following, read_followed
 from gitstore.upstream.sync import sync
@@ -67,6 +69,14 @@ class Upstreams(Component):
             and settings.drafts == DraftsPlace.PUSH
             and has_unpushed(self._access.directory.namespace(namespace).repository)
         )
+
+    def difference(self, namespace: str) -> Difference | None:
+        """Return what release and the upstream's branch each have alone; None if they are the same, or it is not known here."""
+        tip = self.state(namespace).tip
+        if not tip:
+            return None
+        with self._access.reading(namespace) as compiler:
+            return find_difference(compiler, CommitId(tip))
 
     def verdicts(self, namespace: str) -> list[BranchVerdict]:
         """Return the verdict on each followed branch: its problems and impact. They are cached until it or release moves."""

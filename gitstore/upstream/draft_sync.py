@@ -150,12 +150,12 @@ class _Drafts:
                 return
         name = draft.ref.removeprefix("refs/heads/")
         raise _Moved(
-            f"Somebody else moved {name} on the upstream to {theirs[:12]}; it is not overwritten. Fetch it from there and push "
+            f"Others moved {name} on the upstream to {theirs[:12]}; it is not overwritten. Fetch it from there and push "
             "it to the draft here, then delete the branch there."
         )
 
 
 class _Moved(StoreError):
-    """Somebody else has moved a draft's branch on the upstream."""
+    """A draft's branch on the upstream was moved by others."""
 
     code = "upstream_draft_moved"

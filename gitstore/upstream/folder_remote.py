@@ -139,7 +139,7 @@ class FolderRemote:
             quarantine.release()
 
     def _require_folder(self, tip: CommitId) -> None:
-        """Raise FaultyTip for a tip without the folder: somebody moved it, and nothing would be served."""
+        """Raise FaultyTip for a tip without the folder: it was moved there, and nothing would be served."""
         with open_repository(self._cache) as repository:
             if self._folder.tree(repository, tip) is None:
                 raise FaultyTip(
