@@ -10,7 +10,7 @@ from gitstore.upstream.branch_sync import drop_branches, follow_branches
 from gitstore.upstream.branch_verdicts import BranchVerdict
 from gitstore.upstream.difference import Difference, find_difference
 from gitstore.upstream.draft_sync import PushedDraft, has_unpushed, push_drafts, read_pushed, remove_pushed
-from gitstore.upstream.followed_branches import FollowedBranches, is_following, read_followed
+from gitstore.upstream.followed_branches import FollowedBranch, FollowedBranches, is_following, read_followed
 from gitstore.upstream.sync import sync
 from gitstore.upstream.upstream_settings import (
     FOLDER_CACHE,
@@ -77,6 +77,10 @@ class Upstreams(Component):
             return None
         with self._access.reading(namespace) as compiler:
             return find_difference(compiler, CommitId(tip))
+
+    def sources(self, namespace: str) -> dict[str, FollowedBranch]:
+        """Return the branches of the upstream that proposals follow, by their refs here."""
+        return {each.ref: each for each in self.followed(namespace).branches}
 
     def verdicts(self, namespace: str) -> list[BranchVerdict]:
         """Return the verdict on each followed branch: its problems and impact. They are cached until it or release moves."""

@@ -9,6 +9,9 @@ from itertools import islice
 from pathlib import Path
 
 from gitstore.errors import Broken, InvalidPush
+from gitstore.file_lock import hold_lock_file
+from gitstore.git.object_log import empty_log, is_log_due
+from gitstore.git.packs.packing import hold_packing, is_packing_due, pack_loose
 from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
 from gitstore.git.refs import list_refs
 from gitstore.git.repository import CommitInfo, Repository, open_repository
@@ -29,9 +32,12 @@ from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.references import References
 
+_LOCK_FILE = "waypost-folder.lock"
 _MAP_FILE = "waypost-projection"
 _OTHERS = "refs/heads/other/"  # commits of other branches, which are kept by a ref for each
 _PUSHED, _MADE = "refs/heads/pushed", "refs/heads/made"
+_MADE_OTHER, _MADE_DRAFT = "refs/heads/made-other", "refs/heads/made-draft"
+_OWN = frozenset({_PUSHED, _MADE, _MADE_OTHER, _MADE_DRAFT})  # commits that the upstream may not have
 _MOST_OTHERS = 1_000
 _MOST_HAVES = 64  # the newest commits: more would be read back to the first one
 _MOST_PUSHED = 10_000  # commits
@@ -55,8 +61,9 @@ class FolderRemote:
     def read_tips(self) -> Mapping[str, CommitId]:
         """Return the tips of the upstream, that of the branch as the commit here; it is missing where the folder is."""
         tips = dict(self._remote.read_tips())
+        self._keep_small()
         tip = tips.pop(self._ref, None)
-        here = self.translate(tip) if tip else None
+        here = self._translate(tip, _MADE) if tip else None
         if tip and here:
             self._require_folder(tip)
             tips[self._ref] = here
@@ -64,36 +71,54 @@ class FolderRemote:
 
     def translate(self, tip: CommitId) -> CommitId | None:
         """Fetch a commit of the upstream, unless it is here, and return its projection; None where the folder is missing."""
-        if not (self._cache / "HEAD").exists():
-            self._create()
+        return self._translate(tip, _MADE_OTHER)
+
+    def _translate(self, tip: CommitId, ref: str) -> CommitId | None:
+        """Translate a commit, and keep the projection by a ref."""
+        self._create()
         sweep_quarantines(self._cache)
         try:
             if not self._is_here(tip):
                 self._bring(tip)
             with update(self._cache) as transaction:
-                return self._project(transaction, tip)
+                return self._project(transaction, tip, ref)
         except Broken as ex:
             shutil.rmtree(self._cache, ignore_errors=True)
             raise RemoteAway(
                 "The copy of the upstream's repository on this node was damaged. The next sync makes it again."
             ) from ex
 
-    def _project(self, transaction: Transaction, tip: CommitId) -> CommitId | None:
+    def _project(self, transaction: Transaction, tip: CommitId, ref: str) -> CommitId | None:
         known = CommitMap(self._cache / _MAP_FILE)
         here, new = project(transaction, known, tip, self._folder)
-        at = transaction.ref(_MADE)
-        if here and here != at and transaction.has(here):  # of a mirror, the namespace alone may have it
-            transaction.move(_MADE, at, here)
+        at = transaction.ref(ref)
+        if here and here != at and (transaction.has(here) or not self._folder.is_mirrored):
+            transaction.commit(here)  # Broken if a power cut took it; of a mirror, the namespace alone may have it
+            transaction.move(ref, at, here)
         if new:
             known.add(new)
         return here
 
     def _create(self) -> None:
-        shutil.rmtree(self._cache, ignore_errors=True)
-        making = self._cache.with_name(f"{self._cache.name}.new")
-        shutil.rmtree(making, ignore_errors=True)
-        init_repository(making)
-        making.rename(self._cache)
+        """Create the cache, unless another process does."""
+        with hold_lock_file(self._cache.with_name(_LOCK_FILE)):
+            if (self._cache / "HEAD").exists():
+                return
+            shutil.rmtree(self._cache, ignore_errors=True)
+            making = self._cache.with_name(f"{self._cache.name}.new")
+            shutil.rmtree(making, ignore_errors=True)
+            init_repository(making)
+            making.rename(self._cache)
+
+    def _keep_small(self) -> None:
+        """Pack the objects of the cache, once they are many."""
+        if not is_packing_due(self._cache) and not is_log_due(self._cache):
+            return
+        with hold_packing(self._cache) as is_held:
+            if is_held and is_packing_due(self._cache):
+                pack_loose(self._cache)
+            if is_held and is_log_due(self._cache):
+                empty_log(self._cache)
 
     def _is_here(self, tip: CommitId) -> bool:
         if CommitMap(self._cache / _MAP_FILE).has(tip):
@@ -103,7 +128,7 @@ class FolderRemote:
     def _bring(self, tip: CommitId) -> None:
         """Fetch a commit with its history, and keep it by a ref."""
         known = list_refs(self._cache, is_lenient=True)
-        others = [commit for ref, commit in known.items() if ref not in {_PUSHED, _MADE}]
+        others = [commit for ref, commit in known.items() if ref not in _OWN]
         with open_repository(self._cache) as repository:
             first = known.get(RELEASE_REF)
             haves = [*islice(choose_haves(repository, first) if first else (), _MOST_HAVES), *others[:_MOST_HAVES]]
@@ -160,14 +185,13 @@ class FolderRemote:
             self._remote.push(self._cache, move)
             return
         tip = self._remote.read_tips().get(move.name)
-        here = self.translate(tip) if tip else None
+        here = self._translate(tip, _MADE) if tip else None
         if here == move.new:
             return
         if here != move.old:
             raise RemoteMoved(f"The folder {self._folder.path} of the upstream has moved.")
-        if not (self._cache / "HEAD").exists():
-            self._create()
-        self._import(source, move.new)
+        self._create()
+        self._import(source, move.new, _MADE)
         with update(self._cache) as transaction:
             made = self._put_back(transaction, tip, move.old, move.new)
             transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
@@ -176,7 +200,7 @@ class FolderRemote:
             CommitMap(self._cache / _MAP_FILE).add({made: move.new})
             transaction.move(RELEASE_REF, transaction.ref(RELEASE_REF), made)
 
-    def _import(self, source: Path, commit: CommitId) -> None:
+    def _import(self, source: Path, commit: CommitId, ref: str) -> None:
         """Bring the objects of a commit of the namespace into the cache."""
         known = tuple(list_refs(self._cache, is_lenient=True).values())
         with open_quarantine(self._cache) as quarantine:
@@ -193,7 +217,7 @@ class FolderRemote:
                     raise RemoteRefused(f"The folder of the upstream cannot take the push: {ex}.") from ex
             with update(self._cache, quarantine.path) as transaction:
                 install(transaction, quarantine, pack, [commit], all_accepted=True)
-                transaction.move(_MADE, transaction.ref(_MADE), commit)
+                transaction.move(ref, transaction.ref(ref), commit)
                 quarantine.release()
 
     def _put_back(
@@ -221,7 +245,8 @@ class FolderRemote:
 
     def place(self, source: Path, commit: CommitId, base: CommitId | None, /) -> CommitId:
         """Write a draft as one commit of the upstream, on the commit that its base is there; return it."""
-        self._import(source, commit)
+        self._create()
+        self._import(source, commit, _MADE_DRAFT)
         with update(self._cache) as transaction:
             onto = CommitMap(self._cache / _MAP_FILE).find_original(base) if base else None
             if onto is None:
