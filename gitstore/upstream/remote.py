@@ -10,7 +10,7 @@ from typing import Protocol
 from gitstore.errors import InvalidPush, LostRace, NotFound, StoreError
 from gitstore.git import refs
 from gitstore.git.lock import hold
-from gitstore.git.quarantine import Quarantine, open_quarantine
+from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
 from gitstore.git.repository import Repository, open_repository
 from gitstore.layout import BRANCH_PREFIX, CommitId
 from gitstore.pushes.push import MIRROR_OPTION
@@ -188,6 +188,7 @@ class _PathRemote:
 
     def push(self, source: Path, move: PushedRef) -> None:
         self._require_no_hooks()
+        sweep_quarantines(self._path)
         try:
             with open_quarantine(self._path) as quarantine:
                 self._install(source, quarantine, move)

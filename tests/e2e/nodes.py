@@ -78,13 +78,19 @@ class Client:
 
     def insist(self, method: str, tail: str, **request: Any) -> httpx.Response:
         """Send a request below the project until it is answered."""
-        return wait_until(lambda: self._try(method, tail, request), PATIENCE, f"an answer to {method} {tail}")
+        refused = list[str]()
+        try:
+            return wait_until(lambda: self._try(method, tail, request, refused), PATIENCE, f"an answer to {method} {tail}")
+        except AssertionError as ex:
+            raise AssertionError(f"{ex}; the last one: {refused[-1:]}") from ex
 
-    def _try(self, method: str, tail: str, request: Mapping[str, Any]) -> httpx.Response | None:
+    def _try(self, method: str, tail: str, request: Mapping[str, Any], refused: list[str]) -> httpx.Response | None:
         place = self.place
         with suppress(httpx.TransportError, RuntimeError):  # RuntimeError: the client was closed after a kill
             answer = place.root.send(method, place.path + tail, **request)
-            return None if answer.status_code == _UNAVAILABLE else answer
+            if answer.status_code != _UNAVAILABLE:
+                return answer
+            refused.append(answer.text)
         return None
 
     def get(self, tail: str, **params: Any) -> Any:
@@ -94,21 +100,22 @@ class Client:
         return answer.json()
 
     def targets(self, tail: str) -> dict[str, str]:
-        """Return the target of each source in a list of redirects."""
-        return {item["source"]: item["target"] for item in self.get(tail, limit=1_000_000)["items"]}
+        """Return the target of each source in a list of redirects, without those that a draft removes."""
+        items = self.get(tail, limit=1_000_000)["items"]
+        return {item["source"]: item["target"] for item in items if item.get("change") != "removed"}
 
 
 def leftovers(repository: Path) -> list[str]:
     """Return what a dead process may leave: lock files that block writers, quarantines, temporary files, keys.
 
-    Files that are locked by the kernel alone stay, and block nobody.
+    Files that are locked by the kernel alone stay, and block nobody; unfinished objects (`tmp_obj_…`) are removed a day later.
     """
     kept = {"waypost.lock", "waypost-upstream.lock", "waypost-packing.lock"}
     names = [path for path in repository.rglob("*") if path.name not in kept]
     return sorted(
         str(path.relative_to(repository))
         for path in names
-        if path.suffix in {".lock", ".keep"} or path.name.startswith(("tmp", ".tmp", "incoming", "ssh-"))
+        if path.suffix in {".lock", ".keep"} or path.name.startswith(("tmp_objdir", ".tmp", "incoming", "ssh-"))
     )
 
 
