@@ -18,7 +18,7 @@ test: tools $(VENV)/dev.done  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed
-	@SOAK_OPERATIONS=$(or $(SOAK_OPERATIONS),2000) $(BIN)/python -m pytest tests/e2e/test_two_nodes.py
+	@SOAK_OPERATIONS=$(or $(SOAK_OPERATIONS),2000) $(BIN)/python -m pytest --timeout 7200 tests/e2e/test_two_nodes.py
 
 check: lint  ## Check style, types, import directions, words and generated documents
 	@$(BIN)/mypy

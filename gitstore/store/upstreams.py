@@ -1,10 +1,12 @@
 """`store.upstreams`: the upstreams of namespaces on this node, and their syncs."""
 
 from gitstore.git.lock import hold
+from gitstore.layout import CommitId
 from gitstore.store.access import Component
-from gitstore.upstream.sync import sync
+from gitstore.upstream.sync import push_now, sync
 from gitstore.upstream.upstream_settings import UpstreamSettings, read_settings, write_settings
 from gitstore.upstream.upstream_state import UpstreamState, read_state, remove_state
+from gitstore.wire.client.remote_errors import RemoteRefused
 
 
 class Upstreams(Component):
@@ -31,3 +33,14 @@ class Upstreams(Component):
         """Sync a namespace now; None without an upstream, or where another process syncs it for longer than `wait` seconds."""
         synced = self._access.synced(namespace)
         return sync(synced, wait=wait, requests=requests) if synced else None
+
+    def push(self, namespace: str, old: CommitId | None, new: CommitId) -> None:
+        """Push a commit that is about to be release, on behalf of the process that waits for it. Raises RemoteError."""
+        synced = self._access.synced(namespace)
+        if synced is None or not synced.settings.is_source:
+            raise RemoteRefused("The namespace has no source any more. Publish again.")
+        push_now(synced, old, new)
+
+    def start_children(self) -> None:
+        """Let publishes of this process start `ssh`: for a command, never for a service."""
+        self._access.starts_children = True

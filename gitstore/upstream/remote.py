@@ -1,10 +1,10 @@
 """The upstream's repository, behind HTTP or at a path: its tips, a fetch into a quarantine, a push."""
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import Protocol
 
 from gitstore.errors import InvalidPush, LostRace, NotFound, StoreError
@@ -29,7 +29,7 @@ from gitstore.wire.client.conversation import (
     write_push,
 )
 from gitstore.wire.client.http_remote import Credentials, HttpRemote, Limits
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused, RemoteUnknown
 from gitstore.wire.client.remote_url import RemoteUrl, Transport, parse_url
 from gitstore.wire.client.ssh_remote import SshKeys, SshRemote
 from gitstore.wire.fetch.fetch_pack import PackOrder, make_pack
@@ -112,7 +112,7 @@ class _HttpUpstream:
         with open_quarantine(source) as quarantine, TemporaryFile(dir=quarantine.path) as body:
             pack = _make_pack(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
             write_push(body, remote, [move], pack, options)
-            with self._remote.call(PUSH, body) as response:
+            with _sending(), self._remote.call(PUSH, body) as response:
                 read_report(response, remote, [move])
 
 
@@ -129,12 +129,12 @@ class _SshUpstream:
         return False
 
     def read_tips(self) -> Mapping[str, CommitId]:
-        with TemporaryDirectory() as folder, self._remote.call(FETCH, Path(folder)) as call:
+        with self._remote.call(FETCH) as call:
             return _branches(read_refs(call))
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         with (
-            self._remote.call(FETCH, quarantine.path) as call,
+            self._remote.call(FETCH) as call,
             TemporaryFile(dir=quarantine.path) as body,
             quarantine.request.open("xb") as pack,
         ):
@@ -145,7 +145,7 @@ class _SshUpstream:
             read_fetch(call, remote, pack)
 
     def push(self, source: Path, move: PushedRef) -> None:
-        with open_quarantine(source) as quarantine, self._remote.call(PUSH, quarantine.path) as call:
+        with open_quarantine(source) as quarantine, self._remote.call(PUSH) as call:
             remote = read_refs(call)
             if remote.refs.get(move.name) == move.new:
                 return
@@ -154,9 +154,10 @@ class _SshUpstream:
             with TemporaryFile(dir=quarantine.path) as body:
                 pack = _make_pack(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
                 write_push(body, remote, [move], pack)
-                call.write(body)
-                call.finish()
-                read_report(call, remote, [move])
+                with _sending():
+                    call.write(body)
+                    call.finish()
+                    read_report(call, remote, [move])
 
 
 class _PathRemote:
@@ -243,6 +244,18 @@ def _find_folder(path: Path, allowed: Sequence[str]) -> Path:
         if (folder / "objects").is_dir() and (folder / "HEAD").is_file():
             return folder
     raise RemoteAway("There is no Git repository at the path of the upstream.")
+
+
+@contextmanager
+def _sending() -> Iterator[None]:
+    """Raise RemoteUnknown where a push fails that was sent, in whole or in part."""
+    try:
+        yield
+    except RemoteAway as ex:
+        raise RemoteUnknown(
+            f"{ex} It may have this publish or not. The next sync shows it: look at the history, then publish again if it "
+            "is missing."
+        ) from ex
 
 
 def _branches(remote: RemoteRefs) -> Mapping[str, CommitId]:

@@ -80,7 +80,9 @@ class Client:
         """Send a request below the project until it is answered."""
         refused = list[str]()
         try:
-            return wait_until(lambda: self._try(method, tail, request, refused), PATIENCE, f"an answer to {method} {tail}")
+            return wait_until(
+                lambda: self._try(method, tail, request, refused), PATIENCE, f"an answer to {method} {tail}"
+            )
         except AssertionError as ex:
             raise AssertionError(f"{ex}; the last one: {refused[-1:]}") from ex
 

@@ -85,7 +85,9 @@ class Editor:
             change = {"op": "delete", "kind": "redirect", "source": source}
             answer = self.client.insist("POST", "/draft/changes", json=[change])
             self.journal.append(f"{change} {answer.status_code} {answer.text}")
-            if answer.status_code == httpx.codes.NOT_FOUND:  # sent again after a lost answer, or the other node's publish
+            if (
+                answer.status_code == httpx.codes.NOT_FOUND
+            ):  # sent again after a lost answer, or the other node's publish
                 assert source not in self.client.targets("/draft/redirects"), answer.text
             else:
                 assert answer.status_code == httpx.codes.OK, answer.text
@@ -158,8 +160,8 @@ def two_nodes(folder: Path, kind: str) -> Iterator[list[Node]]:
     def run(database: str) -> Iterator[list[Node]]:
         nodes = [Node(folder / name, settings, database) for name in ("a", "b")]
         try:
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(Node.start, nodes))
+            for node in nodes:
+                node.start()
             yield nodes
         finally:
             for node in nodes:
@@ -218,13 +220,12 @@ def run_nodes(tmp_path: Path, kind: str) -> None:
     """Have two nodes do random operations, and compare them with the model."""
     git(tmp_path, "init", "-q", "--bare", "--initial-branch=release", "up.git")
     seed = int(os.environ.get("SOAK_SEED", first_seed()))
-    upstream, choice = tmp_path / "up.git", random.Random(seed)
+    upstream, choice = tmp_path / "up.git", random.Random(seed)  # noqa: S311 - test data
     git(upstream, "config", "http.receivepack", "true")
     with two_nodes(tmp_path, kind) as nodes, hosting(tmp_path) as host:
         clients = follow(nodes, f"{host.url}/up.git" if kind == "sqlite" else str(upstream))
-        editors = [
-            Editor(name, client, random.Random(choice.random())) for name, client in zip("ab", clients, strict=True)
-        ]
+        named = zip("ab", clients, strict=True)
+        editors = [Editor(name, client, random.Random(f"{name}{seed}")) for name, client in named]  # noqa: S311 - test data
         before = git(upstream, "rev-list", "--first-parent", "release").split()
         kills = OPERATIONS // PER_KILL
         with ThreadPoolExecutor(2) as pool, killing(nodes, editors, kills, choice):
