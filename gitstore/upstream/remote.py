@@ -107,7 +107,9 @@ class _HttpUpstream:
         if remote.refs.get(move.name) == move.new:
             return
         if remote.refs.get(move.name) != move.old:
-            raise RemoteMoved(f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved.")
+            raise RemoteMoved(
+                f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved. Fetch in a moment, then try again."
+            )
         options = (MIRROR_OPTION,) if remote.is_waypost and "push-options" in remote.capabilities else ()
         with open_quarantine(source) as quarantine, TemporaryFile(dir=quarantine.path) as body:
             pack = _make_pack(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
@@ -150,7 +152,9 @@ class _SshUpstream:
             if remote.refs.get(move.name) == move.new:
                 return
             if remote.refs.get(move.name) != move.old:
-                raise RemoteMoved(f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved.")
+                raise RemoteMoved(
+                    f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved. Fetch in a moment, then try again."
+                )
             with TemporaryFile(dir=quarantine.path) as body:
                 pack = _make_pack(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
                 write_push(body, remote, [move], pack)
@@ -198,7 +202,9 @@ class _PathRemote:
         except InvalidPush as ex:
             raise RemoteRefused(f"The upstream cannot take the push: {ex}.") from ex
         except LostRace as ex:
-            raise RemoteMoved(f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved.") from ex
+            raise RemoteMoved(
+                f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved. Fetch in a moment, then try again."
+            ) from ex
         except OSError as ex:
             raise RemoteAway(f"The upstream's repository cannot be written ({ex.strerror}).") from ex
 
