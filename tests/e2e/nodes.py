@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from tests.e2e.caller import Caller
 from tests.e2e.world import Place, World, open_world
 from tests.service import WAYPOST, Service, child_pids, running, wait_until
 
@@ -68,13 +69,16 @@ class Client:
     def __init__(self, node: Node, namespace: str, project: str) -> None:
         self.node = node
         self._names = namespace, project
-        self._token = self.place.root.token
+        self._token = node.world.root.token
+        # Its own: a socket that another thread closes never wakes the one that reads it.
+        self._http = httpx.Client(timeout=60)
 
     @property
     def place(self) -> Place:
         """The project, on the service as it runs now."""
         world = self.node.world
-        return Place(world, *self._names, world.root)
+        self._http.base_url = world.service.url
+        return Place(world, *self._names, Caller(self._http, self._token))
 
     def insist(self, method: str, tail: str, **request: Any) -> httpx.Response:
         """Send a request below the project until it is answered."""
@@ -88,7 +92,7 @@ class Client:
 
     def _try(self, method: str, tail: str, request: Mapping[str, Any], refused: list[str]) -> httpx.Response | None:
         place = self.place
-        with suppress(httpx.TransportError, RuntimeError):  # RuntimeError: the client was closed after a kill
+        with suppress(httpx.TransportError):
             answer = place.root.send(method, place.path + tail, **request)
             if answer.status_code != _UNAVAILABLE:
                 return answer

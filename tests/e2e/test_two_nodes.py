@@ -113,7 +113,7 @@ class Editor:
         self.edits.clear()
 
     def _sync(self) -> None:
-        with suppress(httpx.TransportError, RuntimeError):
+        with suppress(httpx.TransportError):
             ask_for_sync(self.client)
 
     def check_draft(self) -> None:
