@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint format docs bench growth mutants wheel lock clean
+.PHONY: help run test soak check lint format docs bench growth mutants wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in .
 
 test: tools $(VENV)/dev.done  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed
+	@SOAK_OPERATIONS=$(or $(SOAK_OPERATIONS),2000) $(BIN)/python -m pytest --timeout 7200 tests/e2e/test_two_nodes.py
 
 check: lint  ## Check style, types, import directions, words and generated documents
 	@$(BIN)/mypy

@@ -18,6 +18,7 @@ from api.readiness import Fault, ReadyCheck, Status
 from api.runtime.jobs.background import ProcessLost, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.jobs.job_process import JobLimits, JobProcess, JobTimeout
+from api.upstreams.errand_desk import ErrandDesk
 from api.upstreams.upstreams import to_settings
 from gitstore.errors import NotFound, StoreError
 from gitstore.file_lock import hold_lock_file
@@ -59,8 +60,9 @@ class UpstreamSyncer(TaskService):
         self._syncs: dict[str, asyncio.Task[None]] = {}
         self._idle: list[JobProcess] = []
         self._used_at = 0.0
-        self._resting: dict[str, float] = {}
+        self._resting: dict[str, tuple[float, int]] = {}  # until when, and the requests to sync so far
         self._named: set[str] | None = None  # the namespaces with an upstream in the last round
+        self._desk = ErrandDesk(store, self._run_errand)
 
     def ready_check(self) -> ReadyCheck:
         """Create the readiness check of all upstreams of this node."""
@@ -69,6 +71,7 @@ class UpstreamSyncer(TaskService):
     async def stop(self) -> None:
         """Stop the task, and kill its processes: each sync is repeated after the next start."""
         await super().stop()
+        await self._desk.close()
         for task in self._syncs.values():
             task.cancel()
         await asyncio.gather(*self._syncs.values(), return_exceptions=True)
@@ -92,9 +95,26 @@ class UpstreamSyncer(TaskService):
             return False
         if is_held:
             stack.callback(partial(holder.__exit__, None, None, None))
+            await self._open_desk()
             return True
         holder.__exit__(None, None, None)
         return False
+
+    async def _open_desk(self) -> None:
+        try:
+            await self._desk.open(self._store.directory.repositories)
+        except OSError as ex:  # syncs go on
+            _log.warning("errand_desk_not_open", error=str(ex))
+
+    async def _run_errand(self, work: Callable[[], object]) -> None:
+        process = self._take_process()
+        try:
+            await process.run(work, JobLimits(_REQUESTS_OF_A_SYNC * self._rules.seconds + _CHECK_SECONDS))
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        finally:
+            self._keep(process)
 
     async def _round(self) -> None:
         try:
@@ -129,7 +149,8 @@ class UpstreamSyncer(TaskService):
     def _is_due(self, upstream: StoredUpstream) -> bool:
         """Have the jobs of this node work by the row, and tell whether a sync is due."""
         namespace = upstream.namespace
-        if self._resting.get(namespace, 0.0) > time.monotonic():
+        until, requests = self._resting.get(namespace, (0.0, 0))
+        if until > time.monotonic() and requests >= upstream.requests:
             return False
         try:
             is_suspended = upstream.suspended or self._is_paused()
@@ -143,7 +164,7 @@ class UpstreamSyncer(TaskService):
         except NotFound:  # archived meanwhile
             return False
         except (StoreError, OSError) as ex:
-            self._rest(namespace, ex)
+            self._rest(upstream, ex)
             return False
         is_moved = state.release != (release or "") or self._store.upstreams.has_unpushed_drafts(namespace)
         return state.due_at <= time.time() or state.requests < upstream.requests or is_moved
@@ -166,21 +187,26 @@ class UpstreamSyncer(TaskService):
         except NotFound:
             return
         except (StoreError, ProcessLost, JobTimeout, OSError) as ex:
-            self._rest(upstream.namespace, ex)
+            self._rest(upstream, ex)
         except Exception:  # noqa: BLE001 - what one upstream sends must not end the syncs of the others
-            self._resting[upstream.namespace] = time.monotonic() + _REST_SECONDS
+            self._rest(upstream)
             _log.exception("upstream_not_synced", namespace=upstream.namespace)
         else:
             if state:
                 _report(upstream.namespace, before, state)
         finally:
-            self._used_at = time.monotonic()
-            if process.is_usable:
-                self._idle.append(process)
+            self._keep(process)
 
-    def _rest(self, namespace: str, ex: Exception) -> None:
-        self._resting[namespace] = time.monotonic() + _REST_SECONDS
-        _log.warning("upstream_not_synced", namespace=namespace, error=str(ex))
+    def _rest(self, upstream: StoredUpstream, ex: Exception | None = None) -> None:
+        """Leave a namespace alone for a while after a failure of this node, unless somebody asks for a sync."""
+        self._resting[upstream.namespace] = time.monotonic() + _REST_SECONDS, upstream.requests
+        if ex:
+            _log.warning("upstream_not_synced", namespace=upstream.namespace, error=str(ex))
+
+    def _keep(self, process: JobProcess) -> None:
+        self._used_at = time.monotonic()
+        if process.is_usable:
+            self._idle.append(process)
 
     def _take_process(self) -> JobProcess:
         while self._idle:

@@ -22,6 +22,12 @@ class RemoteAway(RemoteError):
     """It cannot be reached now, or did not finish in time; a later attempt may succeed."""
 
 
+class RemoteUnknown(RemoteAway):
+    """It did not answer after a push was sent: it may have done it or not."""
+
+    code = "upstream_unknown"
+
+
 class RemoteRefused(RemoteError):
     """It answers, and does not allow this: a missing password, a grant, a protected branch."""
 
