@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint format docs bench growth mutants wheel lock clean
+.PHONY: help run test interop check lint format docs bench growth mutants wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in .
 
 test: tools $(VENV)/dev.done  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+interop: interop-tools $(VENV)/dev.done  ## Build a real Gitea with Go (the first time for some minutes), and run the tests with it
+	@$(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -o timeout=3600 tests/interop
 
 check: lint  ## Check style, types, import directions, words and generated documents
 	@$(BIN)/mypy
@@ -54,7 +57,11 @@ clean:  ## Remove the environment and caches; ./data stays
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Before the set-up, which takes a minute: what is missing is reported at once.
-.PHONY: tools bench-tools
+.PHONY: tools bench-tools interop-tools
+interop-tools:
+	@.ci/install-tools git gcc
+	@command -v go >/dev/null || { echo "Not installed: go, which builds Gitea. See https://go.dev/doc/install" >&2; exit 1; }
+
 bench-tools:
 	@.ci/install-tools git wrk nginx
 

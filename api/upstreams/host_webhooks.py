@@ -1,6 +1,6 @@
 """Webhooks of Git hosts, verified over the raw body: GitHub, GitLab, Gitea and Forgejo.
 
-They only say that something was pushed. What they contain is never taken as content: the syncer fetches.
+They only say that something was pushed, or that a pull request has changed. What they contain is never taken as content: the syncer fetches.
 """
 
 import base64
@@ -23,6 +23,7 @@ from gitstore.layout import BRANCH_PREFIX
 MOST_BYTES = 8 << 20
 _MOST_AGE = 300  # seconds, of a signature that has its time
 _PUSHES = frozenset({"push", "push hook", "system hook"})
+_PULLS = frozenset({"pull_request", "merge request hook"})
 _EVENT_HEADERS = ("x-github-event", "x-forgejo-event", "x-gitea-event", "x-gitlab-event")
 _REFUSED = "The webhook has no valid signature. Set the same secret here (hookSecret) and on the host."
 
@@ -66,7 +67,7 @@ class HostWebhooks(NamedTuple):
             proof = _verify(webhook, secret or "\0none", self.clock().timestamp())
             if upstream is None or not secret or not proof:
                 raise Unauthenticated(_REFUSED, "invalid_signature")
-            if not _is_push(webhook, upstream.branch):
+            if webhook.event() not in _PULLS and not _is_push(webhook, upstream.branch):
                 return HookAction.IGNORED
             if not upstreams.note_webhook(connection, namespace, proof, self.clock()):
                 raise ApiError(409, "webhook_replayed", "This webhook was received before; nothing is done again.")

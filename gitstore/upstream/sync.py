@@ -4,6 +4,7 @@ It holds a lock file of the namespace, so that one process of this node syncs at
 is in the state's file.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -40,6 +41,17 @@ _LOCK_FILE = "waypost-upstream.lock"
 _RECENT = 64  # first parents of release that are haves of a fetch, before they are further and further apart
 _MOST_COUNTED = 10_000
 _PRISTINE_BYTES = 1 << 20
+
+# As GitHub, GitLab, Gitea and Forgejo word it, beside "pre-receive hook declined".
+_PROTECTED = re.compile(r"protected|rule violations|GH0(?:06|13)\b", re.IGNORECASE)
+_BY_PULL_REQUEST = (
+    "The branch is protected on the host: have publishes open pull requests with the upstream's setting publish: "
+    "pull-request (waypost upstream set … --publish pull-request)."
+)
+_ONLY_DRAFTS = (
+    "Pull requests are opened for publishes of drafts alone. To roll back, reopen the version as a draft and publish that; "
+    "publish other changes on the host."
+)
 
 OpenNamespace = Callable[[Quarantine | None], Opened]
 """Opens the namespace, with the objects of a quarantine."""
@@ -235,6 +247,16 @@ def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) 
 
     Raises RemoteMoved where the upstream is elsewhere, RemoteAway where it cannot be reached, also since the last sync.
     """
+    remote = open_to_push(namespace)
+    try:
+        _push_or_ask(remote, namespace.repository, PushedRef(namespace.settings.ref, old, new))
+    except RemoteRefused as ex:
+        hint = _ONLY_DRAFTS if namespace.settings.by_pull_request else _BY_PULL_REQUEST
+        raise (RemoteRefused(f"{ex} {hint}") if _PROTECTED.search(str(ex)) else ex) from ex
+
+
+def open_to_push(namespace: SyncedNamespace) -> "Remote":
+    """Return the upstream, to push to it for a request. Raises RemoteAway or RemoteRefused where that cannot be."""
     settings = namespace.settings
     if settings.is_suspended:
         raise RemoteAway("The upstream is suspended, and publishes go to it. Resume it: waypost upstream resume")
@@ -246,7 +268,7 @@ def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) 
     state = read_state(namespace.repository)
     if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
         raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")
-    _push_or_ask(_open_remote(settings), namespace.repository, PushedRef(settings.ref, old, new))
+    return _open_remote(settings)
 
 
 def _push_or_ask(remote: "Remote", repository: Path, move: PushedRef) -> None:

@@ -28,7 +28,7 @@ class UpstreamMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSettings:
-    """The upstream of one namespace; `poll` is in seconds."""
+    """The upstream of one namespace; `poll` is in seconds. With `by_pull_request`, publishes open pull requests there."""
 
     url: str
     mode: UpstreamMode
@@ -39,6 +39,7 @@ class UpstreamSettings:
     ssh_key: str = field(default="", repr=False)
     known_hosts: str = ""
     is_suspended: bool = False
+    by_pull_request: bool = False
     rules: UpstreamRules = field(default_factory=UpstreamRules)
 
     @property

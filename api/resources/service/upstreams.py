@@ -12,6 +12,7 @@ from api.http.request.json_body import check_coding, check_json, read_bytes, rea
 from api.runtime.jobs.background import run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.upstreams.host_webhooks import MOST_BYTES, HostWebhook, HostWebhooks
+from api.upstreams.hosts.git_host import guess_kind
 from api.upstreams.upstreams import KnownUpstream, Upstreams
 from gitstore.upstream.upstream_state import UpstreamState
 
@@ -88,7 +89,7 @@ class HostWebhookResource:
 
 def show_upstream(known: KnownUpstream) -> dict[str, Any]:
     """Return an upstream for callers and the command line, without its secrets."""
-    upstream, state = known
+    upstream, state, host_fault = known
     return {
         "namespace": upstream.namespace,
         "url": upstream.url,
@@ -100,6 +101,11 @@ def show_upstream(known: KnownUpstream) -> dict[str, Any]:
         "hasHookSecret": bool(upstream.hook_secret),
         "knownHosts": upstream.known_hosts,
         "poll": upstream.poll,
+        "host": upstream.host or guess_kind(upstream.url).value,
+        "hostUrl": upstream.host_url or None,
+        "hasHostToken": bool(upstream.host_token),
+        "hostFault": host_fault or None,
+        "publish": upstream.publish,
         "suspended": upstream.suspended,
         "status": _show_status(known),
         **_show_state(state),
