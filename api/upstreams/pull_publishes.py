@@ -1,7 +1,8 @@
 """Publishes as pull requests: a branch on the upstream and a pull request on its host, and their state."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,15 +16,17 @@ from api.db.timestamps import Clock
 from api.runtime.jobs.background import run_in_thread
 from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.hosts.host_api import HostApi, PullRequest, PullState, PullText, StatusState, shorten_text
-from api.upstreams.hosts.host_client import HostNetwork
+from api.upstreams.hosts.host_client import AnswerRefused, HostNetwork
 from api.upstreams.status_texts import proposal_context
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import StoreError
 from gitstore.store.store import Store
 from gitstore.upstream.pull_branch import PullCommit
-from gitstore.wire.client.remote_errors import RemoteError, RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteRefused
 
 _MOST_TITLE = 200
+_UNKNOWN_BRANCH = frozenset({400, 404, 422})
+_PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds
 PUSHED, MERGED, CLOSED, OPEN = "pushed", PullState.MERGED.value, PullState.CLOSED.value, PullState.OPEN.value
 """States of a pull request here; `pushed` while only its branch is on the upstream."""
 
@@ -96,9 +99,10 @@ class PullPublishes:
                 found = await api.change_pull_request(pull.number, text)
                 if found.state is PullState.OPEN:
                     return found
-            return await api.open_pull_request(pull.branch, upstream.branch, text)
+            return await _open_once_known(api, pull.branch, upstream.branch, text)
         except RemoteError as ex:
-            raise type(ex)(
+            kind = RemoteRefused if isinstance(ex, RemoteRefused) else RemoteAway
+            raise kind(
                 f"The branch {pull.branch} is pushed to the upstream, and its pull request could not be opened: {ex} Publish "
                 "again to continue."
             ) from ex
@@ -130,6 +134,25 @@ class PullPublishes:
             "The changes passed the checks. Once this is merged, Waypost serves them.",
         ]
         return PullText(shorten_text(title, _MOST_TITLE) or f"Publish {name.project}", "\n".join(lines))
+
+
+async def _open_once_known(api: HostApi, branch: str, base: str, text: PullText) -> PullRequest:
+    """Open a pull request of a branch that was pushed just now: hosts learn of it some moments later."""
+    for pause in _PAUSES:
+        with _suppress_unknown():
+            return await api.open_pull_request(branch, base, text)
+        await asyncio.sleep(pause)
+    return await api.open_pull_request(branch, base, text)
+
+
+@contextmanager
+def _suppress_unknown() -> Iterator[None]:
+    """Ignore an answer by which a host says that it does not know a branch."""
+    try:
+        yield
+    except AnswerRefused as ex:
+        if ex.status not in _UNKNOWN_BRANCH:
+            raise
 
 
 def open_api(upstream: StoredUpstream, network: HostNetwork) -> HostApi:

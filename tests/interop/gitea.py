@@ -144,6 +144,7 @@ class GiteaRepository:
 
     def tip(self, branch: str = "release") -> str:
         """Return the commit of a branch."""
+        self.wait_for(branch)
         return str(self.ask("GET", f"/branches/{branch}", 200)["commit"]["id"])
 
 
@@ -196,7 +197,7 @@ def running_gitea(folder: Path) -> Iterator[Gitea]:
     token = _prepare(program, settings, folder)
     log = folder / "gitea.log"
     with log.open("wb") as sink:
-        command = [program, "web", "--config", settings]
+        command = [str(program), "web", "--config", str(settings)]
         process = subprocess.Popen(command, cwd=folder, stdout=sink, stderr=sink)
     try:
         headers = {"Authorization": f"token {token}"}

@@ -92,7 +92,7 @@ def test_a_webhook_of_gitea_brings_a_change_in_and_its_commit_gets_a_status(foll
     followed.place.wait_for(commit)
     assert followed.place.sources() == ["/a", "/gitea"]
     state, text, link = followed.status(commit, "served")
-    number = followed.place.get("/version")["publishNumber"]
+    number = followed.place.get("/history")["items"][0]["publishNumber"]
     assert (state, text) == ("success", f"Served as version {number} of shop")
     assert link == f"{PUBLIC}{followed.place.space}/upstream"
     assert followed.repository.gitea.token not in followed.place.world.service.log.read_text("utf-8")

@@ -41,6 +41,14 @@ class HostAnswer(NamedTuple):
         return quote_remote(" ".join(_texts(self.body))[:_MOST_TEXT])
 
 
+class AnswerRefused(RemoteRefused):
+    """An answer of a host that is no success; `status` is that of HTTP."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
 class HostClient(NamedTuple):
     """A client of one API: its base, and the headers with the token."""
 
@@ -72,11 +80,12 @@ class HostClient(NamedTuple):
             raise self.refusal(answer)
         return answer.body
 
-    def refusal(self, answer: HostAnswer) -> RemoteRefused:
+    def refusal(self, answer: HostAnswer) -> AnswerRefused:
         """Return the error of an answer that is no success."""
         reason = f": {answer.message}" if answer.message else ""
         hint = " Check the permissions of its token, and hostUrl." if answer.status in {403, 404} else ""
-        return RemoteRefused(f"The API of {self.base.host} answers {answer.status}{reason.rstrip('.')}.{hint}")
+        text = f"The API of {self.base.host} answers {answer.status}{reason.rstrip('.')}.{hint}"
+        return AnswerRefused(text, answer.status)
 
 
 class HostNetwork:
