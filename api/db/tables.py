@@ -360,6 +360,9 @@ upstreams = Table(
     Column("host_url", Text, nullable=False),
     Column("host_token", Text, nullable=False),
     Column("publish", String(20), nullable=False),
+    Column("path", String(250), nullable=False),
+    Column("proposals", String(20), nullable=False),
+    Column("drafts", String(20), nullable=False),
     Index("upstreams_by_namespace", "namespace", "archive", unique=True),
 )
 

@@ -6,7 +6,7 @@ It sends commit statuses, again after a failure, and never the same one twice. N
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.hosts.host_api import CommitStatus, PullState, StatusState
 from api.upstreams.node_lock import take_node_lock
 from api.upstreams.pull_publishes import CLOSED, MERGED, OPEN, PullPublishes, open_api
-from api.upstreams.status_texts import StatusLinks, describe_tip
+from api.upstreams.status_texts import StatusLinks, describe_proposal, describe_tip
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound, StoreError
 from gitstore.upstream.upstream_state import UpstreamState
@@ -43,10 +43,10 @@ _log = logs.logger("hosts")
 class _Seen(NamedTuple):
     """What was looked at last of a namespace: nothing is done until it differs."""
 
+    origin: str = ""
     tip: str = ""
     release: str = ""
     fault: str = ""
-    target: str = ""
 
 
 class HostReporter(TaskService):
@@ -62,6 +62,7 @@ class HostReporter(TaskService):
         self._data = data
         self._is_paused = is_paused
         self._seen = dict[str, _Seen]()
+        self._followed = dict[str, tuple[object, ...]]()  # the branches and release of the last look, by namespace
         self._looked = dict[tuple[str, str, str], float]()  # the time of the next look at a pull request
         self._moved = dict[str, tuple[object, ...]]()
 
@@ -80,6 +81,7 @@ class HostReporter(TaskService):
             hosted = await run_in_thread(self._list_hosted)
             for upstream in hosted.values():
                 await run_in_thread(self._note_tip, upstream)
+                await self._note_proposals(upstream)
             await self._send_due(hosted)
             for upstream in hosted.values():
                 await self._follow_pulls(upstream)
@@ -103,7 +105,7 @@ class HostReporter(TaskService):
             return
         try:
             state = self._store.upstreams.state(namespace)
-            seen = _Seen(state.tip, state.release, _fault_text(state), self._links.upstream(namespace))
+            seen = _Seen(state.origin, state.tip, state.release, _fault_text(state))
             if self._seen.get(namespace) == seen or not state.synced_at:
                 return
             status = describe_tip(namespace, state, self._store.live.refresh(namespace), self._links)
@@ -112,12 +114,40 @@ class HostReporter(TaskService):
         if status is None and state.tip and not state.fault:
             return  # it is not served yet; the next round looks again
         if status:
-            self._note(status)
+            self._note([status])
         self._seen[namespace] = seen
 
-    def _note(self, status: StoredStatus) -> None:
-        with self._database.writing() as connection:
-            commit_statuses.note_status(connection, status, self._clock())
+    async def _note_proposals(self, upstream: StoredUpstream) -> None:
+        """Note the statuses of the upstream's branches that are proposals here, if any or release has changed."""
+        namespace = upstream.namespace
+        try:
+            seen = await run_in_thread(self._find_followed, namespace)
+            if seen is None or self._followed.get(namespace) == seen:
+                return
+            found = await run_in_process(self._store.upstreams.verdicts, namespace)
+        except (StoreError, OSError) as ex:
+            _log.warning("proposals_not_reported", namespace=namespace, error=str(ex))
+            return
+        statuses = [describe_proposal(namespace, each, self._links) for each in found if not each.is_pending]
+        await run_in_thread(self._note, statuses)
+        self._followed[namespace] = seen
+
+    def _find_followed(self, namespace: str) -> tuple[object, ...] | None:
+        """Return what decides the verdicts; None where nothing is followed."""
+        try:
+            found = self._store.upstreams.followed(namespace)
+            return (found, self._store.live.refresh(namespace).manifest.commit) if found.branches else None
+        except (StoreError, OSError):  # archived meanwhile, or being compiled
+            return None
+
+    def _note(self, statuses: Sequence[StoredStatus]) -> None:
+        """Note the statuses that are not noted yet; no lock of the database is taken where all are."""
+        with self._database.reading() as connection:
+            new = [each for each in statuses if not commit_statuses.is_noted(connection, each)]
+        if new:
+            with self._database.writing() as connection:
+                for each in new:
+                    commit_statuses.note_status(connection, each, self._clock())
 
     async def _send_due(self, hosted: dict[str, StoredUpstream]) -> None:
         if not hosted:

@@ -64,7 +64,8 @@ def proposal_context(namespace: str) -> str:
 
 def describe_tip(namespace: str, state: UpstreamState, live: LiveNamespace, links: StatusLinks) -> StoredStatus | None:
     """Return the status of the upstream's tip after a sync; None where there is nothing to say of it yet."""
-    if not state.tip:
+    commit = state.origin or state.tip
+    if not commit:
         return None
     target, context = links.upstream(namespace), tip_context(namespace)
     if state.fault:
@@ -73,10 +74,10 @@ def describe_tip(namespace: str, state: UpstreamState, live: LiveNamespace, link
         text = " ".join(
             ["Not served.", *state.fault.problems[:_MOST_NAMED]] if state.fault.problems else [state.fault.message]
         )
-        return StoredStatus(namespace, state.tip, context, StatusState.FAILURE.value, text, target)
+        return StoredStatus(namespace, commit, context, StatusState.FAILURE.value, text, target)
     if state.tip != live.manifest.commit or live.is_unfinished:
         return None
-    return StoredStatus(namespace, state.tip, context, StatusState.SUCCESS.value, _served(state.tip, live), target)
+    return StoredStatus(namespace, commit, context, StatusState.SUCCESS.value, _served(state.tip, live), target)
 
 
 def _served(tip: str, live: LiveNamespace) -> str:

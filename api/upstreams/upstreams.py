@@ -19,8 +19,16 @@ from content.records.problem import Problem
 from gitstore.git.refs import is_branch_ref
 from gitstore.layout import BRANCH_PREFIX
 from gitstore.store.store import Store
+from gitstore.upstream.followed_branches import FollowedBranches
 from gitstore.upstream.upstream_rules import UpstreamRules
-from gitstore.upstream.upstream_settings import UpstreamMode, UpstreamSettings
+from gitstore.upstream.upstream_settings import (
+    DraftsPlace,
+    ProposalsFrom,
+    UpstreamMode,
+    UpstreamSettings,
+    default_proposals,
+    is_folder_path,
+)
 from gitstore.upstream.upstream_state import UpstreamState
 from gitstore.wire.client.remote_url import parse_url
 
@@ -28,10 +36,14 @@ BY_PULL_REQUEST = "pull-request"
 
 
 class KnownUpstream(NamedTuple):
-    """An upstream, what this node saw at its last sync, and why its newest commit status could not be sent."""
+    """An upstream, what this node saw at its last sync, also of its other branches, and the fault of its host.
+
+    `host_fault` says why the newest commit status could not be sent.
+    """
 
     upstream: StoredUpstream
     state: UpstreamState
+    followed: FollowedBranches = FollowedBranches()
     host_fault: str = ""
 
 
@@ -49,7 +61,8 @@ class Upstreams:
         with self.state.database.reading() as connection:
             found = upstreams.require_upstream(connection, namespace)
             fault = commit_statuses.find_failure(connection, namespace)
-        return KnownUpstream(found, self.store.upstreams.state(namespace), fault)
+        component = self.store.upstreams
+        return KnownUpstream(found, component.state(namespace), component.followed(namespace), fault)
 
     def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> KnownUpstream:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
@@ -77,11 +90,15 @@ class Upstreams:
                 fields.get("hostUrl") or "",
                 _secret(fields, "hostToken", before.host_token if before and _same_host(before, fields) else ""),
                 fields.get("publish", "push"),
+                path=fields.get("path", "").strip("/"),
+                proposals=str(fields.get("proposals", default_proposals(fields["mode"]))),
+                drafts=str(fields.get("drafts", DraftsPlace.LOCAL)),
             )
             _check_host(found)
             upstreams.put_upstream(connection, found)
             commit_statuses.retry_statuses(connection, namespace, self.clock())
-            detail = {"url": found.url, "mode": found.mode, "branch": found.branch, "publish": found.publish}
+            detail = {"url": found.url, "mode": found.mode, "branch": found.branch, "path": found.path}
+            detail["publish"] = found.publish
             self._record(connection, AuditEvent.UPSTREAM_SET, actor, namespace, detail)
         self.apply(found)
         return self.find(namespace)
@@ -136,6 +153,9 @@ def to_settings(upstream: StoredUpstream, rules: UpstreamRules) -> UpstreamSetti
         upstream.suspended,
         upstream.publish == BY_PULL_REQUEST,
         rules,
+        path=upstream.path,
+        proposals=upstream.proposals,
+        drafts=upstream.drafts,
     )
 
 
@@ -147,6 +167,7 @@ def _check(fields: Mapping[str, Any]) -> None:
         parse_url(fields["url"])
     except ValueError as ex:
         problems.append(Problem("bad_format", str(ex), pointer="/url"))
+    problems += _check_folder(fields)
     if not is_branch_ref(BRANCH_PREFIX + fields.get("branch", "release")):
         problems.append(Problem("bad_format", "Git cannot have a branch of this name.", pointer="/branch"))
     if problems:
@@ -177,6 +198,20 @@ def _check_host(upstream: StoredUpstream) -> None:
 def _same_host(before: StoredUpstream, fields: Mapping[str, Any]) -> bool:
     """Tell whether a token for the API before a change is for the same API after it."""
     return (before.url, before.host_url) == (fields["url"], fields.get("hostUrl") or "")
+
+
+def _check_folder(fields: Mapping[str, Any]) -> list[Problem]:
+    found = list[Problem]()
+    path = fields.get("path", "").strip("/")
+    if path and not is_folder_path(path):
+        found.append(Problem("bad_format", "This is not a path of a folder in a Git repository.", pointer="/path"))
+    if (
+        fields["mode"] != UpstreamMode.SOURCE.value
+        and fields.get("proposals", ProposalsFrom.NONE) != ProposalsFrom.NONE
+    ):
+        message = "Only a source has proposals: to a mirror, nobody else pushes. Leave the field out."
+        found.append(Problem("bad_format", message, pointer="/proposals"))
+    return found
 
 
 def _secret(fields: Mapping[str, Any], name: str, before: str) -> str:

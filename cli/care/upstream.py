@@ -16,7 +16,8 @@ from cli.console.exits import CommandFailed, ProblemsFound
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import confirm, json_option, namespace_argument, open_store, read_settings, yes_option
-from gitstore.upstream.upstream_settings import UpstreamMode
+from content.records.printable import escape_unprintable
+from gitstore.upstream.upstream_settings import DraftsPlace, ProposalsFrom, UpstreamMode
 
 PASSWORD = "WAYPOST_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
 SSH_KEY = "WAYPOST_UPSTREAM_SSH_KEY"
@@ -55,6 +56,19 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
     help="source: follow it, and publish to it. mirror: it receives what is published here.",
 )
 @click.option("--branch", default="release", show_default=True, help="Its branch that is release here.")
+@click.option("--path", "folder", default="", help="The folder there that has the content, such as redirects/.")
+@click.option(
+    "--proposals",
+    type=click.Choice([each.value for each in ProposalsFrom]),
+    help="The refs of a source that are proposals here; branches unless set.",
+)
+@click.option(
+    "--drafts",
+    type=click.Choice([each.value for each in DraftsPlace]),
+    default=DraftsPlace.LOCAL.value,
+    show_default=True,
+    help="push: drafts are also pushed to the upstream, under draft/.",
+)
 @click.option("--username", default="", help="The user name for HTTP.")
 @click.option(
     "--known-hosts",
@@ -79,18 +93,21 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
 )
 @json_option
 @state_options
-def set_(  # noqa: PLR0913, PLR0917 - one parameter an option
+def set_(  # noqa: PLR0913 - one parameter an option
     namespace: str,
     url: str,
+    *,
     mode: str,
     branch: str,
+    folder: str,
+    proposals: str | None,
+    drafts: str,
     username: str,
     known_hosts: Path | None,
     poll: int,
     host: str | None,
     host_url: str,
     publish: str,
-    *,
     as_json: bool,
     data: str | None,
     database: str | None,
@@ -103,6 +120,9 @@ def set_(  # noqa: PLR0913, PLR0917 - one parameter an option
     """
     fields: dict[str, Any] = {"url": url, "mode": mode, "branch": branch, "username": username, "poll": poll}
     fields |= {"host": host, "hostUrl": host_url or None, "publish": publish}
+    fields |= {"path": folder, "drafts": drafts}
+    if proposals:
+        fields["proposals"] = proposals
     for variable, name in _SECRETS.items():
         if variable in os.environ:
             fields[name] = os.environ[variable]
@@ -190,12 +210,14 @@ def _print(known: KnownUpstream, *, as_json: bool) -> None:
 
 
 def _describe(shown: dict[str, Any]) -> Iterator[str]:
-    yield f"{shown['mode']} {shown['url']} {shown['branch']}"
+    folder = f" {shown['path']}/" if shown["path"] else ""
+    yield f"{shown['mode']} {shown['url']} {shown['branch']}{folder}"
     yield f"status    {shown['status']}"
     yield f"release   {shown['release'] or 'not synced yet'}"
     yield f"upstream  {shown['tip'] or 'no such branch, or never reached'}"
     if shown["ahead"] or shown["behind"]:
         yield f"differs   {shown['ahead']} ahead, {shown['behind']} behind"
+    yield from _describe_branches(shown)
     yield f"synced    {shown['syncedAt'] or 'never'}, reached {shown['reachedAt'] or 'never'}"
     if shown["host"] != "none":
         token = "" if shown["hasHostToken"] or shown["hasPassword"] else ", no token"
@@ -205,3 +227,15 @@ def _describe(shown: dict[str, Any]) -> Iterator[str]:
     if shown["fault"]:
         yield f"{shown['fault']['code']}: {shown['fault']['message']}"
         yield from (f"  {problem}" for problem in shown["fault"]["problems"])
+
+
+def _describe_branches(shown: dict[str, Any]) -> Iterator[str]:
+    for each in shown["branches"]:
+        pull = f" (pull request {each['pullRequest']})" if each["pullRequest"] else ""
+        name = escape_unprintable(each["branch"])
+        yield f"branch    {name}{pull} {each['commit'][:12]} {'proposal/' + each['proposal'] if each['proposal'] else 'refused'}"
+        if each["fault"]:
+            yield f"  {each['fault']['message']}"
+            yield from (f"    {problem}" for problem in each["fault"]["problems"])
+    if shown["branchesFault"]:
+        yield f"{shown['branchesFault']['code']}: {shown['branchesFault']['message']}"

@@ -7,7 +7,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.indexes.versions import Version
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.drafts import DraftName
-from gitstore.errors import BadRequest, NotFound
+from gitstore.errors import BadRequest, LostRace, NotFound
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.history import history
@@ -21,6 +21,9 @@ from gitstore.publish.approval import VerdictSource, no_verdicts
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.access import Component
 from gitstore.upstream.pull_branch import PullCommit, follow_merged, prepare_pull, push_pull
+from gitstore.wire.client.remote_errors import RemoteMoved
+
+_PULL_TRIES = 3
 
 
 class Publishes(Component):
@@ -44,11 +47,18 @@ class Publishes(Component):
 
         Release does not move. The request of a publish that is on release already gets that one.
         """
-        made = self._access.write(namespace, lambda compiler, opened: prepare_pull(compiler, opened, request, verdicts))
-        synced = self._access.synced(namespace)
-        if isinstance(made, PullCommit) and synced:
-            push_pull(synced, made.branch, made.commit, known)
-        return made
+        for _ in range(_PULL_TRIES):
+            made = self._access.write(
+                namespace, lambda compiler, opened: prepare_pull(compiler, opened, request, verdicts)
+            )
+            synced = self._access.synced(namespace)
+            if not isinstance(made, PullCommit) or synced is None:
+                return made
+            try:
+                return replace(made, commit=push_pull(synced, made, known))
+            except RemoteMoved:  # a folder of the upstream, which has moved
+                self._access.follow_upstream(namespace)
+        raise LostRace("Others change the upstream without a pause. Nothing was published; try again in a moment.")
 
     def follow_merged_pull(self, namespace: str, name: DraftName) -> bool:
         """End a draft whose pull request was merged and that holds nothing else; return whether it has ended."""

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from content.changes.diff import count
 from gitstore.compiled.compiler import Compiler
@@ -16,7 +17,7 @@ from gitstore.errors import Broken, StoreError
 from gitstore.git.repository import Repository, open_repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.messages import PUBLISHED_BY, count_text, load_message
-from gitstore.layout import BRANCH_PREFIX, CommitId
+from gitstore.layout import BRANCH_PREFIX, PULLED_BRANCHES, CommitId
 from gitstore.merge.draft_merge import merge_draft, write_merged
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import VerdictSource
@@ -25,8 +26,9 @@ from gitstore.upstream.sync import SyncedNamespace, open_to_push
 from gitstore.wire.client.conversation import PushedRef
 from gitstore.wire.client.remote_errors import RemoteMoved, RemoteRefused
 
-PULL_PREFIX = "waypost/"
-"""Before the names of the branches that are pushed for pull requests; they are not proposals of others."""
+if TYPE_CHECKING:
+    from gitstore.upstream.remote import Remote
+
 _KEPT_PREFIX = "refs/waypost/pulls/"
 _TRIES = 3
 
@@ -55,7 +57,7 @@ class _Stopped(Exception):
 
 def pull_branch(name: DraftName) -> str:
     """Return the branch on the upstream of a draft's pull request."""
-    return f"{PULL_PREFIX}{name.project}/{name.draft}"
+    return PULLED_BRANCHES.removeprefix(BRANCH_PREFIX) + f"{name.project}/{name.draft}"
 
 
 def prepare_pull(
@@ -102,29 +104,41 @@ def _is_same(repository: Repository, one: CommitId, other: CommitId) -> bool:
     return False
 
 
-def push_pull(namespace: SyncedNamespace, branch: str, commit: CommitId, known: Collection[str] = ()) -> None:
-    """Push the commit of a pull request to its branch on the upstream.
+def push_pull(namespace: SyncedNamespace, made: PullCommit, known: Collection[str] = ()) -> CommitId:
+    """Push the commit of a pull request to its branch on the upstream; return it as the upstream has it.
 
     An earlier commit of this service there is replaced; `known` are such commits. Raises RemoteRefused where the branch has
     a commit of somebody else, RemoteAway or RemoteMoved.
     """
-    ref, remote = BRANCH_PREFIX + branch, open_to_push(namespace)
+    ref = BRANCH_PREFIX + made.branch
+    remote, repository, commit = _find_outgoing(namespace, made)
     for number in range(_TRIES):
         old = remote.read_tips().get(ref)
         if old == commit:
-            return
-        if old and old not in known and not _is_own(namespace.repository, old):
+            break
+        if old and old not in known and not _is_own(repository, old):
             raise RemoteRefused(
-                f"The branch {branch} of the upstream has commits that are not from here, which are never overwritten. "
+                f"The branch {made.branch} of the upstream has commits that are not from here, which are never overwritten. "
                 "Merge or close its pull request there and delete the branch, then publish again."
             )
         try:
-            remote.push(namespace.repository, PushedRef(ref, old, commit))
+            remote.push(repository, PushedRef(ref, old, commit))
+            break
         except RemoteMoved:
             if number == _TRIES - 1:
                 raise
-        else:
-            return
+    return commit
+
+
+def _find_outgoing(namespace: SyncedNamespace, made: PullCommit) -> "tuple[Remote, Path, CommitId]":
+    """Return where to push, and the commit as it is there: on the whole repository, where only a folder is followed."""
+    remote = open_to_push(namespace)
+    if namespace.settings.path:
+        from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - most upstreams are whole
+
+        if isinstance(remote, FolderRemote):
+            return remote.outgoing(namespace.repository, made.release, made.commit)
+    return remote, namespace.repository, made.commit
 
 
 def _is_own(repository: Path, commit: CommitId) -> bool:

@@ -6,7 +6,7 @@ is in the state's file.
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,8 @@ from gitstore.git.repository import Repository, open_repository
 from gitstore.history.pristine import is_pristine
 from gitstore.layout import CommitId
 from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
-from gitstore.upstream.upstream_settings import UpstreamSettings
+from gitstore.upstream.haves import choose_haves
+from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamSettings
 from gitstore.upstream.upstream_state import (
     UpstreamFault,
     UpstreamState,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from gitstore.upstream.remote import Remote
 
 _LOCK_FILE = "waypost-upstream.lock"
-_RECENT = 64  # first parents of release that are haves of a fetch, before they are further and further apart
 _MOST_COUNTED = 10_000
 _PRISTINE_BYTES = 1 << 20
 
@@ -84,17 +84,24 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         return state
 
 
-def _open_remote(settings: UpstreamSettings) -> "Remote":
+def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
+    """Return the upstream of a repository; nothing is connected yet. Raises RemoteRefused for a URL that is not allowed."""
     from gitstore.upstream.remote import open_remote  # noqa: PLC0415 - loads TLS, which most commands never need
 
-    return open_remote(settings)
+    remote = open_remote(settings)
+    if not settings.path:
+        return remote
+    from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - as above
+
+    return FolderRemote(remote, settings, repository / FOLDER_CACHE)
 
 
 def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     state = replace(before, synced_at=time.time(), fault=None)
     tip: CommitId | None = None
+    remote: Remote | None = None
     try:
-        remote = _open_remote(namespace.settings)
+        remote = open_upstream(namespace.repository, namespace.settings)
         tip = remote.read_tips().get(namespace.settings.ref)
         state = replace(state, reached_at=time.time(), tip=tip or "")
         tip = _fetch(namespace, remote, tip) if namespace.settings.is_source and tip else _push(namespace, remote, tip)
@@ -104,7 +111,18 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
         if isinstance(ex, Broken | Busy):
             raise
         state = replace(state, fault=_explain(ex))
-    return _measure(namespace.repository, replace(state, tip=tip or state.tip))
+    state = replace(state, tip=tip or state.tip)
+    return _measure(namespace.repository, replace(state, origin=_find_origin(namespace.settings, remote, state)))
+
+
+def _find_origin(settings: UpstreamSettings, remote: "Remote | None", state: UpstreamState) -> str:
+    """Return the upstream's own commit of the tip."""
+    if not settings.path:
+        return state.tip
+    from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - as above
+
+    found = remote.origin if isinstance(remote, FolderRemote) else None
+    return found or state.origin
 
 
 def _explain(ex: StoreError) -> UpstreamFault:
@@ -118,7 +136,7 @@ def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> Commi
     with open_repository(namespace.repository) as repository:
         release = repository.release()
         is_here = repository.has(tip)
-        haves = list(_choose_haves(repository, release))
+        haves = list(choose_haves(repository, release))
     if tip == release:
         return tip
     settings = namespace.settings
@@ -139,16 +157,6 @@ def _is_complete(namespace: SyncedNamespace, tip: CommitId) -> bool:
     with open_repository(namespace.repository) as repository:
         fetched = repository.ref(UPSTREAM_REF)
         return tip == fetched or repository.merge_base(repository.release(), tip) == tip
-
-
-def _choose_haves(repository: Repository, release: CommitId) -> Iterator[CommitId]:
-    """Yield first parents of release: the newest ones, then ever fewer."""
-    step, following = 1, 0
-    for number, info in enumerate(repository.first_parents(release)):
-        if number == following:
-            yield info.id
-            step = 1 if number < _RECENT else step * 2
-            following += step
 
 
 def _push(namespace: SyncedNamespace, remote: "Remote", tip: CommitId | None) -> CommitId:
@@ -268,7 +276,7 @@ def open_to_push(namespace: SyncedNamespace) -> "Remote":
     state = read_state(namespace.repository)
     if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
         raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")
-    return _open_remote(settings)
+    return open_upstream(namespace.repository, settings)
 
 
 def _push_or_ask(remote: "Remote", repository: Path, move: PushedRef) -> None:

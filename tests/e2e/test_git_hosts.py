@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.upstreams.fake_hosts import KINDS, TOKEN, FakeHost, SentStatus, fake_host
+from tests.api.upstreams.fake_hosts import TOKEN, FakeHost, SentStatus, fake_host
 from tests.e2e.git import git, rules
 from tests.e2e.world import Place, World, open_world
 from tests.gitstore.wire.client.http_host import PASSWORD
@@ -49,15 +49,16 @@ class Followed:
             lambda: found if (found := self.ask("GET", "", 200))["status"] == status else None, SECONDS, status
         )
 
-    def commit(self, text: str) -> str:
-        """Commit the file of rules on the host, and have it synced."""
+    def commit(self, text: str, branch: str = "release") -> str:
+        """Commit the file of rules on the host, to release or to a branch from there, and have it synced."""
         if not self._work.exists():
             git(self.host.folder, "clone", "-q", str(self.host.path), str(self._work))
-        git(self._work, "pull", "-q", "--ff-only")
+        git(self._work, "fetch", "-q", "origin")
+        git(self._work, "checkout", "-q", "--detach", "origin/release")
         (self._work / "shop" / "redirects.yaml").write_text(text, "utf-8")
         git(self._work, "commit", "-qam", "On the host")
         commit = git(self._work, "rev-parse", "HEAD")
-        git(self.host.path, "fetch", "-q", str(self._work), "HEAD:release")
+        git(self.host.path, "fetch", "-q", str(self._work), f"HEAD:{branch}")
         self.ask("POST", "/sync", 202)
         return commit
 
@@ -76,7 +77,7 @@ class Followed:
         return wait_until(lambda: self.statuses(commit, part), SECONDS, f"a status {part} of {commit}")[-1]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=("github", "gitlab", "forgejo"))
 def followed(request: pytest.FixtureRequest, here: World, tmp_path: Path) -> Iterator[Followed]:
     """Return a namespace with a published rule, and an empty repository of each kind of host."""
     with fake_host(request.param, tmp_path / "host") as host:
@@ -178,6 +179,7 @@ def test_a_squashed_pull_request_of_some_changes_leaves_the_rest_in_the_draft(fo
     assert (shown["changes"]["redirects"]["added"], shown["conflicts"]) == (1, [])
 
 
+@only_gitea
 def test_a_closed_pull_request_leaves_the_draft_and_another_is_opened(followed: Followed) -> None:
     followed.set(publish="pull-request")
     place, host = followed.place, followed.host
@@ -295,3 +297,24 @@ def test_the_host_is_shown_without_its_token(followed: Followed) -> None:
     shown = followed.ask("GET", "", 200)
     assert (shown["host"], shown["hasHostToken"], shown["publish"]) == ("gitea", True, "push")
     assert TOKEN not in json.dumps(shown)
+
+
+@only_gitea
+def test_each_branch_that_is_a_proposal_gets_a_status_with_its_problems_and_impact(followed: Followed) -> None:
+    followed.set()
+    served = followed.commit(rules("/a", "/host"))
+    followed.place.wait_for(served)
+    good = followed.commit(rules("/a", "/host", "/b", "/c"), "feature/good")
+    bad = followed.commit("redirects: [\n", "feature/bad")
+    found = followed.status(good, "proposal")
+    assert (found.state, found.text) == ("success", "No problems; shop: 2 redirects added")
+    [proposal] = [
+        each for each in followed.place.root.get(f"{followed.place.space}/proposals")["items"] if each["head"] == good
+    ]
+    assert found.target == f"{PUBLIC}{followed.place.space}/proposal/{proposal['id']}"
+    followed.place.root.get(found.target.removeprefix(PUBLIC))
+    found = followed.status(bad, "proposal")
+    assert found.state == "failure"
+    assert found.text.startswith("1 problem; ")
+    assert "shop/redirects.yaml" in found.text
+    assert not followed.statuses(good)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, or_, select, update
 
 from api.db.tables import commit_statuses
 
@@ -25,25 +25,39 @@ class StoredStatus:
     attempts: int = 0
 
 
+def is_noted(connection: Connection, status: StoredStatus) -> bool:
+    """Tell whether the same status was noted before."""
+    return connection.execute(select(commit_statuses.c.id).where(_same(status))).first() is not None
+
+
 def note_status(connection: Connection, status: StoredStatus, now: datetime) -> bool:
     """Store a status to be sent at once; false where the same one was noted before."""
+    if is_noted(connection, status):
+        return False
     values = {"state": status.state, "text": status.text, "target": status.target}
-    mine = and_(
+    fresh = {**values, "attempts": 0, "due_at": now, "error": "", "at": now}
+    if not connection.execute(update(commit_statuses).where(_place(status)).values(**fresh)).rowcount:
+        own = {"namespace": status.namespace, "commit": status.commit, "context": status.context}
+        connection.execute(insert(commit_statuses).values(**own, **fresh))
+        _remove_old(connection, status.namespace)
+    return True
+
+
+def _place(status: StoredStatus) -> ColumnElement[bool]:
+    return and_(
         commit_statuses.c.namespace == status.namespace,
         commit_statuses.c.commit == status.commit,
         commit_statuses.c.context == status.context,
     )
-    known = connection.execute(select(commit_statuses).where(mine)).one_or_none()
-    if known and all(getattr(known, name) == value for name, value in values.items()):
-        return False
-    fresh = {**values, "attempts": 0, "due_at": now, "error": "", "at": now}
-    if known:
-        connection.execute(update(commit_statuses).where(mine).values(**fresh))
-        return True
-    own = {"namespace": status.namespace, "commit": status.commit, "context": status.context}
-    connection.execute(insert(commit_statuses).values(**own, **fresh))
-    _remove_old(connection, status.namespace)
-    return True
+
+
+def _same(status: StoredStatus) -> ColumnElement[bool]:
+    return and_(
+        _place(status),
+        commit_statuses.c.state == status.state,
+        commit_statuses.c.text == status.text,
+        commit_statuses.c.target == status.target,
+    )
 
 
 def _remove_old(connection: Connection, namespace: str) -> None:
@@ -75,16 +89,8 @@ def claim_statuses(
 
 def record_attempt(connection: Connection, status: StoredStatus, error: str, due_at: datetime | None) -> None:
     """Record an attempt: `due_at` is the next one, None after the last; nothing where the status has changed meanwhile."""
-    mine = and_(
-        commit_statuses.c.namespace == status.namespace,
-        commit_statuses.c.commit == status.commit,
-        commit_statuses.c.context == status.context,
-        commit_statuses.c.state == status.state,
-        commit_statuses.c.text == status.text,
-        commit_statuses.c.target == status.target,
-    )
     values = {"attempts": status.attempts + 1, "error": error, "due_at": due_at}
-    connection.execute(update(commit_statuses).where(mine).values(**values))
+    connection.execute(update(commit_statuses).where(_same(status)).values(**values))
 
 
 def retry_statuses(connection: Connection, namespace: str, now: datetime) -> None:

@@ -34,6 +34,9 @@ class StoredUpstream:
     host_url: str = ""
     host_token: str = field(default="", repr=False)
     publish: str = "push"
+    path: str = ""
+    proposals: str = "none"
+    drafts: str = "local"
 
 
 def list_upstreams(connection: Connection) -> list[StoredUpstream]:
@@ -132,4 +135,7 @@ def _load(row: Row[Any]) -> StoredUpstream:
         row.host_url,
         row.host_token,
         row.publish,
+        path=row.path,
+        proposals=row.proposals,
+        drafts=row.drafts,
     )

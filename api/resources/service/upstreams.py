@@ -14,7 +14,9 @@ from api.runtime.serving.release_loader import ReleaseLoader
 from api.upstreams.host_webhooks import MOST_BYTES, HostWebhook, HostWebhooks
 from api.upstreams.hosts.git_host import guess_kind
 from api.upstreams.upstreams import KnownUpstream, Upstreams
-from gitstore.upstream.upstream_state import UpstreamState
+from gitstore.layout import proposal_id
+from gitstore.upstream.followed_branches import FollowedBranch
+from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState
 
 
 class UpstreamResource:
@@ -89,12 +91,15 @@ class HostWebhookResource:
 
 def show_upstream(known: KnownUpstream) -> dict[str, Any]:
     """Return an upstream for callers and the command line, without its secrets."""
-    upstream, state, host_fault = known
+    upstream, state, followed, host_fault = known
     return {
         "namespace": upstream.namespace,
         "url": upstream.url,
         "mode": upstream.mode,
         "branch": upstream.branch,
+        "path": upstream.path,
+        "proposals": upstream.proposals,
+        "drafts": upstream.drafts,
         "username": upstream.username,
         "hasPassword": bool(upstream.password),
         "hasSshKey": bool(upstream.ssh_key),
@@ -109,6 +114,8 @@ def show_upstream(known: KnownUpstream) -> dict[str, Any]:
         "suspended": upstream.suspended,
         "status": _show_status(known),
         **_show_state(state),
+        "branches": [show_branch(each) for each in followed.branches],
+        "branchesFault": _show_fault(followed.fault),
     }
 
 
@@ -121,18 +128,32 @@ def _show_status(known: KnownUpstream) -> str:
 
 
 def _show_state(state: UpstreamState) -> dict[str, Any]:
-    fault = state.fault
     return {
         "tip": state.tip or None,
         "release": state.release or None,
         "ahead": state.ahead if state.ahead >= 0 else None,
         "behind": state.behind if state.behind >= 0 else None,
-        "fault": {"code": fault.code, "message": fault.message, "problems": list(fault.problems)} if fault else None,
+        "fault": _show_fault(state.fault),
         "failures": state.failures,
         "syncedAt": _time(state.synced_at),
         "reachedAt": _time(state.reached_at),
         "nextSyncAt": _time(state.due_at),
     }
+
+
+def show_branch(found: FollowedBranch) -> dict[str, Any]:
+    """Return a branch or pull request of the upstream, and its proposal, which a refused one has not."""
+    return {
+        "branch": found.name,
+        "pullRequest": found.pull or None,
+        "commit": found.tip,
+        "proposal": proposal_id(found.ref) if found.head else None,
+        "fault": _show_fault(found.fault),
+    }
+
+
+def _show_fault(fault: UpstreamFault | None) -> dict[str, Any] | None:
+    return {"code": fault.code, "message": fault.message, "problems": list(fault.problems)} if fault else None
 
 
 def _time(seconds: float) -> str | None:

@@ -17,7 +17,6 @@ from tests.e2e.git import git
 from tests.gitstore.wire.client.http_host import PASSWORD, USER, Asked, HttpHost, hosting
 
 TOKEN = "t0ken-of-the-api"
-KINDS = ("github", "gitlab", "gitea", "forgejo")
 _ROOTS = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1", "forgejo": "/api/v1"}
 _HEADERS = {
     "github": ("Authorization", f"Bearer {TOKEN}"),
