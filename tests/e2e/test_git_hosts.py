@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.api.upstreams.fake_hosts import TOKEN, FakeHost, SentStatus, fake_host
+from tests.api.upstreams.host_bodies import SECRET, Sent, github_pull, gitlab_merge_request, recorded
 from tests.e2e.git import git, rules
 from tests.e2e.world import Place, World, open_world
 from tests.gitstore.wire.client.http_host import PASSWORD
@@ -49,7 +50,7 @@ class Followed:
             lambda: found if (found := self.ask("GET", "", 200))["status"] == status else None, SECONDS, status
         )
 
-    def commit(self, text: str, branch: str = "release") -> str:
+    def commit(self, text: str, branch: str = "release", *, is_told: bool = True) -> str:
         """Commit the file of rules on the host, to release or to a branch from there, and have it synced."""
         if not self._work.exists():
             git(self.host.folder, "clone", "-q", str(self.host.path), str(self._work))
@@ -59,8 +60,15 @@ class Followed:
         git(self._work, "commit", "-qam", "On the host")
         commit = git(self._work, "rev-parse", "HEAD")
         git(self.host.path, "fetch", "-q", str(self._work), f"HEAD:{branch}")
-        self.ask("POST", "/sync", 202)
+        if is_told:
+            self.ask("POST", "/sync", 202)
         return commit
+
+    def hook(self, sent: Sent, status: int) -> Any:
+        """Send a webhook of the host."""
+        headers = {"content-type": "application/json", **sent.headers}
+        path = f"{self.place.space}/upstream/webhook"
+        return self.place.world.nobody.ask("POST", path, status, content=sent.body, headers=headers).json()
 
     def publish(self, **body: Any) -> Any:
         """Publish the draft as a pull request, and return that."""
@@ -297,6 +305,39 @@ def test_the_host_is_shown_without_its_token(followed: Followed) -> None:
     shown = followed.ask("GET", "", 200)
     assert (shown["host"], shown["hasHostToken"], shown["publish"]) == ("gitea", True, "push")
     assert TOKEN not in json.dumps(shown)
+
+
+PULLS = {
+    "gitea": lambda: recorded("gitea-pull-request-closed"),
+    "github": lambda: github_pull("closed"),
+    "gitlab": lambda: gitlab_merge_request("merge"),
+}
+
+
+@only_gitea
+def test_what_a_real_gitea_sent_is_taken_as_it_is(followed: Followed) -> None:
+    followed.set(hookSecret=SECRET, proposals="none")
+    commit = followed.commit(rules("/a", "/host"), is_told=False)
+    sent = recorded("gitea-push")
+    assert followed.hook(sent._replace(body=sent.body + b" "), 401)["error"] == "invalid_signature"
+    assert followed.hook(recorded("gitea-push-other"), 202) == {"action": "ignored"}
+    assert followed.hook(sent, 202) == {"action": "sync"}
+    followed.place.wait_for(commit)
+    assert followed.hook(sent, 409)["error"] == "webhook_replayed"
+
+
+@only_gitea
+@pytest.mark.parametrize("host", sorted(PULLS))
+def test_a_webhook_of_a_pull_request_has_it_looked_at_at_once(followed: Followed, host: str) -> None:
+    followed.set(hookSecret=SECRET, publish="pull-request")
+    place = followed.place
+    place.add("/b")
+    followed.publish()
+    followed.host.pulls[0].state = "closed"
+    assert followed.hook(PULLS[host](), 202) == {"action": "sync"}
+    wait_until(
+        lambda: place.get("/draft")["pullRequest"]["state"] == "closed", SECONDS, "the pull request to be closed"
+    )
 
 
 @only_gitea

@@ -131,6 +131,11 @@ class GiteaRepository:
             found = self.ask("POST", f"/contents/{path}", 201, content)
         return str(found["commit"]["sha"])
 
+    def commit_first(self, path: str, text: str) -> None:
+        """Add a file to the empty repository."""
+        content = {"content": base64.b64encode(text.encode()).decode(), "message": f"Add {path}"}
+        self.ask("POST", f"/contents/{path}", 201, content)
+
     def wait_for(self, branch: str) -> None:
         """Wait until Gitea knows a branch, which it learns some moments after the push."""
         path = f"/api/v1/repos/{OWNER}/{self.name}/branches/{branch}"
