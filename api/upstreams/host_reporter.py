@@ -26,6 +26,8 @@ from api.upstreams.pull_publishes import CLOSED, MERGED, OPEN, PullPublishes, op
 from api.upstreams.status_texts import StatusLinks, describe_proposal, describe_tip
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound, StoreError
+from gitstore.git.refs import read_ref
+from gitstore.layout import RELEASE_REF
 from gitstore.upstream.upstream_state import UpstreamState
 from gitstore.wire.client.remote_errors import RemoteError
 
@@ -83,8 +85,9 @@ class HostReporter(TaskService):
                 await run_in_thread(self._note_tip, upstream)
                 await self._note_proposals(upstream)
             await self._send_due(hosted)
-            for upstream in hosted.values():
-                await self._follow_pulls(upstream)
+            for namespace, pulls in (await run_in_thread(self._list_pulls)).items():
+                if namespace in hosted:
+                    await self._follow_pulls(hosted[namespace], pulls)
         except (StoreError, OSError) as ex:
             _log.warning("hosts_not_reached", error=str(ex))
         except Exception:  # noqa: BLE001 - otherwise the task ends, and no host hears of anything any more
@@ -136,9 +139,10 @@ class HostReporter(TaskService):
         """Return what decides the verdicts; None where nothing is followed."""
         try:
             found = self._store.upstreams.followed(namespace)
-            return (found, self._store.live.refresh(namespace).manifest.commit) if found.branches else None
-        except (StoreError, OSError):  # archived meanwhile, or being compiled
+            release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)
+        except (StoreError, OSError):  # archived meanwhile
             return None
+        return (found, release) if found.branches else None
 
     def _note(self, statuses: Sequence[StoredStatus]) -> None:
         """Note the statuses that are not noted yet; no lock of the database is taken where all are."""
@@ -185,10 +189,10 @@ class HostReporter(TaskService):
         with self._database.writing() as connection:
             commit_statuses.record_attempt(connection, status, error, due)
 
-    async def _follow_pulls(self, upstream: StoredUpstream) -> None:
+    async def _follow_pulls(self, upstream: StoredUpstream, found: Sequence[StoredPull]) -> None:
         """Look at the pull requests of a namespace that are due."""
         namespace = upstream.namespace
-        found, state = await run_in_thread(self._read_pulls, namespace)
+        state = await run_in_thread(self._store.upstreams.state, namespace)
         moved = (state.release, state.tip, upstream.requests)
         is_moved = self._moved.get(namespace) != moved
         self._moved[namespace] = moved
@@ -203,10 +207,9 @@ class HostReporter(TaskService):
                 self._looked[key] = time.monotonic() + _PULL_SECONDS * random.uniform(0.8, 1.2)  # noqa: S311 - as above
                 await self._look(upstream, pull)
 
-    def _read_pulls(self, namespace: str) -> tuple[list[StoredPull], UpstreamState]:
+    def _list_pulls(self) -> dict[str, list[StoredPull]]:
         with self._database.reading() as connection:
-            found = pull_requests.list_pulls(connection, namespace)
-        return found, self._store.upstreams.state(namespace)
+            return pull_requests.list_unfinished(connection, (OPEN, MERGED))
 
     async def _look(self, upstream: StoredUpstream, pull: StoredPull) -> None:
         try:

@@ -1,5 +1,6 @@
 """The table of pull requests that publishes have opened on hosts: the newest one of each draft."""
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -33,10 +34,13 @@ def find_pull(connection: Connection, namespace: str, project: str, draft: str) 
     return None if row is None else _load(row)
 
 
-def list_pulls(connection: Connection, namespace: str) -> list[StoredPull]:
-    """Return the pull requests of a namespace."""
-    mine = pull_requests.c.namespace == namespace
-    return [_load(row) for row in connection.execute(select(pull_requests).where(mine).order_by(pull_requests.c.id))]
+def list_unfinished(connection: Connection, states: Collection[str]) -> dict[str, list[StoredPull]]:
+    """Return the pull requests in some states, by namespace."""
+    query = select(pull_requests).where(pull_requests.c.state.in_(states)).order_by(pull_requests.c.id)
+    found = dict[str, list[StoredPull]]()
+    for row in connection.execute(query):
+        found.setdefault(row.namespace, []).append(_load(row))
+    return found
 
 
 def put_pull(connection: Connection, pull: StoredPull) -> None:
