@@ -19,6 +19,7 @@ from api.db.timestamps import Clock
 from api.errors import ApiError, Unauthenticated, bad_request, invalid
 from content.records.problem import Problem
 from gitstore.layout import BRANCH_PREFIX
+from gitstore.upstream.upstream_settings import ProposalsFrom
 
 MOST_BYTES = 8 << 20
 _MOST_AGE = 300  # seconds, of a signature that has its time
@@ -67,7 +68,8 @@ class HostWebhooks(NamedTuple):
         proof = _verify(webhook, secret or "\0none", self.clock().timestamp())
         if upstream is None or not secret or not proof:
             raise Unauthenticated(_REFUSED, "invalid_signature")
-        if webhook.event() not in _PULLS and not _is_push(webhook, upstream.branch):
+        follows_all = upstream.proposals == ProposalsFrom.BRANCHES
+        if webhook.event() not in _PULLS and not _is_push(webhook, upstream.branch, follows_all=follows_all):
             return HookAction.IGNORED
         with self.state.database.writing() as connection:
             if not upstreams.note_webhook(connection, namespace, proof, self.clock()):
@@ -143,8 +145,8 @@ def _is_same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(errors="replace"), other.encode(errors="replace"))
 
 
-def _is_push(webhook: HostWebhook, branch: str) -> bool:
-    """Tell whether a webhook is of a push to a branch."""
+def _is_push(webhook: HostWebhook, branch: str, *, follows_all: bool) -> bool:
+    """Tell whether a webhook is of a push to a branch, or to any where all are followed."""
     if webhook.event() not in _PUSHES:
         return False
     try:
@@ -155,4 +157,5 @@ def _is_push(webhook: HostWebhook, branch: str) -> bool:
     if not isinstance(body, Mapping):
         problem = Problem("wrong_type", "The body of a push is an object with the field ref.", pointer="")
         raise invalid("The body is no push of a Git host; see the problems.", [problem])
-    return body.get("ref") == BRANCH_PREFIX + branch
+    ref = body.get("ref")
+    return ref == BRANCH_PREFIX + branch or (follows_all and str(ref).startswith(BRANCH_PREFIX))

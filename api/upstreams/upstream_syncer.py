@@ -132,7 +132,7 @@ class UpstreamSyncer(TaskService):
         except (StoreError, OSError) as ex:
             self._rest(namespace, ex)
             return False
-        is_moved = state.release != (release or "")
+        is_moved = state.release != (release or "") or self._store.upstreams.has_unpushed_drafts(namespace)
         return state.due_at <= time.time() or state.requests < upstream.requests or is_moved
 
     def _begin(self, upstream: StoredUpstream) -> None:

@@ -19,6 +19,7 @@ from content.records.problem import Problem
 from gitstore.git.refs import is_branch_ref
 from gitstore.layout import BRANCH_PREFIX
 from gitstore.store.store import Store
+from gitstore.upstream.draft_sync import PushedDraft
 from gitstore.upstream.followed_branches import FollowedBranches
 from gitstore.upstream.upstream_rules import UpstreamRules
 from gitstore.upstream.upstream_settings import (
@@ -44,6 +45,7 @@ class KnownUpstream(NamedTuple):
     upstream: StoredUpstream
     state: UpstreamState
     followed: FollowedBranches = FollowedBranches()
+    drafts: tuple[PushedDraft, ...] = ()
     host_fault: str = ""
 
 
@@ -62,7 +64,13 @@ class Upstreams:
             found = upstreams.require_upstream(connection, namespace)
             fault = commit_statuses.find_failure(connection, namespace)
         component = self.store.upstreams
-        return KnownUpstream(found, component.state(namespace), component.followed(namespace), fault)
+        return KnownUpstream(
+            found,
+            component.state(namespace),
+            component.followed(namespace),
+            component.pushed_drafts(namespace),
+            fault,
+        )
 
     def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> KnownUpstream:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
@@ -209,7 +217,7 @@ def _check_folder(fields: Mapping[str, Any]) -> list[Problem]:
         fields["mode"] != UpstreamMode.SOURCE.value
         and fields.get("proposals", ProposalsFrom.NONE) != ProposalsFrom.NONE
     ):
-        message = "Only a source has proposals: to a mirror, nobody else pushes. Leave the field out."
+        message = "Only a source has proposals: a mirror gets no pushes of others. Leave the field out."
         found.append(Problem("bad_format", message, pointer="/proposals"))
     return found
 

@@ -17,6 +17,7 @@ from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import confirm, json_option, namespace_argument, open_store, read_settings, yes_option
 from content.records.printable import escape_unprintable
+from gitstore.upstream.difference import Difference
 from gitstore.upstream.upstream_settings import DraftsPlace, ProposalsFrom, UpstreamMode
 
 PASSWORD = "WAYPOST_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
@@ -43,7 +44,8 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
     """
     with _open(data, database, namespace) as upstreams:
         known = upstreams.find(namespace)
-    _print(known, as_json=as_json)
+        difference = upstreams.store.upstreams.difference(namespace)
+    _print(known, as_json=as_json, difference=difference)
 
 
 @command.command("set")
@@ -199,8 +201,8 @@ def _open(data: str | None, database: str | None, namespace: str) -> Iterator[Up
         yield Upstreams(store, services.state, services.clock, rules)
 
 
-def _print(known: KnownUpstream, *, as_json: bool) -> None:
-    shown = show_upstream(known)
+def _print(known: KnownUpstream, *, as_json: bool, difference: Difference | None = None) -> None:
+    shown = show_upstream(known, difference)
     if as_json:
         print_json(shown)
     else:
@@ -217,7 +219,10 @@ def _describe(shown: dict[str, Any]) -> Iterator[str]:
     yield f"upstream  {shown['tip'] or 'no such branch, or never reached'}"
     if shown["ahead"] or shown["behind"]:
         yield f"differs   {shown['ahead']} ahead, {shown['behind']} behind"
+    for name in ("ahead", "behind"):
+        yield from _describe_side(name, (shown["difference"] or {}).get(name))
     yield from _describe_branches(shown)
+    yield from _describe_drafts(shown)
     yield f"synced    {shown['syncedAt'] or 'never'}, reached {shown['reachedAt'] or 'never'}"
     if shown["host"] != "none":
         token = "" if shown["hasHostToken"] or shown["hasPassword"] else ", no token"
@@ -239,3 +244,25 @@ def _describe_branches(shown: dict[str, Any]) -> Iterator[str]:
             yield from (f"    {problem}" for problem in each["fault"]["problems"])
     if shown["branchesFault"]:
         yield f"{shown['branchesFault']['code']}: {shown['branchesFault']['message']}"
+
+
+def _describe_side(name: str, side: dict[str, Any] | None) -> Iterator[str]:
+    """Yield the commits and rules that one side alone has."""
+    for each in side["commits"] if side else ():
+        yield f"{name:<9} {each['commit'][:12]} {escape_unprintable(each['message'])}"
+    for each in side["projects"] if side else ():
+        text = "cannot be read" if each["changes"] is None else _count(each["changes"])
+        yield f"  {each['name']}: {text}"
+
+
+def _describe_drafts(shown: dict[str, Any]) -> Iterator[str]:
+    yield f"drafts    {'are pushed too' if shown['drafts'] == DraftsPlace.PUSH else 'stay on this node'}"
+    for each in shown["draftBranches"]:
+        yield f"  {escape_unprintable(each['branch'])} {(each['commit'] or 'not pushed')[:12]}"
+        if each["fault"]:
+            yield f"    {each['fault']['message']}"
+
+
+def _count(changes: dict[str, dict[str, int]]) -> str:
+    parts = (f"{number} {kind} {name}" for kind, counts in changes.items() for name, number in counts.items() if number)
+    return ", ".join(parts) or "no rule changed"

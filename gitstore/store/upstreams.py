@@ -3,14 +3,24 @@
 from shutil import rmtree
 
 from gitstore.git.lock import hold
+from gitstore.layout import CommitId
 from gitstore.store.access import Component, QuarantinedNamespace, StoreAccess
 from gitstore.store.proposals import Proposals
 from gitstore.upstream.branch_sync import drop_branches, follow_branches
 from gitstore.upstream.branch_verdicts import BranchVerdict
-from gitstore.upstream.followed_branches import FollowedBranches, is_following, read_followed
+from gitstore.upstream.difference import Difference, find_difference
+from gitstore.upstream.draft_sync import PushedDraft, has_unpushed, push_drafts, read_pushed, remove_pushed
+from gitstore.upstream.followed_branches import FollowedBranch, FollowedBranches, is_following, read_followed
 from gitstore.upstream.sync import sync
-from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamSettings, read_settings, write_settings
+from gitstore.upstream.upstream_settings import (
+    FOLDER_CACHE,
+    DraftsPlace,
+    UpstreamSettings,
+    read_settings,
+    write_settings,
+)
 from gitstore.upstream.upstream_state import UpstreamState, read_state, remove_state
+from gitstore.wire.client.remote_errors import RemoteAway
 
 
 class Upstreams(Component):
@@ -33,6 +43,7 @@ class Upstreams(Component):
         is_other = before and (settings is None or _place_of(before) != _place_of(settings))
         if is_other:
             remove_state(repository)
+            remove_pushed(repository)
         if before and (is_other or (settings and settings.mode is not before.mode)):
             rmtree(repository / FOLDER_CACHE, ignore_errors=True)
         if before and is_following(before) and (is_other or (settings and not is_following(settings))):
@@ -45,6 +56,31 @@ class Upstreams(Component):
     def followed(self, namespace: str) -> FollowedBranches:
         """Return the upstream's branches and pull requests that are followed by proposals."""
         return read_followed(self._access.directory.namespace(namespace).repository)
+
+    def pushed_drafts(self, namespace: str) -> tuple[PushedDraft, ...]:
+        """Return the drafts that are on the upstream too, or should be."""
+        return read_pushed(self._access.directory.namespace(namespace).repository)
+
+    def has_unpushed_drafts(self, namespace: str) -> bool:
+        """Tell whether a draft that is to be on the upstream has moved since the last attempt to push it."""
+        settings = self.settings(namespace)
+        return (
+            settings is not None
+            and settings.drafts == DraftsPlace.PUSH
+            and has_unpushed(self._access.directory.namespace(namespace).repository)
+        )
+
+    def difference(self, namespace: str) -> Difference | None:
+        """Return what release and the upstream's branch each have alone; None if they are the same, or it is not known here."""
+        tip = self.state(namespace).tip
+        if not tip:
+            return None
+        with self._access.reading(namespace) as compiler:
+            return find_difference(compiler, CommitId(tip))
+
+    def sources(self, namespace: str) -> dict[str, FollowedBranch]:
+        """Return the branches of the upstream that proposals follow, by their refs here."""
+        return {each.ref: each for each in self.followed(namespace).branches}
 
     def verdicts(self, namespace: str) -> list[BranchVerdict]:
         """Return the verdict on each followed branch: its problems and impact. They are cached until it or release moves."""
@@ -61,6 +97,9 @@ class Upstreams(Component):
         state = sync(synced, wait=wait, requests=requests) if synced else None
         if synced and state and is_following(synced.settings):
             follow_branches(synced, state)
+        if synced and state:
+            is_away = state.fault is not None and state.fault.code == RemoteAway.code
+            push_drafts(synced, state.fault if is_away else None)
         return state
 
 

@@ -35,7 +35,7 @@ class BranchVerdict:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What stops its publish: problems of content and files, a conflict with release, a fault of the branch."""
+        """The reasons that stop its publish: problems of content and files, a conflict with release, a fault of the branch."""
         found = [self.branch.fault.message, *self.branch.fault.problems] if self.branch.fault else []
         if self.report:
             found += [self.report.fault] if self.report.fault else []

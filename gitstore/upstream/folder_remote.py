@@ -9,12 +9,15 @@ from itertools import islice
 from pathlib import Path
 
 from gitstore.errors import Broken, InvalidPush
+from gitstore.file_lock import hold_lock_file
+from gitstore.git.object_log import empty_log, is_log_due
+from gitstore.git.packs.packing import hold_packing, is_packing_due, pack_loose
 from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
 from gitstore.git.refs import list_refs
 from gitstore.git.repository import CommitInfo, Repository, open_repository
 from gitstore.git.repository_creation import init_repository
 from gitstore.git.transaction import Transaction, update
-from gitstore.layout import RELEASE_REF, CommitId
+from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.upstream.arrival import INVALID, FaultyTip
 from gitstore.upstream.haves import choose_haves
 from gitstore.upstream.projection import MIRRORED, CommitMap, Folder, project, write_like
@@ -29,9 +32,12 @@ from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.references import References
 
+_LOCK_FILE = "waypost-folder.lock"
 _MAP_FILE = "waypost-projection"
 _OTHERS = "refs/heads/other/"  # commits of other branches, which are kept by a ref for each
 _PUSHED, _MADE = "refs/heads/pushed", "refs/heads/made"
+_MADE_OTHER, _MADE_DRAFT = "refs/heads/made-other", "refs/heads/made-draft"
+_OWN = frozenset({_PUSHED, _MADE, _MADE_OTHER, _MADE_DRAFT})  # commits that the upstream may not have
 _MOST_OTHERS = 1_000
 _MOST_HAVES = 64  # the newest commits: more would be read back to the first one
 _MOST_PUSHED = 10_000  # commits
@@ -57,8 +63,9 @@ class FolderRemote:
     def read_tips(self) -> Mapping[str, CommitId]:
         """Return the tips of the upstream, that of the branch as the commit here; it is missing where the folder is."""
         tips = dict(self._remote.read_tips())
+        self._keep_small()
         self.origin = tip = tips.pop(self._ref, None)
-        here = self.translate(tip) if tip else None
+        here = self._translate(tip, _MADE) if tip else None
         if tip and here:
             self._require_folder(tip)
             tips[self._ref] = here
@@ -66,36 +73,54 @@ class FolderRemote:
 
     def translate(self, tip: CommitId) -> CommitId | None:
         """Fetch a commit of the upstream, unless it is here, and return its projection; None where the folder is missing."""
-        if not (self._cache / "HEAD").exists():
-            self._create()
+        return self._translate(tip, _MADE_OTHER)
+
+    def _translate(self, tip: CommitId, ref: str) -> CommitId | None:
+        """Translate a commit, and keep the projection by a ref."""
+        self._create()
         sweep_quarantines(self._cache)
         try:
             if not self._is_here(tip):
                 self._bring(tip)
             with update(self._cache) as transaction:
-                return self._project(transaction, tip)
+                return self._project(transaction, tip, ref)
         except Broken as ex:
             shutil.rmtree(self._cache, ignore_errors=True)
             raise RemoteAway(
                 "The copy of the upstream's repository on this node was damaged. The next sync makes it again."
             ) from ex
 
-    def _project(self, transaction: Transaction, tip: CommitId) -> CommitId | None:
+    def _project(self, transaction: Transaction, tip: CommitId, ref: str) -> CommitId | None:
         known = CommitMap(self._cache / _MAP_FILE)
         here, new = project(transaction, known, tip, self._folder)
-        at = transaction.ref(_MADE)
-        if here and here != at and transaction.has(here):  # of a mirror, the namespace alone may have it
-            transaction.move(_MADE, at, here)
+        at = transaction.ref(ref)
+        if here and here != at and (transaction.has(here) or not self._folder.is_mirrored):
+            transaction.commit(here)  # Broken if a power cut took it; of a mirror, the namespace alone may have it
+            transaction.move(ref, at, here)
         if new:
             known.add(new)
         return here
 
     def _create(self) -> None:
-        shutil.rmtree(self._cache, ignore_errors=True)
-        making = self._cache.with_name(f"{self._cache.name}.new")
-        shutil.rmtree(making, ignore_errors=True)
-        init_repository(making)
-        making.rename(self._cache)
+        """Create the cache, unless another process does."""
+        with hold_lock_file(self._cache.with_name(_LOCK_FILE)):
+            if (self._cache / "HEAD").exists():
+                return
+            shutil.rmtree(self._cache, ignore_errors=True)
+            making = self._cache.with_name(f"{self._cache.name}.new")
+            shutil.rmtree(making, ignore_errors=True)
+            init_repository(making)
+            making.rename(self._cache)
+
+    def _keep_small(self) -> None:
+        """Pack the objects of the cache, once they are many."""
+        if not is_packing_due(self._cache) and not is_log_due(self._cache):
+            return
+        with hold_packing(self._cache) as is_held:
+            if is_held and is_packing_due(self._cache):
+                pack_loose(self._cache)
+            if is_held and is_log_due(self._cache):
+                empty_log(self._cache)
 
     def _is_here(self, tip: CommitId) -> bool:
         if CommitMap(self._cache / _MAP_FILE).has(tip):
@@ -105,7 +130,7 @@ class FolderRemote:
     def _bring(self, tip: CommitId) -> None:
         """Fetch a commit with its history, and keep it by a ref."""
         known = list_refs(self._cache, is_lenient=True)
-        others = [commit for ref, commit in known.items() if ref not in {_PUSHED, _MADE}]
+        others = [commit for ref, commit in known.items() if ref not in _OWN]
         with open_repository(self._cache) as repository:
             first = known.get(RELEASE_REF)
             haves = [*islice(choose_haves(repository, first) if first else (), _MOST_HAVES), *others[:_MOST_HAVES]]
@@ -141,7 +166,7 @@ class FolderRemote:
             quarantine.release()
 
     def _require_folder(self, tip: CommitId) -> None:
-        """Raise FaultyTip for a tip without the folder: somebody moved it, and nothing would be served."""
+        """Raise FaultyTip for a tip without the folder: it was moved there, and nothing would be served."""
         with open_repository(self._cache) as repository:
             if self._folder.tree(repository, tip) is None:
                 raise FaultyTip(
@@ -158,17 +183,19 @@ class FolderRemote:
 
     def push(self, source: Path, move: PushedRef) -> None:
         """Put commits of a repository back into the folder, on top of the upstream's tip, and push them."""
+        if move.name != self._ref or move.new is None:  # a draft, which `place` has made
+            self._remote.push(self._cache, move)
+            return
         tip = self._remote.read_tips().get(move.name)
-        here = self.translate(tip) if tip else None
+        here = self._translate(tip, _MADE) if tip else None
         if here == move.new:
             return
         if here != move.old:
             raise RemoteMoved(f"The folder {self._folder.path} of the upstream has moved.")
-        if not (self._cache / "HEAD").exists():
-            self._create()
-        self._import(source, move.new)
+        self._create()
+        self._import(source, move.new, _MADE)
         with update(self._cache) as transaction:
-            made = self._put_back(transaction, tip, move)
+            made = self._put_back(transaction, tip, move.old, move.new)
             transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
         self._remote.push(self._cache, PushedRef(move.name, tip, made))
         with update(self._cache) as transaction:
@@ -181,15 +208,15 @@ class FolderRemote:
         Raises RemoteMoved where the folder there is not at release.
         """
         tip = self._remote.read_tips().get(self._ref)
-        if tip is None or self.translate(tip) != release:
+        if tip is None or self._translate(tip, _MADE) != release:
             raise RemoteMoved(f"The folder {self._folder.path} of the upstream has moved.")
-        self._import(source, commit)
+        self._import(source, commit, _MADE_DRAFT)
         with update(self._cache) as transaction:
-            made = self._put_back(transaction, tip, PushedRef(self._ref, release, commit))
+            made = self._put_back(transaction, tip, release, commit)
             transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
         return self._remote, self._cache, made
 
-    def _import(self, source: Path, commit: CommitId) -> None:
+    def _import(self, source: Path, commit: CommitId, ref: str) -> None:
         """Bring the objects of a commit of the namespace into the cache."""
         known = tuple(list_refs(self._cache, is_lenient=True).values())
         with open_quarantine(self._cache) as quarantine:
@@ -206,26 +233,44 @@ class FolderRemote:
                     raise RemoteRefused(f"The folder of the upstream cannot take the push: {ex}.") from ex
             with update(self._cache, quarantine.path) as transaction:
                 install(transaction, quarantine, pack, [commit], all_accepted=True)
-                transaction.move(_MADE, transaction.ref(_MADE), commit)
+                transaction.move(ref, transaction.ref(ref), commit)
                 quarantine.release()
 
-    def _put_back(self, transaction: Transaction, tip: CommitId | None, move: PushedRef) -> CommitId:
+    def _put_back(
+        self, transaction: Transaction, tip: CommitId | None, old: CommitId | None, new: CommitId
+    ) -> CommitId:
         """Write a commit of the upstream for each new one of release; return the last."""
-        made, parent = tip, move.old
-        for info in _list_new(transaction, move):
+        made, parent = tip, old
+        for info in _list_new(transaction, old, new):
             if not info.parents[1:] and not self._folder.is_mirrored:
                 self._require_same(transaction, info, parent)
             elif not self._folder.is_mirrored:
                 raise _not_flat(info.id, self._folder)
-            root = transaction.commit(made).tree if made else None
-            if not transaction.entries(info.tree):
-                raise RemoteRefused("Release is empty, and Git cannot have an empty folder. Keep one file.")
-            tree = self._folder.put(transaction, root, info.tree)
+            tree = self._put(transaction, info.tree, made)
             trailer = f"{MIRRORED}: {info.id}" if self._folder.is_mirrored else ""
             made, parent = write_like(transaction, info.id, tree, made, trailer), info.id
         if made is None:
             raise RemoteMoved(f"The folder {self._folder.path} of the upstream has moved.")
         return made
+
+    def _put(self, transaction: Transaction, tree: TreeId, onto: CommitId | None) -> TreeId:
+        """Write the tree of a commit of the upstream with the folder replaced."""
+        if not transaction.entries(tree):
+            raise RemoteRefused("Release or a draft is empty, and Git cannot have an empty folder. Keep one file.")
+        return self._folder.put(transaction, transaction.commit(onto).tree if onto else None, tree)
+
+    def place(self, source: Path, commit: CommitId, base: CommitId | None, /) -> CommitId:
+        """Write a draft as one commit of the upstream, on the commit that its base is there; return it."""
+        self._create()
+        self._import(source, commit, _MADE_DRAFT)
+        with update(self._cache) as transaction:
+            onto = CommitMap(self._cache / _MAP_FILE).find_original(base) if base else None
+            if onto is None:
+                raise RemoteAway("The upstream does not have the commit yet that the draft begins from.")
+            tree = self._put(transaction, transaction.commit(commit).tree, onto)
+            made = write_like(transaction, commit, tree, onto)
+            transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
+            return made
 
     def _require_same(self, transaction: Transaction, info: CommitInfo, parent: CommitId | None) -> None:
         """Raise RemoteRefused where the projection of what would be pushed is another commit: nodes would differ."""
@@ -233,14 +278,14 @@ class FolderRemote:
             raise _not_flat(info.id, self._folder)
 
 
-def _list_new(repository: Repository, move: PushedRef) -> list[CommitInfo]:
+def _list_new(repository: Repository, old: CommitId | None, new: CommitId) -> list[CommitInfo]:
     """List the commits of release that are new, oldest first."""
     found = list[CommitInfo]()
-    for info in islice(repository.first_parents(move.new), _MOST_PUSHED):
-        if info.id == move.old:
+    for info in islice(repository.first_parents(new), _MOST_PUSHED):
+        if info.id == old:
             return found[::-1]
         found.append(info)
-    if move.old is None:
+    if old is None:
         return found[::-1]
     raise RemoteMoved("The folder of the upstream is at a commit that release does not continue from.")
 

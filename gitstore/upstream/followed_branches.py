@@ -45,7 +45,7 @@ class FollowedBranch:
 
 @dataclass(frozen=True, slots=True)
 class FollowedBranches:
-    """All that are followed; `merged` are tips that release has, `fault` says why others are missing."""
+    """The branches that are followed; `merged` are tips that release has, `fault` says why others are missing."""
 
     branches: tuple[FollowedBranch, ...] = ()
     merged: tuple[str, ...] = ()

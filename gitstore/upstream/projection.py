@@ -43,6 +43,10 @@ class CommitMap:
         found = self._known.get(commit, CommitId(_NONE))
         return None if found == _NONE else found
 
+    def find_original(self, here: CommitId) -> CommitId | None:
+        """Return the first commit of the upstream that is this one here."""
+        return next((commit for commit, found in self._known.items() if found == here), None)
+
     def add(self, pairs: Mapping[CommitId, CommitId | None]) -> None:
         """Add commits."""
         new = {commit: found or CommitId(_NONE) for commit, found in pairs.items() if commit not in self._known}

@@ -62,6 +62,10 @@ class Remote(Protocol):
         """Write the pack of a commit into a quarantine's request file."""
         ...
 
+    def place(self, source: Path, commit: CommitId, base: CommitId | None, /) -> CommitId:
+        """Return what is to be pushed for a draft that begins at a commit of release: the same, unless this is a folder."""
+        ...
+
     def push(self, source: Path, move: PushedRef) -> None:
         """Move a branch to a commit of a repository. Raises RemoteMoved where it is not at the expected value."""
         ...
@@ -84,6 +88,10 @@ class _Whole:
     @staticmethod
     def translate(tip: CommitId) -> CommitId | None:
         return tip
+
+    @staticmethod
+    def place(_source: Path, commit: CommitId, _base: CommitId | None) -> CommitId:
+        return commit
 
 
 class _HttpUpstream(_Whole):
@@ -123,7 +131,7 @@ class _HttpUpstream(_Whole):
             raise RemoteMoved(f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved.")
         options = (MIRROR_OPTION,) if remote.is_waypost and "push-options" in remote.capabilities else ()
         with open_quarantine(source) as quarantine, TemporaryFile(dir=quarantine.path) as body:
-            pack = make_pack_for(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
+            pack = _make_pushed(source, quarantine, move, remote)
             write_push(body, remote, [move], pack, options)
             with self._remote.call(PUSH, body) as response:
                 read_report(response, remote, [move])
@@ -165,7 +173,7 @@ class _SshUpstream(_Whole):
             if remote.refs.get(move.name) != move.old:
                 raise RemoteMoved(f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved.")
             with TemporaryFile(dir=quarantine.path) as body:
-                pack = make_pack_for(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
+                pack = _make_pushed(source, quarantine, move, remote)
                 write_push(body, remote, [move], pack)
                 call.write(body)
                 call.finish()
@@ -194,8 +202,11 @@ class _PathRemote(_Whole):
     def push(self, source: Path, move: PushedRef) -> None:
         self._require_no_hooks()
         try:
-            with open_quarantine(self._path) as quarantine:
-                self._install(source, quarantine, move)
+            if move.new is None:
+                self._remove(move)
+            else:
+                with open_quarantine(self._path) as quarantine:
+                    self._install(source, quarantine, move.name, move.old, move.new)
         except NotFound as ex:
             raise RemoteAway("The upstream's repository cannot be read.") from ex
         except InvalidPush as ex:
@@ -205,9 +216,14 @@ class _PathRemote(_Whole):
         except OSError as ex:
             raise RemoteAway(f"The upstream's repository cannot be written ({ex.strerror}).") from ex
 
-    def _install(self, source: Path, quarantine: Quarantine, move: PushedRef) -> None:
+    def _remove(self, move: PushedRef) -> None:
+        with hold(self._path) as lock:
+            if refs.read_ref(self._path, move.name):
+                refs.remove_ref(self._path, lock, move.name, move.old)
+
+    def _install(self, source: Path, quarantine: Quarantine, ref: str, old: CommitId | None, new: CommitId) -> None:
         known = tuple(self.read_tips().values())
-        made = make_pack_for(source, quarantine, move.new, known, is_thin=False)
+        made = make_pack_for(source, quarantine, new, known, is_thin=False)
         limits = PushLimits(object_bytes=1 << 30)
         with (
             open_repository(self._path, quarantine.path) as theirs,
@@ -216,12 +232,12 @@ class _PathRemote(_Whole):
         ):
             pack = PackReader(file, quarantine.packs, theirs, references, limits).read(lambda _done, _total: None)
         with hold(self._path) as lock:
-            if refs.read_ref(self._path, move.name) == move.new:
+            if refs.read_ref(self._path, ref) == new:
                 return
             if pack.kinds:
                 quarantine.install(pack.path.name)
             try:
-                refs.move_ref(self._path, lock, move.name, move.old, move.new)
+                refs.move_ref(self._path, lock, ref, old, new)
             except StoreError:
                 quarantine.withdraw()
                 raise
@@ -262,6 +278,12 @@ def _find_folder(path: Path, allowed: Sequence[str]) -> Path:
 
 def _tips(found: Mapping[str, CommitId]) -> Mapping[str, CommitId]:
     return {name: tip for name, tip in found.items() if name.startswith(BRANCH_PREFIX) or find_pull(name)}
+
+
+def _make_pushed(source: Path, quarantine: Quarantine, move: PushedRef, remote: RemoteRefs) -> Path | None:
+    if move.new is None:
+        return None
+    return make_pack_for(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
 
 
 def make_pack_for(

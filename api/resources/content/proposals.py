@@ -28,7 +28,7 @@ from api.http.request.override import read_override
 from api.http.request.parameters import read_number, read_text
 from api.http.response import proposal_views
 from api.http.response.paging import write_window
-from api.http.response.proposal_views import Reader, Sources
+from api.http.response.proposal_views import Reader
 from api.http.response.redaction import redact_conflicts, redact_problems
 from api.reviews import review_json
 from api.reviews.review import Review
@@ -73,7 +73,7 @@ class Proposals:
         reports = await run_in_process(self._store.proposals.reports, namespace, window)
         reviews = await _find_reviews(self._reviews, namespace, reports)
         oldest = _oldest(self._stale_days)
-        sources = await run_in_thread(_find_sources, self._store, namespace)
+        sources = await run_in_thread(self._store.upstreams.sources, namespace)
         items = [
             _with_reviews(
                 proposal_views.summary(each, _reader(req, namespace, each.proposal), oldest, sources), each, reviews
@@ -240,14 +240,9 @@ async def _show(
 ) -> dict[str, Any]:
     reports: list[ProposalReport] = await run_in_process(store.proposals.reports, namespace, [found])
     known = await _find_reviews(reviews, namespace, reports)
-    sources = await run_in_thread(_find_sources, store, namespace)
+    sources = await run_in_thread(store.upstreams.sources, namespace)
     shown = proposal_views.detail(reports[0], _reader(req, namespace, found), _oldest(stale_days), sources)
     return _with_reviews(shown, reports[0], known)
-
-
-def _find_sources(store: Store, namespace: str) -> Sources:
-    """Return the branches of the upstream that proposals follow, by their refs here."""
-    return {each.ref: each for each in store.upstreams.followed(namespace).branches}
 
 
 def _reader(req: Request, namespace: str, proposal: Proposal) -> Reader:

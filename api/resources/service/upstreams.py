@@ -9,14 +9,21 @@ from api.auth.principal import as_principal
 from api.db.timestamps import dump_time
 from api.http.guard.access import grants, principal_of, public
 from api.http.request.json_body import check_coding, check_json, read_bytes, read_json
-from api.runtime.jobs.background import run_in_thread
+from api.http.response import json_views
+from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.upstreams.host_webhooks import MOST_BYTES, HostWebhook, HostWebhooks
 from api.upstreams.hosts.git_host import guess_kind
 from api.upstreams.upstreams import KnownUpstream, Upstreams
-from gitstore.layout import proposal_id
+from gitstore.history.messages import signature
+from gitstore.layout import BRANCH_PREFIX, proposal_id
+from gitstore.proposals.proposal import first_line
+from gitstore.upstream.difference import Difference, Side
+from gitstore.upstream.draft_sync import PushedDraft
 from gitstore.upstream.followed_branches import FollowedBranch
 from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState
+
+_MOST_TITLE = 200
 
 
 class UpstreamResource:
@@ -30,7 +37,9 @@ class UpstreamResource:
     async def on_get(self, _req: Request, resp: Response, namespace: str) -> None:
         """Show the upstream, and what this node saw of it last."""
         await self._releases.namespace(namespace)
-        resp.media = show_upstream(await run_in_thread(self._upstreams.find, namespace))
+        known = await run_in_thread(self._upstreams.find, namespace)
+        difference: Difference | None = await run_in_process(self._upstreams.store.upstreams.difference, namespace)
+        resp.media = show_upstream(known, difference)
 
     @grants("namespace", "write")
     async def on_put(self, req: Request, resp: Response, namespace: str) -> None:
@@ -89,9 +98,9 @@ class HostWebhookResource:
         resp.media = {"action": action.value}
 
 
-def show_upstream(known: KnownUpstream) -> dict[str, Any]:
+def show_upstream(known: KnownUpstream, difference: Difference | None = None) -> dict[str, Any]:
     """Return an upstream for callers and the command line, without its secrets."""
-    upstream, state, followed, host_fault = known
+    upstream, state, followed, drafts, host_fault = known
     return {
         "namespace": upstream.namespace,
         "url": upstream.url,
@@ -116,6 +125,8 @@ def show_upstream(known: KnownUpstream) -> dict[str, Any]:
         **_show_state(state),
         "branches": [show_branch(each) for each in followed.branches],
         "branchesFault": _show_fault(followed.fault),
+        "draftBranches": [_show_draft(each) for each in drafts],
+        "difference": _show_difference(difference) if difference else None,
     }
 
 
@@ -149,6 +160,40 @@ def show_branch(found: FollowedBranch) -> dict[str, Any]:
         "commit": found.tip,
         "proposal": proposal_id(found.ref) if found.head else None,
         "fault": _show_fault(found.fault),
+    }
+
+
+def _show_draft(found: PushedDraft) -> dict[str, Any]:
+    """Return a draft that is on the upstream too, or should be."""
+    return {
+        "branch": found.ref.removeprefix(BRANCH_PREFIX),
+        "head": found.tried or None,
+        "commit": found.pushed or None,
+        "fault": _show_fault(found.fault),
+    }
+
+
+def _show_difference(found: Difference) -> dict[str, Any]:
+    return {"ahead": _show_side(found.ahead), "behind": _show_side(found.behind)}
+
+
+def _show_side(side: Side) -> dict[str, Any]:
+    """Return what one side alone has."""
+    return {
+        "commits": [
+            {
+                "commit": each.id,
+                "message": first_line(each.message)[:_MOST_TITLE],
+                "author": signature(each.author),
+                "at": _time(each.time),
+            }
+            for each in side.commits
+        ],
+        "projects": [
+            {"name": name, "changes": None if counts is None else json_views.counts(counts)}
+            for name, counts in side.projects.items()
+        ],
+        "otherFiles": side.changes_files,
     }
 
 

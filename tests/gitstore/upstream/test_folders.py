@@ -11,6 +11,7 @@ from gitstore.errors import StoreError
 from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamMode
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
+from tests.gitstore.wire.client.http_host import PASSWORD, USER, hosting
 
 PATH = "web/redirects"
 RULES = f"{PATH}/shop/redirects.yaml"
@@ -31,10 +32,10 @@ def bed(tmp_path: Path) -> UpstreamBed:
     return found
 
 
-def follow(bed: UpstreamBed, name: str, mode: UpstreamMode = SOURCE, **fields: str) -> Place:
+def follow(bed: UpstreamBed, name: str, mode: UpstreamMode = SOURCE, url: str = "", **fields: str) -> Place:
     """Return a data directory that follows the folder."""
     place = create_place(bed.folder / name)
-    bed.follow(place, mode, path=PATH, **fields)
+    bed.follow(place, mode, url, path=PATH, **fields)
     return place
 
 
@@ -313,3 +314,17 @@ def test_a_mirror_does_not_overwrite_what_others_wrote_into_the_folder(bed: Upst
     place.publish(put(redirect("/a")))
     assert fault_of(place) == "upstream_diverged"
     assert bed.tip == before
+
+
+def test_a_folder_behind_http_is_followed_and_published_to(bed: UpstreamBed) -> None:
+    git(bed.path, "config", "http.receivepack", "true")
+    bed.commit({**PROJECT, RULES: yaml([("/a", "/first")])}, {"app.py": "print(2)\n"})
+    with hosting(bed.folder) as host:
+        place = follow(bed, "node", url=f"{host.url}/up.git", username=USER, password=PASSWORD)
+        sync_well(place)
+        published = place.publish(put(redirect("/b")))
+        bed.commit({"app.py": "print(3)\n"})
+        place.publish(put(redirect("/c")))
+    assert split(bed)[-2:] == [published.version, place.tip]
+    assert read(bed, "app.py") == "print(3)"
+    git(bed.path, "fsck", "--strict", "--full")
