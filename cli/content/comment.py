@@ -2,7 +2,7 @@
 
 import os
 import re
-from pathlib import Path
+from typing import IO
 
 import click
 
@@ -14,11 +14,11 @@ _MOST_CHARACTERS = 65_536  # of a comment on GitHub
 
 
 @click.command("comment")
-@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False, allow_dash=True), default="-")
+@click.argument("file", type=click.File("rb"), default="-")
 @click.option(
     "--author", default="", metavar="LOGIN", help="The account of the token, if the host does not name it to the token."
 )
-def command(file: Path, author: str) -> None:
+def command(file: IO[bytes], author: str) -> None:
     """Put the output of `waypost diff --format markdown` on the pull request of this CI job, as one comment.
 
     FILE has the comment; without it, it is read from standard input. A comment of an earlier run on the same folder is
@@ -27,15 +27,14 @@ def command(file: Path, author: str) -> None:
     """
     from cli.content.host_comments import CommentClient, find_pull_request  # noqa: PLC0415 - loads an HTTP client
 
-    data = click.get_binary_stream("stdin").read() if str(file) == "-" else file.read_bytes()
-    text = data.decode(errors="replace")
+    text = file.read().decode(errors="replace")
     marker = _MARKER.match(text)
     if marker is None:
         raise InvalidUsage(
-            f"{file} is not a comment of waypost diff: its first line is no marker <!-- waypost-diff: … -->."
+            "The text is not a comment of waypost diff: its first line is no marker <!-- waypost-diff: … -->."
         )
     if len(text) > _MOST_CHARACTERS:
-        raise InvalidUsage(f"{file} has {len(text):,} characters; a comment has at most {_MOST_CHARACTERS:,}.")
+        raise InvalidUsage(f"The text has {len(text):,} characters; a comment has at most {_MOST_CHARACTERS:,}.")
     pull_request = find_pull_request(os.environ)
     if pull_request is None:
         print_notes("This job is not for a pull request, so there is nothing to comment on.")

