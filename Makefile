@@ -14,7 +14,7 @@ help:  ## List the targets
 run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in ./data
 	@$(BIN)/waypost demo
 
-test: tools $(VENV)/dev.done  ## Run all tests
+test: tools $(VENV)/dev.done $(VENV)/editors.done  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 interop: interop-tools $(VENV)/dev.done  ## Build a real Gitea with Go (the first time for some minutes), and run the tests with it
@@ -83,4 +83,12 @@ $(VENV)/run.done: $(VENV)/made requirements.lock pyproject.toml
 $(VENV)/dev.done: $(VENV)/run.done requirements-dev.lock
 	@echo "Setting up the tests …"
 	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# The language server that editors run. npm checks each package against its hash in the lock file, and runs no script of one.
+$(VENV)/editors.done: tests/editors/package.json tests/editors/package-lock.json $(VENV)/dev.done
+	@echo "Setting up the language server of editors …"
+	@mkdir -p $(VENV)/editors
+	@cp tests/editors/package.json tests/editors/package-lock.json $(VENV)/editors/
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/editors --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
