@@ -128,10 +128,10 @@ class PullPublishes:
         address = f"{self.public_url}/api/namespace/{namespace}/project/{name.project}/draft?draft={name.draft}"
         lines = [
             *([rest.strip(), ""] if rest.strip() else []),
-            f"Draft `{name.draft}` of `{name.project}`: {made.changes}.",
+            f"Draft `{name.draft}` of `{name.project}`: {made.changes}. Waypost has checked it, and serves it once it is merged.",
             "",
             *([f"[The draft in Waypost]({address})", ""] if self.public_url else []),
-            "The changes passed the checks. Once this is merged, Waypost serves them.",
+            made.diff,
         ]
         return PullText(shorten_text(title, _MOST_TITLE) or f"Publish {name.project}", "\n".join(lines))
 

@@ -20,7 +20,7 @@ from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import VerdictSource, no_verdicts
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.access import Component
-from gitstore.upstream.pull_branch import PullCommit, follow_merged, prepare_pull, push_pull
+from gitstore.upstream.pull_branch import PullCommit, follow_merged, prepare_pull, push_pull, render_pull
 from gitstore.wire.client.remote_errors import RemoteMoved
 
 _PULL_TRIES = 3
@@ -55,9 +55,12 @@ class Publishes(Component):
             if not isinstance(made, PullCommit) or synced is None:
                 return made
             try:
-                return replace(made, commit=push_pull(synced, made, known))
+                commit = push_pull(synced, made, known)
             except RemoteMoved:  # a folder of the upstream, which has moved
                 self._access.follow_upstream(namespace)
+                continue
+            with self._access.reading(namespace) as compiler:
+                return replace(made, commit=commit, diff=render_pull(compiler, request.name.project, made))
         raise LostRace("Others change the upstream without a pause. Nothing was published; try again in a moment.")
 
     def follow_merged_pull(self, namespace: str, name: DraftName) -> bool:

@@ -68,7 +68,8 @@ def list_candidates(settings: UpstreamSettings, tips: Mapping[str, CommitId]) ->
     if not is_following(settings):
         return []
     if settings.proposals == ProposalsFrom.PULL_REQUESTS:
-        pulls = sorted(((find_pull(ref), ref) for ref in tips if find_pull(ref)), reverse=True)
+        own = {tips[ref] for ref in tips if ref.startswith(PULLED_BRANCHES) and settings.by_pull_request}
+        pulls = sorted(((find_pull(ref), ref) for ref in tips if find_pull(ref) and tips[ref] not in own), reverse=True)
         return [FollowedBranch(f"{FOLLOWED_PULLS}{number}", ref, tips[ref], number) for number, ref in pulls]
     return list(_branches(settings, tips))
 

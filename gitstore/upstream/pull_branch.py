@@ -13,9 +13,11 @@ from content.changes.diff import count
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.drafts.drafts import DraftName, commit_draft, end_draft, project_tree, read_draft
+from gitstore.drafts.state_changes import compare_trees
 from gitstore.errors import Broken, StoreError
 from gitstore.git.repository import Repository, open_repository
 from gitstore.git.transaction import Transaction
+from gitstore.history.change_comment import comment_marker, render_comment
 from gitstore.history.messages import PUBLISHED_BY, count_text, load_message
 from gitstore.layout import BRANCH_PREFIX, PULLED_BRANCHES, CommitId
 from gitstore.merge.draft_merge import merge_draft, write_merged
@@ -37,7 +39,7 @@ _TRIES = 3
 class PullCommit:
     """A commit for a pull request: `release` is its first parent, `message` its message for people.
 
-    `changes` describes what it changes, as `2 redirects added`.
+    `changes` describes what it changes, as `2 redirects added`; `diff` shows it rule by rule, in Markdown.
     """
 
     branch: str
@@ -45,6 +47,7 @@ class PullCommit:
     release: CommitId
     message: str
     changes: str
+    diff: str = ""
 
 
 class _Stopped(Exception):
@@ -102,6 +105,12 @@ def _is_same(repository: Repository, one: CommitId, other: CommitId) -> bool:
         first, second = repository.commit(one), repository.commit(other)
         return (first.tree, first.parents, first.message) == (second.tree, second.parents, second.message)
     return False
+
+
+def render_pull(compiler: Compiler, project: str, made: PullCommit) -> str:
+    """Return the changes of a commit, rule by rule and with their impact, in Markdown."""
+    old, new = (project_tree(compiler.repository, each, project) for each in (made.release, made.commit))
+    return render_comment([compare_trees(compiler, project, old, new)]).removeprefix(comment_marker()).strip()
 
 
 def push_pull(namespace: SyncedNamespace, made: PullCommit, known: Collection[str] = ()) -> CommitId:

@@ -14,7 +14,7 @@ from tests.e2e.world import Place, World, open_world
 from tests.gitstore.wire.client.http_host import PASSWORD
 from tests.service import WAYPOST, running, wait_until
 
-SECONDS = 60.0
+SECONDS = 30.0
 PUBLIC = "https://waypost.example"
 
 
@@ -46,9 +46,17 @@ class Followed:
 
     def wait(self, status: str) -> Any:
         """Wait until the upstream has a status, and return it."""
-        return wait_until(
-            lambda: found if (found := self.ask("GET", "", 200))["status"] == status else None, SECONDS, status
-        )
+        found: dict[str, Any] = {}
+
+        def probe() -> bool:
+            found.update(self.ask("GET", "", 200))
+            return bool(found["status"] == status)
+
+        try:
+            wait_until(probe, SECONDS, f"status {status}")
+        except AssertionError as ex:
+            raise AssertionError(f"{ex}: {found}") from ex
+        return found
 
     def commit(self, text: str, branch: str = "release", *, is_told: bool = True) -> str:
         """Commit the file of rules on the host, to release or to a branch from there, and have it synced."""
@@ -152,6 +160,8 @@ def test_a_publish_opens_a_pull_request_and_its_merge_is_served(followed: Follow
     assert (host.pulls[0].title, host.pulls[0].head, host.pulls[0].base) == ("Add one", branch, "release")
     assert "For the shop." in host.pulls[0].body
     assert "1 redirect added" in host.pulls[0].body
+    assert "### Redirects and pages: 1 redirect added" in host.pulls[0].body
+    assert "`/b`" in host.pulls[0].body or "<code>/b</code>" in host.pulls[0].body
     assert (host.tip(), place.sources()) == (before, ["/a"])
     assert git(host.path, "rev-parse", f"{branch}^1") == before
     assert place.get("/draft")["pullRequest"] == {**pull, "state": "open"}
@@ -359,3 +369,38 @@ def test_each_branch_that_is_a_proposal_gets_a_status_with_its_problems_and_impa
     assert found.text.startswith("1 problem; ")
     assert "shop/redirects.yaml" in found.text
     assert not followed.statuses(good)
+
+
+@only_gitea
+def test_a_folder_of_a_repository_has_statuses_and_pull_requests_on_its_own_commits(followed: Followed) -> None:
+    host, space = followed.host, followed.place.world.namespace()
+    work = host.folder / "whole"
+    git(host.folder, "clone", "-q", str(host.path), str(work))
+    (work / "redirects" / "shop").mkdir(parents=True)
+    (work / "README").write_text("Whole\n", "utf-8")
+    (work / "redirects" / "shop" / "project.yaml").write_text("project: {title: Shop}\n", "utf-8")
+    (work / "redirects" / "shop" / "redirects.yaml").write_text(rules("/a"), "utf-8")
+    git(work, "add", "-A")
+    git(work, "commit", "-q", "-m", "Begin")
+    git(work, "push", "-q", "origin", "HEAD:release")
+    place = Place(followed.place.world, space, "shop", followed.place.root)
+    folder = Followed(place, host)
+    folder.set(path="redirects", publish="pull-request")
+    first = host.tip()
+    assert folder.status(first).text == "Served as version 1 of shop"
+    place.add("/b")
+    folder.publish()
+    branch = "waypost/shop/main"
+    assert git(host.path, "rev-parse", f"{branch}^") == first
+    assert git(host.path, "ls-tree", "--name-only", branch).split() == ["README", "redirects"]
+    assert folder.status(host.tip(branch), "proposal").state == "success"
+    pushed = host.tip(branch)
+    folder.publish()
+    assert host.tip(branch) == pushed
+    place.add("/c")
+    folder.publish()
+    tip = host.merge(1)
+    folder.ask("POST", "/sync", 202)
+    assert folder.status(tip).text == "Served as version 2 of shop"
+    wait_until(lambda: place.get("/draft")["pullRequest"] is None, SECONDS, "the pull request to be forgotten")
+    assert (place.sources(), place.get("/draft")["head"]) == (["/a", "/b", "/c"], None)
