@@ -18,6 +18,7 @@ BlobId = NewType("BlobId", str)
 BRANCH_PREFIX = "refs/heads/"
 RELEASE_REF = "refs/heads/release"
 DRAFT_PREFIX = "refs/heads/draft/"
+PULLED_BRANCHES = "refs/heads/waypost/"  # on an upstream: the branches of the pull requests that publishes open
 FOLLOWED_BRANCHES = "refs/heads/upstream/branch/"
 FOLLOWED_PULLS = "refs/heads/upstream/pull/"
 PROPOSAL_PREFIX = "proposal/"  # before the id of a proposal, where it is named as a state

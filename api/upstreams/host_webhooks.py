@@ -1,6 +1,6 @@
 """Webhooks of Git hosts, verified over the raw body: GitHub, GitLab, Gitea and Forgejo.
 
-They only say that something was pushed. What they contain is never taken as content: the syncer fetches.
+They only say that something was pushed, or that a pull request has changed. What they contain is never taken as content: the syncer fetches.
 """
 
 import base64
@@ -24,6 +24,7 @@ from gitstore.upstream.upstream_settings import ProposalsFrom
 MOST_BYTES = 8 << 20
 _MOST_AGE = 300  # seconds, of a signature that has its time
 _PUSHES = frozenset({"push", "push hook", "system hook"})
+_PULLS = frozenset({"pull_request", "merge request hook"})
 _EVENT_HEADERS = ("x-github-event", "x-forgejo-event", "x-gitea-event", "x-gitlab-event")
 _REFUSED = "The webhook has no valid signature. Set the same secret here (hookSecret) and on the host."
 
@@ -67,7 +68,8 @@ class HostWebhooks(NamedTuple):
         proof = _verify(webhook, secret or "\0none", self.clock().timestamp())
         if upstream is None or not secret or not proof:
             raise Unauthenticated(_REFUSED, "invalid_signature")
-        if not _is_push(webhook, upstream.branch, follows_all=upstream.proposals == ProposalsFrom.BRANCHES):
+        follows_all = upstream.proposals == ProposalsFrom.BRANCHES
+        if webhook.event() not in _PULLS and not _is_push(webhook, upstream.branch, follows_all=follows_all):
             return HookAction.IGNORED
         with self.state.database.writing() as connection:
             if not upstreams.note_webhook(connection, namespace, proof, self.clock()):

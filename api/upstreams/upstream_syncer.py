@@ -19,9 +19,9 @@ from api.runtime.jobs.background import ProcessLost, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.jobs.job_process import JobLimits, JobProcess, JobTimeout
 from api.upstreams.errand_desk import ErrandDesk
+from api.upstreams.node_lock import take_node_lock
 from api.upstreams.upstreams import to_settings
 from gitstore.errors import NotFound, StoreError
-from gitstore.file_lock import hold_lock_file
 from gitstore.git.refs import read_ref
 from gitstore.layout import RELEASE_REF
 from gitstore.store.store import Store
@@ -79,26 +79,14 @@ class UpstreamSyncer(TaskService):
 
     async def _run(self) -> None:
         async with AsyncExitStack() as stack:
-            is_elected = False
+            lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
-                is_elected = is_elected or await self._is_elected(stack)
+                if not is_elected and await take_node_lock(lock, stack):
+                    is_elected = True
+                    await self._open_desk()
                 await asyncio.sleep(_ROUND_SECONDS)
                 if is_elected and self._data.fault is None:
                     await self._round()
-
-    async def _is_elected(self, stack: AsyncExitStack) -> bool:
-        """Take the lock of this node for the life of this worker; false while another worker has it."""
-        holder = hold_lock_file(self._store.directory.repositories / _LOCK_FILE, 0)
-        try:
-            is_held = await run_in_thread(holder.__enter__)
-        except OSError:
-            return False
-        if is_held:
-            stack.callback(partial(holder.__exit__, None, None, None))
-            await self._open_desk()
-            return True
-        holder.__exit__(None, None, None)
-        return False
 
     async def _open_desk(self) -> None:
         try:

@@ -10,7 +10,8 @@ import click
 
 from api.auth.principal import OPERATOR
 from api.resources.service.upstreams import show_upstream
-from api.upstreams.upstreams import KnownUpstream, Upstreams
+from api.upstreams.hosts.git_host import HostKind
+from api.upstreams.upstreams import BY_PULL_REQUEST, KnownUpstream, Upstreams
 from cli.console.exits import CommandFailed, ProblemsFound
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
@@ -21,7 +22,9 @@ from gitstore.upstream.upstream_settings import DraftsPlace, ProposalsFrom, Upst
 
 PASSWORD = "WAYPOST_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
 SSH_KEY = "WAYPOST_UPSTREAM_SSH_KEY"
+HOST_TOKEN = "WAYPOST_UPSTREAM_HOST_TOKEN"  # noqa: S105 - the name of a variable
 HOOK_SECRET = "WAYPOST_UPSTREAM_HOOK_SECRET"  # noqa: S105 - the name of a variable
+_SECRETS = {PASSWORD: "password", SSH_KEY: "sshKey", HOOK_SECRET: "hookSecret", HOST_TOKEN: "hostToken"}
 _SYNC_SECONDS = 60.0  # for a sync of the service that runs already
 
 
@@ -77,6 +80,19 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
 @click.option(
     "--poll", type=click.IntRange(5, 86_400), default=60, show_default=True, help="Seconds between two syncs."
 )
+@click.option(
+    "--host",
+    type=click.Choice([kind.value for kind in HostKind]),
+    help="The kind of the Git host, for its API; by default guessed for github.com and gitlab.com.",
+)
+@click.option("--host-url", default="", help="The address of the host, if it is not that of the URL.")
+@click.option(
+    "--publish",
+    type=click.Choice(["push", BY_PULL_REQUEST]),
+    default="push",
+    show_default=True,
+    help="What a publish does on a source: push to the branch, or open a pull request.",
+)
 @json_option
 @state_options
 def set_(  # noqa: PLR0913 - one parameter an option
@@ -91,6 +107,9 @@ def set_(  # noqa: PLR0913 - one parameter an option
     username: str,
     known_hosts: Path | None,
     poll: int,
+    host: str | None,
+    host_url: str,
+    publish: str,
     as_json: bool,
     data: str | None,
     database: str | None,
@@ -98,14 +117,15 @@ def set_(  # noqa: PLR0913 - one parameter an option
     """Set the upstream of a namespace.
 
     The password or token comes from the variable WAYPOST_UPSTREAM_PASSWORD, the private key for SSH from
-    WAYPOST_UPSTREAM_SSH_KEY, the secret of the host's webhook from WAYPOST_UPSTREAM_HOOK_SECRET; where they are not set,
-    those of the same URL stay.
+    WAYPOST_UPSTREAM_SSH_KEY, the secret of the host's webhook from WAYPOST_UPSTREAM_HOOK_SECRET, the token for the host's API
+    from WAYPOST_UPSTREAM_HOST_TOKEN (else it is the password); where they are not set, those of the same URL stay.
     """
     fields: dict[str, Any] = {"url": url, "mode": mode, "branch": branch, "username": username, "poll": poll}
+    fields |= {"host": host, "hostUrl": host_url or None, "publish": publish}
     fields |= {"path": folder, "drafts": drafts}
     if proposals:
         fields["proposals"] = proposals
-    for variable, name in ((PASSWORD, "password"), (SSH_KEY, "sshKey"), (HOOK_SECRET, "hookSecret")):
+    for variable, name in _SECRETS.items():
         if variable in os.environ:
             fields[name] = os.environ[variable]
     if known_hosts:
@@ -204,6 +224,11 @@ def _describe(shown: dict[str, Any]) -> Iterator[str]:
     yield from _describe_branches(shown)
     yield from _describe_drafts(shown)
     yield f"synced    {shown['syncedAt'] or 'never'}, reached {shown['reachedAt'] or 'never'}"
+    if shown["host"] != "none":
+        token = "" if shown["hasHostToken"] or shown["hasPassword"] else ", no token"
+        yield f"host      {shown['host']}{token}, a publish is a {shown['publish']}"
+    if shown["hostFault"]:
+        yield f"          the newest commit status was not sent: {shown['hostFault']}"
     if shown["fault"]:
         yield f"{shown['fault']['code']}: {shown['fault']['message']}"
         yield from (f"  {problem}" for problem in shown["fault"]["problems"])

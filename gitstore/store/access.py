@@ -124,7 +124,7 @@ class StoreAccess:
             try:
                 return self._write(namespace, work)
             except RemoteMoved:
-                self._follow_upstream(namespace)
+                self.follow_upstream(namespace)
         raise LostRace("Others publish to the upstream without a pause. Nothing was published; try again in a moment.")
 
     def _write(self, namespace: str, work: Callable[[Compiler, Transaction], T]) -> T:
@@ -134,7 +134,7 @@ class StoreAccess:
                     return work(compiler, transaction)
             return work(compiler, transaction)
 
-    def _follow_upstream(self, namespace: str) -> None:
+    def follow_upstream(self, namespace: str) -> None:
         """Bring the upstream's commits in. Raises RemoteError where that fails."""
         synced = self.synced(namespace)
         state = follow(synced, _UPSTREAM_WAIT) if synced else None

@@ -52,6 +52,8 @@ class FolderRemote:
         self._folder = Folder(settings.path, is_mirrored=not settings.is_source)
         self._most_bytes = settings.rules.most_bytes
         self._cache = cache
+        self.origin: CommitId | None = None
+        """The commit of the upstream's branch itself, once its tips are read."""
 
     @property
     def is_waypost(self) -> bool:
@@ -62,7 +64,7 @@ class FolderRemote:
         """Return the tips of the upstream, that of the branch as the commit here; it is missing where the folder is."""
         tips = dict(self._remote.read_tips())
         self._keep_small()
-        tip = tips.pop(self._ref, None)
+        self.origin = tip = tips.pop(self._ref, None)
         here = self._translate(tip, _MADE) if tip else None
         if tip and here:
             self._require_folder(tip)
@@ -199,6 +201,20 @@ class FolderRemote:
         with update(self._cache) as transaction:
             CommitMap(self._cache / _MAP_FILE).add({made: move.new})
             transaction.move(RELEASE_REF, transaction.ref(RELEASE_REF), made)
+
+    def outgoing(self, source: Path, release: CommitId, commit: CommitId) -> tuple[Remote, Path, CommitId]:
+        """Return a commit on release as the upstream has it, with its whole repository, and the repository that has it.
+
+        Raises RemoteMoved where the folder there is not at release.
+        """
+        tip = self._remote.read_tips().get(self._ref)
+        if tip is None or self._translate(tip, _MADE) != release:
+            raise RemoteMoved(f"The folder {self._folder.path} of the upstream has moved.")
+        self._import(source, commit, _MADE_DRAFT)
+        with update(self._cache) as transaction:
+            made = self._put_back(transaction, tip, release, commit)
+            transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
+        return self._remote, self._cache, made
 
     def _import(self, source: Path, commit: CommitId, ref: str) -> None:
         """Bring the objects of a commit of the namespace into the cache."""

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 
 from gitstore.git.atomic_io import replace_file
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, FOLLOWED_BRANCHES, FOLLOWED_PULLS, CommitId
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, FOLLOWED_BRANCHES, FOLLOWED_PULLS, PULLED_BRANCHES, CommitId
 from gitstore.upstream.upstream_settings import DraftsPlace, ProposalsFrom, UpstreamSettings
 from gitstore.upstream.upstream_state import UpstreamFault
 
@@ -68,7 +68,8 @@ def list_candidates(settings: UpstreamSettings, tips: Mapping[str, CommitId]) ->
     if not is_following(settings):
         return []
     if settings.proposals == ProposalsFrom.PULL_REQUESTS:
-        pulls = sorted(((find_pull(ref), ref) for ref in tips if find_pull(ref)), reverse=True)
+        own = {tips[ref] for ref in tips if ref.startswith(PULLED_BRANCHES) and settings.by_pull_request}
+        pulls = sorted(((find_pull(ref), ref) for ref in tips if find_pull(ref) and tips[ref] not in own), reverse=True)
         return [FollowedBranch(f"{FOLLOWED_PULLS}{number}", ref, tips[ref], number) for number, ref in pulls]
     return list(_branches(settings, tips))
 
@@ -77,6 +78,7 @@ def _branches(settings: UpstreamSettings, tips: Mapping[str, CommitId]) -> Itera
     pulls = {tips[ref]: number for number, ref in sorted((find_pull(ref), ref) for ref in tips) if number}
     for ref in sorted(tips):
         is_draft = ref.startswith(DRAFT_PREFIX) and settings.drafts == DraftsPlace.PUSH
+        is_draft |= ref.startswith(PULLED_BRANCHES) and settings.by_pull_request
         if ref.startswith(BRANCH_PREFIX) and ref != settings.ref and not is_draft:
             name = ref.removeprefix(BRANCH_PREFIX)
             yield FollowedBranch(f"{FOLLOWED_BRANCHES}{name}", ref, tips[ref], pulls.get(tips[ref], 0))

@@ -4,6 +4,7 @@ It holds a lock file of the namespace, so that one process of this node syncs at
 is in the state's file.
 """
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +30,7 @@ from gitstore.upstream.upstream_state import (
     write_state,
 )
 from gitstore.wire.client.conversation import PushedRef
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteUnknown
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused, RemoteUnknown
 from gitstore.wire.client.remote_url import Transport, parse_url
 from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
@@ -43,6 +44,17 @@ _MOST_COUNTED = 10_000
 _PRISTINE_BYTES = 1 << 20
 _REQUESTS_OF_A_PUSH = 3  # each with its own time limit
 _START_SECONDS = 10.0  # for the process of the background
+
+# As GitHub, GitLab, Gitea and Forgejo word it, beside "pre-receive hook declined".
+_PROTECTED = re.compile(r"protected|rule violations|GH0(?:06|13)\b", re.IGNORECASE)
+_BY_PULL_REQUEST = (
+    "The branch is protected on the host: have publishes open pull requests with the upstream's setting publish: "
+    "pull-request (waypost upstream set … --publish pull-request)."
+)
+_ONLY_DRAFTS = (
+    "Pull requests are opened for publishes of drafts alone. To roll back, reopen the version as a draft and publish that; "
+    "publish other changes on the host."
+)
 
 OpenNamespace = Callable[[Quarantine | None], Opened]
 """Opens the namespace, with the objects of a quarantine."""
@@ -92,6 +104,7 @@ def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
 def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     state = replace(before, synced_at=time.time(), fault=None)
     tip: CommitId | None = None
+    remote: Remote | None = None
     try:
         remote = open_upstream(namespace.repository, namespace.settings)
         tip = remote.read_tips().get(namespace.settings.ref)
@@ -103,7 +116,18 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
         if isinstance(ex, Broken | Busy):
             raise
         state = replace(state, fault=_explain(ex))
-    return _measure(namespace.repository, replace(state, tip=tip or state.tip))
+    state = replace(state, tip=tip or state.tip)
+    return _measure(namespace.repository, replace(state, origin=_find_origin(namespace.settings, remote, state)))
+
+
+def _find_origin(settings: UpstreamSettings, remote: "Remote | None", state: UpstreamState) -> str:
+    """Return the upstream's own commit of the tip."""
+    if not settings.path:
+        return state.tip
+    from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - as above
+
+    found = remote.origin if isinstance(remote, FolderRemote) else None
+    return found or state.origin
 
 
 def _explain(ex: StoreError) -> UpstreamFault:
@@ -236,16 +260,32 @@ def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) 
 
     Raises RemoteMoved where the upstream is elsewhere, RemoteAway where it cannot be reached, also since the last sync.
     """
-    settings = namespace.settings
-    if settings.is_suspended:
+    _require_in_use(namespace)
+    try:
+        if _needs_background(namespace):
+            _hand_over(namespace, Errand(namespace.repository.stem, old, new))
+        else:
+            push_now(namespace, old, new)
+    except RemoteRefused as ex:
+        hint = _ONLY_DRAFTS if namespace.settings.by_pull_request else _BY_PULL_REQUEST
+        raise (RemoteRefused(f"{ex} {hint}") if _PROTECTED.search(str(ex)) else ex) from ex
+
+
+def open_to_push(namespace: SyncedNamespace) -> "Remote":
+    """Return the upstream, to push to it for a request. Raises RemoteAway or RemoteRefused where that cannot be."""
+    _require_in_use(namespace)
+    if _needs_background(namespace):  # a process for requests starts no child
+        raise RemoteRefused("Pull requests need the HTTPS address of the upstream: set it in place of the one by SSH.")
+    return open_upstream(namespace.repository, namespace.settings)
+
+
+def _require_in_use(namespace: SyncedNamespace) -> None:
+    """Raise RemoteAway for a suspended upstream, and for one that was away at the last sync."""
+    if namespace.settings.is_suspended:
         raise RemoteAway("The upstream is suspended, and publishes go to it. Resume it: waypost upstream resume")
     state = read_state(namespace.repository)
     if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
         raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")
-    if _needs_background(namespace):
-        _hand_over(namespace, Errand(namespace.repository.stem, old, new))
-    else:
-        push_now(namespace, old, new)
 
 
 def follow(namespace: SyncedNamespace, wait: float) -> UpstreamState | None:

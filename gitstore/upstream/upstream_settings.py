@@ -58,7 +58,10 @@ def is_folder_path(path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSettings:
-    """The upstream of one namespace; `poll` is in seconds, `path` is the folder there that has the content."""
+    """The upstream of one namespace; `poll` is in seconds, `path` is the folder there that has the content.
+
+    With `by_pull_request`, publishes open pull requests there.
+    """
 
     url: str
     mode: UpstreamMode
@@ -69,6 +72,7 @@ class UpstreamSettings:
     ssh_key: str = field(default="", repr=False)
     known_hosts: str = ""
     is_suspended: bool = False
+    by_pull_request: bool = False
     rules: UpstreamRules = field(default_factory=UpstreamRules)
     path: str = ""
     proposals: str = ProposalsFrom.NONE

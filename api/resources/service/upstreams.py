@@ -13,6 +13,7 @@ from api.http.response import json_views
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.upstreams.host_webhooks import MOST_BYTES, HostWebhook, HostWebhooks
+from api.upstreams.hosts.git_host import guess_kind
 from api.upstreams.upstreams import KnownUpstream, Upstreams
 from gitstore.history.messages import signature
 from gitstore.layout import BRANCH_PREFIX, proposal_id
@@ -99,7 +100,7 @@ class HostWebhookResource:
 
 def show_upstream(known: KnownUpstream, difference: Difference | None = None) -> dict[str, Any]:
     """Return an upstream for callers and the command line, without its secrets."""
-    upstream, state, followed, drafts = known
+    upstream, state, followed, drafts, host_fault = known
     return {
         "namespace": upstream.namespace,
         "url": upstream.url,
@@ -114,6 +115,11 @@ def show_upstream(known: KnownUpstream, difference: Difference | None = None) ->
         "hasHookSecret": bool(upstream.hook_secret),
         "knownHosts": upstream.known_hosts,
         "poll": upstream.poll,
+        "host": upstream.host or guess_kind(upstream.url).value,
+        "hostUrl": upstream.host_url or None,
+        "hasHostToken": bool(upstream.host_token),
+        "hostFault": host_fault or None,
+        "publish": upstream.publish,
         "suspended": upstream.suspended,
         "status": _show_status(known),
         **_show_state(state),

@@ -9,6 +9,7 @@ from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
+from api.app.git_hosts import open_pulls
 from api.app.identity_routes import identity_routes
 from api.app.notifications import open_notifications
 from api.app.services import open_services
@@ -64,6 +65,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
             convergence,
             services.reviews(),
             services.namespace_records,
+            open_pulls(settings, store, services),
         ),
         *identity_routes(services, served, store.publishes),
         *notice_routes(served, notice.streams, notice.webhooks),

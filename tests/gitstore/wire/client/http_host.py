@@ -4,12 +4,13 @@ import base64
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import socket
+from typing import NamedTuple
 
 USER, PASSWORD = "robot", "s3cret-of-the-upstream"
 
@@ -23,26 +24,49 @@ class HttpHost:
     requests: list[str] = field(default_factory=list)
 
 
+class Asked(NamedTuple):
+    """A request to a host's API."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+AnswerApi = Callable[[Asked], tuple[int, dict[str, str], bytes]]
+"""Answers a request to the API of a host: its status, headers and body."""
+
+
+class _QuietHandler(BaseHTTPRequestHandler):
+    """A handler that answers every method alike, and prints nothing."""
+
+    protocol_version = "HTTP/1.1"
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        if name.startswith("do_"):
+            return self.answer
+        raise AttributeError(name)
+
+    def answer(self) -> None:
+        """Answer a request."""
+        raise NotImplementedError
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
 @contextmanager
-def hosting(folder: Path) -> Iterator[HttpHost]:
-    """Serve the repositories below a folder with `git http-backend`."""
+def hosting(folder: Path, answer_api: AnswerApi | None = None) -> Iterator[HttpHost]:
+    """Serve the repositories below a folder with `git http-backend`, and below `/api/` what is given."""
     host = HttpHost(folder, "")
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self._answer()
-
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
-
-        def _answer(self) -> None:
+    class Handler(_QuietHandler):
+        def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             host.requests.append(f"{self.command} {self.path}")
+            if answer_api and self.path.startswith("/api/"):
+                self._send(*answer_api(Asked(self.command, self.path, dict(self.headers), body)))
+                return
             pair = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
             if self.headers.get("Authorization") != f"Basic {pair}":
                 self._send(401, {"WWW-Authenticate": 'Basic realm="host"'}, b"")
