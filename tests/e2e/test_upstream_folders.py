@@ -104,6 +104,10 @@ def test_what_differs_is_shown_with_commits_and_rules(upstream: Upstream) -> Non
     assert len(behind["commits"]) == 2
     assert behind["projects"][0]["changes"]["redirects"]["added"] == 2
     assert behind["otherFiles"]
+    reader = upstream.place.world.holder(("namespace", "read"), namespace=upstream.place.namespace)
+    hidden = reader.get(f"{upstream.place.space}/upstream")["difference"]["behind"]
+    assert (hidden["projects"], hidden["otherFiles"]) == ([], False)
+    assert {each["message"] for each in hidden["commits"]} == {""}
 
 
 def test_an_edit_is_on_the_upstream_without_a_poll(upstream: Upstream) -> None:

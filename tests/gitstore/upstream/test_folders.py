@@ -183,6 +183,15 @@ def test_a_lost_cache_is_made_again(bed: UpstreamBed, node: Place) -> None:
     assert node.tip == split(bed)[-1]
 
 
+def test_a_damaged_cache_is_made_again_by_the_next_sync(bed: UpstreamBed, node: Place) -> None:
+    (node.repo / FOLDER_CACHE / "objects" / node.tip[:2] / node.tip[2:]).unlink()
+    bed.commit({"app.py": "print(8)\n"}, {RULES: yaml([("/a", "/again")])})
+    assert fault_of(node) == "upstream_unavailable"
+    sync_well(node)
+    assert node.targets() == {"/a": "/again"}
+    assert node.tip == split(bed)[-1]
+
+
 def test_a_sync_reads_what_is_new_and_not_the_whole_history(bed: UpstreamBed, node: Place) -> None:
     first, tip = git(bed.path, "rev-list", "--max-parents=0", "release"), bed.tip
     for number in range(250):
