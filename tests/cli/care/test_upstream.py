@@ -95,11 +95,14 @@ def test_publish_says_where_its_pull_request_is(host: FakeHost) -> None:
     before = host.tip()
     shown = invoke_ok("upstream", "show", "sample")
     assert "host      gitea, a publish is a pull-request" in shown.out
-    invoke_ok("redirect", "add", "sample", "shop", "/by-pull", "/new")
+    table = "type\tsource\ttarget\tstatus\nBASIC\t{}\t/new\t301\n"
+    invoke_ok("import", "sample", "shop", "-", stdin=table.format("/by-pull").encode())
     found = invoke_ok("publish", "sample", "shop", "-m", "Add one")
     assert found.out.strip() == f"{host.http.url}/acme/redirects/pull/1"
     assert "waypost/shop/main" in found.err
     again = invoke_ok("publish", "sample", "shop", "--json")
     assert again.json["pullRequest"]["number"] == 1
+    imported = invoke_ok("import", "sample", "shop", "-", "--publish", stdin=table.format("/other").encode())
+    assert f"merge its pull request: {host.http.url}/acme/redirects/pull/1" in imported.err
     assert host.tip() == before
     assert TOKEN not in "".join(each.out + each.err for each in (shown, found, again))
