@@ -84,7 +84,7 @@ def _faults(each: ProjectChanges) -> tuple[list[Problem], list[Problem]]:
 
 
 def _sum(counts: Iterable[Counts]) -> Counts:
-    return Counts(*map(sum, zip(*counts, strict=True)))
+    return Counts(*map(sum, zip(Counts(0, 0, 0), *counts, strict=True)))
 
 
 def _summary_table(projects: Sequence[ProjectChanges]) -> str:
