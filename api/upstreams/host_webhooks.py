@@ -60,14 +60,15 @@ class HostWebhooks(NamedTuple):
         401 for a signature that is not valid, the same for a namespace that has no upstream or no secret; 409 for one that
         was received before; 400 for a body that is not JSON, 422 for one that is no object.
         """
-        with self.state.database.writing() as connection:
+        with self.state.database.reading() as connection:  # strangers take no lock
             upstream = upstreams.find_upstream(connection, namespace)
-            secret = upstream.hook_secret if upstream else ""
-            proof = _verify(webhook, secret or "\0none", self.clock().timestamp())
-            if upstream is None or not secret or not proof:
-                raise Unauthenticated(_REFUSED, "invalid_signature")
-            if not _is_push(webhook, upstream.branch):
-                return HookAction.IGNORED
+        secret = upstream.hook_secret if upstream else ""
+        proof = _verify(webhook, secret or "\0none", self.clock().timestamp())
+        if upstream is None or not secret or not proof:
+            raise Unauthenticated(_REFUSED, "invalid_signature")
+        if not _is_push(webhook, upstream.branch):
+            return HookAction.IGNORED
+        with self.state.database.writing() as connection:
             if not upstreams.note_webhook(connection, namespace, proof, self.clock()):
                 raise ApiError(409, "webhook_replayed", "This webhook was received before; nothing is done again.")
             upstreams.request_sync(connection, namespace)

@@ -60,6 +60,7 @@ class UpstreamSyncer(TaskService):
         self._idle: list[JobProcess] = []
         self._used_at = 0.0
         self._resting: dict[str, float] = {}
+        self._named: set[str] | None = None  # the namespaces with an upstream in the last round
 
     def ready_check(self) -> ReadyCheck:
         """Create the readiness check of all upstreams of this node."""
@@ -98,7 +99,10 @@ class UpstreamSyncer(TaskService):
     async def _round(self) -> None:
         try:
             found = await run_in_thread(self._list)
-            await run_in_thread(self._remove_others, {each.namespace for each in found})
+            named = {each.namespace for each in found}
+            if named != self._named:
+                await run_in_thread(self._remove_others, named)
+                self._named = named
         except (StoreError, OSError) as ex:
             _log.warning("upstreams_not_read", error=str(ex))
             return

@@ -9,10 +9,11 @@ from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
-from api.errors import ApiError, Forbidden, bad_request, invalid
+from api.errors import ApiError, Forbidden, bad_request
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, require
 from api.http.request.caller_access import waiting
-from api.http.request.json_body import read_json
+from api.http.request.json_body import read_json, read_optional_json
+from api.http.request.override import read_override
 from api.http.request.parameters import read_draft_name, read_number, read_text, read_window
 from api.http.response import json_views
 from api.http.response.paging import write_window
@@ -21,12 +22,10 @@ from api.reviews.reviewing import Override, Reviews
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.convergence import DEFAULT_WAIT, MAX_WAIT, Convergence
 from content.changes.diff import identity_field, item_kind
-from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Conflicts, Invalid, StoreError
 from gitstore.publish.advance import PublishResult
-from gitstore.publish.approval import read_reason
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store
 
@@ -51,10 +50,10 @@ class Publish:
         seconds = _read_wait(req)
         if seconds is not None and not principal_of(req).can("agent", "read", namespace, project):
             raise Forbidden("Waiting for the agents needs agent:read and project:publish; nothing was published.")
-        body = await read_json(req, "publish") if _has_body(req) else {}
+        body = await read_optional_json(req, "publish")
         if "override" in body:
             require(req, "project", "override", namespace, project)
-            body["override"] = _read_reason(body["override"])
+            body["override"] = read_override(body["override"])
         order = PublishRequest(
             DraftName(project, read_draft_name(req)),
             author_of(req),
@@ -206,19 +205,6 @@ def _write(req: Request, resp: Response, found: PublishResult, kind: str) -> Non
     resp.set_header("X-Project-Version", found.version)
     resp.set_header("X-Publish-Number", str(found.number))
     resp.media = json_views.published(found)
-
-
-def _has_body(req: Request) -> bool:
-    """Tell whether the request has a body, also without Content-Length, so that a body is never ignored."""
-    return bool(req.content_type or req.content_length or req.get_header("Transfer-Encoding"))
-
-
-def _read_reason(text: str) -> str:
-    reason = read_reason(text)
-    if not reason:
-        message = "The override's reason has no letter or digit; nothing was published. Give the reason."
-        raise invalid(message, [Problem("too_short", message, pointer="/override")])
-    return reason
 
 
 @contextmanager
