@@ -28,7 +28,7 @@ from gitstore.upstream.upstream_state import (
     write_state,
 )
 from gitstore.wire.client.conversation import PushedRef
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteUnknown
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteGarbage, RemoteMoved, RemoteUnknown
 from gitstore.wire.client.remote_url import Transport, parse_url
 from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
@@ -71,7 +71,7 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         before = read_state(namespace.repository)
         state = _sync(namespace, before)
         failures = before.failures + 1 if state.fault else 0
-        due = next_due(namespace.settings.poll, failures)
+        due = max(next_due(namespace.settings.poll, failures), state.due_at)
         state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests))
         write_state(namespace.repository, state)
         return state
@@ -84,7 +84,7 @@ def _open_remote(settings: UpstreamSettings) -> "Remote":
 
 
 def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
-    state = replace(before, synced_at=time.time(), fault=None)
+    state = replace(before, synced_at=time.time(), fault=None, due_at=0.0)
     tip: CommitId | None = None
     try:
         remote = _open_remote(namespace.settings)
@@ -96,7 +96,8 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     except (RemoteAway, RemoteGarbage, RemoteMoved, LostRace, StoreError) as ex:
         if isinstance(ex, Broken | Busy):
             raise
-        state = replace(state, fault=_explain(ex))
+        rest = time.time() + ex.seconds if isinstance(ex, RemoteBusy) else 0.0
+        state = replace(state, fault=_explain(ex), due_at=rest)
     return _measure(namespace.repository, replace(state, tip=tip or state.tip))
 
 

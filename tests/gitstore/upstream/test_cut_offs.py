@@ -111,6 +111,7 @@ class Publish(Fetch):
 
 
 KINDS: tuple[Fetch, ...] = (Fetch(), MirrorPush(), Publish())
+pytestmark = pytest.mark.usefixtures("web_server")
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=["fetch", "mirror", "publish"])
 
 
