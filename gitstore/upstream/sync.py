@@ -72,7 +72,8 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         state = _sync(namespace, before)
         failures = before.failures + 1 if state.fault else 0
         due = max(next_due(namespace.settings.poll, failures), state.due_at)
-        state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests))
+        good_at = before.good_at if state.fault else time.time()
+        state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests), good_at=good_at)
         write_state(namespace.repository, state)
         return state
 

@@ -32,7 +32,7 @@ class UpstreamState:
     """The last sync: its time, the commits of both sides after it, the commits that only one side has, and its fault.
 
     `tip` is empty before the first answer, and while the upstream has no such branch. `failures` are those since the last
-    success, `due_at` is the time of the next sync, `requests` the count of "sync now" that this sync has answered.
+    success (at `good_at`), `due_at` is the time of the next sync, `requests` the count of "sync now" that this sync has answered.
     """
 
     synced_at: float = 0.0
@@ -45,6 +45,7 @@ class UpstreamState:
     failures: int = 0
     due_at: float = 0.0
     requests: int = 0
+    good_at: float = 0.0
 
 
 def read_state(repository: Path) -> UpstreamState:
