@@ -12,7 +12,7 @@ from gitstore.git.atomic_io import replace_file
 
 @dataclass(frozen=True, slots=True)
 class PreviewState:
-    """What a preview serves: the time of the served state, empty before the first, with its projects and their counts.
+    """The state of a preview: the time of the served save, empty before the first, with its projects and their counts.
 
     `problems` are those of the last save, as JSON; with errors it is not served.
     """

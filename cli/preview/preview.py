@@ -146,7 +146,9 @@ def _run(
 
 def _create_user(services: Services) -> int:
     """Create the local user, as whom every request is answered; no one knows its password."""
-    return services.accounts.create(OPERATOR, NewUser("local", secrets.token_urlsafe(24), ("admin",), "Local", "user")).id
+    return services.accounts.create(
+        OPERATOR, NewUser("local", secrets.token_urlsafe(24), ("admin",), "Local", "user")
+    ).id
 
 
 def _print_agents(listener: Listener, session: Session, namespace: str) -> None:

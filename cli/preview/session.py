@@ -115,8 +115,7 @@ class Session:
         namespaces, name = self._store.namespaces, self._preview.namespace
         published = namespaces.read_published(name)
         counts = {
-            project: {kind.value: number for kind, number in each.counts.items()}
-            for project, each in published.items()
+            project: {kind.value: number for kind, number in each.counts.items()} for project, each in published.items()
         }
         self._state = PreviewState(self._state.served_at, counts)
         self._write(problems=())
@@ -139,7 +138,9 @@ class Session:
         """List the paths of the files that differ from those of the last look."""
         if self._seen is None:
             return []
-        old, new = ({(name, *file) for name, files in each.projects.items() for file in files} for each in (self._seen, state))
+        old, new = (
+            {(name, *file) for name, files in each.projects.items() for file in files} for each in (self._seen, state)
+        )
         return sorted({f"{name}/{path}" for name, path, _, _ in old ^ new})
 
     def _still(self) -> str:

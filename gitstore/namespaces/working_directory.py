@@ -89,8 +89,10 @@ class WorkingDirectory:
         return self._emptied
 
     def read(self) -> WorkingState:
-        """Read the state. Raises NotFound without any project, BadRequest for a name that no project can have, and OSError
-        for a file that cannot be read.
+        """Read the state.
+
+        Raises NotFound without any project, BadRequest for a name that no project can have, and OSError for a file that
+        cannot be read.
         """
         folders = find_project_folders(self.path) if self.path.is_dir() else []
         if folders is None:
@@ -166,7 +168,7 @@ def is_editor_file(path: str) -> bool:
 
 
 def _stamp(path: str) -> _Stamp:
-    found = os.lstat(path)  # noqa: PTH116 - for each file at each save; a Path takes ten times as long
+    found = os.lstat(path)
     return _Stamp(found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 

@@ -53,9 +53,7 @@ class Namespaces(Component):
             self._access.directory, creation, folder, progress, self._access.limits, records
         )
 
-    def publish_folder(
-        self, name: str, folder: WorkingDirectory, state: WorkingState, author: Author
-    ) -> FolderPublish:
+    def publish_folder(self, name: str, folder: WorkingDirectory, state: WorkingState, author: Author) -> FolderPublish:
         """Publish what changed in a folder that a namespace follows, as one commit; nothing where it has errors."""
         return self._access.write(
             name,

@@ -48,7 +48,9 @@ class PreviewGuard:
             return
         origin, site = req.get_header("Origin"), req.get_header("Sec-Fetch-Site") or ""
         if (origin is not None and origin.lower() not in self._preview.origins) or site not in _SITES:
-            raise Forbidden("Another site asked for this. A preview takes requests of its own pages only.", "other_origin")
+            raise Forbidden(
+                "Another site asked for this. A preview takes requests of its own pages only.", "other_origin"
+            )
 
     async def process_resource(self, req: Request, _resp: Response, _resource: object, params: dict[str, Any]) -> None:
         """Refuse changes, and reads of a namespace that is not served yet."""

@@ -38,9 +38,12 @@ class PreviewPage:
     def _page(self, state: dict[str, Any]) -> bytes:
         preview = self._preview
         served = f"as saved at {state['servedAt']}" if state["servedAt"] else "nothing yet"
-        parts = [
+        about = (
             f"<p>A preview of <code>{escape(preview.folder)}</code>, as the namespace <code>{escape(preview.namespace)}</code>. "
-            f"Served: {escape(served)}. Edit the files; every save without errors is served. Nothing is written there.</p>",
+            f"Served: {escape(served)}. Edit the files; every save without errors is served. Nothing is written there.</p>"
+        )
+        parts = [
+            about,
             *self._problems(state),
             "<h2>Projects</h2><dl>",
             *(self._project(each) for each in state["projects"]),
