@@ -76,7 +76,7 @@ class Session:
         if reason != self._fault:
             self._fault = reason
             print_lines("", f"{_clock()}  {reason}", f"  {self._still()}")
-            self._write(problems=[Problem("unreadable", reason)])
+            self._write(problems=(), fault=reason)
 
     def _publish(self, state: WorkingState, saved: Sequence[str]) -> None:
         try:
@@ -148,10 +148,12 @@ class Session:
             return f"Still serving the state of {self._served_at}."
         return "Nothing is served yet; waiting for a save without errors."
 
-    def _write(self, problems: Sequence[Problem]) -> None:
+    def _write(self, problems: Sequence[Problem], fault: str = "") -> None:
+        """Write the state for the service, with the problems of the last save, or why the folder could not be read."""
         errors = sum(each.severity is Severity.ERROR for each in problems)
-        wires = [each.wire() for each in problems[:_MOST_PROBLEMS]]
-        state = PreviewState(self._state.served_at, self._state.projects, errors, len(problems) - errors, wires)
+        warnings = len(problems) - errors
+        wires = [{"message": fault}] if fault else [each.wire() for each in problems[:_MOST_PROBLEMS]]
+        state = PreviewState(self._state.served_at, self._state.projects, errors + bool(fault), warnings, wires)
         self._state = state
         with suppress(OSError):
             self._preview.write(state)

@@ -71,6 +71,8 @@ class PreviewPage:
         shown = state["problems"][:_MOST_PROBLEMS]
         items = "".join(
             f"<li><code>{escape(each.get('file', ''))}:{each.get('line', 0)}</code> {escape(each['message'])}</li>"
+            if "file" in each
+            else f"<li>{escape(each['message'])}</li>"
             for each in shown
         )
         return [f"<h2>The last save is not served: {state['errors']:,} errors</h2><ul>{items}</ul>"]
