@@ -14,7 +14,6 @@ from multiprocessing.connection import wait
 from api.app.composition import make_service
 from api.data.preview import Preview
 from api.data.served_data import ServedData
-from api.http.guard.preview_guard import NOT_SERVED
 from api.runtime.rate_counters import RateCounters
 from api.server.server import serve
 from cli.server.listener import Listener, answers
@@ -92,4 +91,4 @@ def _leave_out_expected_errors() -> None:
 
 def _is_unexpected(record: logging.LogRecord) -> bool:
     event = record.msg if isinstance(record.msg, dict) else {}
-    return event.get("error") != NOT_SERVED and event.get("status") != HTTPStatus.SERVICE_UNAVAILABLE
+    return event.get("error") != "preview_not_served" and event.get("status") != HTTPStatus.SERVICE_UNAVAILABLE

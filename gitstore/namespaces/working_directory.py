@@ -24,9 +24,9 @@ from gitstore.namespaces.checkout import (
     read_as_git,
 )
 
-# Files that editors and tools keep beside the ones they write: of Vim, of Emacs, of JetBrains, of `sed -i`, of desktops.
+# Files that editors and tools keep beside the ones they write: of Vim, of Emacs, of JetBrains, of desktops.
 _EDITOR_FILE = re.compile(
-    r"\..*\.sw[a-z]|4913|.*~|\.#.*|#.*#|.*___jb_(?:tmp|old|bak)___|\.goutputstream-.*|sed[0-9A-Za-z]{6}|\.DS_Store"
+    r"\..*\.sw[a-z]|4913|.*~|\.#.*|#.*#|.*___jb_(?:tmp|old|bak)___|\.goutputstream-.*|\.DS_Store"
 )
 # A change within one tick of the file system's clock leaves the times of a file as they were.
 _TICK_NANOSECONDS = 20_000_000

@@ -24,7 +24,6 @@ _ALLOWED = frozenset(
         *((method, f"{base}{_PROJECT}{path}") for base in ("", "/compat/flecto") for method, path in _AGENTS),
     }
 )
-NOT_SERVED = "preview_not_served"
 _MOST_PROBLEMS = 20
 
 
@@ -71,7 +70,7 @@ class PreviewGuard:
         reason = f"it has errors ({state['errors']})" if state["errors"] else "it is being read"
         raise Unavailable(
             f"Nothing of {self._preview.folder} is served yet: {reason}. The terminal of the preview shows the problems.",
-            NOT_SERVED,
+            "preview_not_served",
         ).with_details(problems=state["problems"][:_MOST_PROBLEMS])
 
 

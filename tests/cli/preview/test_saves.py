@@ -190,7 +190,7 @@ def test_a_folder_without_git_is_compared_with_the_start(tmp_path: Path, scratch
 
 def test_less_lint_and_new_warnings_in_one_save(tmp_path: Path, scratch: Path) -> None:
     folder = tmp_path / "acme"
-    strict = "project: {title: Shop, lint: strict}\n"
+    strict = "project: {title: Shop, policy: {lint: strict}}\n"
     project(folder / "shop", {"project.yaml": strict})
     with previewing(folder, scratch) as preview:
         rules = flow("/first", target="/second") + flow("/second").removeprefix("redirects:\n")

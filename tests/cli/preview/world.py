@@ -79,11 +79,16 @@ class RunningPreview:
 
 @contextmanager
 def previewing(
-    folder: Path, scratch: Path, *options: str, env: Mapping[str, str] | None = None, namespace: str = ""
+    folder: Path,
+    scratch: Path,
+    *options: str,
+    env: Mapping[str, str] | None = None,
+    namespace: str = "",
+    ends_itself: bool = True,
 ) -> Iterator[RunningPreview]:
     """Start a preview on a free port, wait until it is ready, and stop it with Ctrl-C at the end.
 
-    Nothing of it may be left then.
+    Nothing of it may be left then; without `ends_itself` the test ends the preview, and looks at what is left.
     """
     temporary = scratch / "temporary"
     temporary.mkdir(exist_ok=True)
@@ -100,8 +105,9 @@ def previewing(
         url = wait_until(lambda: read_url(process, out), SECONDS, "the preview to be ready")
         with httpx.Client(base_url=url, timeout=SECONDS) as client:
             yield RunningPreview(folder, temporary, out, process, client, namespace or folder.name)
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
+            if not ends_itself:
+                return
+            process.send_signal(signal.SIGINT)
             assert process.wait(SECONDS) == 0, out.read_text(encoding="utf-8")
         assert "internal error" not in out.read_text(encoding="utf-8")
     finally:
