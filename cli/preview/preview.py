@@ -5,6 +5,7 @@ import re
 import secrets
 import shlex
 import signal
+import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -131,7 +132,7 @@ def _run(
             print_agents()
         print_lines("", f"Ready: {listener.url}. Every save is served. Press Ctrl-C to stop.")
         if opens:
-            webbrowser.open(listener.url)
+            threading.Thread(target=_open_browser, args=(listener.url,), daemon=True).start()
         for _ in follow_saves(folder.path, folder.list_folders):
             if not server.is_alive:
                 raise CommandFailed("The service of the preview stopped after a fatal error; see the log above.")
@@ -142,6 +143,12 @@ def _run(
     finally:
         _ignore_signals()
         server.stop()
+
+
+def _open_browser(url: str) -> None:
+    """Open a page in the browser, which may run until it is closed."""
+    if not webbrowser.open(url):
+        print_lines(f"No browser can be opened here. Open {url} in one.")
 
 
 def _create_user(services: Services) -> int:

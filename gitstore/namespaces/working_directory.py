@@ -25,9 +25,7 @@ from gitstore.namespaces.checkout import (
 )
 
 # Files that editors and tools keep beside the ones they write: of Vim, of Emacs, of JetBrains, of desktops.
-_EDITOR_FILE = re.compile(
-    r"\..*\.sw[a-z]|4913|.*~|\.#.*|#.*#|.*___jb_(?:tmp|old|bak)___|\.goutputstream-.*|\.DS_Store"
-)
+_EDITOR_FILE = re.compile(r"\..*\.sw[a-z]|4913|.*~|\.#.*|#.*#|.*___jb_(?:tmp|old|bak)___|\.goutputstream-.*|\.DS_Store")
 # A change within one tick of the file system's clock leaves the times of a file as they were.
 _TICK_NANOSECONDS = 20_000_000
 
@@ -136,7 +134,7 @@ class WorkingDirectory:
             self._known = known
             raise
         self._drop_content(file.blob for files in projects.values() for file in files)
-        return WorkingState(root, projects, problems)
+        return WorkingState(root, {name: files for name, files in projects.items() if files}, problems)
 
     def _files(self, folder: Path, known: Mapping[str, _Known]) -> Iterator[File]:
         for name in list_files(folder):

@@ -14,7 +14,7 @@ import schemas
 from cli.preview.temporary_data import PREFIX
 from tests.cli.preview.world import SECONDS, RunningPreview, git, previewing
 from tests.cli.rule_folders import PROJECT, project, write
-from tests.cli.terminal import invoke, unwrap
+from tests.cli.terminal import invoke, run, unwrap
 from tests.service import wait_until
 
 _ALLOWED = {
@@ -181,10 +181,9 @@ def test_bad_folders_and_names_are_refused(tmp_path: Path) -> None:
     assert "letters, digits" in invoke("preview", tmp_path, "--name", "a b").err
 
 
-def test_temporary_files_never_are_in_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_files_never_are_in_the_folder(tmp_path: Path) -> None:
     folder = write(tmp_path / "acme", {"shop/project.yaml": PROJECT, "tmp/keep": ""})
-    monkeypatch.setattr("tempfile.tempdir", str(folder / "tmp"))
-    outcome = invoke("preview", folder, "--port", "0")
+    outcome = run("preview", folder, "--port", "0", env={"TMPDIR": str(folder / "tmp")})
     assert outcome.code == 2
     assert "Set TMPDIR to a folder outside it." in outcome.err
 

@@ -6,11 +6,12 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
 
-from tests.cli.preview.world import SECONDS, RunningPreview, git, list_tree, previewing, read_folder
+from tests.cli.preview.world import SECONDS, RunningPreview, State, git, list_tree, previewing, read_folder
 from tests.cli.rule_folders import PROJECT, flow, project, write
 from tests.service import wait_until
 
@@ -322,6 +323,8 @@ def test_after_any_saves_the_folder_is_served_or_its_last_good_state(tmp_path: P
         for _ in range(25):
             saves.make()
             good = read_folder(folder) or good
-            wait_until(
-                lambda good=good: preview.served() == good, SECONDS, f"{good} to be served: {preview.printed[-2000:]}"
-            )
+            wait_until(partial(_serves, preview, good), SECONDS, f"{good} to be served")
+
+
+def _serves(preview: RunningPreview, state: State | None) -> bool:
+    return preview.served() == state

@@ -58,23 +58,19 @@ class RunningPreview:
         """Wait until a redirect is served."""
         wait_until(lambda: source in (self.sources(project) or ()), SECONDS, f"{source} in {self.printed}")
 
-    def served(self) -> State:
-        """Return the state that agents get."""
-        page = self.client.get("/").json()["preview"]
-        names = [each["name"] for each in self.client.get(f"/api/namespace/{self.namespace}/projects").json()["items"]]
-        assert page["namespace"] == self.namespace
-        return {
-            name: {
-                kind.value: [
-                    each["source" if kind is Kind.REDIRECTS else "path"]
-                    for each in self.client.get(f"{self.project(name)}/{kind.value}", params={"limit": 1000}).json()[
-                        "items"
-                    ]
-                ]
-                for kind in Kind
-            }
-            for name in names
-        }
+    def served(self) -> State | None:
+        """Return the state that agents get; None if a project ends meanwhile."""
+        listed = self.client.get(f"/api/namespace/{self.namespace}/projects").json()["items"]
+        found = State()
+        for name in (each["name"] for each in listed):
+            found[name] = {}
+            for kind in Kind:
+                answer = self.client.get(f"{self.project(name)}/{kind.value}", params={"limit": 1000})
+                if answer.status_code != httpx.codes.OK:
+                    return None
+                field = "source" if kind is Kind.REDIRECTS else "path"
+                found[name][kind.value] = [each[field] for each in answer.json()["items"]]
+        return found
 
 
 @contextmanager

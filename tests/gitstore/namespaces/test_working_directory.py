@@ -1,13 +1,14 @@
 """A followed folder: only files that changed are read again, and any sequence of changes is read as if it were new."""
 
-import os
+import time
 from pathlib import Path
 
 import pytest
 
 from gitstore.errors import BadRequest, NotFound
 from gitstore.namespaces.working_directory import WorkingDirectory, WorkingState, is_editor_file
-from tests.cli.rule_folders import PROJECT, RULES, project, write
+from tests.cli.rule_folders import PROJECT, RULES, flow, project, write
+from tests.service import wait_until
 
 
 def new_state(folder: Path) -> WorkingState:
@@ -23,19 +24,27 @@ def test_the_state_has_the_files_of_each_project(tmp_path: Path) -> None:
     assert state.root == tmp_path
 
 
-def test_unchanged_files_are_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project(tmp_path / "shop")
-    for file in (tmp_path / "shop").iterdir():
-        os.utime(file, (1, 1))
-    monkeypatch.setattr("gitstore.namespaces.working_directory._TICK_NANOSECONDS", -1)
-    folder = WorkingDirectory(tmp_path)
-    first, read = folder.read(), list[Path]()
-    monkeypatch.setattr("gitstore.namespaces.working_directory.read_as_git", lambda path: read.append(path) or b"")
+def read_so_far() -> int:
+    """Return the bytes that this process has read so far."""
+    text = Path("/proc/self/io").read_text(encoding="ascii")
+    return int(text.split("rchar: ")[1].split("\n")[0])
+
+
+def test_unchanged_files_are_not_read_again(tmp_path: Path) -> None:
+    names = [f"redirects/{number}.yaml" for number in range(4)]
+    project(tmp_path / "shop", dict.fromkeys(names, flow(*(f"/{number}" for number in range(1_000)))))
+    folder, size = WorkingDirectory(tmp_path), (tmp_path / "shop/redirects/0.yaml").stat().st_size
+    last = max(path.stat().st_ctime_ns for path in (tmp_path / "shop/redirects").iterdir())
+    wait_until(lambda: time.time_ns() - last > 100_000_000, 30, "a moment without changes")
+    before, first = read_so_far(), folder.read()
+    assert read_so_far() - before > len(names) * size
+    before = read_so_far()
     assert folder.read() == first
-    assert read == []
-    (tmp_path / "shop/redirects.yaml").write_text("redirects: []\n", encoding="utf-8")
-    folder.read()
-    assert read == [tmp_path / "shop/redirects.yaml"]
+    assert read_so_far() - before < size
+    (tmp_path / "shop/redirects/0.yaml").write_text(flow("/other", target="/" + "n" * size), encoding="utf-8")
+    before = read_so_far()
+    assert folder.read() != first
+    assert size < read_so_far() - before < 2 * size
 
 
 def test_a_change_of_the_same_size_in_the_same_moment_is_read(tmp_path: Path) -> None:
@@ -82,6 +91,11 @@ def test_links_and_executables_are_no_plain_files(tmp_path: Path) -> None:
     assert new_state(tmp_path).has_other_files
 
 
+def test_a_folder_with_temporary_files_alone_is_no_project(tmp_path: Path) -> None:
+    write(project(tmp_path / "shop").parent, {"draft/.a.yaml.swp": ""})
+    assert list(new_state(tmp_path).projects) == ["shop"]
+
+
 def test_the_folder_of_one_project_is_read_from_the_folder_above(tmp_path: Path) -> None:
     state = new_state(project(tmp_path / "shop"))
     assert list(state.projects) == ["shop"]
@@ -105,9 +119,7 @@ def test_folders_are_listed_without_links_and_git(tmp_path: Path) -> None:
     assert names == [".", "shop", "shop/redirects", "shop/redirects/deep"]
 
 
-@pytest.mark.parametrize(
-    "name", [".a.yaml.swp", "a.yaml~", "4913", ".#a.yaml", "#a.yaml#", "a.yaml___jb_tmp___"]
-)
+@pytest.mark.parametrize("name", [".a.yaml.swp", "a.yaml~", "4913", ".#a.yaml", "#a.yaml#", "a.yaml___jb_tmp___"])
 def test_temporary_files_of_editors(name: str) -> None:
     assert is_editor_file(f"shop/redirects/{name}")
 
