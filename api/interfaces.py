@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from api.data.preview import Preview
 from api.data.served_data import ServedData
 from api.readiness import ReadyCheck
 from api.settings import Settings
@@ -121,3 +122,5 @@ class Dependencies:
     """None for an application without passwords: HTTP Basic takes API tokens only."""
     data: ServedData | None = None
     """The data directory that requests need; None for an application without one."""
+    preview: Preview | None = None
+    """The preview that is served; None for any other service."""

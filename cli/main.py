@@ -15,6 +15,7 @@ from gitstore.errors import NotFound
 COMMANDS = {
     "serve": "server.serve",
     "demo": "server.demo",
+    "preview": "preview.preview",
     "namespace": "content.namespace",
     "project": "content.project",
     "user": "access.user",

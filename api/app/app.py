@@ -15,6 +15,7 @@ from api.http.error_handlers import add_handlers
 from api.http.fast_heartbeats import FastHeartbeats
 from api.http.fast_path import FastPath
 from api.http.guard.guard import Guard
+from api.http.guard.preview_guard import PreviewGuard
 from api.http.guard.rate_limits import RateLimits
 from api.http.request.proxy_headers import ProxyHeaders
 from api.http.request.request_body import RequestBody
@@ -78,12 +79,14 @@ def create_app(
     collector = MetricsCollector(MetricsStore(settings.data / DIRECTORY))
     middleware: list[Any] = [
         RequestContext(settings.json_limit, collector.counters),
+        *([PreviewGuard(dependencies.preview)] if dependencies.preview else []),
         *([DataCheck(dependencies.data)] if dependencies.data else []),
         Guard(
             router.declared,
             dependencies.directory,
             RateLimits(settings, rate_counters or RateCounters()),
             dependencies.passwords,
+            needs_credential=dependencies.preview is None,
         ),
         Lifespan([collector, *dependencies.background_services]),
     ]

@@ -13,6 +13,8 @@ from api.app.identity_routes import identity_routes
 from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
+from api.auth.local_user import LocalUser
+from api.data.preview import Preview
 from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData, data_check
 from api.http.fast_heartbeats import FastHeartbeats
@@ -46,11 +48,15 @@ from gitstore.errors import StoreError
 from gitstore.store.store import Store, store_at
 
 
-def make_service(settings: Settings, data: ServedData, rate_counters: RateCounters | None = None) -> Application:
+def make_service(
+    settings: Settings, data: ServedData, rate_counters: RateCounters | None = None, preview: Preview | None = None
+) -> Application:
     """Create the application of one worker; call it after the fork, with rate counters made before it.
 
     While the data directory is lost, the application answers 503, and it creates nothing. If only the database cannot be
     read, this raises its error: the other workers still have users and tokens in memory.
+
+    A preview answers every request as its local user, and has no fast path, which asks for tokens.
     """
     configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
     limit_maps(settings.release_maps)
@@ -60,11 +66,12 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     data.listen(services.directory.retry)
     parts = _build_parts(settings, store, services, data)
     compressed = CompressionCache()
-    app = create_app(parts.dependencies(settings), parts.routes(settings, compressed), rate_counters)
+    app = create_app(parts.dependencies(settings, preview), parts.routes(settings, compressed), rate_counters)
     counters = app.collector.counters
-    if not settings.reads_per_minute:  # the fast path counts nothing
+    if preview is None and not settings.reads_per_minute:  # the fast path counts nothing
         app.fast_path = FastPath(services.directory, store.live, compressed, counters, data)
-    app.fast_heartbeats = FastHeartbeats(services.directory, store.live, services.fleet.note, counters, data)
+    if preview is None:
+        app.fast_heartbeats = FastHeartbeats(services.directory, store.live, services.fleet.note, counters, data)
     app.shutdown_hooks = parts.shutdown_hooks()
     _show_gauges(app, parts.long_polls, services, parts.notifications)
     _show_upstreams(app, parts.upstream_syncer)
@@ -86,7 +93,7 @@ class _Parts(NamedTuple):
     upstream_syncer: UpstreamSyncer
     pulls: PullPublishes
 
-    def dependencies(self, settings: Settings) -> Dependencies:
+    def dependencies(self, settings: Settings, preview: Preview | None) -> Dependencies:
         """Return what the application needs, whatever its routes are."""
         background_services = (
             DataMonitor(self.data, self.watcher.restart),
@@ -113,13 +120,15 @@ class _Parts(NamedTuple):
             *self.checks.ready_checks(),
             self.upstream_syncer.ready_check(),
         )
+        directory = self.services.directory
         return Dependencies(
             settings,
-            self.services.directory,
+            LocalUser(directory, preview.user) if preview else directory,
             ready_checks=ready_checks,
             background_services=background_services,
             passwords=self.services.passwords(),
             data=self.data,
+            preview=preview,
         )
 
     def routes(self, settings: Settings, compressed: CompressionCache) -> list[Route]:

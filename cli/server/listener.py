@@ -26,9 +26,9 @@ _BEGIN_SIZE = 64
 _UNIX_PREFIX = "unix:"
 _LOOPBACK_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - a table of configured hosts; none is bound here
 _REASONS = {
-    errno.EADDRINUSE: "the address is in use; stop the other server, or choose another address with --bind or WAYPOST_BIND",
-    errno.EACCES: "the port needs root privileges; choose one above 1023 with --bind or WAYPOST_BIND",
-    errno.EADDRNOTAVAIL: "this machine has no such address; choose another with --bind or WAYPOST_BIND",
+    errno.EADDRINUSE: "the address is in use; stop the other server, or choose another address with {option}",
+    errno.EACCES: "the port needs root privileges; choose one above 1023 with {option}",
+    errno.EADDRNOTAVAIL: "this machine has no such address; choose another with {option}",
 }
 
 
@@ -40,8 +40,11 @@ class Listener(NamedTuple):
     curl_options: str = ""
 
 
-def listen(settings: Settings) -> Listener:
-    """Open the socket of the address; port 0 takes a free one. Raises CommandFailed if the service cannot run at all."""
+def listen(settings: Settings, option: str = "--bind or WAYPOST_BIND") -> Listener:
+    """Open the socket of the address; port 0 takes a free one. Raises CommandFailed if the service cannot run at all.
+
+    The message about an address in use names the `option` for another one.
+    """
     try:
         require_supported_gunicorn()
     except UnsupportedGunicorn as ex:
@@ -54,9 +57,8 @@ def listen(settings: Settings) -> Listener:
     try:
         server_socket = _open_socket(host, port)
     except OSError as ex:
-        raise CommandFailed(
-            f"Cannot serve on {settings.bind}: {_REASONS.get(ex.errno or 0, ex.strerror or ex)}."
-        ) from ex
+        reason = _REASONS.get(ex.errno or 0, str(ex.strerror or ex)).format(option=option)
+        raise CommandFailed(f"Cannot serve on {settings.bind}: {reason}.") from ex
     bound = server_socket.getsockname()[1]
     return Listener(replace(settings, bind=f"fd://{server_socket.detach()}"), f"http://{_client_host(host)}:{bound}")
 
@@ -82,7 +84,8 @@ def answers(listener: Listener) -> bool:
     try:
         with _connect(bind, listener.url) as client:
             client.settimeout(_ANSWER_SECONDS)
-            client.sendall(b"GET /health/ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            host = listener.url.removeprefix("http://").encode()
+            client.sendall(b"GET /health/ping HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % host)
             return client.recv(_BEGIN_SIZE).startswith(b"HTTP/1.1 204")
     except OSError:
         return False

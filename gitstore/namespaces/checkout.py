@@ -107,7 +107,7 @@ def read_checkout(
     wanted = [folder for folder in folders if only is None or folder.name in only]
     return Checkout(
         tuple(reader.read(folder.name, folder) for folder in wanted),
-        (*_root_problems(path, allowed), *_name_collisions([folder.name for folder in folders])),
+        (*find_root_problems(path, allowed), *find_name_collisions([folder.name for folder in folders])),
         tuple(folder.name for folder in folders if folder not in wanted),
     )
 
@@ -155,7 +155,8 @@ def _is_project(path: Path) -> bool:
     return any(role_of(name) not in {FileRole.CONTENT, FileRole.UNKNOWN} for name in list_files(path))
 
 
-def _root_problems(path: Path, allowed: Sequence[str]) -> Iterator[Problem]:
+def find_root_problems(path: Path, allowed: Sequence[str]) -> Iterator[Problem]:
+    """Yield the problems of what is beside the projects of a namespace."""
     folders = set(_folders(path))
     for entry in sorted(path.iterdir()):
         if entry.name == _GIT or (entry in folders and is_name(entry.name)):
@@ -177,13 +178,14 @@ def _file_problems(root: Path, path: Path, allowed: Sequence[str]) -> Iterator[P
     name = path.relative_to(root).as_posix()
     if not all(map(is_safe_name, name.split("/"))):
         yield in_file(bad_file_name(), name)
-    elif _git_mode(path.lstat().st_mode) != FILE_MODE:
+    elif git_mode(path.lstat().st_mode) != FILE_MODE:
         yield in_file(irregular_file(), name)
     elif not is_allowed_beside(name, allowed):
         yield in_file(unread_beside(), name)
 
 
-def _name_collisions(names: Sequence[str]) -> Iterator[Problem]:
+def find_name_collisions(names: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each project whose name differs only in case from an earlier one."""
     first: dict[str, str] = {}
     for name in names:
         other = first.setdefault(name.lower(), name)
@@ -219,20 +221,20 @@ class _DiskSource:
 
     def add(self, name: str, path: Path) -> File:
         """Return a file with its mode and blob id."""
-        data = _read(path)
+        data = read_as_git(path)
         # the id of a blob: https://git-scm.com/book/en/v2/Git-Internals-Git-Objects
         blob = BlobId(sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).hexdigest())
         self._paths[blob] = name, path
-        return File(name, _git_mode(path.lstat().st_mode), blob)
+        return File(name, git_mode(path.lstat().st_mode), blob)
 
     def blob(self, blob_id: BlobId) -> bytes:
         """Return the content of a file."""
         name, path = self._paths[blob_id]
         self._watch(name)
-        return _read(path)
+        return read_as_git(path)
 
 
-def _read(path: Path) -> bytes:
+def read_as_git(path: Path) -> bytes:
     """Return the bytes that Git stores: the target of a link, b"" for a pipe or device."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
@@ -240,7 +242,8 @@ def _read(path: Path) -> bytes:
     return path.read_bytes() if stat.S_ISREG(mode) else b""
 
 
-def _git_mode(mode: int) -> int:
+def git_mode(mode: int) -> int:
+    """Return the mode that Git stores for a file; 0 for a pipe or device, which it cannot store."""
     if stat.S_ISLNK(mode):
         return LINK_MODE
     if not stat.S_ISREG(mode):

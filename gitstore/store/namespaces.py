@@ -1,15 +1,20 @@
 """`store.namespaces`: creation, import, description and removal of namespaces."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from content.records.problem import Problem
+from gitstore.compiled.segments.changes import ChangesByKind
+from gitstore.compiled.segments.snapshot import File, FileSource, Snapshot
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
-from gitstore.namespaces import archive, folder_import, namespaces
+from gitstore.namespaces import archive, folder_import, folder_publish, namespaces
 from gitstore.namespaces.checkout import ProgressCallback
 from gitstore.namespaces.creation import NamespaceCreation
+from gitstore.namespaces.folder_publish import FolderPublish
 from gitstore.namespaces.namespaces import Namespace
 from gitstore.namespaces.records import NO_RECORDS, Archived, NamespaceRecords
+from gitstore.namespaces.working_directory import WorkingDirectory, WorkingState
 from gitstore.publish.acceptance import accept_rewind
 from gitstore.publish.advance import PublishResult
 from gitstore.store.access import Component
@@ -47,6 +52,35 @@ class Namespaces(Component):
         return folder_import.adopt_folder(
             self._access.directory, creation, folder, progress, self._access.limits, records
         )
+
+    def publish_folder(self, name: str, folder: WorkingDirectory, state: WorkingState, author: Author) -> FolderPublish:
+        """Publish what changed in a folder that a namespace follows, as one commit; nothing where it has errors."""
+        return self._access.write(
+            name,
+            lambda compiler, transaction: folder_publish.publish_folder(compiler, transaction, folder, state, author),
+        )
+
+    def lint_published(self, name: str, state: WorkingState) -> Sequence[Problem]:
+        """Return the problems of what is published from a folder, and of the files beside its projects."""
+        with self._access.reading(name) as compiler:
+            return folder_publish.lint_published(compiler, state)
+
+    def compare_published(self, name: str, baseline: Mapping[str, Snapshot]) -> dict[str, ChangesByKind]:
+        """Return the changes of each published project since a baseline."""
+        with self._access.reading(name) as compiler:
+            return folder_publish.compare_published(compiler, baseline)
+
+    def read_published(self, name: str) -> dict[str, Snapshot]:
+        """Return the published state of each project, as a baseline."""
+        with self._access.reading(name) as compiler:
+            return folder_publish.read_published(compiler)
+
+    def read_elsewhere(
+        self, name: str, projects: Mapping[str, Sequence[File]], source: FileSource
+    ) -> dict[str, Snapshot]:
+        """Return the state of projects whose files are elsewhere, as a baseline; nothing is added to the namespace."""
+        with self._access.reading(name) as compiler:
+            return folder_publish.read_elsewhere(compiler, projects, source)
 
     def describe(self, name: str, description: str) -> Namespace:
         """Change a namespace's description."""

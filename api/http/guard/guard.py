@@ -27,6 +27,8 @@ class Guard:
 
     Last it refuses unknown query parameters, and 429 what exceeds a rate limit.
 
+    Without `needs_credential` the authenticator gets an empty token of every caller, as in a preview.
+
     A caller without the grant gets the same 403 whether or not the project exists, since the check
     comes before the lookup of the project.
     """
@@ -37,10 +39,13 @@ class Guard:
         authenticator: Authenticator,
         limits: RateLimits,
         passwords: PasswordCheck | None = None,
+        *,
+        needs_credential: bool = True,
     ) -> None:
         self._declared = declared
         self._admission = Admission(authenticator, passwords)
         self._limits = limits
+        self._needs_credential = needs_credential
         self._known = list_allowed_parameters()
 
     async def process_resource(self, req: Request, resp: Response, _resource: object, params: dict[str, Any]) -> None:
@@ -60,7 +65,8 @@ class Guard:
 
     async def _admit(self, req: Request, resp: Response, access: Access, namespace: str, project: str) -> Principal:
         try:
-            caller = AdmittedCaller(self._admission, _read_credential(req, access), access, namespace, project)
+            credential = _read_credential(req, access) if self._needs_credential else ""
+            caller = AdmittedCaller(self._admission, credential, access, namespace, project)
             req.context.principal = principal = await caller.check()
         except Unauthenticated as ex:
             if access.scheme is not Scheme.BASIC:

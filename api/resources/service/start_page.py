@@ -11,8 +11,8 @@ from falcon.asgi import Request, Response
 
 from api.http.guard.access import public
 
-_JSON = "application/json"
-_HTML = "text/html"
+JSON = "application/json"
+HTML = "text/html"
 _CACHE = "public, max-age=300"
 
 
@@ -60,18 +60,18 @@ class StartPage:
         """Show where to go next, as HTML if the client prefers it."""
         resp.set_header("Cache-Control", _CACHE)
         resp.set_header("Vary", "Accept")
-        if req.client_prefers((_JSON, _HTML)) == _HTML:
-            resp.set_header("Content-Security-Policy", _policy())
+        if req.client_prefers((JSON, HTML)) == HTML:
+            resp.set_header("Content-Security-Policy", page_policy())
             resp.set_header("Referrer-Policy", "no-referrer")
-            resp.content_type = f"{_HTML}; charset=utf-8"
+            resp.content_type = f"{HTML}; charset=utf-8"
             resp.data = _page()
         else:
-            resp.content_type = _JSON
+            resp.content_type = JSON
             resp.data = _document()
 
 
 @lru_cache(1)
-def _policy() -> str:
+def page_policy() -> str:
     """Return the policy: nothing but this page's own style is loaded or run, and no other page can frame it."""
     digest = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
     return (
@@ -81,27 +81,37 @@ def _policy() -> str:
 
 @lru_cache(1)
 def _document() -> bytes:
-    return orjson.dumps(
-        {
-            "service": "Waypost",
-            "links": {link.name: link.path for link in _LINKS},
-            "next": [{"step": step, "command": command} for step, command in _NEXT],
-            "documentation": _DOCUMENTS,
-        }
-    )
+    return orjson.dumps(list_links())
+
+
+def list_links() -> dict[str, object]:
+    """Return the paths of the service and the first steps, as JSON."""
+    return {
+        "service": "Waypost",
+        "links": {link.name: link.path for link in _LINKS},
+        "next": [{"step": step, "command": command} for step, command in _NEXT],
+        "documentation": _DOCUMENTS,
+    }
 
 
 @lru_cache(1)
 def _page() -> bytes:
     links = "".join(f"<dt>{_shown(link)}</dt><dd>{escape(link.about)}</dd>" for link in _LINKS)
     steps = "".join(f"<li>{escape(step)}<br><code>{escape(command)}</code></li>" for step, command in _NEXT)
+    return write_page(
+        "Waypost",
+        "<p>This service stores redirects and small pages in Git, and serves the published rules to agents. "
+        "It has no dashboard: people use its API, the command line, or Git.</p>"
+        f"<h2>Go to</h2><dl>{links}</dl><h2>Do next</h2><ol>{steps}</ol><p>{escape(_DOCUMENTS)}</p>",
+    )
+
+
+def write_page(title: str, body: str) -> bytes:
+    """Return a page in the style of the start page, for `page_policy`."""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>Waypost</title><style>{_STYLE}</style></head><body><h1>Waypost</h1>"
-        "<p>This service stores redirects and small pages in Git, and serves the published rules to agents. "
-        "It has no dashboard: people use its API, the command line, or Git.</p>"
-        f"<h2>Go to</h2><dl>{links}</dl><h2>Do next</h2><ol>{steps}</ol><p>{escape(_DOCUMENTS)}</p></body></html>\n"
+        f"<title>{title}</title><style>{_STYLE}</style></head><body><h1>{title}</h1>{body}</body></html>\n"
     ).encode()
 
 

@@ -1,0 +1,100 @@
+"""The output of a preview: what is served after each save, what changed, and the problems."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import NamedTuple
+
+from cli.console.output import count_noun, print_lines
+from cli.content.problem_output import Report, print_text
+from cli.preview.baseline import ChangesSince
+from content.changes.diff import Counts, count
+from content.records.problem import Problem, Severity
+from content.records.vocabulary import Kind
+from gitstore.compiled.segments.changes import ChangesByKind
+from gitstore.history.change_lines import text_lines
+from gitstore.history.messages import count_text
+from gitstore.publish.advance import PublishResult
+from gitstore.yamlfiles.yaml_reader import LINE_BREAK
+
+_MOST_PROBLEMS = 20
+_MOST_LINES = 12
+_MOST_LISTED = 200  # changes: more are counted only
+_MOST_FILES = 3
+
+
+class Served(NamedTuple):
+    """The numbers of what is served: projects, and their tests, which have passed."""
+
+    projects: int
+    tests: int
+
+
+def files_text(files: Sequence[str]) -> str:
+    """Name a few files; of more, the number of the others."""
+    names = ", ".join(files[:_MOST_FILES])
+    return f"{names} and {len(files) - _MOST_FILES:,} more" if len(files) > _MOST_FILES else names
+
+
+def print_published(published: Mapping[str, PublishResult]) -> None:
+    """Print what a save changed, project by project."""
+    for name, result in published.items():
+        print_lines(f"  {name}: {_counts_text(result.counts)}{'' if result.tree else ' (project removed)'}")
+
+
+def print_projects(projects: Mapping[str, Mapping[str, int]]) -> None:
+    """Print the projects that are served at first, with the numbers of their records."""
+    for name, counts in projects.items():
+        texts = (count_noun(number, kind.removesuffix("s")) for kind, number in counts.items())
+        print_lines(f"  {name}: {', '.join(texts)}")
+
+
+def print_since(changes: ChangesSince) -> None:
+    """Print what changed since HEAD: the numbers of each project, and the first rules."""
+    differing = {name: found for name, found in changes.projects.items() if any(found.values())}
+    if not differing:
+        print_lines(f"  No rule differs from {changes.since}.")
+        return
+    print_lines(f"  Since {changes.since}:")
+    for name, found in differing.items():
+        print_lines(f"    {name}: {count_text({kind: count(each) for kind, each in found.items()})}")
+        print_lines(*(f"      {line}" for line in _change_lines(found)))
+
+
+def print_problems(problems: Sequence[Problem], root: Path, shown_root: Path, served: Served | None) -> None:
+    """Print the first problems as `waypost validate` does, errors first, and the numbers of all."""
+    ordered = sorted(problems, key=lambda each: each.severity is not Severity.ERROR)
+    shown = ordered[:_MOST_PROBLEMS]
+    report = Report(shown, (), shown_root, read_lines_in(root), is_bare=False, strict=False)
+    print_text(report, excerpts=False)
+    if len(shown) < len(ordered):
+        print_lines(f"  … and {len(ordered) - len(shown):,} more; `waypost validate` lists all.")
+    errors = sum(problem.severity is Severity.ERROR for problem in problems)
+    numbers = f"{count_noun(errors, 'error')}, {count_noun(len(problems) - errors, 'warning')}"
+    passed = f"{count_noun(served.projects, 'project')}, {count_noun(served.tests, 'test')} passed: " if served else ""
+    print_lines(f"  {passed}{numbers}.")
+
+
+def read_lines_in(root: Path) -> Callable[[str], Sequence[str]]:
+    """Return a reader of the lines of a file below a folder, for excerpts; none of a file that cannot be read."""
+
+    def read(file: str) -> Sequence[str]:
+        try:
+            data = (root / file).read_bytes() if (root / file).is_file() else b""
+        except OSError:
+            return ()
+        return LINE_BREAK.split(data.decode(errors="replace").removeprefix("\ufeff"))
+
+    return read
+
+
+def _change_lines(found: ChangesByKind) -> list[str]:
+    changes = list(chain.from_iterable(found.values()))
+    if len(changes) > _MOST_LISTED:
+        return []
+    lines = list(islice(text_lines(changes), _MOST_LINES + 1))
+    return lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], "…"]
+
+
+def _counts_text(counts: Mapping[Kind, Counts]) -> str:
+    return count_text(counts) if any(map(any, counts.values())) else "no rule changed, but comments, settings or tests"
