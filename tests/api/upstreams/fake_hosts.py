@@ -14,8 +14,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from tests.e2e.git import git
-from tests.api.upstreams.api_server import Asked, answering_api
-from tests.gitstore.wire.client.http_host import PASSWORD, USER, HttpHost, hosting
+from tests.gitstore.wire.client.http_host import PASSWORD, USER, Asked, HttpHost, hosting
 
 TOKEN = "t0ken-of-the-api"
 _ROOTS = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1", "forgejo": "/api/v1"}
@@ -204,6 +203,6 @@ def fake_host(kind: str, folder: Path) -> Iterator[FakeHost]:
     host.path.parent.mkdir(parents=True)
     git(folder, "init", "-q", "--bare", "--initial-branch=release", str(host.path))
     git(host.path, "config", "http.receivepack", "true")
-    with answering_api(host.answer) as port, hosting(folder, port) as http:
+    with hosting(folder, host.answer) as http:
         host.http = http
         yield host

@@ -45,7 +45,6 @@ http {{
         }}
         location /answers/403/ {{ return 403; }}
         location /api/ {{ proxy_pass http://127.0.0.1:{api_port}; proxy_set_header Host $http_host; }}
-        {api}
         location / {{
             auth_basic host;
             auth_basic_user_file {folder}/passwords;
@@ -66,7 +65,6 @@ http {{
     }}
 }}
 """
-_API = "location /api/ {{ proxy_pass http://127.0.0.1:{port}; proxy_set_header Host $http_host; }}"
 
 
 def has_web_server() -> bool:
@@ -164,7 +162,6 @@ def _serving_git(root: Path, api_port: int) -> Iterator[HttpHost]:
             retry=RETRY_SECONDS,
             backend=f"{exec_path}/git-http-backend",
             root=root,
-            api=_API.format(port=api_port) if api_port else "",
             api_port=api_port,
         )
         (folder / "config").write_text(text, "utf-8")
