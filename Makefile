@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak check lint format docs bench growth mutants wheel lock clean
+.PHONY: help run test soak interop check lint format docs bench growth mutants wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,11 +14,14 @@ help:  ## List the targets
 run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in ./data
 	@$(BIN)/waypost demo
 
-test: tools $(VENV)/dev.done  ## Run all tests
+test: tools $(VENV)/dev.done $(VENV)/editors.done  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed
 	@SOAK_OPERATIONS=$(or $(SOAK_OPERATIONS),2000) $(BIN)/python -m pytest --timeout 7200 tests/e2e/test_two_nodes.py
+
+interop: interop-tools $(VENV)/dev.done  ## Build a real Gitea with Go (the first time for some minutes), and run the tests with it
+	@$(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -o timeout=3600 tests/interop
 
 check: lint  ## Check style, types, import directions, words and generated documents
 	@$(BIN)/mypy
@@ -57,7 +60,11 @@ clean:  ## Remove the environment and caches; ./data stays
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Before the set-up, which takes a minute: what is missing is reported at once.
-.PHONY: tools bench-tools
+.PHONY: tools bench-tools interop-tools
+interop-tools:
+	@.ci/install-tools git gcc
+	@command -v go >/dev/null || { echo "Not installed: go, which builds Gitea. See https://go.dev/doc/install" >&2; exit 1; }
+
 bench-tools:
 	@.ci/install-tools git wrk nginx
 
@@ -79,4 +86,12 @@ $(VENV)/run.done: $(VENV)/made requirements.lock pyproject.toml
 $(VENV)/dev.done: $(VENV)/run.done requirements-dev.lock
 	@echo "Setting up the tests …"
 	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+# The language server that editors run. npm checks each package against its hash in the lock file, and runs no script of one.
+$(VENV)/editors.done: tests/editors/package.json tests/editors/package-lock.json $(VENV)/dev.done
+	@echo "Setting up the language server of editors …"
+	@mkdir -p $(VENV)/editors
+	@cp tests/editors/package.json tests/editors/package-lock.json $(VENV)/editors/
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/editors --ignore-scripts --no-audit --no-fund --silent
 	@touch $@

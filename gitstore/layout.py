@@ -18,6 +18,9 @@ BlobId = NewType("BlobId", str)
 BRANCH_PREFIX = "refs/heads/"
 RELEASE_REF = "refs/heads/release"
 DRAFT_PREFIX = "refs/heads/draft/"
+PULLED_BRANCHES = "refs/heads/waypost/"  # on an upstream: the branches of the pull requests that publishes open
+FOLLOWED_BRANCHES = "refs/heads/upstream/branch/"
+FOLLOWED_PULLS = "refs/heads/upstream/pull/"
 PROPOSAL_PREFIX = "proposal/"  # before the id of a proposal, where it is named as a state
 COMMIT_PREFIX = "commit/"  # before the id of a commit, where its review is named; no draft has such a name
 TAG_PREFIX = "refs/tags/"
@@ -73,6 +76,11 @@ def proposal_name(ref: str) -> str:
 def is_proposal_ref(ref: str) -> bool:
     """Tell whether a ref is a proposal: any branch other than release and the drafts."""
     return ref.startswith(BRANCH_PREFIX) and ref != RELEASE_REF and not ref.startswith(DRAFT_PREFIX)
+
+
+def is_followed_ref(ref: str) -> bool:
+    """Tell whether a ref is a proposal that follows a branch or pull request of the upstream; only syncs move it."""
+    return ref.startswith((FOLLOWED_BRANCHES, FOLLOWED_PULLS))
 
 
 @lru_cache(_NAME_CACHE_SIZE)

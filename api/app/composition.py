@@ -7,6 +7,7 @@ from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
+from api.app.git_hosts import open_pulls
 from api.app.git_routes import git_routes
 from api.app.identity_routes import identity_routes
 from api.app.notifications import Notifications, open_notifications
@@ -36,6 +37,8 @@ from api.runtime.upkeep.prewarmer import Prewarmer
 from api.runtime.upkeep.proposal_sweeper import ProposalSweeper
 from api.runtime.upkeep.pushed_commit_sweeper import PushedCommitSweeper
 from api.settings import Settings
+from api.upstreams.host_reporter import HostReporter
+from api.upstreams.pull_publishes import PullPublishes
 from api.upstreams.upstream_syncer import UpstreamSyncer
 from api.upstreams.upstreams import Upstreams
 from gitstore.compiled.releases.release_file import limit_maps
@@ -81,6 +84,7 @@ class _Parts(NamedTuple):
     convergence: Convergence
     notifications: Notifications
     upstream_syncer: UpstreamSyncer
+    pulls: PullPublishes
 
     def dependencies(self, settings: Settings) -> Dependencies:
         """Return what the application needs, whatever its routes are."""
@@ -99,6 +103,7 @@ class _Parts(NamedTuple):
             ProposalSweeper(self.store, self.data),
             PushedCommitSweeper(self.store, self.services.state.database, self.data),
             self.upstream_syncer,
+            HostReporter(self.pulls, self.data, RestoredCopy(settings.data).is_paused),
             *self.checks,
         )
         ready_checks = (
@@ -130,6 +135,7 @@ class _Parts(NamedTuple):
                 self.convergence,
                 services.reviews(),
                 services.namespace_records,
+                self.pulls,
             ),
             *identity_routes(services, self.releases, self.store.publishes),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
@@ -167,6 +173,7 @@ def _build_parts(settings: Settings, store: Store, services: Services, data: Ser
         UpstreamSyncer(
             store, services.state.database, settings.upstream_rules, data, RestoredCopy(settings.data).is_paused
         ),
+        open_pulls(settings, store, services),
     )
 
 

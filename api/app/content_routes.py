@@ -28,6 +28,7 @@ from api.runtime.serving.convergence import Convergence
 from api.runtime.serving.long_poll import LongPolls
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.settings import Settings
+from api.upstreams.pull_publishes import PullPublishes
 from content.records.vocabulary import Kind
 from gitstore.store.store import Store
 
@@ -36,7 +37,7 @@ _PROJECT = _NAMESPACE + "/project/{project}"
 _PROPOSAL = _NAMESPACE + "/proposal/{id}"
 
 
-def content_routes(  # noqa: PLR0913 - every dependency of the content routes, by its name
+def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content routes, by its name
     store: Store,
     releases: ReleaseLoader,
     settings: Settings,
@@ -45,6 +46,7 @@ def content_routes(  # noqa: PLR0913 - every dependency of the content routes, b
     convergence: Convergence,
     reviews: Reviews,
     records: RecordsOf,
+    pulls: PullPublishes,
 ) -> list[Route]:
     """Return every route of the content store; `records` returns the records of namespaces that an actor changes."""
     single = [
@@ -63,14 +65,14 @@ def content_routes(  # noqa: PLR0913 - every dependency of the content routes, b
         Route(_PROJECT + "/changes", Changes(releases, store)),
         Route(_PROJECT + "/manifest", ManifestResource(releases)),
         Route(_PROJECT + "/versions/{version}/manifest", VersionedManifest(store)),
-        Route(_PROJECT + "/draft", DraftResource(store, reviews)),
+        Route(_PROJECT + "/draft", DraftResource(store, reviews, pulls)),
         Route(_PROJECT + "/draft/changes", DraftEdits(store, settings.import_limit)),
         Route(_PROJECT + "/draft/diff", DraftDiff(store)),
         Route(_PROJECT + "/draft/revert", DraftRevert(store, settings.import_limit)),
         Route(_PROJECT + "/draft/replace", DraftReplace(store, settings.import_limit)),
         Route(_PROJECT + "/draft/resolve", DraftResolve(store, settings.import_limit)),
         Route(_PROJECT + "/draft/review", DraftReview(store, reviews)),
-        Route(_PROJECT + "/publish", Publish(store, convergence, reviews)),
+        Route(_PROJECT + "/publish", Publish(store, convergence, reviews, pulls)),
         Route(_PROJECT + "/rollback", Rollback(store)),
         Route(_PROJECT + "/history", History(store)),
         Route(_PROJECT + "/history/{version}", HistoryEntry(store)),

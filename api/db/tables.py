@@ -356,6 +356,13 @@ upstreams = Table(
     Column("requests", Integer, nullable=False),
     Column("ssh_key", Text, nullable=False),
     Column("known_hosts", Text, nullable=False),
+    Column("host", String(20), nullable=False),  # empty: guessed from the URL
+    Column("host_url", Text, nullable=False),
+    Column("host_token", Text, nullable=False),
+    Column("publish", String(20), nullable=False),
+    Column("path", String(250), nullable=False),
+    Column("proposals", String(20), nullable=False),
+    Column("drafts", String(20), nullable=False),
     Index("upstreams_by_namespace", "namespace", "archive", unique=True),
 )
 
@@ -368,4 +375,38 @@ host_webhooks = Table(
     Column("at", Moment, nullable=False),
     Index("host_webhooks_by_digest", "namespace", "digest", unique=True),
     Index("host_webhooks_by_time", "at"),
+)
+
+pull_requests = Table(
+    "pull_requests",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("namespace", String(50), nullable=False),
+    Column("project", String(50), nullable=False),
+    Column("draft", String(50), nullable=False),
+    Column("branch", String(250), nullable=False),
+    Column("commit", String(40), nullable=False),
+    Column("number", Integer, nullable=False),  # 0 until it is open on the host
+    Column("url", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("at", Moment, nullable=False),
+    Index("pull_requests_by_draft", "namespace", "project", "draft", unique=True),
+)
+
+commit_statuses = Table(
+    "commit_statuses",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("namespace", String(50), nullable=False),
+    Column("commit", String(40), nullable=False),
+    Column("context", String(250), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due_at", Moment, nullable=True),  # null once it is sent, or given up
+    Column("error", Text, nullable=False),
+    Column("at", Moment, nullable=False),
+    Index("commit_statuses_by_commit", "namespace", "commit", "context", unique=True),
+    Index("commit_statuses_by_due", "due_at"),
 )

@@ -44,5 +44,5 @@ class DataCheck:
             return
         fault = self._served.check()
         if fault:
-            clear_response(resp)
+            await clear_response(resp)
             write_error(resp, DataLost(fault))

@@ -74,7 +74,7 @@ class ErrandDesk:
         if errand.new:
             work = partial(upstreams.push, errand.namespace, errand.old, errand.new)
         else:
-            work = partial(upstreams.sync, errand.namespace, wait=_SYNC_WAIT)
+            work = partial(upstreams.sync, errand.namespace, wait=_SYNC_WAIT, only_release=True)
         try:
             await self._run("publish" if errand.new else "fetch", work)
         except RemoteError as ex:

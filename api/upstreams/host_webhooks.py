@@ -1,6 +1,6 @@
 """Webhooks of Git hosts, verified over the raw body: GitHub, GitLab, Gitea and Forgejo.
 
-They only say that something was pushed. What they contain is never taken as content: the syncer fetches.
+They only say that something was pushed, or that a pull request has changed. What they contain is never taken as content: the syncer fetches.
 """
 
 import base64
@@ -19,10 +19,12 @@ from api.db.timestamps import Clock
 from api.errors import ApiError, Unauthenticated, bad_request, invalid
 from content.records.problem import Problem
 from gitstore.layout import BRANCH_PREFIX
+from gitstore.upstream.upstream_settings import ProposalsFrom
 
 MOST_BYTES = 8 << 20
 _MOST_AGE = 300  # seconds, of a signature that has its time
 _PUSHES = frozenset({"push", "push hook", "system hook"})
+_PULLS = frozenset({"pull_request", "merge request hook"})
 _EVENT_HEADERS = ("x-github-event", "x-forgejo-event", "x-gitea-event", "x-gitlab-event")
 _REFUSED = "The webhook has no valid signature. Set the same secret here (hookSecret) and on the host."
 
@@ -60,14 +62,16 @@ class HostWebhooks(NamedTuple):
         401 for a signature that is not valid, the same for a namespace that has no upstream or no secret; 409 for one that
         was received before; 400 for a body that is not JSON, 422 for one that is no object.
         """
-        with self.state.database.writing() as connection:
+        with self.state.database.reading() as connection:  # strangers take no lock
             upstream = upstreams.find_upstream(connection, namespace)
-            secret = upstream.hook_secret if upstream else ""
-            proof = _verify(webhook, secret or "\0none", self.clock().timestamp())
-            if upstream is None or not secret or not proof:
-                raise Unauthenticated(_REFUSED, "invalid_signature")
-            if not _is_push(webhook, upstream.branch):
-                return HookAction.IGNORED
+        secret = upstream.hook_secret if upstream else ""
+        proof = _verify(webhook, secret or "\0none", self.clock().timestamp())
+        if upstream is None or not secret or not proof:
+            raise Unauthenticated(_REFUSED, "invalid_signature")
+        follows_all = upstream.proposals == ProposalsFrom.BRANCHES
+        if webhook.event() not in _PULLS and not _is_push(webhook, upstream.branch, follows_all=follows_all):
+            return HookAction.IGNORED
+        with self.state.database.writing() as connection:
             if not upstreams.note_webhook(connection, namespace, proof, self.clock()):
                 raise ApiError(409, "webhook_replayed", "This webhook was received before; nothing is done again.")
             upstreams.request_sync(connection, namespace)
@@ -141,8 +145,8 @@ def _is_same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode(errors="replace"), other.encode(errors="replace"))
 
 
-def _is_push(webhook: HostWebhook, branch: str) -> bool:
-    """Tell whether a webhook is of a push to a branch."""
+def _is_push(webhook: HostWebhook, branch: str, *, follows_all: bool) -> bool:
+    """Tell whether a webhook is of a push to a branch, or to any where all are followed."""
     if webhook.event() not in _PUSHES:
         return False
     try:
@@ -153,4 +157,5 @@ def _is_push(webhook: HostWebhook, branch: str) -> bool:
     if not isinstance(body, Mapping):
         problem = Problem("wrong_type", "The body of a push is an object with the field ref.", pointer="")
         raise invalid("The body is no push of a Git host; see the problems.", [problem])
-    return body.get("ref") == BRANCH_PREFIX + branch
+    ref = body.get("ref")
+    return ref == BRANCH_PREFIX + branch or (follows_all and str(ref).startswith(BRANCH_PREFIX))

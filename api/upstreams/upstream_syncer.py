@@ -19,10 +19,10 @@ from api.runtime.jobs.background import ProcessLost, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.jobs.job_process import JobLimits, JobProcess, JobTimeout
 from api.upstreams.errand_desk import ErrandDesk
+from api.upstreams.node_lock import take_node_lock
 from api.upstreams.upstream_levels import UpstreamLevels
 from api.upstreams.upstreams import to_settings
 from gitstore.errors import NotFound, StoreError
-from gitstore.file_lock import hold_lock_file
 from gitstore.git.refs import read_ref
 from gitstore.layout import RELEASE_REF
 from gitstore.store.store import Store
@@ -67,6 +67,7 @@ class UpstreamSyncer(TaskService):
         self._resting: dict[str, tuple[float, int]] = {}  # until when, and the requests to sync so far
         self.levels = UpstreamLevels()
         self.count: Callable[[str, str, float], None] = lambda _kind, _outcome, _seconds: None
+        self._named: set[str] | None = None  # the namespaces with an upstream in the last round
         self._desk = ErrandDesk(store, self._run_errand)
 
     def ready_check(self) -> ReadyCheck:
@@ -84,26 +85,14 @@ class UpstreamSyncer(TaskService):
 
     async def _run(self) -> None:
         async with AsyncExitStack() as stack:
-            is_elected = False
+            lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
-                is_elected = is_elected or await self._is_elected(stack)
+                if not is_elected and await take_node_lock(lock, stack):
+                    is_elected = True
+                    await self._open_desk()
                 await asyncio.sleep(_ROUND_SECONDS)
                 if is_elected and self._data.fault is None:
                     await self._round()
-
-    async def _is_elected(self, stack: AsyncExitStack) -> bool:
-        """Take the lock of this node for the life of this worker; false while another worker has it."""
-        holder = hold_lock_file(self._store.directory.repositories / _LOCK_FILE, 0)
-        try:
-            is_held = await run_in_thread(holder.__enter__)
-        except OSError:
-            return False
-        if is_held:
-            stack.callback(partial(holder.__exit__, None, None, None))
-            await self._open_desk()
-            return True
-        holder.__exit__(None, None, None)
-        return False
 
     async def _open_desk(self) -> None:
         try:
@@ -129,7 +118,10 @@ class UpstreamSyncer(TaskService):
     async def _round(self) -> None:
         try:
             found = await run_in_thread(self._list)
-            await run_in_thread(self._remove_others, {each.namespace for each in found})
+            named = {each.namespace for each in found}
+            if named != self._named:
+                await run_in_thread(self._remove_others, named)
+                self._named = named
         except (StoreError, OSError) as ex:
             _log.warning("upstreams_not_read", error=str(ex))
             return
@@ -179,7 +171,7 @@ class UpstreamSyncer(TaskService):
         except (StoreError, OSError) as ex:
             self._rest(upstream, ex)
             return False
-        is_moved = state.release != (release or "")
+        is_moved = state.release != (release or "") or self._store.upstreams.has_unpushed_drafts(namespace)
         return state.due_at <= time.time() or state.requests < upstream.requests or is_moved
 
     def _begin(self, upstream: StoredUpstream) -> None:

@@ -9,26 +9,44 @@ from api.auth.principal import Principal
 from api.db import audit
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.database import Connection
-from api.db.namespaces import upstreams
+from api.db.namespaces import commit_statuses, upstreams
 from api.db.namespaces.upstreams import StoredUpstream
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
 from api.errors import invalid
+from api.upstreams.hosts.git_host import find_host, token_of
 from content.records.problem import Problem
 from gitstore.git.refs import is_branch_ref
 from gitstore.layout import BRANCH_PREFIX
 from gitstore.store.store import Store
+from gitstore.upstream.draft_sync import PushedDraft
+from gitstore.upstream.followed_branches import FollowedBranches
 from gitstore.upstream.upstream_rules import UpstreamRules
-from gitstore.upstream.upstream_settings import UpstreamMode, UpstreamSettings
+from gitstore.upstream.upstream_settings import (
+    DraftsPlace,
+    ProposalsFrom,
+    UpstreamMode,
+    UpstreamSettings,
+    default_proposals,
+    is_folder_path,
+)
 from gitstore.upstream.upstream_state import UpstreamState
 from gitstore.wire.client.remote_url import parse_url
 
+BY_PULL_REQUEST = "pull-request"
+
 
 class KnownUpstream(NamedTuple):
-    """An upstream, and what this node saw at its last sync."""
+    """An upstream, what this node saw at its last sync, also of its other branches, and the fault of its host.
+
+    `host_fault` says why the newest commit status could not be sent.
+    """
 
     upstream: StoredUpstream
     state: UpstreamState
+    followed: FollowedBranches = FollowedBranches()
+    drafts: tuple[PushedDraft, ...] = ()
+    host_fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +62,15 @@ class Upstreams:
         """Return the upstream of a namespace, and its state on this node; NotFound without one."""
         with self.state.database.reading() as connection:
             found = upstreams.require_upstream(connection, namespace)
-        return KnownUpstream(found, self.store.upstreams.state(namespace))
+            fault = commit_statuses.find_failure(connection, namespace)
+        component = self.store.upstreams
+        return KnownUpstream(
+            found,
+            component.state(namespace),
+            component.followed(namespace),
+            component.pushed_drafts(namespace),
+            fault,
+        )
 
     def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> KnownUpstream:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
@@ -68,9 +94,19 @@ class Upstreams:
                 (before.requests if before else 0) + 1,
                 _secret(fields, "sshKey", kept.ssh_key if kept else ""),
                 _secret(fields, "knownHosts", kept.known_hosts if kept else ""),
+                fields.get("host") or "",
+                fields.get("hostUrl") or "",
+                _secret(fields, "hostToken", before.host_token if before and _same_host(before, fields) else ""),
+                fields.get("publish", "push"),
+                path=fields.get("path", "").strip("/"),
+                proposals=str(fields.get("proposals", default_proposals(fields["mode"]))),
+                drafts=str(fields.get("drafts", DraftsPlace.LOCAL)),
             )
+            _check_host(found)
             upstreams.put_upstream(connection, found)
-            detail = {"url": found.url, "mode": found.mode, "branch": found.branch}
+            commit_statuses.retry_statuses(connection, namespace, self.clock())
+            detail = {"url": found.url, "mode": found.mode, "branch": found.branch, "path": found.path}
+            detail["publish"] = found.publish
             self._record(connection, AuditEvent.UPSTREAM_SET, actor, namespace, detail)
         self.apply(found)
         return self.find(namespace)
@@ -123,7 +159,11 @@ def to_settings(upstream: StoredUpstream, rules: UpstreamRules) -> UpstreamSetti
         upstream.ssh_key,
         upstream.known_hosts,
         upstream.suspended,
+        upstream.publish == BY_PULL_REQUEST,
         rules,
+        path=upstream.path,
+        proposals=upstream.proposals,
+        drafts=upstream.drafts,
     )
 
 
@@ -135,10 +175,51 @@ def _check(fields: Mapping[str, Any]) -> None:
         parse_url(fields["url"])
     except ValueError as ex:
         problems.append(Problem("bad_format", str(ex), pointer="/url"))
+    problems += _check_folder(fields)
     if not is_branch_ref(BRANCH_PREFIX + fields.get("branch", "release")):
         problems.append(Problem("bad_format", "Git cannot have a branch of this name.", pointer="/branch"))
     if problems:
         raise invalid("The upstream is invalid; see the problems.", problems)
+
+
+def _check_host(upstream: StoredUpstream) -> None:
+    """Raise Invalid (422) for a host that the URL cannot have, or that pull requests need."""
+    problems = list[Problem]()
+    host = None
+    try:
+        host = find_host(upstream)
+    except ValueError as ex:
+        problems.append(Problem("bad_format", str(ex), pointer="/hostUrl" if upstream.host_url else "/host"))
+    if upstream.publish == BY_PULL_REQUEST and not problems:
+        if upstream.mode != UpstreamMode.SOURCE.value:
+            problems.append(Problem("bad_format", "Pull requests are for the mode source.", pointer="/publish"))
+        elif host is None:
+            message = "Pull requests need the API of a host. Set host to github, gitlab, gitea or forgejo."
+            problems.append(Problem("bad_format", message, pointer="/host"))
+        elif not token_of(upstream):
+            message = "Pull requests need a token for the API. Set hostToken, or the password to a token."
+            problems.append(Problem("bad_format", message, pointer="/hostToken"))
+    if problems:
+        raise invalid("The upstream is invalid; see the problems.", problems)
+
+
+def _same_host(before: StoredUpstream, fields: Mapping[str, Any]) -> bool:
+    """Tell whether a token for the API before a change is for the same API after it."""
+    return (before.url, before.host_url) == (fields["url"], fields.get("hostUrl") or "")
+
+
+def _check_folder(fields: Mapping[str, Any]) -> list[Problem]:
+    found = list[Problem]()
+    path = fields.get("path", "").strip("/")
+    if path and not is_folder_path(path):
+        found.append(Problem("bad_format", "This is not a path of a folder in a Git repository.", pointer="/path"))
+    if (
+        fields["mode"] != UpstreamMode.SOURCE.value
+        and fields.get("proposals", ProposalsFrom.NONE) != ProposalsFrom.NONE
+    ):
+        message = "Only a source has proposals: a mirror gets no pushes of others. Leave the field out."
+        found.append(Problem("bad_format", message, pointer="/proposals"))
+    return found
 
 
 def _secret(fields: Mapping[str, Any], name: str, before: str) -> str:

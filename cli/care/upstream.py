@@ -10,16 +10,21 @@ import click
 
 from api.auth.principal import OPERATOR
 from api.resources.service.upstreams import show_upstream
-from api.upstreams.upstreams import KnownUpstream, Upstreams
+from api.upstreams.hosts.git_host import HostKind
+from api.upstreams.upstreams import BY_PULL_REQUEST, KnownUpstream, Upstreams
 from cli.console.exits import CommandFailed, ProblemsFound
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import confirm, json_option, namespace_argument, open_store, read_settings, yes_option
-from gitstore.upstream.upstream_settings import UpstreamMode
+from content.records.printable import escape_unprintable
+from gitstore.upstream.difference import Difference
+from gitstore.upstream.upstream_settings import DraftsPlace, ProposalsFrom, UpstreamMode
 
 PASSWORD = "WAYPOST_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
 SSH_KEY = "WAYPOST_UPSTREAM_SSH_KEY"
+HOST_TOKEN = "WAYPOST_UPSTREAM_HOST_TOKEN"  # noqa: S105 - the name of a variable
 HOOK_SECRET = "WAYPOST_UPSTREAM_HOOK_SECRET"  # noqa: S105 - the name of a variable
+_SECRETS = {PASSWORD: "password", SSH_KEY: "sshKey", HOOK_SECRET: "hookSecret", HOST_TOKEN: "hostToken"}
 _SYNC_SECONDS = 60.0  # for a sync of the service that runs already
 
 
@@ -39,7 +44,8 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
     """
     with _open(data, database, namespace) as upstreams:
         known = upstreams.find(namespace)
-    _print(known, as_json=as_json)
+        difference = upstreams.store.upstreams.difference(namespace)
+    _print(known, as_json=as_json, difference=difference)
 
 
 @command.command("set")
@@ -52,6 +58,19 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
     help="source: follow it, and publish to it. mirror: it receives what is published here.",
 )
 @click.option("--branch", default="release", show_default=True, help="Its branch that is release here.")
+@click.option("--path", "folder", default="", help="The folder there that has the content, such as redirects/.")
+@click.option(
+    "--proposals",
+    type=click.Choice([each.value for each in ProposalsFrom]),
+    help="The refs of a source that are proposals here; branches unless set.",
+)
+@click.option(
+    "--drafts",
+    type=click.Choice([each.value for each in DraftsPlace]),
+    default=DraftsPlace.LOCAL.value,
+    show_default=True,
+    help="push: drafts are also pushed to the upstream, under draft/.",
+)
 @click.option("--username", default="", help="The user name for HTTP.")
 @click.option(
     "--known-hosts",
@@ -61,17 +80,36 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
 @click.option(
     "--poll", type=click.IntRange(5, 86_400), default=60, show_default=True, help="Seconds between two syncs."
 )
+@click.option(
+    "--host",
+    type=click.Choice([kind.value for kind in HostKind]),
+    help="The kind of the Git host, for its API; by default guessed for github.com and gitlab.com.",
+)
+@click.option("--host-url", default="", help="The address of the host, if it is not that of the URL.")
+@click.option(
+    "--publish",
+    type=click.Choice(["push", BY_PULL_REQUEST]),
+    default="push",
+    show_default=True,
+    help="What a publish does on a source: push to the branch, or open a pull request.",
+)
 @json_option
 @state_options
 def set_(  # noqa: PLR0913 - one parameter an option
     namespace: str,
     url: str,
+    *,
     mode: str,
     branch: str,
+    folder: str,
+    proposals: str | None,
+    drafts: str,
     username: str,
     known_hosts: Path | None,
     poll: int,
-    *,
+    host: str | None,
+    host_url: str,
+    publish: str,
     as_json: bool,
     data: str | None,
     database: str | None,
@@ -79,11 +117,15 @@ def set_(  # noqa: PLR0913 - one parameter an option
     """Set the upstream of a namespace.
 
     The password or token comes from the variable WAYPOST_UPSTREAM_PASSWORD, the private key for SSH from
-    WAYPOST_UPSTREAM_SSH_KEY, the secret of the host's webhook from WAYPOST_UPSTREAM_HOOK_SECRET; where they are not set,
-    those of the same URL stay.
+    WAYPOST_UPSTREAM_SSH_KEY, the secret of the host's webhook from WAYPOST_UPSTREAM_HOOK_SECRET, the token for the host's API
+    from WAYPOST_UPSTREAM_HOST_TOKEN (else it is the password); where they are not set, those of the same URL stay.
     """
     fields: dict[str, Any] = {"url": url, "mode": mode, "branch": branch, "username": username, "poll": poll}
-    for variable, name in ((PASSWORD, "password"), (SSH_KEY, "sshKey"), (HOOK_SECRET, "hookSecret")):
+    fields |= {"host": host, "hostUrl": host_url or None, "publish": publish}
+    fields |= {"path": folder, "drafts": drafts}
+    if proposals:
+        fields["proposals"] = proposals
+    for variable, name in _SECRETS.items():
         if variable in os.environ:
             fields[name] = os.environ[variable]
     if known_hosts:
@@ -159,8 +201,8 @@ def _open(data: str | None, database: str | None, namespace: str) -> Iterator[Up
         yield Upstreams(store, services.state, services.clock, rules)
 
 
-def _print(known: KnownUpstream, *, as_json: bool) -> None:
-    shown = show_upstream(known)
+def _print(known: KnownUpstream, *, as_json: bool, difference: Difference | None = None) -> None:
+    shown = show_upstream(known, difference)
     if as_json:
         print_json(shown)
     else:
@@ -170,13 +212,57 @@ def _print(known: KnownUpstream, *, as_json: bool) -> None:
 
 
 def _describe(shown: dict[str, Any]) -> Iterator[str]:
-    yield f"{shown['mode']} {shown['url']} {shown['branch']}"
+    folder = f" {shown['path']}/" if shown["path"] else ""
+    yield f"{shown['mode']} {shown['url']} {shown['branch']}{folder}"
     yield f"status    {shown['status']}"
     yield f"release   {shown['release'] or 'not synced yet'}"
     yield f"upstream  {shown['tip'] or 'no such branch, or never reached'}"
     if shown["ahead"] or shown["behind"]:
         yield f"differs   {shown['ahead']} ahead, {shown['behind']} behind"
+    for name in ("ahead", "behind"):
+        yield from _describe_side(name, (shown["difference"] or {}).get(name))
+    yield from _describe_branches(shown)
+    yield from _describe_drafts(shown)
     yield f"synced    {shown['syncedAt'] or 'never'}, reached {shown['reachedAt'] or 'never'}"
+    if shown["host"] != "none":
+        token = "" if shown["hasHostToken"] or shown["hasPassword"] else ", no token"
+        yield f"host      {shown['host']}{token}, a publish is a {shown['publish']}"
+    if shown["hostFault"]:
+        yield f"          the newest commit status was not sent: {shown['hostFault']}"
     if shown["fault"]:
         yield f"{shown['fault']['code']}: {shown['fault']['message']}"
         yield from (f"  {problem}" for problem in shown["fault"]["problems"])
+
+
+def _describe_branches(shown: dict[str, Any]) -> Iterator[str]:
+    for each in shown["branches"]:
+        pull = f" (pull request {each['pullRequest']})" if each["pullRequest"] else ""
+        name = escape_unprintable(each["branch"])
+        yield f"branch    {name}{pull} {each['commit'][:12]} {'proposal/' + each['proposal'] if each['proposal'] else 'refused'}"
+        if each["fault"]:
+            yield f"  {each['fault']['message']}"
+            yield from (f"    {problem}" for problem in each["fault"]["problems"])
+    if shown["branchesFault"]:
+        yield f"{shown['branchesFault']['code']}: {shown['branchesFault']['message']}"
+
+
+def _describe_side(name: str, side: dict[str, Any] | None) -> Iterator[str]:
+    """Yield the commits and rules that one side alone has."""
+    for each in side["commits"] if side else ():
+        yield f"{name:<9} {each['commit'][:12]} {escape_unprintable(each['message'])}"
+    for each in side["projects"] if side else ():
+        text = "cannot be read" if each["changes"] is None else _count(each["changes"])
+        yield f"  {each['name']}: {text}"
+
+
+def _describe_drafts(shown: dict[str, Any]) -> Iterator[str]:
+    yield f"drafts    {'are pushed too' if shown['drafts'] == DraftsPlace.PUSH else 'stay on this node'}"
+    for each in shown["draftBranches"]:
+        yield f"  {escape_unprintable(each['branch'])} {(each['commit'] or 'not pushed')[:12]}"
+        if each["fault"]:
+            yield f"    {each['fault']['message']}"
+
+
+def _count(changes: dict[str, dict[str, int]]) -> str:
+    parts = (f"{number} {kind} {name}" for kind, counts in changes.items() for name, number in counts.items() if number)
+    return ", ".join(parts) or "no rule changed"

@@ -33,7 +33,7 @@ class ChangedFiles:
 
 
 def find_changed_files(path: Path, revision: str, branch: str = "") -> ChangedFiles:
-    """Return the files below `path` that differ from a revision; with `branch`, those of a bare repository.
+    """Return the files below `path` that differ from a revision: in the working tree, or on `branch`, which may be any revision.
 
     A branch is compared with the commit where it parts from the revision, as a pull request is. Raises InvalidUsage for
     an unknown revision, or for a folder outside a repository.
@@ -45,12 +45,12 @@ def find_changed_files(path: Path, revision: str, branch: str = "") -> ChangedFi
             f"{path} has no revision {revision!r}. Name a commit, branch or tag; in CI, fetch it first, with the history."
         )
     ours = _commit(path, branch or "HEAD")
-    parted = _git(path, "merge-base", wanted, ours).strip() if ours else ""
+    parted = run_git(path, "merge-base", wanted, ours).strip() if ours else ""
     base = parted or wanted
     options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--relative", base)
-    texts = [_git(path, "diff", *options, *([ours] if branch else []), "--")]
+    texts = [run_git(path, "diff", *options, *([ours] if branch else []), "--")]
     if not branch:
-        texts.append(_git(path, "ls-files", "-z", "--others", "--exclude-standard"))
+        texts.append(run_git(path, "ls-files", "-z", "--others", "--exclude-standard"))
     paths = frozenset(name for text in texts for name in text.split("\0") if name)
     return ChangedFiles(revision, base, parted not in {"", wanted}, paths)
 
@@ -59,7 +59,7 @@ def _require_repository(path: Path) -> None:
     try:
         found = _run(path, ("rev-parse", "--git-dir"))
     except FileNotFoundError as ex:
-        raise CommandFailed("The command git is missing; --changed-since needs it. Install git.") from ex
+        raise CommandFailed("The command git is missing. Install git.") from ex
     if found.returncode:
         raise InvalidUsage(f"{path} is not in a Git repository, or cannot be read as one: {_reason(found)}")
 
@@ -70,7 +70,8 @@ def _commit(path: Path, revision: str) -> str:
     return "" if found.returncode else _text(found.stdout).strip()
 
 
-def _git(path: Path, *words: str) -> str:
+def run_git(path: Path, *words: str) -> str:
+    """Run git in a folder and return its output; raises CommandFailed with its reason."""
     found = _run(path, words)
     if found.returncode >= _NOT_FOUND:
         raise CommandFailed(f"git {words[0]} failed: {_reason(found)}")

@@ -1,29 +1,23 @@
-"""`waypost diff`: the differences between two states of a project."""
+"""`waypost diff`: the differences between two states of a project, or between a folder of rules and a commit."""
+
+from pathlib import Path
 
 import click
 
-from api.http.response import json_views
-from cli.console.difference import as_code, as_text, markdown_lines
-from cli.console.exits import ProblemsFound
-from cli.console.named_draft import require_draft
-from cli.console.output import print_json, print_lines, print_notes
-from cli.console.setup import data_option, namespace_argument, open_store, project_argument
-from content.changes.diff import count
-from content.records.vocabulary import Kind
-from gitstore.compiled.segments.changes import ChangesByKind
-from gitstore.drafts.drafts import DraftName
+from cli.console.exits import InvalidUsage, ProblemsFound
+from cli.console.setup import data_option, open_store, read_settings
 from gitstore.drafts.revisions import BASE, DRAFT
-from gitstore.history.change_lines import file_lines, text_lines
-from gitstore.history.messages import change_text, count_text
 
 
 @click.command("diff")
-@namespace_argument
-@project_argument
-@click.argument("old", metavar="[FROM]", default=BASE)
-@click.argument("new", metavar="[TO]", default=DRAFT)
+@click.argument("first", metavar="NAMESPACE|DIR", default=".")
+@click.argument("project", default="", metavar="[PROJECT]")
+@click.argument("old", metavar="[FROM]", default="")
+@click.argument("new", metavar="[TO]", default="")
+@click.option("--draft", default="main", show_default=True, metavar="NAME", help="The draft that `draft` refers to.")
+@click.option("--base", metavar="REV", help="Compare the folder DIR with a commit, branch or tag of its repository.")
 @click.option(
-    "--draft", default="main", show_default=True, metavar="NAME", help="The draft that the word `draft` refers to."
+    "--head", default="", metavar="REV", help="Compare this revision with --base, in place of the files in DIR."
 )
 @click.option(
     "--format",
@@ -37,12 +31,14 @@ from gitstore.history.messages import change_text, count_text
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if there are differences.")
 @data_option
 def command(  # noqa: PLR0913 - one parameter an option
-    namespace: str,
+    first: str,
     project: str,
     old: str,
     new: str,
     *,
     draft: str,
+    base: str | None,
+    head: str,
     form: str,
     as_json: bool,
     exit_code: bool,
@@ -53,35 +49,24 @@ def command(  # noqa: PLR0913 - one parameter an option
     Rule by rule and field by field, and other files such as project.yaml. FROM and TO are published, draft, a version
     (a publish number or SHA), proposal/ID, or a branch. FROM may also be base, the commit at which TO left
     release: then only the changes of the draft or branch itself are shown. By default FROM is base and TO is draft.
+
+    With --base, compare the folder DIR, of a namespace or of a project, with a commit of its Git repository, where the
+    two part: without a server, with the changed answers, and the results of checks and tests.
+
     The exit code is 0 also if there are differences, unless --exit-code is given.
     """
-    store = open_store(data)
-    if DRAFT in {old, new}:
-        require_draft(store, namespace, DraftName(project, draft))
-    found, files = store.revisions.difference(namespace, project, old, new, draft)
-    totals = {kind: count(changes) for kind, changes in found.items()}
-    changes = [change for kind in Kind for change in found[kind]]
-    title = change_text(totals, files) if files else _capital(count_text(totals))
-    if as_json or form == "json":
-        shown = {"files": json_views.files(files), "changes": json_views.changes(found)}
-        print_json({"from": old, "to": new, "counts": json_views.counts(totals), **shown})
-    elif form == "markdown":
-        where = f"{as_code(f'{namespace}/{project}')} from {as_code(_state_name(old, draft))} to {as_code(_state_name(new, draft))}"
-        print_lines(*markdown_lines(changes, f"**{as_text(title)}** in {where}", files))
+    form = "json" if as_json else form
+    if base is None:
+        from cli.content.state_diff import print_difference  # noqa: PLC0415 - loads the store, which folders do not need
+
+        if not project or head:
+            raise InvalidUsage("Name a namespace and a project; or a folder of a Git repository, with --base REV.")
+        differs = print_difference(open_store(data), (first, project), (old or BASE, new or DRAFT), draft, form)
     else:
-        print_lines(*file_lines(files), *text_lines(changes))
-        print_notes(f"{title}.")
-    if exit_code and (files or _differs(found)):
+        from cli.content.folder_diff import print_folder_changes  # noqa: PLC0415 - as above
+
+        if project:
+            raise InvalidUsage("With --base, name one folder only.")
+        differs = print_folder_changes(Path(first), base, head, form, read_settings().pattern_limits)
+    if exit_code and differs:
         raise ProblemsFound
-
-
-def _state_name(state: str, draft: str) -> str:
-    return f"{state} {draft}" if state == DRAFT and draft != "main" else state
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _differs(found: ChangesByKind) -> bool:
-    return any(found.values())

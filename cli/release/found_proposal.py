@@ -49,15 +49,16 @@ def _subjects(namespace: str, report: ProposalReport) -> dict[DraftKey, ReviewSu
 
 
 def reports_as_json(
-    reviews: Reviews, namespace: str, reports: Sequence[ProposalReport], oldest: float, *, is_detail: bool
+    reviews: Reviews, store: Store, namespace: str, reports: Sequence[ProposalReport], oldest: float, *, is_detail: bool
 ) -> list[dict[str, Any]]:
     """Return proposals as over HTTP, for a reader of everything."""
     view = proposal_views.detail if is_detail else proposal_views.summary
+    sources = store.upstreams.sources(namespace)
     shown = []
     for report in reports:
         found = {key.project: review for key, review in reviews.find_reviews(_subjects(namespace, report)).items()}
         reader = Reader({each.name: tuple(Kind) for each in report.projects}, reads_all=True)
-        whole = view(report, reader, oldest)
+        whole = view(report, reader, oldest, sources)
         projects = [
             {**each, "review": review_json.review(review) if (review := found.get(each["name"])) else None}
             for each in whole["projects"]

@@ -18,6 +18,7 @@ from cli.release.found_proposal import find_proposal, proposal_argument, read_th
 from cli.release.remark_lines import remark_lines
 from content.changes.diff import count
 from content.matching.request import parse_request
+from content.records.printable import escape_unprintable
 from content.records.problem import Severity
 from content.records.vocabulary import Kind
 from gitstore.drafts.revisions import BASE
@@ -51,7 +52,7 @@ def list_(namespace: str, *, project: str | None, as_json: bool, data: str | Non
     found = [each for each in store.proposals.all(namespace) if project is None or project in each.projects]
     reports = store.proposals.reports(namespace, found)
     with open_existing_services(data, database) as services:
-        shown = reports_as_json(services.reviews(), namespace, reports, stale_before(data), is_detail=False)
+        shown = reports_as_json(services.reviews(), store, namespace, reports, stale_before(data), is_detail=False)
     if as_json:
         print_json(shown)
         return
@@ -85,7 +86,7 @@ def show(namespace: str, proposal: str, *, as_json: bool, data: str | None, data
     store = open_store(data)
     reports = store.proposals.reports(namespace, [find_proposal(store, namespace, proposal)])
     with open_existing_services(data, database) as services:
-        [shown] = reports_as_json(services.reviews(), namespace, reports, stale_before(data), is_detail=True)
+        [shown] = reports_as_json(services.reviews(), store, namespace, reports, stale_before(data), is_detail=True)
         threads = read_threads(services.reviews(), namespace, reports[0])
     if as_json:
         print_json(shown)
@@ -99,6 +100,9 @@ def show(namespace: str, proposal: str, *, as_json: bool, data: str | None, data
 
 def _lines(shown: Mapping[str, Any]) -> list[str]:
     first = [f"{shown['title']}", f"{shown['branch']}  {shown['id']}  {shown['head']}  {shown['author'] or '-'}"]
+    if source := shown["upstream"]:
+        pull = f" (pull request {source['pullRequest']})" if source["pullRequest"] else ""
+        first.append(f"follows {escape_unprintable(source['branch'])}{pull} of the upstream, at {source['commit']}")
     for project in shown["projects"]:
         review = _review_word(project["review"])
         first.append(f"{project['name']}: {_count_text(project['changes'])}; review: {review}")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,6 +28,9 @@ from gitstore.history.messages import published_text
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import read_reason
 from gitstore.publish.publishing import PublishRequest
+
+if TYPE_CHECKING:
+    from api.upstreams.pull_publishes import PulledPublish
 
 
 @click.command("publish")
@@ -64,7 +68,7 @@ def command(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Publish a draft; agents get it at their next poll.
 
-    Prints the new version of PROJECT. With --id, --source or --path only these changes are published, all or none, and
+    Prints the new version of PROJECT, or the address of the pull request where the upstream takes those. With --id, --source or --path only these changes are published, all or none, and
     the others stay in the draft.
 
     Exits with 1, and publishes nothing, if the draft has no changes, is invalid, conflicts with release, or lacks the
@@ -84,7 +88,22 @@ def command(  # noqa: PLR0913 - one parameter an option
         except UnknownChange as ex:
             message = f"The draft {draft} of {project} has no change of {chosen[ex.id]!r}; nothing was published."
             raise NotFound(message) from ex
+    if not isinstance(found, PublishResult):
+        print_pulled(found, as_json=as_json)
+        return
     print_published(project, found, never_answer_notes(store, namespace, project, found.never_answer), as_json=as_json)
+
+
+def print_pulled(found: "PulledPublish", *, as_json: bool) -> None:
+    """Print the pull request that a publish became."""
+    if as_json:
+        print_json(found.wire())
+    else:
+        print_lines(found.url)
+    print_notes(
+        f"Pull request {found.number} has the branch {found.branch}. It is live once it is merged on the host; until then the "
+        "draft stays."
+    )
 
 
 def _chosen(ids: Sequence[str], identities: Sequence[str]) -> dict[str, str]:

@@ -3,8 +3,10 @@
 With `--as`, the grants of that user apply too; without it the operator publishes, who may do everything.
 """
 
+import asyncio
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from api.app.services import Services
 from api.auth.principal import OPERATOR, Principal
@@ -12,10 +14,13 @@ from api.db.audit import Actor
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden
 from api.reviews.reviewing import Override
-from cli.console.setup import operator
+from cli.console.setup import operator, read_settings
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store
+
+if TYPE_CHECKING:
+    from api.upstreams.pull_publishes import PulledPublish
 
 
 def publisher_of(services: Services, username: str | None, namespace: str, project: str) -> Principal:
@@ -27,20 +32,38 @@ def publisher_of(services: Services, username: str | None, namespace: str, proje
 
 def publish_draft(
     services: Services, store: Store, namespace: str, request: PublishRequest, publisher: Principal
-) -> PublishResult:
-    """Publish a draft with its verdicts, read while the lock is held; records an override before the publish."""
+) -> "PublishResult | PulledPublish":
+    """Publish a draft with its verdicts, read while the lock is held; records an override before the publish.
+
+    Where the upstream takes pull requests, the result is one.
+    """
     place, reviews, key = (namespace, request.name.project), services.reviews(), DraftKey(namespace, *request.name)
     request = replace(request, may_change_policy=publisher.can("project", "override", *place))
     if not request.override:
-        return store.publishes.publish(namespace, request, partial(reviews.verdicts, key))
+        return _publish(services, store, key, request)
     _require_grant(publisher, "override", *place)
     override = _build_override(
         publisher, key, request.override, store.drafts.review_subject(namespace, request.name).head
     )
     reviews.ask_override(override)
-    found = store.publishes.publish(namespace, request, partial(reviews.verdicts, key))
-    reviews.note_override(override, found.version, found.number)
+    found = _publish(services, store, key, request)
+    reviews.note_override(override, found.version, found.number if isinstance(found, PublishResult) else 0)
     return found
+
+
+def _publish(
+    services: Services, store: Store, key: DraftKey, request: PublishRequest
+) -> "PublishResult | PulledPublish":
+    verdicts = partial(services.reviews().verdicts, key)
+    upstream = store.upstreams.settings(key.namespace)
+    if upstream is None or not upstream.by_pull_request:
+        return store.publishes.publish(key.namespace, request, verdicts)
+    from api.app.git_hosts import open_pulls  # noqa: PLC0415 - loads an HTTP client, which most commands never need
+
+    pulls = open_pulls(read_settings(data=str(store.directory.root)), store, services)
+    known = pulls.known_commits(key.namespace, request.name)
+    made = store.publishes.push_pull(key.namespace, request, verdicts, known)
+    return made if isinstance(made, PublishResult) else asyncio.run(pulls.note(key.namespace, request.name, made))
 
 
 def _build_override(publisher: Principal, key: DraftKey, reason: str, head: str | None) -> Override:

@@ -32,6 +32,8 @@ class Transaction(Repository):
         self._lock = lock
         self._writer = ObjectWriter(path)
         self.clock: Callable[[], float] = time.time
+        self.is_flat = False
+        """True where a publish has one parent: its draft is named in the message."""
         self.before_release: Callable[[CommitId | None, CommitId], None] | None = None
         """Called with the old and the new tip when all is durable, right before release moves; an error stops the move."""
 

@@ -42,14 +42,15 @@ def find_unchanged_rule_files(
         before, after = (compiler.snapshot_files(project, side) for side in rule_files)
     except Invalid:
         return {}
-    return dict(found for kind in Kind for found in _of_kind(_segments(kind, before), _segments(kind, after)))
+    return dict(found for kind in Kind for found in find_equal_rules(_segments(kind, before), _segments(kind, after)))
 
 
 def _segments(kind: Kind, snapshot: Snapshot) -> dict[str, Segment]:
     return {file.path: file.segment for file in snapshot.rule_files[kind]}
 
 
-def _of_kind(old: dict[str, Segment], new: dict[str, Segment]) -> Iterator[tuple[str, NonRuleDifference]]:
+def find_equal_rules(old: Mapping[str, Segment], new: Mapping[str, Segment]) -> Iterator[tuple[str, NonRuleDifference]]:
+    """Yield the files of one kind in which no rule differs, by path, with the actual difference; all given files differ."""
     stays = _ids(old.values()) & _ids(new.values())
     for path in sorted(old.keys() | new.keys()):
         sides = [list(side[path].ids) if path in side else [] for side in (old, new)]
@@ -69,7 +70,7 @@ def _are_equal(old: Segment, new: Segment) -> bool:
     return all(old.record(at) == new.record(at) for at in differing)
 
 
-def _all_found(old: dict[str, Segment], new: dict[str, Segment], ids: set[int]) -> bool:
+def _all_found(old: Mapping[str, Segment], new: Mapping[str, Segment], ids: set[int]) -> bool:
     """Tell whether these records are unchanged on both sides, in any file."""
     before, after = (_by_id(side.values(), ids) for side in (old, new))
     return before == after
@@ -170,16 +171,20 @@ def _change(
 def _settings(
     compiler: Compiler, entries: Sequence[TreeEntry | None]
 ) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
-    sides = [_read(compiler, entry) if entry else {} for entry in entries]
-    old, new = sides
-    if old is None or new is None:
+    yield from compare_settings(*(compiler.repository.blob(BlobId(each.id)) if each else None for each in entries))
+
+
+def compare_settings(old: bytes | None, new: bytes | None) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
+    """Yield the settings that differ between two contents of project.yaml, None for no file; none if one is unreadable."""
+    before, after = (_read(data) if data is not None else {} for data in (old, new))
+    if before is None or after is None:
         return
-    for name in old | new:
-        if old.get(name) != new.get(name):
-            yield name, (old.get(name), new.get(name))
+    for name in before | after:
+        if before.get(name) != after.get(name):
+            yield name, (before.get(name), after.get(name))
 
 
-def _read(compiler: Compiler, entry: TreeEntry) -> dict[str, str] | None:
+def _read(data: bytes) -> dict[str, str] | None:
     """Read the settings in a file; None if it cannot be read."""
-    settings, problems = load_project(compiler.repository.blob(BlobId(entry.id)), PROJECT_FILE)
+    settings, problems = load_project(data, PROJECT_FILE)
     return None if problems else asdict(settings)

@@ -18,6 +18,7 @@ OVERRIDE = "Override-reason"
 ROLLED_BACK_TO = "Rolled-back-to"
 SELECTED_FROM = "Selected-from"
 MERGED_PROPOSAL = "Merged-proposal"  # of the publish of a proposal: its id
+MERGED_HEAD = "Merged-head"  # of a publish with one parent: the head of the draft or proposal that it merged
 HIGHEST_NUMBER = "Highest-publish-number"
 DECISION_TRAILER = "Settled"
 _OURS = (
@@ -28,6 +29,7 @@ _OURS = (
     ROLLED_BACK_TO,
     SELECTED_FROM,
     MERGED_PROPOSAL,
+    MERGED_HEAD,
     HIGHEST_NUMBER,
 )
 _MAX_NAMED = 3

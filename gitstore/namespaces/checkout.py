@@ -19,7 +19,7 @@ from gitstore.compiled.segments.file_problems import (
     unread_beside,
 )
 from gitstore.compiled.segments.segment_store import SegmentStore
-from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
+from gitstore.compiled.segments.snapshot import File, FileSource, Snapshot, take_snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import check_snapshot, find_blocking_problems
 from gitstore.errors import NotFound
@@ -99,7 +99,7 @@ def read_checkout(
     if not path.is_dir():
         raise NotFound(f"{path} is not a folder.")
     reader = _Reader(segments or ParallelSegments(None), watch)
-    folders = _project_folders(path)
+    folders = find_project_folders(path)
     if folders is None:
         return Checkout((reader.read("", path),) if only is None or only else (), ())
     if not folders:
@@ -131,7 +131,7 @@ def _raise(ex: OSError) -> None:
     raise ex
 
 
-def _project_folders(path: Path) -> list[Path] | None:
+def find_project_folders(path: Path) -> list[Path] | None:
     """Return the projects of a namespace: its folders with a valid name and files; None for a project's folder.
 
     Where both are possible (a project may have the name `pages`), a project.yaml decides.
@@ -200,9 +200,14 @@ class _Reader:
 
     def read(self, name: str, folder: Path) -> Snapshot:
         """Return the snapshot of the project in a folder."""
-        disk = _DiskSource(lambda path: self._watch(f"{name}/{path}" if name else path))
-        files = [disk.add(path, folder / path) for path in list_files(folder)]
+        files, disk = read_files(folder, lambda path: self._watch(f"{name}/{path}" if name else path))
         return take_snapshot(name, TreeId(""), files, disk, self._segments)
+
+
+def read_files(folder: Path, watch: ProgressCallback = str) -> tuple[list[File], FileSource]:
+    """Return the files of a project's folder, and the source of their content."""
+    disk = _DiskSource(watch)
+    return [disk.add(path, folder / path) for path in list_files(folder)], disk
 
 
 class _DiskSource:

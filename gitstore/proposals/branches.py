@@ -8,7 +8,7 @@ from gitstore.errors import AlreadyExists, BadRequest, LostRace, NotAllowed, Not
 from gitstore.git.branch_names import BranchNames
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
-from gitstore.layout import BRANCH_PREFIX, CommitId, proposal_id
+from gitstore.layout import BRANCH_PREFIX, CommitId, is_followed_ref, proposal_id
 from gitstore.proposals.merging import merge_proposal, require_distinct_names, write_files_beside, write_projects
 from gitstore.proposals.proposal import Proposal, read_proposal, read_proposals, require_intact
 from gitstore.pushes.answer import Refused
@@ -46,6 +46,7 @@ def update_branch(
     Raises NothingToChange where the branch has all of release, Conflicts or Invalid where the merge is not complete.
     """
     proposal = read_proposal(transaction, wanted, head)
+    _require_own(proposal, "Merge release into it there.")
     _require_scope(proposal, scope)
     base, tip = require_intact(proposal)
     if proposal.is_merged or base == proposal.release:
@@ -65,8 +66,15 @@ def update_branch(
 def delete_branch(transaction: Transaction, wanted: str, scope: Scope, head: str = "") -> None:
     """Remove the branch of a proposal, also a damaged one."""
     proposal = read_proposal(transaction, wanted, head)
+    _require_own(proposal, "Delete it, or close the pull request, there.")
     _require_scope(proposal, scope)
     transaction.remove(proposal.ref, proposal.head)
+
+
+def _require_own(proposal: Proposal, action: str) -> None:
+    """Raise NotAllowed for a branch of the upstream, which decides on it."""
+    if is_followed_ref(proposal.ref):
+        raise NotAllowed(f"The branch {proposal.branch[:_SHOWN]} follows the upstream; nothing changed. {action}")
 
 
 def _require_scope(proposal: Proposal, scope: Scope) -> None:

@@ -14,7 +14,15 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
-from gitstore.history.messages import APPROVED_BY, MERGED_PROPOSAL, OVERRIDE, WRITTEN_BY, load_message, signature
+from gitstore.history.messages import (
+    APPROVED_BY,
+    MERGED_HEAD,
+    MERGED_PROPOSAL,
+    OVERRIDE,
+    WRITTEN_BY,
+    load_message,
+    signature,
+)
 from gitstore.history.numbering import read_index
 from gitstore.layout import PROPOSAL_PREFIX, CommitId, TreeId
 from gitstore.proposals.merging import (
@@ -215,9 +223,10 @@ def _find_merged(
     """Return the publish that merged the proposal, at the head of the request if it names one."""
     wanted = head or request.head
     for info in islice(transaction.first_parents(transaction.release()), _RETRY_WINDOW):
-        is_same = load_message(info.message).trailers.get(MERGED_PROPOSAL) == request.id
-        if is_same and len(info.parents) > 1 and (not wanted or wanted in info.parents[1:]):
-            return MergeResult(request.id, "", info.parents[1], info.id, dict(_published(compiler, transaction, info)))
+        trailers = load_message(info.message).trailers
+        merged = info.parents[1] if len(info.parents) > 1 else CommitId(trailers.get(MERGED_HEAD, ""))
+        if trailers.get(MERGED_PROPOSAL) == request.id and merged and wanted in {"", merged}:
+            return MergeResult(request.id, "", merged, info.id, dict(_published(compiler, transaction, info)))
     return None
 
 

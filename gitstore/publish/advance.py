@@ -21,7 +21,7 @@ from gitstore.git.transaction import Transaction
 from gitstore.history.file_changes import file_changes
 from gitstore.history.gc import clean_releases
 from gitstore.history.manifests import ensure_manifest
-from gitstore.history.messages import PUBLISHED_BY, dump_message, publish_message, signature
+from gitstore.history.messages import MERGED_HEAD, PUBLISHED_BY, dump_message, publish_message, signature
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta
 from gitstore.history.reached import note_release
@@ -188,8 +188,9 @@ def _commit(transaction: Transaction, commit: ReleaseCommit, updates: Sequence[R
     root = commit.root or transaction.commit(commit.release).tree
     for update in updates:
         root = transaction.put_folder(root, update.project, update.tree)
-    message = dump_message(
-        text, {PUBLISHED_BY: signature(commit.publisher), **commit.trailers, **commit.approval_check()}
-    )
+    trailers = {PUBLISHED_BY: signature(commit.publisher), **commit.trailers, **commit.approval_check()}
     parents = (commit.release, commit.merges) if commit.merges else (commit.release,)
+    if commit.merges and transaction.is_flat:
+        parents, trailers = parents[:1], {**trailers, MERGED_HEAD: commit.merges}
+    message = dump_message(text, trailers)
     return transaction.write_commit(root, parents, commit.publisher, message)

@@ -21,7 +21,7 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
-from gitstore.history.messages import ROLLED_BACK_TO, SELECTED_FROM, WRITTEN_BY, load_message, signature
+from gitstore.history.messages import MERGED_HEAD, ROLLED_BACK_TO, SELECTED_FROM, WRITTEN_BY, load_message, signature
 from gitstore.history.numbering import read_index
 from gitstore.layout import PROJECT_FILE, BlobId, CommitId, TreeId
 from gitstore.merge.draft_merge import merge_draft, merged_tree, write_merged
@@ -184,9 +184,10 @@ def _find_repeated(
 
 def _is_from_request(info: CommitInfo, request: PublishRequest) -> bool:
     """Return whether a commit is the result of this request: of the whole draft, or of the same selection from it."""
+    trailers = load_message(info.message).trailers
     if not request.ids:
-        return request.head in info.parents[1:]
-    selected = load_message(info.message).trailers.get(SELECTED_FROM)
+        return request.head in {*info.parents[1:], trailers.get(MERGED_HEAD)}
+    selected = trailers.get(SELECTED_FROM)
     return selected == _selected_from(request.ids, CommitId(request.head))
 
 

@@ -20,7 +20,7 @@ from gitstore.pushes.branch_changes import (
 )
 from gitstore.pushes.branch_problems import BranchProblems
 from gitstore.pushes.push import PushedHead, Pusher, PushRules, RefUpdate, RefVerdict
-from gitstore.pushes.ref_names import require_proposal_name
+from gitstore.pushes.ref_names import require_not_followed, require_proposal_name
 
 _DRAFT_PARTS = 2
 
@@ -67,6 +67,7 @@ class BranchCheck:
 
     def check_proposal(self, update: RefUpdate) -> RefVerdict:
         """Return the verdict on any other branch; raises Refused."""
+        require_not_followed(update.name)
         if update.old is None:
             require_proposal_name(self._repository, update.name)
         self._require_grants(update)

@@ -4,7 +4,7 @@ import re
 
 from gitstore.git.refs import is_ref
 from gitstore.git.repository import Repository
-from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, RELEASE_REF, TAG_PREFIX, is_followed_ref
 from gitstore.pushes.answer import Refused, show
 
 _OWN_WORDS = frozenset({"head", "fetch_head", "orig_head", "@"})  # of Git, in any case
@@ -30,8 +30,16 @@ def require_proposal_name(repository: Repository, ref: str) -> None:
     if name.split("/")[0].lower() in _RESERVED:
         why = "release, draft and HEAD are reserved, in any case"
         raise Refused("bad name", f"{show(name)} cannot name a proposal: {why}. Choose another name.")
+    require_not_followed(ref)
     require_ref_name(ref)
     require_no_tag(repository, ref)
+
+
+def require_not_followed(ref: str) -> None:
+    """Raise Refused for a branch that only a sync with the upstream moves."""
+    if is_followed_ref(ref):
+        why = "is a name for a branch of the upstream, which only a sync moves. Push to that one on its host."
+        raise Refused("follows the upstream", f"{show(ref.removeprefix(BRANCH_PREFIX))} {why}")
 
 
 def require_no_branch(repository: Repository, tag: str) -> None:

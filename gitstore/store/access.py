@@ -23,7 +23,7 @@ from gitstore.git.repository import Repository, open_repository
 from gitstore.git.transaction import Transaction, update
 from gitstore.history import history
 from gitstore.history.live import Live, LiveNamespace, LiveProject
-from gitstore.layout import BlobId, CommitId
+from gitstore.layout import BlobId
 from gitstore.upstream.sync import SyncedNamespace, follow, push_first
 from gitstore.upstream.upstream_settings import read_settings
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteMoved
@@ -86,13 +86,15 @@ class StoreAccess:
         self.live.require_namespace(namespace)
         with update(paths.repository, quarantine) as transaction:
             paths.write_marker()
-            transaction.before_release = self._upstream_push(namespace)
+            self._prepare_publish(namespace, transaction)
             yield self._compiler(namespace, transaction), transaction
 
-    def _upstream_push(self, namespace: str) -> Callable[[CommitId | None, CommitId], None] | None:
-        """Return what pushes a commit to the upstream before release moves; None where none is the truth."""
+    def _prepare_publish(self, namespace: str, transaction: Transaction) -> None:
+        """Have a publish pushed to the upstream before release moves, where that is the truth."""
         synced = self.synced(namespace)
-        return partial(push_first, synced) if synced and synced.settings.is_source else None
+        if synced and synced.settings.is_source:
+            transaction.before_release = partial(push_first, synced)
+            transaction.is_flat = bool(synced.settings.path)  # a folder of another repository cannot carry drafts
 
     def synced(self, namespace: str) -> SyncedNamespace | None:
         """Return a namespace with the settings of its upstream; None without one."""
@@ -122,7 +124,7 @@ class StoreAccess:
             try:
                 return self._write(namespace, work)
             except RemoteMoved:
-                self._follow_upstream(namespace)
+                self.follow_upstream(namespace)
         raise LostRace("Others publish to the upstream without a pause. Nothing was published; try again in a moment.")
 
     def _write(self, namespace: str, work: Callable[[Compiler, Transaction], T]) -> T:
@@ -132,7 +134,7 @@ class StoreAccess:
                     return work(compiler, transaction)
             return work(compiler, transaction)
 
-    def _follow_upstream(self, namespace: str) -> None:
+    def follow_upstream(self, namespace: str) -> None:
         """Bring the upstream's commits in. Raises RemoteError where that fails."""
         synced = self.synced(namespace)
         state = follow(synced, _UPSTREAM_WAIT) if synced else None

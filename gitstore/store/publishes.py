@@ -1,12 +1,13 @@
 """`store.publishes`: publishing, rolling back, and the history of both."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from content.records.vocabulary import Kind
 from gitstore.compiled.indexes.versions import Version
 from gitstore.compiled.segments.changes import ChangesByKind
-from gitstore.errors import BadRequest, NotFound
+from gitstore.drafts.drafts import DraftName
+from gitstore.errors import BadRequest, LostRace, NotFound
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.history import history
@@ -19,6 +20,10 @@ from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import VerdictSource, no_verdicts
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.access import Component
+from gitstore.upstream.pull_branch import PullCommit, follow_merged, prepare_pull, push_pull, render_pull
+from gitstore.wire.client.remote_errors import RemoteMoved
+
+_PULL_TRIES = 3
 
 
 class Publishes(Component):
@@ -30,6 +35,37 @@ class Publishes(Component):
             namespace, lambda compiler, opened: publishing.publish(compiler, opened, request, verdicts)
         )
         return self.with_never_answering(namespace, request.name.project, published)
+
+    def push_pull(
+        self,
+        namespace: str,
+        request: PublishRequest,
+        verdicts: VerdictSource = no_verdicts,
+        known: Collection[str] = (),
+    ) -> PullCommit | PublishResult:
+        """Publish a draft as a branch of the upstream, for a pull request; `known` are earlier commits of that branch.
+
+        Release does not move. The request of a publish that is on release already gets that one.
+        """
+        for _ in range(_PULL_TRIES):
+            made = self._access.write(
+                namespace, lambda compiler, opened: prepare_pull(compiler, opened, request, verdicts)
+            )
+            synced = self._access.synced(namespace)
+            if not isinstance(made, PullCommit) or synced is None:
+                return made
+            try:
+                commit = push_pull(synced, made, known)
+            except RemoteMoved:  # a folder of the upstream, which has moved
+                self._access.follow_upstream(namespace)
+                continue
+            with self._access.reading(namespace) as compiler:
+                return replace(made, commit=commit, diff=render_pull(compiler, request.name.project, made))
+        raise LostRace("Others change the upstream without a pause. Nothing was published; try again in a moment.")
+
+    def follow_merged_pull(self, namespace: str, name: DraftName) -> bool:
+        """End a draft whose pull request was merged and that holds nothing else; return whether it has ended."""
+        return self._access.write(namespace, lambda compiler, opened: follow_merged(compiler, opened, name))
 
     def roll_back(self, namespace: str, project: str, word: str, publisher: Author, message: str = "") -> PublishResult:
         """Publish the rules and pages of an earlier version again."""

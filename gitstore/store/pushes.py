@@ -22,7 +22,7 @@ class Pushes(Component):
         with open_quarantine(repository) as quarantine:
             yield quarantine
 
-    def find_settled(self, namespace: str, commits: Collection[CommitId], old: Collection[CommitId]) -> set[CommitId]:
+    def find_ended(self, namespace: str, commits: Collection[CommitId], old: Collection[CommitId]) -> set[CommitId]:
         """Return those of some pushed commits that release has, and those of the `old` that the repository has no more."""
         paths = self._access.directory.namespace(namespace)
         reached = list_reached(paths.repository)

@@ -11,7 +11,10 @@ from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import build_matcher
 from gitstore.drafts.revisions import BASE, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
+from gitstore.drafts.state_changes import compare_trees
 from gitstore.history.file_changes import FileChange, file_changes
+from gitstore.history.project_changes import ProjectChanges
+from gitstore.layout import TreeId
 from gitstore.store.access import Component
 
 
@@ -50,23 +53,34 @@ class Revisions(Component):
     ) -> tuple[ChangesByKind, list[FileChange]]:
         """Compare two states of the project, by rule and by file; `base` as `old` is the point where `new` left release."""
         with self._access.reading(namespace) as compiler:
-            after = self._state(compiler, project, new, draft)
-            is_base = old == BASE
-            start = (
-                read_base_tree(compiler, project, after) if is_base else self._state(compiler, project, old, draft).tree
-            )
+            start, after = self._ends(compiler, project, old, new, draft)
             before, working = (
                 compiler.snapshot(project, start) if start else None,
-                compiler.snapshot(project, after.tree),
+                compiler.snapshot(project, after),
             )
-            files = file_changes(compiler, project, start, after.tree)
+            files = file_changes(compiler, project, start, after)
         require_readable(before, working)
         return changes_between(before, working), files
+
+    def project_changes(
+        self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT
+    ) -> ProjectChanges:
+        """Compare two states of the project as `difference` does, with the impact and the checks and tests of the new one."""
+        with self._access.reading(namespace) as compiler:
+            return compare_trees(compiler, project, *self._ends(compiler, project, old, new, draft))
 
     def snapshot(self, namespace: str, project: str, at: str, draft: str = DEFAULT_DRAFT) -> Snapshot:
         """Read a state of the project as a whole."""
         with self._access.reading(namespace) as compiler:
             return compiler.snapshot(project, self._state(compiler, project, at, draft).tree)
+
+    def _ends(self, compiler: Compiler, project: str, old: str, new: str, draft: str) -> tuple[TreeId | None, TreeId]:
+        after = self._state(compiler, project, new, draft)
+        is_base = old == BASE
+        before = (
+            read_base_tree(compiler, project, after) if is_base else self._state(compiler, project, old, draft).tree
+        )
+        return before, after.tree
 
     def _state(self, compiler: Compiler, project: str, at: str, draft: str) -> Revision:
         entry = self._access.project(compiler.paths.name, project).entry

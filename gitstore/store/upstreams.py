@@ -1,16 +1,34 @@
 """`store.upstreams`: the upstreams of namespaces on this node, and their syncs."""
 
+from shutil import rmtree
+
 from gitstore.git.lock import hold
 from gitstore.layout import CommitId
-from gitstore.store.access import Component
+from gitstore.store.access import Component, QuarantinedNamespace, StoreAccess
+from gitstore.store.proposals import Proposals
+from gitstore.upstream.branch_sync import drop_branches, follow_branches
+from gitstore.upstream.branch_verdicts import BranchVerdict
+from gitstore.upstream.difference import Difference, find_difference
+from gitstore.upstream.draft_sync import PushedDraft, has_unpushed, push_drafts, read_pushed, remove_pushed
+from gitstore.upstream.followed_branches import FollowedBranch, FollowedBranches, is_following, read_followed
 from gitstore.upstream.sync import push_now, sync
-from gitstore.upstream.upstream_settings import UpstreamSettings, read_settings, write_settings
+from gitstore.upstream.upstream_settings import (
+    FOLDER_CACHE,
+    DraftsPlace,
+    UpstreamSettings,
+    read_settings,
+    write_settings,
+)
 from gitstore.upstream.upstream_state import UpstreamState, read_state, remove_state
-from gitstore.wire.client.remote_errors import RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteRefused
 
 
 class Upstreams(Component):
     """The upstreams of namespaces."""
+
+    def __init__(self, access: StoreAccess) -> None:
+        super().__init__(access)
+        self._proposals = Proposals(access)
 
     def settings(self, namespace: str) -> UpstreamSettings | None:
         """Return the settings that the jobs of this node work by; None without an upstream."""
@@ -22,17 +40,72 @@ class Upstreams(Component):
         with hold(repository):
             before = read_settings(repository)
             write_settings(repository, settings)
-        if before and (settings is None or (before.url, before.branch) != (settings.url, settings.branch)):
+        is_other = before and (settings is None or _place_of(before) != _place_of(settings))
+        if is_other:
             remove_state(repository)
+            remove_pushed(repository)
+        if before and (is_other or (settings and settings.mode is not before.mode)):
+            rmtree(repository / FOLDER_CACHE, ignore_errors=True)
+        if before and is_following(before) and (is_other or (settings and not is_following(settings))):
+            drop_branches(repository, QuarantinedNamespace(self._access, namespace, None))
 
     def state(self, namespace: str) -> UpstreamState:
         """Return what this node saw at its last sync."""
         return read_state(self._access.directory.namespace(namespace).repository)
 
-    def sync(self, namespace: str, *, wait: float = 0.0, requests: int = 0) -> UpstreamState | None:
-        """Sync a namespace now; None without an upstream, or where another process syncs it for longer than `wait` seconds."""
+    def followed(self, namespace: str) -> FollowedBranches:
+        """Return the upstream's branches and pull requests that are followed by proposals."""
+        return read_followed(self._access.directory.namespace(namespace).repository)
+
+    def pushed_drafts(self, namespace: str) -> tuple[PushedDraft, ...]:
+        """Return the drafts that are on the upstream too, or should be."""
+        return read_pushed(self._access.directory.namespace(namespace).repository)
+
+    def has_unpushed_drafts(self, namespace: str) -> bool:
+        """Tell whether a draft that is to be on the upstream has moved since the last attempt to push it."""
+        settings = self.settings(namespace)
+        return (
+            settings is not None
+            and settings.drafts == DraftsPlace.PUSH
+            and has_unpushed(self._access.directory.namespace(namespace).repository)
+        )
+
+    def difference(self, namespace: str) -> Difference | None:
+        """Return what release and the upstream's branch each have alone; None if they are the same, or it is not known here."""
+        tip = self.state(namespace).tip
+        if not tip:
+            return None
+        with self._access.reading(namespace) as compiler:
+            return find_difference(compiler, CommitId(tip))
+
+    def sources(self, namespace: str) -> dict[str, FollowedBranch]:
+        """Return the branches of the upstream that proposals follow, by their refs here."""
+        return {each.ref: each for each in self.followed(namespace).branches}
+
+    def verdicts(self, namespace: str) -> list[BranchVerdict]:
+        """Return the verdict on each followed branch: its problems and impact. They are cached until it or release moves."""
+        found = self.followed(namespace).branches
+        heads = {each.ref: each for each in self._proposals.all(namespace)}
+        known = [each for each in found if each.head and each.ref in heads and heads[each.ref].head == each.head]
+        reports = self._proposals.reports(namespace, [heads[each.ref] for each in known])
+        by_ref = {each.ref: report for each, report in zip(known, reports, strict=True)}
+        return [BranchVerdict(namespace, each, by_ref.get(each.ref)) for each in found]
+
+    def sync(
+        self, namespace: str, *, wait: float = 0.0, requests: int = 0, only_release: bool = False
+    ) -> UpstreamState | None:
+        """Sync a namespace now; None without an upstream, or where another process syncs it for longer than `wait` seconds.
+
+        With `only_release`, neither branches nor drafts are synced, for a publish that waits.
+        """
         synced = self._access.synced(namespace)
-        return sync(synced, wait=wait, requests=requests) if synced else None
+        state = sync(synced, wait=wait, requests=requests) if synced else None
+        if synced and state and not only_release:
+            if is_following(synced.settings):
+                follow_branches(synced, state)
+            is_away = state.fault is not None and state.fault.code == RemoteAway.code
+            push_drafts(synced, state.fault if is_away else None)
+        return state
 
     def push(self, namespace: str, old: CommitId | None, new: CommitId) -> None:
         """Push a commit that is about to be release, on behalf of the process that waits for it. Raises RemoteError."""
@@ -44,3 +117,7 @@ class Upstreams(Component):
     def start_children(self) -> None:
         """Let publishes of this process start `ssh`: for a command, never for a service."""
         self._access.starts_children = True
+
+
+def _place_of(settings: UpstreamSettings) -> tuple[str, str, str]:
+    return settings.url, settings.branch, settings.path

@@ -14,6 +14,7 @@ from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantin
 from gitstore.git.repository import Repository, open_repository
 from gitstore.layout import BRANCH_PREFIX, CommitId
 from gitstore.pushes.push import MIRROR_OPTION
+from gitstore.upstream.followed_branches import find_pull
 from gitstore.upstream.upstream_settings import UpstreamSettings
 from gitstore.wire.addresses import AddressPolicy
 from gitstore.wire.client.conversation import (
@@ -57,11 +58,19 @@ class Remote(Protocol):
         ...
 
     def read_tips(self) -> Mapping[str, CommitId]:
-        """Return the branches, by ref."""
+        """Return the branches, and the heads of pull requests where the host shows them, by ref."""
+        ...
+
+    def translate(self, tip: CommitId) -> CommitId | None:
+        """Return the commit here of a commit there: the same one, unless the upstream is a folder; None without it."""
         ...
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         """Write the pack of a commit into a quarantine's request file."""
+        ...
+
+    def place(self, source: Path, commit: CommitId, base: CommitId | None, /) -> CommitId:
+        """Return what is to be pushed for a draft that begins at a commit of release: the same, unless this is a folder."""
         ...
 
     def push(self, source: Path, move: PushedRef) -> None:
@@ -80,7 +89,19 @@ def open_remote(settings: UpstreamSettings) -> Remote:
     return _SshUpstream(url, settings) if url.transport is Transport.SSH else _HttpUpstream(url, settings)
 
 
-class _HttpUpstream:
+class _Whole:
+    """A whole repository, whose commits are the same here."""
+
+    @staticmethod
+    def translate(tip: CommitId) -> CommitId | None:
+        return tip
+
+    @staticmethod
+    def place(_source: Path, commit: CommitId, _base: CommitId | None) -> CommitId:
+        return commit
+
+
+class _HttpUpstream(_Whole):
     """An upstream by HTTP or HTTPS."""
 
     def __init__(self, url: RemoteUrl, settings: UpstreamSettings) -> None:
@@ -96,7 +117,7 @@ class _HttpUpstream:
 
     def read_tips(self) -> Mapping[str, CommitId]:
         self._known = self._ask(FETCH)
-        return _branches(self._known)
+        return _tips(self._known.refs)
 
     def _ask(self, service: str) -> RemoteRefs:
         with self._remote.refs(service) as response:
@@ -119,13 +140,13 @@ class _HttpUpstream:
             )
         options = (MIRROR_OPTION,) if remote.is_waypost and "push-options" in remote.capabilities else ()
         with open_quarantine(source) as quarantine, TemporaryFile(dir=quarantine.path) as body:
-            pack = _make_pack(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
+            pack = _make_pushed(source, quarantine, move, remote)
             write_push(body, remote, [move], pack, options)
             with _sending(), self._remote.call(PUSH, body) as response:
                 read_report(response, remote, [move])
 
 
-class _SshUpstream:
+class _SshUpstream(_Whole):
     """An upstream by SSH; each call is a child process."""
 
     def __init__(self, url: RemoteUrl, settings: UpstreamSettings) -> None:
@@ -139,7 +160,7 @@ class _SshUpstream:
 
     def read_tips(self) -> Mapping[str, CommitId]:
         with self._remote.call(FETCH) as call:
-            return _branches(read_refs(call))
+            return _tips(read_refs(call).refs)
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         with (
@@ -163,7 +184,7 @@ class _SshUpstream:
                     f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved. Fetch in a moment, then try again."
                 )
             with TemporaryFile(dir=quarantine.path) as body:
-                pack = _make_pack(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
+                pack = _make_pushed(source, quarantine, move, remote)
                 write_push(body, remote, [move], pack)
                 with _sending():
                     call.write(body)
@@ -171,7 +192,7 @@ class _SshUpstream:
                     read_report(call, remote, [move])
 
 
-class _PathRemote:
+class _PathRemote(_Whole):
     """An upstream on this machine. Its own hooks do not run, so one that checks pushes by a hook takes none."""
 
     def __init__(self, url: RemoteUrl, settings: UpstreamSettings) -> None:
@@ -183,27 +204,22 @@ class _PathRemote:
 
     def read_tips(self) -> Mapping[str, CommitId]:
         try:
-            names = [name for name in refs.list_refs(self._path, is_lenient=True) if name.startswith(BRANCH_PREFIX)]
-            tips = {name: refs.read_ref(self._path, name) for name in names}
+            return _tips(refs.list_refs(self._path, is_lenient=True))
         except (OSError, StoreError) as ex:
             raise RemoteAway("The upstream's repository cannot be read.") from ex
-        return {name: tip for name, tip in tips.items() if tip}
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
-        with open_repository(self._path) as theirs:
-            common = tuple(bytes.fromhex(have) for have in haves if theirs.has(have))
-        try:
-            made = make_pack(self._path, quarantine.path / "made", PackOrder((bytes.fromhex(want),), common))
-            made.path.rename(quarantine.request)
-        except (OSError, StoreError) as ex:
-            raise RemoteGarbage("The upstream's repository is damaged, or cannot be read.") from ex
+        write_fetched(self._path, quarantine, want, haves)
 
     def push(self, source: Path, move: PushedRef) -> None:
         self._require_no_hooks()
         sweep_quarantines(self._path)
         try:
-            with open_quarantine(self._path) as quarantine:
-                self._install(source, quarantine, move)
+            if move.new is None:
+                self._remove(move)
+            else:
+                with open_quarantine(self._path) as quarantine:
+                    self._install(source, quarantine, move.name, move.old, move.new)
         except NotFound as ex:
             raise RemoteAway("The upstream's repository cannot be read.") from ex
         except InvalidPush as ex:
@@ -215,9 +231,14 @@ class _PathRemote:
         except OSError as ex:
             raise RemoteAway(f"The upstream's repository cannot be written ({ex.strerror}).") from ex
 
-    def _install(self, source: Path, quarantine: Quarantine, move: PushedRef) -> None:
+    def _remove(self, move: PushedRef) -> None:
+        with hold(self._path) as lock:
+            if refs.read_ref(self._path, move.name):
+                refs.remove_ref(self._path, lock, move.name, move.old)
+
+    def _install(self, source: Path, quarantine: Quarantine, ref: str, old: CommitId | None, new: CommitId) -> None:
         known = tuple(self.read_tips().values())
-        made = _make_pack(source, quarantine, move.new, known, is_thin=False)
+        made = make_pack_for(source, quarantine, new, known, is_thin=False)
         limits = PushLimits(object_bytes=1 << 30)
         with (
             open_repository(self._path, quarantine.path) as theirs,
@@ -226,12 +247,12 @@ class _PathRemote:
         ):
             pack = PackReader(file, quarantine.packs, theirs, references, limits).read(lambda _done, _total: None)
         with hold(self._path) as lock:
-            if refs.read_ref(self._path, move.name) == move.new:
+            if refs.read_ref(self._path, ref) == new:
                 return
             if pack.kinds:
                 quarantine.install(pack.path.name)
             try:
-                refs.move_ref(self._path, lock, move.name, move.old, move.new)
+                refs.move_ref(self._path, lock, ref, old, new)
             except StoreError:
                 quarantine.withdraw()
                 raise
@@ -244,6 +265,17 @@ class _PathRemote:
                 f"The upstream's repository checks pushes by the hook {found[0]}, which does not run for an upstream at a "
                 "path. Use its HTTP address."
             )
+
+
+def write_fetched(path: Path, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
+    """Write the pack of a commit of a repository on this machine into a quarantine's request file."""
+    with open_repository(path) as theirs:
+        common = tuple(bytes.fromhex(have) for have in haves if theirs.has(have))
+    try:
+        made = make_pack(path, quarantine.path / "made", PackOrder((bytes.fromhex(want),), common))
+        made.path.rename(quarantine.request)
+    except (OSError, StoreError) as ex:
+        raise RemoteGarbage("The upstream's repository is damaged, or cannot be read.") from ex
 
 
 def _find_folder(path: Path, allowed: Sequence[str]) -> Path:
@@ -273,14 +305,20 @@ def _sending() -> Iterator[None]:
         ) from ex
 
 
-def _branches(remote: RemoteRefs) -> Mapping[str, CommitId]:
-    return {name: tip for name, tip in remote.refs.items() if name.startswith(BRANCH_PREFIX)}
+def _tips(found: Mapping[str, CommitId]) -> Mapping[str, CommitId]:
+    return {name: tip for name, tip in found.items() if name.startswith(BRANCH_PREFIX) or find_pull(name)}
 
 
-def _make_pack(
+def _make_pushed(source: Path, quarantine: Quarantine, move: PushedRef, remote: RemoteRefs) -> Path | None:
+    if move.new is None:
+        return None
+    return make_pack_for(source, quarantine, move.new, tuple(remote.refs.values()), is_thin=True)
+
+
+def make_pack_for(
     source: Path, quarantine: Quarantine, want: CommitId, theirs: Sequence[CommitId], *, is_thin: bool
 ) -> Path:
-    """Make the pack of a commit for a repository that has others, of which this one may not have all."""
+    """Make the pack of a commit of a repository for another one that has others, of which this one may not have all."""
     with open_repository(source) as own:
         common = tuple(bytes.fromhex(each) for each in dict.fromkeys(theirs) if _is_commit(own, each))
     order = PackOrder((bytes.fromhex(want),), common, format=PackFormat(is_thin=is_thin))

@@ -4,8 +4,9 @@ It holds a lock file of the namespace, so that one process of this node syncs at
 is in the state's file.
 """
 
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +20,8 @@ from gitstore.history.pristine import is_pristine
 from gitstore.layout import CommitId
 from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
 from gitstore.upstream.errands import Errand, hand_over
-from gitstore.upstream.upstream_settings import UpstreamSettings
+from gitstore.upstream.haves import choose_haves
+from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamSettings
 from gitstore.upstream.upstream_state import (
     UpstreamFault,
     UpstreamState,
@@ -28,7 +30,14 @@ from gitstore.upstream.upstream_state import (
     write_state,
 )
 from gitstore.wire.client.conversation import PushedRef
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteGarbage, RemoteMoved, RemoteUnknown
+from gitstore.wire.client.remote_errors import (
+    RemoteAway,
+    RemoteBusy,
+    RemoteGarbage,
+    RemoteMoved,
+    RemoteRefused,
+    RemoteUnknown,
+)
 from gitstore.wire.client.remote_url import Transport, parse_url
 from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
@@ -38,11 +47,21 @@ if TYPE_CHECKING:
     from gitstore.upstream.remote import Remote
 
 _LOCK_FILE = "waypost-upstream.lock"
-_RECENT = 64  # first parents of release that are haves of a fetch, before they are further and further apart
 _MOST_COUNTED = 10_000
 _PRISTINE_BYTES = 1 << 20
 _REQUESTS_OF_A_PUSH = 3  # each with its own time limit
 _START_SECONDS = 10.0  # for the process of the background
+
+# As GitHub, GitLab, Gitea and Forgejo word it, beside "pre-receive hook declined".
+_PROTECTED = re.compile(r"protected|rule violations|GH0(?:06|13)\b", re.IGNORECASE)
+_BY_PULL_REQUEST = (
+    "The branch is protected on the host: have publishes open pull requests with the upstream's setting publish: "
+    "pull-request (waypost upstream set … --publish pull-request)."
+)
+_ONLY_DRAFTS = (
+    "Pull requests are opened for publishes of drafts alone. To roll back, reopen the version as a draft and publish that; "
+    "publish other changes on the host."
+)
 
 OpenNamespace = Callable[[Quarantine | None], Opened]
 """Opens the namespace, with the objects of a quarantine."""
@@ -78,17 +97,24 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         return state
 
 
-def _open_remote(settings: UpstreamSettings) -> "Remote":
+def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
+    """Return the upstream of a repository; nothing is connected yet. Raises RemoteRefused for a URL that is not allowed."""
     from gitstore.upstream.remote import open_remote  # noqa: PLC0415 - loads TLS, which most commands never need
 
-    return open_remote(settings)
+    remote = open_remote(settings)
+    if not settings.path:
+        return remote
+    from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - as above
+
+    return FolderRemote(remote, settings, repository / FOLDER_CACHE)
 
 
 def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     state = replace(before, synced_at=time.time(), fault=None, due_at=0.0)
     tip: CommitId | None = None
+    remote: Remote | None = None
     try:
-        remote = _open_remote(namespace.settings)
+        remote = open_upstream(namespace.repository, namespace.settings)
         tip = remote.read_tips().get(namespace.settings.ref)
         state = replace(state, reached_at=time.time(), tip=tip or "")
         tip = _fetch(namespace, remote, tip) if namespace.settings.is_source and tip else _push(namespace, remote, tip)
@@ -99,7 +125,18 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
             raise
         rest = time.time() + ex.seconds if isinstance(ex, RemoteBusy) else 0.0
         state = replace(state, fault=_explain(ex), due_at=rest)
-    return _measure(namespace.repository, replace(state, tip=tip or state.tip))
+    state = replace(state, tip=tip or state.tip)
+    return _measure(namespace.repository, replace(state, origin=_find_origin(namespace.settings, remote, state)))
+
+
+def _find_origin(settings: UpstreamSettings, remote: "Remote | None", state: UpstreamState) -> str:
+    """Return the upstream's own commit of the tip."""
+    if not settings.path:
+        return state.tip
+    from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - as above
+
+    found = remote.origin if isinstance(remote, FolderRemote) else None
+    return found or state.origin
 
 
 def _explain(ex: StoreError) -> UpstreamFault:
@@ -113,7 +150,7 @@ def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> Commi
     with open_repository(namespace.repository) as repository:
         release = repository.release()
         is_here = repository.has(tip)
-        haves = list(_choose_haves(repository, release))
+        haves = list(choose_haves(repository, release))
     if tip == release:
         return tip
     settings = namespace.settings
@@ -134,16 +171,6 @@ def _is_complete(namespace: SyncedNamespace, tip: CommitId) -> bool:
     with open_repository(namespace.repository) as repository:
         fetched = repository.ref(UPSTREAM_REF)
         return tip == fetched or repository.merge_base(repository.release(), tip) == tip
-
-
-def _choose_haves(repository: Repository, release: CommitId) -> Iterator[CommitId]:
-    """Yield first parents of release: the newest ones, then ever fewer."""
-    step, following = 1, 0
-    for number, info in enumerate(repository.first_parents(release)):
-        if number == following:
-            yield info.id
-            step = 1 if number < _RECENT else step * 2
-            following += step
 
 
 def _push(namespace: SyncedNamespace, remote: "Remote", tip: CommitId | None) -> CommitId:
@@ -242,16 +269,32 @@ def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) 
 
     Raises RemoteMoved where the upstream is elsewhere, RemoteAway where it cannot be reached, also since the last sync.
     """
-    settings = namespace.settings
-    if settings.is_suspended:
+    _require_in_use(namespace)
+    try:
+        if _needs_background(namespace):
+            _hand_over(namespace, Errand(namespace.repository.stem, old, new))
+        else:
+            push_now(namespace, old, new)
+    except RemoteRefused as ex:
+        hint = _ONLY_DRAFTS if namespace.settings.by_pull_request else _BY_PULL_REQUEST
+        raise (RemoteRefused(f"{ex} {hint}") if _PROTECTED.search(str(ex)) else ex) from ex
+
+
+def open_to_push(namespace: SyncedNamespace) -> "Remote":
+    """Return the upstream, to push to it for a request. Raises RemoteAway or RemoteRefused where that cannot be."""
+    _require_in_use(namespace)
+    if _needs_background(namespace):  # a process for requests starts no child
+        raise RemoteRefused("Pull requests need the HTTPS address of the upstream: set it in place of the one by SSH.")
+    return open_upstream(namespace.repository, namespace.settings)
+
+
+def _require_in_use(namespace: SyncedNamespace) -> None:
+    """Raise RemoteAway for a suspended upstream, and for one that was away at the last sync."""
+    if namespace.settings.is_suspended:
         raise RemoteAway("The upstream is suspended, and publishes go to it. Resume it: waypost upstream resume")
     state = read_state(namespace.repository)
     if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
         raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")
-    if _needs_background(namespace):
-        _hand_over(namespace, Errand(namespace.repository.stem, old, new))
-    else:
-        push_now(namespace, old, new)
 
 
 def follow(namespace: SyncedNamespace, wait: float) -> UpstreamState | None:
@@ -274,7 +317,7 @@ def _hand_over(namespace: SyncedNamespace, errand: Errand) -> None:
 def push_now(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
     """Push a commit; where the answer is lost, ask what the upstream has now. Raises RemoteError."""
     settings = namespace.settings
-    remote, move = _open_remote(settings), PushedRef(settings.ref, old, new)
+    remote, move = open_upstream(namespace.repository, settings), PushedRef(settings.ref, old, new)
     try:
         remote.push(namespace.repository, move)
     except RemoteUnknown:

@@ -4,7 +4,7 @@ The file is a copy of the row in the database, readable by the owner of the data
 """
 
 from dataclasses import asdict, dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,16 @@ import orjson
 
 from gitstore.errors import Broken
 from gitstore.git.atomic_io import replace_file, sync_directory
-from gitstore.layout import BRANCH_PREFIX
+from gitstore.layout import BRANCH_PREFIX, is_safe_name
 from gitstore.upstream.upstream_rules import UpstreamRules
 
 SETTINGS_FILE = "waypost-upstream"
+FOLDER_CACHE = "waypost-folder.git"
+"""The repository beside a namespace's that has the objects of the upstream, where only a folder of it is followed."""
 SOURCE_FILE = "waypost-source"
 """For the hook of pushes by path and SSH, which may run for another user: where to push, without a secret."""
 _MODE = 0o600
+_MOST_PATH = 250
 
 
 class UpstreamMode(Enum):
@@ -28,9 +31,37 @@ class UpstreamMode(Enum):
     MIRROR = "mirror"
 
 
+class ProposalsFrom(StrEnum):
+    """The upstream's refs that are proposals here."""
+
+    NONE = "none"
+    BRANCHES = "branches"
+    PULL_REQUESTS = "pull-requests"
+
+
+class DraftsPlace(StrEnum):
+    """The places of drafts: this node alone (`local`), or the upstream too (`push`)."""
+
+    LOCAL = "local"
+    PUSH = "push"
+
+
+def default_proposals(mode: str) -> ProposalsFrom:
+    """Return the default: the branches of a source, which its team alone can make; a pull request can be of a stranger."""
+    return ProposalsFrom.BRANCHES if mode == UpstreamMode.SOURCE.value else ProposalsFrom.NONE
+
+
+def is_folder_path(path: str) -> bool:
+    """Tell whether a text is the path of a folder in a repository, without a slash at either end."""
+    return len(path) <= _MOST_PATH and all(map(is_safe_name, path.split("/")))
+
+
 @dataclass(frozen=True, slots=True)
 class UpstreamSettings:
-    """The upstream of one namespace; `poll` is in seconds."""
+    """The upstream of one namespace; `poll` is in seconds, `path` is the folder there that has the content.
+
+    With `by_pull_request`, publishes open pull requests there.
+    """
 
     url: str
     mode: UpstreamMode
@@ -41,7 +72,11 @@ class UpstreamSettings:
     ssh_key: str = field(default="", repr=False)
     known_hosts: str = ""
     is_suspended: bool = False
+    by_pull_request: bool = False
     rules: UpstreamRules = field(default_factory=UpstreamRules)
+    path: str = ""
+    proposals: str = ProposalsFrom.NONE
+    drafts: str = DraftsPlace.LOCAL
 
     @property
     def ref(self) -> str:

@@ -47,7 +47,7 @@ class AdvertisedRefs(NamedTuple):
 
 def read_advertised(repository: Repository) -> AdvertisedRefs:
     """Read the refs that clients may see, without those whose object is missing. Raises Broken if release cannot be read."""
-    found = _list_settled(repository.path)
+    found = _list_whole(repository.path)
     if RELEASE_REF not in found:
         repository.release()  # raises the error that it has
         raise Broken(f"The repository {repository.path.name} has no release branch.")
@@ -57,7 +57,7 @@ def read_advertised(repository: Repository) -> AdvertisedRefs:
     return AdvertisedRefs(refs, dict(_peel(repository, refs)))
 
 
-def _list_settled(path: Path) -> dict[str, CommitId]:
+def _list_whole(path: Path) -> dict[str, CommitId]:
     """List all refs in a moment in which git did not pack them: a ref that it moves meanwhile could be missed."""
     for _ in range(_ATTEMPTS):
         before = signature(path, "packed-refs").loose

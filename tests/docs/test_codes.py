@@ -13,6 +13,8 @@ from content.records.problem_codes import CODES
 from gitstore import errors
 from gitstore.compiled.indexes.manifest import COLLISION, INVALID, NOT_A_FOLDER, UNREADABLE
 from gitstore.history.live import REWOUND
+from gitstore.upstream import arrival
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteRefused
 from tests.docs.blocks import code, rows
 from tests.docs.reference import modules, name_of, page, texts
 from tests.service import ROOT
@@ -88,7 +90,14 @@ def test_every_code_of_a_reason_of_health_is_listed_with_its_status_and_none_is_
     listed = {code(row[0]): code(row[1]) for row in rows(section)[1:]}
     literal = {found: status for tree in modules() for found, status in fault_codes(tree)}
     of_content = (INVALID, COLLISION, NOT_A_FOLDER, UNREADABLE, REWOUND)
-    assert listed == literal | dict.fromkeys(of_content, "degraded") | {DataLost.code: "unavailable"}
+    of_upstreams = (
+        arrival.INVALID,
+        arrival.REWOUND,
+        arrival.DIVERGED,
+        *(each.code for each in (RemoteAway, RemoteRefused, RemoteGarbage)),
+    )
+    degraded = dict.fromkeys((*of_content, *of_upstreams), "degraded")
+    assert listed == literal | degraded | {DataLost.code: "unavailable"}
 
 
 def fault_codes(tree: ast.Module) -> Iterator[tuple[str, str]]:

@@ -220,7 +220,7 @@ def test_a_poll_brings_changes_in_without_a_webhook(upstream: Upstream) -> None:
 
 @pytest.mark.parametrize("host", HOSTS)
 def test_a_webhook_of_a_host_brings_changes_in_once(upstream: Upstream, host: str) -> None:
-    upstream.set("source", hookSecret=SECRET)
+    upstream.set("source", hookSecret=SECRET, proposals="none")
     make = HOSTS[host]
     commit = upstream.commit("shop/redirects.yaml", rules(f"/{host}"))
     assert upstream.hook(make("refs/heads/other"), 202) == {"action": "ignored"}
@@ -279,6 +279,9 @@ INVALID = (
     {"url": "/srv/a.git", "mode": "both"},
     {"url": "/srv/a.git", "mode": "source", "branch": "a..b"},
     {"url": "/srv/a.git", "mode": "source", "hookSecret": "short"},
+    {"url": "/srv/a.git", "mode": "source", "path": "a/../b"},
+    {"url": "/srv/a.git", "mode": "mirror", "proposals": "branches"},
+    {"url": "/srv/a.git", "mode": "source", "drafts": "elsewhere"},
     {"mode": "source"},
 )
 

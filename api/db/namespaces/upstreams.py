@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select, update
 
-from api.db.tables import host_webhooks, upstreams
+from api.db.tables import commit_statuses, host_webhooks, pull_requests, upstreams
 from gitstore.errors import NotFound
 
 _KEPT = timedelta(days=7)  # hosts repeat a delivery for some hours at most
@@ -30,6 +30,13 @@ class StoredUpstream:
     requests: int = 0
     ssh_key: str = field(default="", repr=False)
     known_hosts: str = ""
+    host: str = ""
+    host_url: str = ""
+    host_token: str = field(default="", repr=False)
+    publish: str = "push"
+    path: str = ""
+    proposals: str = "none"
+    drafts: str = "local"
 
 
 def list_upstreams(connection: Connection) -> list[StoredUpstream]:
@@ -71,19 +78,25 @@ def request_sync(connection: Connection, namespace: str) -> None:
 def remove_upstream(connection: Connection, namespace: str) -> None:
     """Remove the upstream of a namespace, and what is known of its host."""
     connection.execute(delete(upstreams).where(_of(namespace)))
-    connection.execute(delete(host_webhooks).where(host_webhooks.c.namespace == namespace))
+    forget_host(connection, namespace)
 
 
 def archive_upstream(connection: Connection, namespace: str, archive: str) -> None:
     """Put the upstream of an archived namespace away: the next namespace of its name has none."""
     connection.execute(update(upstreams).where(_of(namespace)).values(archive=archive))
-    connection.execute(delete(host_webhooks).where(host_webhooks.c.namespace == namespace))
+    forget_host(connection, namespace)
 
 
 def restore_upstream(connection: Connection, namespace: str, archive: str) -> None:
     """Bring the upstream of an archived namespace back, suspended: either side may have moved on."""
     archived = and_(upstreams.c.namespace == namespace, upstreams.c.archive == archive)
     connection.execute(update(upstreams).where(archived).values(archive="", suspended=True))
+
+
+def forget_host(connection: Connection, namespace: str) -> None:
+    """Forget the webhooks, pull requests and commit statuses of a namespace."""
+    for table in (host_webhooks, pull_requests, commit_statuses):
+        connection.execute(delete(table).where(table.c.namespace == namespace))
 
 
 def note_webhook(connection: Connection, namespace: str, digest: bytes, at: datetime) -> bool:
@@ -118,4 +131,11 @@ def _load(row: Row[Any]) -> StoredUpstream:
         row.requests,
         row.ssh_key,
         row.known_hosts,
+        row.host,
+        row.host_url,
+        row.host_token,
+        row.publish,
+        path=row.path,
+        proposals=row.proposals,
+        drafts=row.drafts,
     )

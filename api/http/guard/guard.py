@@ -87,7 +87,7 @@ class Guard:
         try:
             await check_again(req, caller.admitted_at)
         except Exception:  # whatever refuses the caller: nothing of the response may go out
-            clear_response(resp)
+            await clear_response(resp)
             raise
 
 

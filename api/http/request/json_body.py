@@ -31,6 +31,12 @@ async def read_json(req: Request, schema: str, limit: int | None = None) -> dict
     return value
 
 
+async def read_optional_json(req: Request, schema: str) -> dict[str, Any]:
+    """Read a JSON body that may be left out, as `read_json` does; one without a Content-Length is not ignored."""
+    has_body = req.content_type or req.content_length or req.get_header("Transfer-Encoding")
+    return await read_json(req, schema) if has_body else {}
+
+
 def clear_fields(body: dict[str, Any], **defaults: Any) -> dict[str, Any]:
     """Return the body of a PATCH with the default of each field that it clears by null, as in RFC 7396."""
     # https://www.rfc-editor.org/rfc/rfc7396; the schemas refuse null for every other field.

@@ -9,8 +9,12 @@ from content.records.vocabulary import Kind
 from gitstore.history.messages import signature
 from gitstore.proposals.publishing import MergeResult
 from gitstore.proposals.report import ProjectReport, ProposalReport
+from gitstore.upstream.followed_branches import FollowedBranch
 
 _MOST_PROBLEMS = 1000
+Sources = Mapping[str, FollowedBranch]
+"""The branches of the upstream that proposals follow, by their refs here."""
+_NO_SOURCES: Sources = {}
 
 
 class Reader(NamedTuple):
@@ -23,7 +27,7 @@ class Reader(NamedTuple):
     reads_all: bool
 
 
-def summary(report: ProposalReport, reader: Reader, oldest: float) -> dict[str, Any]:
+def summary(report: ProposalReport, reader: Reader, oldest: float, sources: Sources = _NO_SOURCES) -> dict[str, Any]:
     """Return a proposal as in a list; a head from before `oldest` is stale."""
     proposal, is_whole = report.proposal, _is_whole(report, reader)
     shown = [each for each in report.projects if each.name in reader.kinds]
@@ -34,6 +38,7 @@ def summary(report: ProposalReport, reader: Reader, oldest: float) -> dict[str, 
         "title": (is_whole and proposal.title) or proposal.branch,
         "author": signature(proposal.author) if proposal.author.name else None,
         "head": proposal.head,
+        "upstream": _source(sources.get(proposal.ref)),
         "updatedAt": json_views.dump_timestamp(proposal.time),
         "state": report.state(oldest).value,
         "stale": proposal.time < oldest,
@@ -42,12 +47,12 @@ def summary(report: ProposalReport, reader: Reader, oldest: float) -> dict[str, 
     }
 
 
-def detail(report: ProposalReport, reader: Reader, oldest: float) -> dict[str, Any]:
+def detail(report: ProposalReport, reader: Reader, oldest: float, sources: Sources = _NO_SOURCES) -> dict[str, Any]:
     """Return a proposal as a whole."""
     is_whole = _is_whole(report, reader)
     shown = [each for each in report.projects if each.name in reader.kinds]
     return {
-        **summary(report, reader, oldest),
+        **summary(report, reader, oldest, sources),
         "message": report.message if is_whole else "",
         "authors": [signature(author) for author in report.authors],
         "commits": report.commits,
@@ -58,6 +63,11 @@ def detail(report: ProposalReport, reader: Reader, oldest: float) -> dict[str, A
         "files": json_views.files(report.files) if reader.reads_all else [],
         "conflicts": list(report.conflicts) if reader.reads_all else [],
     }
+
+
+def _source(found: FollowedBranch | None) -> dict[str, Any] | None:
+    """Return where a proposal comes from; None for one that was pushed here."""
+    return {"branch": found.name, "pullRequest": found.pull or None, "commit": found.tip} if found else None
 
 
 def _is_whole(report: ProposalReport, reader: Reader) -> bool:

@@ -42,8 +42,11 @@ def _redact_message(problem: Problem) -> Problem:
     return replace(problem, message="Message withheld: it names rules; reading it needs redirect:read and page:read.")
 
 
-def clear_response(resp: Response) -> None:
-    """Take back all that a responder has written."""
+async def clear_response(resp: Response) -> None:
+    """Take back all that a responder has written, and close its stream, which may hold files."""
+    close = getattr(resp.stream, "close", None)
     for name in resp.headers:
         resp.delete_header(name)
     resp.text = resp.data = resp.media = resp.stream = resp.sse = None
+    if close is not None:
+        await close()

@@ -15,6 +15,7 @@ from api.http.response.redaction import redact_conflicts, redact_problems
 from api.reviews import review_json
 from api.reviews.reviewing import Reviews
 from api.runtime.jobs.background import run_in_process, run_in_thread
+from api.upstreams.pull_publishes import PullPublishes, show_pull
 from content.changes.diff import Counts, count
 from content.checks.pattern_budget import CallBudget, is_pattern
 from content.checks.record_rules import record_problems
@@ -37,9 +38,10 @@ _KINDS = {"redirect": Kind.REDIRECTS, "page": Kind.PAGES}
 class DraftResource:
     """A draft as a whole."""
 
-    def __init__(self, store: Store, reviews: Reviews) -> None:
+    def __init__(self, store: Store, reviews: Reviews, pulls: PullPublishes) -> None:
         self._store = store
         self._reviews = reviews
+        self._pulls = pulls
 
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
@@ -47,12 +49,14 @@ class DraftResource:
         name = DraftName(project, read_draft_name(req))
         report = await run_in_process(self._store.drafts.report, namespace, name)
         review = await run_in_thread(self._reviews.find_review, DraftKey(namespace, *name), report.review_subject)
+        pull = await run_in_thread(self._pulls.find, namespace, name)
         readable = readable_kinds(req, namespace, project)
         resp.media = {
             **json_views.draft(name.draft, report),
             "problems": [problem.wire() for problem in redact_problems(_first_problems(report.problems), readable)],
             "conflicts": redact_conflicts(report.conflicts, readable),
             "review": review_json.review(review) if review else None,
+            "pullRequest": show_pull(pull),
         }
 
     @grants("redirect", "write")

@@ -10,7 +10,6 @@ from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
-from api.errors import invalid
 from api.http.guard.access import any_principal, author_of, missing_grant, principal_of, readable_kinds
 from api.http.guard.proposal_access import (
     WRITE,
@@ -24,7 +23,8 @@ from api.http.guard.proposal_access import (
     unknown_proposal,
     write_scope,
 )
-from api.http.request.json_body import read_json
+from api.http.request.json_body import read_json, read_optional_json
+from api.http.request.override import read_override
 from api.http.request.parameters import read_number, read_text
 from api.http.response import proposal_views
 from api.http.response.paging import write_window
@@ -42,7 +42,6 @@ from gitstore.errors import Conflicts, Invalid, NotFound
 from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import MergeRequest, MergeResult
 from gitstore.proposals.report import ProposalReport
-from gitstore.publish.approval import read_reason
 from gitstore.pushes.push import Scope
 from gitstore.store.store import Store
 
@@ -74,8 +73,11 @@ class Proposals:
         reports = await run_in_process(self._store.proposals.reports, namespace, window)
         reviews = await _find_reviews(self._reviews, namespace, reports)
         oldest = _oldest(self._stale_days)
+        sources = await run_in_thread(self._store.upstreams.sources, namespace)
         items = [
-            _with_reviews(proposal_views.summary(each, _reader(req, namespace, each.proposal), oldest), each, reviews)
+            _with_reviews(
+                proposal_views.summary(each, _reader(req, namespace, each.proposal), oldest, sources), each, reviews
+            )
             for each in reports
         ]
         write_window(resp, items, len(visible), limit, offset)
@@ -132,7 +134,7 @@ class ProposalUpdate:
     @any_principal
     async def on_post(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Merge release into the branch by rule, as one commit with two parents; respond with the proposal then."""
-        body = await _read_body(req, "proposal-update")
+        body = await read_optional_json(req, "proposal-update")
         found = await read_visible(req, self._store, namespace, id)
         scope = _require_writable(req, namespace, found)
         with _redact_errors(req, namespace):
@@ -154,9 +156,9 @@ class ProposalMerge:
     async def on_post(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Publish all projects of the proposal as one commit, or none; a repeat returns the existing publish."""
         require_namespace(principal_of(req), namespace)
-        body = await _read_body(req, "proposal-merge")
+        body = await read_optional_json(req, "proposal-merge")
         if "override" in body:
-            body["override"] = _read_reason(body["override"])
+            body["override"] = read_override(body["override"])
         proposal = await self._find(req, namespace, id)
         projects = proposal.projects if proposal else await self._projects(namespace)
         request = MergeRequest(
@@ -238,7 +240,8 @@ async def _show(
 ) -> dict[str, Any]:
     reports: list[ProposalReport] = await run_in_process(store.proposals.reports, namespace, [found])
     known = await _find_reviews(reviews, namespace, reports)
-    shown = proposal_views.detail(reports[0], _reader(req, namespace, found), _oldest(stale_days))
+    sources = await run_in_thread(store.upstreams.sources, namespace)
+    shown = proposal_views.detail(reports[0], _reader(req, namespace, found), _oldest(stale_days), sources)
     return _with_reviews(shown, reports[0], known)
 
 
@@ -284,21 +287,6 @@ def _oldest(stale_days: int) -> float:
 def _may_see(scope: Scope, projects: Collection[str]) -> bool:
     """Tell whether a caller may see a merge that was answered before; without a project, it had files beside them."""
     return scope.everywhere or (bool(projects) and all(map(scope.covers, projects)))
-
-
-async def _read_body(req: Request, schema: str) -> dict[str, Any]:
-    """Read the body, which may be left out."""
-    has_body = req.content_type or req.content_length or req.get_header("Transfer-Encoding")
-    body: dict[str, Any] = await read_json(req, schema) if has_body else {}
-    return body
-
-
-def _read_reason(text: str) -> str:
-    reason = read_reason(text)
-    if not reason:
-        message = "The override's reason has no letter or digit; nothing was published. Give the reason."
-        raise invalid(message, [Problem("too_short", message, pointer="/override")])
-    return reason
 
 
 @contextmanager

@@ -9,10 +9,11 @@ from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
-from api.errors import ApiError, Forbidden, bad_request, invalid
+from api.errors import ApiError, Forbidden, bad_request
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, require
 from api.http.request.caller_access import waiting
-from api.http.request.json_body import read_json
+from api.http.request.json_body import read_json, read_optional_json
+from api.http.request.override import read_override
 from api.http.request.parameters import read_draft_name, read_number, read_text, read_window
 from api.http.response import json_views
 from api.http.response.paging import write_window
@@ -20,13 +21,12 @@ from api.http.response.redaction import redact_conflicts, redact_problems
 from api.reviews.reviewing import Override, Reviews
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.convergence import DEFAULT_WAIT, MAX_WAIT, Convergence
+from api.upstreams.pull_publishes import PulledPublish, PullPublishes
 from content.changes.diff import identity_field, item_kind
-from content.records.problem import Problem
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import Conflicts, Invalid, StoreError
 from gitstore.publish.advance import PublishResult
-from gitstore.publish.approval import read_reason
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store
 
@@ -37,24 +37,26 @@ _READ_TIMEOUT = 10.0
 class Publish:
     """The publish of a draft."""
 
-    def __init__(self, store: Store, convergence: Convergence, reviews: Reviews) -> None:
+    def __init__(self, store: Store, convergence: Convergence, reviews: Reviews, pulls: PullPublishes) -> None:
         self._store = store
         self._convergence = convergence
         self._reviews = reviews
+        self._pulls = pulls
 
     @grants("project", "publish")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Publish the draft; a repeat with the same head returns the existing publish.
 
-        With `wait=converged` the response comes when the agents have the version too, or after `timeout` seconds.
+        With `wait=converged` the response comes when the agents have the version too, or after `timeout` seconds. Where the
+        upstream takes pull requests, it is 202 with the pull request, and the draft stays until that is merged.
         """
         seconds = _read_wait(req)
         if seconds is not None and not principal_of(req).can("agent", "read", namespace, project):
             raise Forbidden("Waiting for the agents needs agent:read and project:publish; nothing was published.")
-        body = await read_json(req, "publish") if _has_body(req) else {}
+        body = await read_optional_json(req, "publish")
         if "override" in body:
             require(req, "project", "override", namespace, project)
-            body["override"] = _read_reason(body["override"])
+            body["override"] = read_override(body["override"])
         order = PublishRequest(
             DraftName(project, read_draft_name(req)),
             author_of(req),
@@ -66,6 +68,9 @@ class Publish:
         )
         with _redact_errors(readable_kinds(req, namespace, project)):
             found = await self._publish(req, namespace, order)
+        if isinstance(found, PulledPublish):
+            resp.status, resp.media = 202, found.wire()
+            return
         _write(req, resp, found, "publish")
         if seconds is not None:
             resp.media = {
@@ -88,7 +93,7 @@ class Publish:
             return None
         return convergence.wire()
 
-    async def _publish(self, req: Request, namespace: str, order: PublishRequest) -> PublishResult:
+    async def _publish(self, req: Request, namespace: str, order: PublishRequest) -> PublishResult | PulledPublish:
         """Publish with the verdicts on the draft; records an override in the audit trail before the publish."""
         key = DraftKey(namespace, *order.name)
         if not order.override:
@@ -99,14 +104,18 @@ class Publish:
         )
         await run_in_thread(self._reviews.ask_override, override)
         found = await self._publish_reviewed(key, order)
-        await run_in_thread(self._reviews.note_override, override, found.version, found.number)
+        number = 0 if isinstance(found, PulledPublish) else found.number  # it has none before it is merged
+        await run_in_thread(self._reviews.note_override, override, found.version, number)
         return found
 
-    async def _publish_reviewed(self, key: DraftKey, order: PublishRequest) -> PublishResult:
+    async def _publish_reviewed(self, key: DraftKey, order: PublishRequest) -> PublishResult | PulledPublish:
         """Publish; the pool process reads the verdicts itself, while it holds the namespace's lock."""
-        return await run_in_process(
-            self._store.publishes.publish, key.namespace, order, partial(self._reviews.verdicts, key)
-        )
+        verdicts = partial(self._reviews.verdicts, key)
+        if not await run_in_thread(self._pulls.applies, key.namespace):
+            return await run_in_process(self._store.publishes.publish, key.namespace, order, verdicts)
+        known = await run_in_thread(self._pulls.known_commits, key.namespace, order.name)
+        made = await run_in_process(self._store.publishes.push_pull, key.namespace, order, verdicts, known)
+        return made if isinstance(made, PublishResult) else await self._pulls.note(key.namespace, order.name, made)
 
 
 class Rollback:
@@ -206,19 +215,6 @@ def _write(req: Request, resp: Response, found: PublishResult, kind: str) -> Non
     resp.set_header("X-Project-Version", found.version)
     resp.set_header("X-Publish-Number", str(found.number))
     resp.media = json_views.published(found)
-
-
-def _has_body(req: Request) -> bool:
-    """Tell whether the request has a body, also without Content-Length, so that a body is never ignored."""
-    return bool(req.content_type or req.content_length or req.get_header("Transfer-Encoding"))
-
-
-def _read_reason(text: str) -> str:
-    reason = read_reason(text)
-    if not reason:
-        message = "The override's reason has no letter or digit; nothing was published. Give the reason."
-        raise invalid(message, [Problem("too_short", message, pointer="/override")])
-    return reason
 
 
 @contextmanager

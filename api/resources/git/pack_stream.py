@@ -20,11 +20,20 @@ _log = logs.logger("git")
 
 
 class PackStream(AsyncIterator[bytes]):
-    """The pieces of a response, for the framework to send; `make` has the pack made in another process."""
+    """The pieces of a response, for the framework to send; `make` has the pack made in another process.
 
-    def __init__(self, answer: FetchAnswer, make: Callable[[], Awaitable[MadePack]]) -> None:
+    `check` raises ApiError for a caller whose access ended while the pack was made: nothing of it goes out.
+    """
+
+    def __init__(
+        self,
+        answer: FetchAnswer,
+        make: Callable[[], Awaitable[MadePack]],
+        check: Callable[[], Awaitable[None]],
+    ) -> None:
         self._answer = answer
         self._make = make
+        self._check = check
         self._pieces = self._write()
 
     async def __anext__(self) -> bytes:
@@ -55,6 +64,15 @@ class PackStream(AsyncIterator[bytes]):
             opening.add_done_callback(_close)
 
     async def _open(self) -> PackFile:
+        file = await self._open_pack()
+        try:
+            await self._check()
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    async def _open_pack(self) -> PackFile:
         for _ in range(_ATTEMPTS - 1):
             with suppress(FileNotFoundError):
                 return await run_in_thread(PackFile, await self._make(), self._answer.line_bytes)
@@ -65,7 +83,8 @@ class PackStream(AsyncIterator[bytes]):
         ex = opening.exception()
         if ex is None:
             return None
-        _log.error("fetch_failed", exc_info=ex)
+        if not isinstance(ex, ApiError):
+            _log.error("fetch_failed", exc_info=ex)
         if not self._answer.line_bytes:
             raise ex
         is_known = isinstance(ex, (StoreError, ApiError))

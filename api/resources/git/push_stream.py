@@ -15,6 +15,9 @@ from gitstore.wire.push.push_report import BANDS, frame_lines, frame_report
 
 _PROGRESS_SECONDS = 0.25
 _KEEP_ALIVE_SECONDS = 5.0
+_UNKNOWN = (
+    "It is not known whether the push was received: fetch, then push again. The log of the service has the reason."
+)
 
 _log = logs.logger("git")
 
@@ -80,11 +83,12 @@ class PushStream:
 
     def _failure(self, ex: BaseException) -> bytes:
         """Return the line that ends a push of which the result is unknown; without bands, the response breaks off."""
-        _log.error("push_failed", exc_info=ex)
+        if not isinstance(ex, ApiError):
+            _log.error("push_failed", exc_info=ex)
         if BANDS not in self._push.request.capabilities:
             raise ex
         is_known = isinstance(ex, (StoreError, ApiError))
-        message = str(ex) if is_known else "The push failed; the log of the service has the reason."
+        message = str(ex) if is_known else _UNKNOWN
         return b"".join(band_lines(ERROR_BAND, f"{message}\n".encode())) + FLUSH
 
 

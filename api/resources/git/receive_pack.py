@@ -91,8 +91,7 @@ class ReceivePack:
             raise
         resp.content_type = _RESULT_TYPE
         resp.set_header("Cache-Control", "no-cache")
-        # Typed for generators alone; Falcon takes any asynchronous iterator, and calls its `close`.
-        resp.stream = stream  # type: ignore[assignment]
+        resp.stream = stream  # type: ignore[assignment]  # typed for generators; Falcon takes any iterator with `close`
 
     async def _save(self, req: Request, quarantine: Quarantine) -> str:
         """Write the body into the quarantine, inflated; return the fault if it is too large, and only its start was kept.
@@ -129,7 +128,15 @@ class ReceivePack:
         )
         if push.fault:
             return PushStream(received, partial(_refuse, push), stack.close)
-        return PushStream(received, partial(run_transfer, self._store.pushes.receive, namespace, received), stack.close)
+        return PushStream(received, partial(self._receive, req, namespace, received), stack.close)
+
+    async def _receive(self, req: Request, namespace: str, received: ReceivedPush) -> Reception:
+        """Receive the push. A caller whose access ended meanwhile gets the verdicts only if refs have moved."""
+        begun = time.monotonic()
+        reception = await run_transfer(self._store.pushes.receive, namespace, received)
+        if not reception.moved:
+            await check_again(req, begun)
+        return reception
 
 
 def _write(file: RawIOBase, data: bytes) -> None:

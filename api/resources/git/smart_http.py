@@ -3,6 +3,7 @@
 https://git-scm.com/docs/gitprotocol-http
 """
 
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -11,6 +12,7 @@ from falcon.asgi import Request, Response
 from api.auth.principal import as_principal
 from api.errors import ApiError, Forbidden
 from api.http.guard.access import by_basic, grants, light, no_repository, principal_of
+from api.http.request.caller_access import check_again
 from api.http.request.coded_body import read_inflated
 from api.resources.git.pack_stream import PackStream
 from api.runtime.jobs.background import run_in_thread, run_transfer
@@ -95,7 +97,7 @@ class UploadPack:
             resp.data = answer.head
         else:
             make = partial(run_transfer, make_pack, paths.repository, paths.clones, answer.order)
-            resp.stream = PackStream(answer, make)
+            resp.stream = PackStream(answer, make, partial(check_again, req, time.monotonic()))
 
 
 def is_version_2(req: Request) -> bool:

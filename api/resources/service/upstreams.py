@@ -8,12 +8,24 @@ from falcon.asgi import Request, Response
 from api.auth.principal import as_principal
 from api.db.timestamps import dump_time
 from api.http.guard.access import grants, principal_of, public
+from api.http.guard.proposal_access import readable_projects, reads_all
 from api.http.request.json_body import check_coding, check_json, read_bytes, read_json
-from api.runtime.jobs.background import run_in_thread
+from api.http.response import json_views
+from api.interfaces import Principal
+from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.upstreams.host_webhooks import MOST_BYTES, HostWebhook, HostWebhooks
+from api.upstreams.hosts.git_host import guess_kind
 from api.upstreams.upstreams import KnownUpstream, Upstreams
-from gitstore.upstream.upstream_state import UpstreamState
+from gitstore.history.messages import signature
+from gitstore.layout import BRANCH_PREFIX, proposal_id
+from gitstore.proposals.proposal import first_line
+from gitstore.upstream.difference import Difference, Side
+from gitstore.upstream.draft_sync import PushedDraft
+from gitstore.upstream.followed_branches import FollowedBranch
+from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState
+
+_MOST_TITLE = 200
 
 
 class UpstreamResource:
@@ -24,10 +36,12 @@ class UpstreamResource:
         self._upstreams = upstreams
 
     @grants("namespace", "read")
-    async def on_get(self, _req: Request, resp: Response, namespace: str) -> None:
+    async def on_get(self, req: Request, resp: Response, namespace: str) -> None:
         """Show the upstream, and what this node saw of it last."""
         await self._releases.namespace(namespace)
-        resp.media = show_upstream(await run_in_thread(self._upstreams.find, namespace))
+        known = await run_in_thread(self._upstreams.find, namespace)
+        difference: Difference | None = await run_in_process(self._upstreams.store.upstreams.difference, namespace)
+        resp.media = show_upstream(known, _readable(req, namespace, difference) if difference else None)
 
     @grants("namespace", "write")
     async def on_put(self, req: Request, resp: Response, namespace: str) -> None:
@@ -86,23 +100,50 @@ class HostWebhookResource:
         resp.media = {"action": action.value}
 
 
-def show_upstream(known: KnownUpstream) -> dict[str, Any]:
+def _readable(req: Request, namespace: str, found: Difference) -> Difference:
+    """Return a difference without the projects that the caller may not read, whose rules a message may name too."""
+    principal = principal_of(req)
+    if reads_all(principal, namespace):
+        return found
+    sides = (found.ahead, found.behind)
+    return Difference(*(_readable_side(principal, namespace, each) for each in sides))
+
+
+def _readable_side(principal: Principal, namespace: str, side: Side) -> Side:
+    names = readable_projects(principal, namespace, side.projects)
+    projects = {name: counts for name, counts in side.projects.items() if name in names}
+    return Side([each._replace(message="") for each in side.commits], projects, changes_files=False)
+
+
+def show_upstream(known: KnownUpstream, difference: Difference | None = None) -> dict[str, Any]:
     """Return an upstream for callers and the command line, without its secrets."""
-    upstream, state = known
+    upstream, state, followed, drafts, host_fault = known
     return {
         "namespace": upstream.namespace,
         "url": upstream.url,
         "mode": upstream.mode,
         "branch": upstream.branch,
+        "path": upstream.path,
+        "proposals": upstream.proposals,
+        "drafts": upstream.drafts,
         "username": upstream.username,
         "hasPassword": bool(upstream.password),
         "hasSshKey": bool(upstream.ssh_key),
         "hasHookSecret": bool(upstream.hook_secret),
         "knownHosts": upstream.known_hosts,
         "poll": upstream.poll,
+        "host": upstream.host or guess_kind(upstream.url).value,
+        "hostUrl": upstream.host_url or None,
+        "hasHostToken": bool(upstream.host_token),
+        "hostFault": host_fault or None,
+        "publish": upstream.publish,
         "suspended": upstream.suspended,
         "status": _show_status(known),
         **_show_state(state),
+        "branches": [show_branch(each) for each in followed.branches],
+        "branchesFault": _show_fault(followed.fault),
+        "draftBranches": [_show_draft(each) for each in drafts],
+        "difference": _show_difference(difference) if difference else None,
     }
 
 
@@ -115,18 +156,66 @@ def _show_status(known: KnownUpstream) -> str:
 
 
 def _show_state(state: UpstreamState) -> dict[str, Any]:
-    fault = state.fault
     return {
         "tip": state.tip or None,
         "release": state.release or None,
         "ahead": state.ahead if state.ahead >= 0 else None,
         "behind": state.behind if state.behind >= 0 else None,
-        "fault": {"code": fault.code, "message": fault.message, "problems": list(fault.problems)} if fault else None,
+        "fault": _show_fault(state.fault),
         "failures": state.failures,
         "syncedAt": _time(state.synced_at),
         "reachedAt": _time(state.reached_at),
         "nextSyncAt": _time(state.due_at),
     }
+
+
+def show_branch(found: FollowedBranch) -> dict[str, Any]:
+    """Return a branch or pull request of the upstream, and its proposal, which a refused one has not."""
+    return {
+        "branch": found.name,
+        "pullRequest": found.pull or None,
+        "commit": found.tip,
+        "proposal": proposal_id(found.ref) if found.head else None,
+        "fault": _show_fault(found.fault),
+    }
+
+
+def _show_draft(found: PushedDraft) -> dict[str, Any]:
+    """Return a draft that is on the upstream too, or should be."""
+    return {
+        "branch": found.ref.removeprefix(BRANCH_PREFIX),
+        "head": found.tried or None,
+        "commit": found.pushed or None,
+        "fault": _show_fault(found.fault),
+    }
+
+
+def _show_difference(found: Difference) -> dict[str, Any]:
+    return {"ahead": _show_side(found.ahead), "behind": _show_side(found.behind)}
+
+
+def _show_side(side: Side) -> dict[str, Any]:
+    """Return what one side alone has."""
+    return {
+        "commits": [
+            {
+                "commit": each.id,
+                "message": first_line(each.message)[:_MOST_TITLE],
+                "author": signature(each.author),
+                "at": _time(each.time),
+            }
+            for each in side.commits
+        ],
+        "projects": [
+            {"name": name, "changes": None if counts is None else json_views.counts(counts)}
+            for name, counts in side.projects.items()
+        ],
+        "otherFiles": side.changes_files,
+    }
+
+
+def _show_fault(fault: UpstreamFault | None) -> dict[str, Any] | None:
+    return {"code": fault.code, "message": fault.message, "problems": list(fault.problems)} if fault else None
 
 
 def _time(seconds: float) -> str | None:

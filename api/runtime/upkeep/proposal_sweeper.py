@@ -1,13 +1,11 @@
 """The sweeper of proposals: removes branches that release has merged, where a merge was interrupted or done by plain Git."""
 
-import asyncio
 import time
+from collections.abc import Hashable, Mapping
 
 from api import logs
 from api.data.served_data import ServedData
-from api.runtime.jobs.background import run_in_thread
-from api.runtime.jobs.background_task import TaskService
-from gitstore.errors import StoreError
+from api.runtime.upkeep.namespace_sweeper import NamespaceSweeper
 from gitstore.git.refs import list_refs
 from gitstore.store.store import Store
 
@@ -17,43 +15,22 @@ _DAY = 86_400
 _log = logs.logger("proposals")
 
 
-class ProposalSweeper(TaskService):
-    """A background service that looks at each namespace once its refs have changed, and once a day.
+class ProposalSweeper(NamespaceSweeper):
+    """Looks at each namespace once its refs have changed, and once a day."""
 
-    While `data` is lost, it waits.
-    """
+    subject = "proposals"
 
     def __init__(self, store: Store, data: ServedData, seconds: float = _ROUND_SECONDS) -> None:
-        super().__init__()
+        super().__init__(data, seconds)
         self._store = store
-        self._data = data
-        self._seconds = seconds
-        self._seen = dict[str, int]()  # the refs and the day of the last look at each namespace, as a hash
 
-    async def _run(self) -> None:
-        while True:
-            await asyncio.sleep(self._seconds)
-            if self._data.fault is None:
-                await run_in_thread(self.sweep)
+    def _list(self) -> Mapping[str, Hashable]:
+        return dict.fromkeys(self._store.directory.namespaces())
 
-    def sweep(self) -> None:
-        """Look at each namespace; a failure is logged, and the next round tries again."""
-        try:
-            namespaces = self._store.directory.namespaces()
-        except OSError as ex:
-            _log.warning("proposals_not_read", error=str(ex))
-            return
-        for namespace in namespaces:
-            try:
-                self._sweep(namespace)
-            except (StoreError, OSError) as ex:
-                _log.warning("proposals_not_swept", namespace=namespace, error=str(ex))
+    def _read_state(self, namespace: str) -> Hashable:
+        repository = self._store.directory.namespace(namespace).repository
+        return hash((frozenset(list_refs(repository, is_lenient=True).items()), int(time.time() // _DAY)))
 
     def _sweep(self, namespace: str) -> None:
-        repository = self._store.directory.namespace(namespace).repository
-        seen = hash((frozenset(list_refs(repository, is_lenient=True).items()), int(time.time() // _DAY)))
-        if self._seen.get(namespace) == seen:
-            return
         for branch in self._store.proposals.sweep(namespace):
             _log.info("merged_branch_removed", namespace=namespace, branch=branch)
-        self._seen[namespace] = seen

@@ -41,11 +41,11 @@ class RemoteRefs(NamedTuple):
 
 
 class PushedRef(NamedTuple):
-    """A ref to move in another repository, from the value that is expected; None for a new one."""
+    """A ref to move in another repository, from the value that is expected; None for a new one, or to remove it."""
 
     name: str
     old: CommitId | None
-    new: CommitId
+    new: CommitId | None
 
 
 def read_http_refs(reader: Readable, service: str) -> RemoteRefs:
@@ -106,20 +106,21 @@ def read_fetch(reader: Readable, remote: RemoteRefs, file: BinaryIO) -> None:
 
 
 def write_push(
-    file: BinaryIO, remote: RemoteRefs, moves: Iterable[PushedRef], pack: Path, options: Sequence[str] = ()
+    file: BinaryIO, remote: RemoteRefs, moves: Iterable[PushedRef], pack: Path | None, options: Sequence[str] = ()
 ) -> None:
-    """Write a push: its changes of refs, and a pack."""
+    """Write a push: its changes of refs, and a pack, which one that only removes does not have."""
     words = [each for each in _PUSHED if each in remote.capabilities]
     words += _OPTIONS if options else ()
     for number, (name, old, new) in enumerate(moves):
         tail = "\0 " + " ".join([*words, _AGENT]) if number == 0 else ""
-        file.write(pkt_line(f"{old or _ZERO} {new} {name}{tail}".encode()))
+        file.write(pkt_line(f"{old or _ZERO} {new or _ZERO} {name}{tail}".encode()))
     file.write(FLUSH)
     if options:
         file.writelines(text_line(option) for option in options)
         file.write(FLUSH)
-    with pack.open("rb") as source:
-        shutil.copyfileobj(source, file, 1 << 20)
+    if pack:
+        with pack.open("rb") as source:
+            shutil.copyfileobj(source, file, 1 << 20)
 
 
 def read_report(reader: Readable, remote: RemoteRefs, moves: Sequence[PushedRef]) -> None:

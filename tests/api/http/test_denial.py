@@ -9,9 +9,11 @@ from api.app.app import Application, create_app
 from api.app.compat_routes import compat_routes
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
+from api.app.git_hosts import open_pulls
 from api.app.identity_routes import identity_routes
 from api.app.notifications import open_notifications
 from api.app.services import open_services
+from api.app.upstream_routes import upstream_routes
 from api.auth.grants import Grant
 from api.auth.principal import Principal, PrincipalKind
 from api.http.response.compression import CompressionCache
@@ -20,6 +22,7 @@ from api.runtime.serving.convergence import Convergence
 from api.runtime.serving.long_poll import LongPolls
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.settings import Settings
+from api.upstreams.upstreams import Upstreams
 from gitstore.store.store import store_at
 from schemas import Operation
 from tests.api.asgi import AsgiResponse, call
@@ -62,10 +65,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
             convergence,
             services.reviews(),
             services.namespace_records,
+            open_pulls(settings, store, services),
         ),
         *identity_routes(services, served, store.publishes),
         *notice_routes(served, notice.streams, notice.webhooks),
         *compat_routes(store, served, services, compressed),
+        *upstream_routes(served, services, Upstreams(store, services.state, services.clock, settings.upstream_rules)),
     ]
     yield create_app(dependencies(settings, FakeDirectory(dict(TOKENS))), extra_routes)
     services.close()

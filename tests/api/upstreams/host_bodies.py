@@ -1,14 +1,23 @@
-"""Webhooks of pushes as each host sends them: the headers that count and a body in its form, signed with a secret."""
+"""Webhooks as each host sends them, signed with a secret.
+
+Those of Gitea in `recorded/` are what a real Gitea sent, byte by byte. The others are made here, in the form that the public
+documentation of each host shows: https://docs.github.com/en/webhooks/webhook-events-and-payloads#push,
+https://docs.gitlab.com/user/project/integrations/webhook_events/#push-events,
+https://docs.gitlab.com/user/project/integrations/webhook_events/#merge-request-events and
+https://forgejo.org/docs/latest/user/webhooks/
+"""
 
 import base64
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
 import orjson
 
 SECRET = "the-secret-of-the-webhook"
+RECORDED = Path(__file__).parent / "recorded"
 OLD, NEW = "1" * 40, "2" * 40
 
 
@@ -17,6 +26,12 @@ class Sent(NamedTuple):
 
     headers: Mapping[str, str]
     body: bytes
+
+
+def recorded(name: str) -> Sent:
+    """Return a webhook that a real host sent; its signature is of `SECRET`."""
+    found = orjson.loads((RECORDED / f"{name}.json").read_bytes())
+    return Sent(found["headers"], found["body"].encode())
 
 
 def hex_digest(body: bytes, secret: str = SECRET) -> str:
@@ -125,3 +140,22 @@ HOSTS: Mapping[str, Callable[..., Sent]] = {
     "gitea": gitea,
     "forgejo": forgejo,
 }
+
+
+def github_pull(action: str) -> Sent:
+    """Return a pull request of GitHub."""
+    pull = {"number": 2, "state": "closed", "merged": action == "closed", "head": {"ref": "waypost/shop/main"}}
+    body = orjson.dumps(
+        {"action": action, "number": 2, "pull_request": pull, "repository": {"full_name": "acme/redirects"}}
+    )
+    headers = {"X-GitHub-Event": "pull_request", "X-Hub-Signature-256": f"sha256={hex_digest(body)}"}
+    return Sent(headers, body)
+
+
+def gitlab_merge_request(action: str) -> Sent:
+    """Return a merge request of GitLab with a secret token."""
+    attributes = {"id": 99, "iid": 1, "action": action, "state": "merged", "source_branch": "waypost/shop/main"}
+    body = orjson.dumps(
+        {"object_kind": "merge_request", "event_type": "merge_request", "object_attributes": attributes}
+    )
+    return Sent({"X-Gitlab-Event": "Merge Request Hook", "X-Gitlab-Token": SECRET}, body)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from api.events.webhook_client import WebhookClient, WebhookResponse, resolve_host
+from api.events.webhook_client import WebhookClient, WebhookResponse
 from api.events.webhook_target import read_target
+from api.runtime.checked_network import resolve_host
 from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy, read_literal
 from tests.e2e.receiver import always, receiving
 

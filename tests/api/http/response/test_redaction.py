@@ -1,6 +1,10 @@
 """Redaction of conflicts: shown in full to readers of their kind, otherwise only their place."""
 
-from api.http.response.redaction import redact_conflicts
+import asyncio
+
+from falcon.asgi import Response
+
+from api.http.response.redaction import clear_response, redact_conflicts
 from content.records.vocabulary import Kind
 
 REDIRECT = {
@@ -35,3 +39,22 @@ def test_of_a_kind_that_may_not_be_read_only_the_place_is_shown() -> None:
         },
         FILE,
     ]
+
+
+def test_a_response_that_is_taken_back_closes_its_stream() -> None:
+    class Stream:
+        is_closed = False
+
+        async def close(self) -> None:
+            """Note the call."""
+            self.is_closed = True
+
+    resp, stream = Response(), Stream()
+    resp.stream = stream  # type: ignore[assignment]  # typed for generators; Falcon takes any iterator with `close`
+    resp.data = b"secret"
+    resp.set_header("X-Project-Version", "secret")
+    asyncio.run(clear_response(resp))
+    assert resp.stream is None
+    assert resp.data is None
+    assert not resp.headers
+    assert stream.is_closed

@@ -6,11 +6,13 @@ import socket as sockets
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import socket
+from typing import NamedTuple
 
 from tests.service import wait_until
 
@@ -42,6 +44,7 @@ http {{
             return 503;
         }}
         location /answers/403/ {{ return 403; }}
+        location /api/ {{ proxy_pass http://127.0.0.1:{api_port}; proxy_set_header Host $http_host; }}
         location / {{
             auth_basic host;
             auth_basic_user_file {folder}/passwords;
@@ -79,7 +82,7 @@ class HttpHost:
 
     folder: Path
     url: str
-    log: Path
+    log: Path = Path()
 
     @property
     def requests(self) -> list[str]:
@@ -91,9 +94,62 @@ class HttpHost:
         return f"{self.url}/answers/{status}/up.git"
 
 
+class Asked(NamedTuple):
+    """A request to a host's API."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+AnswerApi = Callable[[Asked], tuple[int, dict[str, str], bytes]]
+"""Answers a request to the API of a host: its status, headers and body."""
+
+
 @contextmanager
-def hosting(root: Path) -> Iterator[HttpHost]:
-    """Serve the repositories below a folder with `git http-backend`, behind nginx."""
+def _serving_api(answer_api: AnswerApi) -> Iterator[int]:
+    """Answer the requests to the API of a host; yield the port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def __getattr__(self, name: str) -> Callable[[], None]:
+            if name.startswith("do_"):
+                return self.answer
+            raise AttributeError(name)
+
+        def answer(self) -> None:
+            """Answer a request of any method."""
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, headers, content = answer_api(Asked(self.command, self.path, dict(self.headers), body))
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def hosting(root: Path, answer_api: AnswerApi | None = None) -> Iterator[HttpHost]:
+    """Serve the repositories below a folder with `git http-backend`, behind nginx, and below `/api/` what is given."""
+    with _serving_api(answer_api) if answer_api else nullcontext(1) as api_port, _serving_git(root, api_port) as host:
+        yield host
+
+
+@contextmanager
+def _serving_git(root: Path, api_port: int) -> Iterator[HttpHost]:
     folder = Path(tempfile.mkdtemp(prefix="waypost-web-"))  # short: the name of a socket has 108 bytes at most
     try:
         (folder / "passwords").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n", "utf-8")
@@ -106,6 +162,7 @@ def hosting(root: Path) -> Iterator[HttpHost]:
             retry=RETRY_SECONDS,
             backend=f"{exec_path}/git-http-backend",
             root=root,
+            api_port=api_port,
         )
         (folder / "config").write_text(text, "utf-8")
         wrapper = [_find(WRAPPER), "-c", "4", "-s", f"unix:{folder}/wrapper"]

@@ -1,0 +1,263 @@
+"""The reporter of one worker: tells the hosts of upstreams what became of their commits, and follows pull requests.
+
+It sends commit statuses, again after a failure, and never the same one twice. No sync waits for it, or fails by it.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from typing import NamedTuple
+
+from api import logs
+from api.data.served_data import ServedData
+from api.db.namespaces import commit_statuses, pull_requests, upstreams
+from api.db.namespaces.commit_statuses import StoredStatus
+from api.db.namespaces.pull_requests import StoredPull
+from api.db.namespaces.upstreams import StoredUpstream
+from api.runtime.jobs.background import run_in_process, run_in_thread
+from api.runtime.jobs.background_task import TaskService
+from api.upstreams.hosts.git_host import find_host, token_of
+from api.upstreams.hosts.host_api import CommitStatus, PullState, StatusState
+from api.upstreams.node_lock import take_node_lock
+from api.upstreams.pull_publishes import CLOSED, MERGED, OPEN, PullPublishes, open_api
+from api.upstreams.status_texts import StatusLinks, describe_proposal, describe_tip
+from gitstore.drafts.drafts import DraftName
+from gitstore.errors import NotFound, StoreError
+from gitstore.git.refs import read_ref
+from gitstore.layout import RELEASE_REF
+from gitstore.upstream.upstream_state import UpstreamState
+from gitstore.wire.client.remote_errors import RemoteError
+
+_ROUND_SECONDS = 1.0
+_CLAIM_SECONDS = 120  # after which a status that a killed worker claimed is sent again
+_MOST_AT_ONCE = 20
+_RETRIES = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 28800)  # seconds; then it is given up
+_PULL_SECONDS = 60.0  # between two looks at an open pull request
+_SOON_SECONDS = 1.0  # after release, the upstream or a request to sync has moved
+_LOCK_FILE = ".hosts.lock"
+
+_log = logs.logger("hosts")
+
+
+class _Seen(NamedTuple):
+    """What was looked at last of a namespace: nothing is done until it differs."""
+
+    origin: str = ""
+    tip: str = ""
+    release: str = ""
+    fault: str = ""
+
+
+class HostReporter(TaskService):
+    """A background service. While `data` is lost, or the service is a paused copy, it waits."""
+
+    def __init__(self, pulls: PullPublishes, data: ServedData, is_paused: Callable[[], bool] = lambda: False) -> None:
+        super().__init__()
+        self._pulls = pulls
+        self._store = pulls.store
+        self._database = pulls.state.database
+        self._clock = pulls.clock
+        self._links = StatusLinks(pulls.public_url)
+        self._data = data
+        self._is_paused = is_paused
+        self._seen = dict[str, _Seen]()
+        self._followed = dict[str, tuple[object, ...]]()  # the branches and release of the last look, by namespace
+        self._looked = dict[tuple[str, str, str], float]()  # the time of the next look at a pull request
+        self._moved = dict[str, tuple[object, ...]]()
+
+    async def _run(self) -> None:
+        async with AsyncExitStack() as stack:
+            lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
+            while True:
+                is_elected = is_elected or await take_node_lock(lock, stack)
+                await asyncio.sleep(_ROUND_SECONDS)
+                if is_elected and self._data.fault is None:
+                    await self._round()
+
+    async def _round(self) -> None:
+        """Do what is due; a failure is logged, and the next round tries again."""
+        try:
+            hosted = await run_in_thread(self._list_hosted)
+            for upstream in hosted.values():
+                await run_in_thread(self._note_tip, upstream)
+                await self._note_proposals(upstream)
+            await self._send_due(hosted)
+            for namespace, pulls in (await run_in_thread(self._list_pulls)).items():
+                if namespace in hosted:
+                    await self._follow_pulls(hosted[namespace], pulls)
+        except (StoreError, OSError) as ex:
+            _log.warning("hosts_not_reached", error=str(ex))
+        except Exception:  # noqa: BLE001 - otherwise the task ends, and no host hears of anything any more
+            _log.exception("hosts_not_reached")
+
+    def _list_hosted(self) -> dict[str, StoredUpstream]:
+        """Return the upstreams whose host has an API that this service may use."""
+        if self._is_paused():
+            return {}
+        with self._database.reading() as connection:
+            found = upstreams.list_upstreams(connection)
+        return {each.namespace: each for each in found if not each.suspended and _is_hosted(each)}
+
+    def _note_tip(self, upstream: StoredUpstream) -> None:
+        """Note the status of the upstream's tip, if it has changed since the last round."""
+        namespace = upstream.namespace
+        if upstream.mode != "source":
+            return
+        try:
+            state = self._store.upstreams.state(namespace)
+            seen = _Seen(state.origin, state.tip, state.release, _fault_text(state))
+            if self._seen.get(namespace) == seen or not state.synced_at:
+                return
+            status = describe_tip(namespace, state, self._store.live.refresh(namespace), self._links)
+        except (StoreError, OSError):  # archived meanwhile, or being compiled
+            return
+        if status is None and state.tip and not state.fault:
+            return  # it is not served yet; the next round looks again
+        if status:
+            self._note([status])
+        self._seen[namespace] = seen
+
+    async def _note_proposals(self, upstream: StoredUpstream) -> None:
+        """Note the statuses of the upstream's branches that are proposals here, if any or release has changed."""
+        namespace = upstream.namespace
+        try:
+            seen = await run_in_thread(self._find_followed, namespace)
+            if seen is None or self._followed.get(namespace) == seen:
+                return
+            found = await run_in_process(self._store.upstreams.verdicts, namespace)
+        except (StoreError, OSError) as ex:
+            _log.warning("proposals_not_reported", namespace=namespace, error=str(ex))
+            return
+        statuses = [describe_proposal(namespace, each, self._links) for each in found if not each.is_pending]
+        await run_in_thread(self._note, statuses)
+        self._followed[namespace] = seen
+
+    def _find_followed(self, namespace: str) -> tuple[object, ...] | None:
+        """Return what decides the verdicts; None where nothing is followed."""
+        try:
+            found = self._store.upstreams.followed(namespace)
+            release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)
+        except (StoreError, OSError):  # archived meanwhile
+            return None
+        return (found, release) if found.branches else None
+
+    def _note(self, statuses: Sequence[StoredStatus]) -> None:
+        """Note the statuses that are not noted yet; no lock of the database is taken where all are."""
+        with self._database.reading() as connection:
+            new = [each for each in statuses if not commit_statuses.is_noted(connection, each)]
+        if new:
+            with self._database.writing() as connection:
+                for each in new:
+                    commit_statuses.note_status(connection, each, self._clock())
+
+    async def _send_due(self, hosted: dict[str, StoredUpstream]) -> None:
+        if not hosted:
+            return
+        claimed = await run_in_thread(self._claim, list(hosted))
+        await asyncio.gather(*(self._send(hosted[each.namespace], each) for each in claimed))
+
+    def _claim(self, namespaces: list[str]) -> list[StoredStatus]:
+        now = self._clock()
+        with self._database.reading() as connection:
+            if not commit_statuses.has_due(connection, now):
+                return []
+        with self._database.writing() as connection:
+            until = now + timedelta(seconds=_CLAIM_SECONDS)
+            return commit_statuses.claim_statuses(connection, namespaces, now, until, _MOST_AT_ONCE)
+
+    async def _send(self, upstream: StoredUpstream, status: StoredStatus) -> None:
+        error = ""
+        try:
+            api = open_api(upstream, self._pulls.network)
+            state = StatusState(status.state)
+            await api.post_status(CommitStatus(status.commit, status.context, state, status.text, status.target))
+        except RemoteError as ex:
+            error = str(ex)
+            _log.warning("commit_status_not_sent", namespace=status.namespace, commit=status.commit, error=error)
+        else:
+            _log.info("commit_status_sent", namespace=status.namespace, commit=status.commit, state=status.state)
+        await run_in_thread(self._record, status, error)
+
+    def _record(self, status: StoredStatus, error: str) -> None:
+        due = None
+        if error and status.attempts < len(_RETRIES):
+            seconds = _RETRIES[status.attempts] * random.uniform(1, 1.2)  # noqa: S311 - spreads load, not for security
+            due = self._clock() + timedelta(seconds=seconds)
+        with self._database.writing() as connection:
+            commit_statuses.record_attempt(connection, status, error, due)
+
+    async def _follow_pulls(self, upstream: StoredUpstream, found: Sequence[StoredPull]) -> None:
+        """Look at the pull requests of a namespace that are due."""
+        namespace = upstream.namespace
+        state = await run_in_thread(self._store.upstreams.state, namespace)
+        moved = (state.release, state.tip, upstream.requests)
+        is_moved = self._moved.get(namespace) != moved
+        self._moved[namespace] = moved
+        for pull in found:
+            key = (namespace, pull.project, pull.draft)
+            if is_moved:
+                soon = time.monotonic() + _SOON_SECONDS
+                self._looked[key] = min(self._looked.get(key, 0.0), soon)
+            if pull.state == MERGED:
+                await self._end_merged(pull, state)
+            elif pull.state == OPEN and pull.number and self._looked.get(key, 0.0) <= time.monotonic():
+                self._looked[key] = time.monotonic() + _PULL_SECONDS * random.uniform(0.8, 1.2)  # noqa: S311 - as above
+                await self._look(upstream, pull)
+
+    def _list_pulls(self) -> dict[str, list[StoredPull]]:
+        with self._database.reading() as connection:
+            return pull_requests.list_unfinished(connection, (OPEN, MERGED))
+
+    async def _look(self, upstream: StoredUpstream, pull: StoredPull) -> None:
+        try:
+            found = await open_api(upstream, self._pulls.network).read_pull_request(pull.number)
+        except RemoteError as ex:
+            _log.warning("pull_request_not_read", namespace=pull.namespace, url=pull.url, error=str(ex))
+            return
+        if found.state is PullState.OPEN:
+            return
+        is_merged = found.state is PullState.MERGED
+        _log.info("pull_request_ended", namespace=pull.namespace, url=pull.url, state=found.state.value)
+        await run_in_thread(self._note_end, pull, MERGED if is_merged else CLOSED)
+
+    def _note_end(self, pull: StoredPull, state: str) -> None:
+        """Note the end of a pull request; after a merge, have the upstream synced."""
+        with self._database.writing() as connection:
+            if pull_requests.set_state(connection, pull, state) and state == MERGED:
+                upstreams.request_sync(connection, pull.namespace)
+
+    async def _end_merged(self, pull: StoredPull, state: UpstreamState) -> None:
+        """End the draft of a merged pull request, once a sync has brought the merge in."""
+        requests = await run_in_thread(self._count_requests, pull.namespace)
+        if state.fault or state.requests < requests or state.tip != state.release:
+            return
+        name = DraftName(pull.project, pull.draft)
+        try:
+            is_ended = await run_in_process(self._store.publishes.follow_merged_pull, pull.namespace, name)
+        except NotFound:  # the merge removed the project
+            is_ended = True
+        await run_in_thread(self._forget, pull)
+        _log.info("pull_request_followed", namespace=pull.namespace, url=pull.url, draft_ended=is_ended)
+
+    def _count_requests(self, namespace: str) -> int:
+        with self._database.reading() as connection:
+            found = upstreams.find_upstream(connection, namespace)
+        return found.requests if found else 0
+
+    def _forget(self, pull: StoredPull) -> None:
+        with self._database.writing() as connection:
+            pull_requests.remove_pull(connection, pull)
+
+
+def _is_hosted(upstream: StoredUpstream) -> bool:
+    try:
+        return bool(token_of(upstream)) and find_host(upstream) is not None
+    except ValueError:
+        return False
+
+
+def _fault_text(state: UpstreamState) -> str:
+    return f"{state.fault.code} {state.fault.message} {state.fault.problems}" if state.fault else ""

@@ -1,0 +1,1 @@
+"""The APIs of Git hosts: commit statuses and pull requests on GitHub, GitLab, Gitea and Forgejo."""

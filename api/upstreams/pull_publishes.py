@@ -1,0 +1,174 @@
+"""Publishes as pull requests: a branch on the upstream and a pull request on its host, and their state."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from api import logs
+from api.db.namespaces import commit_statuses, pull_requests, upstreams
+from api.db.namespaces.commit_statuses import StoredStatus
+from api.db.namespaces.pull_requests import StoredPull
+from api.db.namespaces.upstreams import StoredUpstream
+from api.db.state_store import StateStore
+from api.db.timestamps import Clock
+from api.runtime.jobs.background import run_in_thread
+from api.upstreams.hosts.git_host import find_host, token_of
+from api.upstreams.hosts.host_api import HostApi, PullRequest, PullState, PullText, StatusState, shorten_text
+from api.upstreams.hosts.host_client import AnswerRefused, HostNetwork
+from api.upstreams.status_texts import proposal_context
+from gitstore.drafts.drafts import DraftName
+from gitstore.errors import StoreError
+from gitstore.store.store import Store
+from gitstore.upstream.pull_branch import PullCommit
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteRefused
+
+_MOST_TITLE = 200
+_UNKNOWN_BRANCH = frozenset({400, 404, 422})
+_PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds
+PUSHED, MERGED, CLOSED, OPEN = "pushed", PullState.MERGED.value, PullState.CLOSED.value, PullState.OPEN.value
+"""States of a pull request here; `pushed` while only its branch is on the upstream."""
+
+_log = logs.logger("upstreams")
+
+
+class PulledPublish(NamedTuple):
+    """A publish that became a pull request: its address and number on the host, and its branch there."""
+
+    url: str
+    number: int
+    branch: str
+    version: str
+
+    def wire(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {"pullRequest": {"url": self.url, "number": self.number, "branch": self.branch}}
+
+
+@dataclass(frozen=True, slots=True)
+class PullPublishes:
+    """The publishes of namespaces whose upstream takes pull requests; `public_url` may be empty."""
+
+    store: Store
+    state: StateStore
+    clock: Clock
+    network: HostNetwork
+    public_url: str = ""
+
+    def applies(self, namespace: str) -> bool:
+        """Tell whether publishes of a namespace open pull requests. Blocks for a read of a small file."""
+        settings = self.store.upstreams.settings(namespace)
+        return settings is not None and settings.by_pull_request
+
+    def find(self, namespace: str, name: DraftName) -> StoredPull | None:
+        """Return the pull request of a draft; None without one, and while the database cannot be read. Blocks."""
+        with suppress(StoreError, OSError), self.state.database.reading() as connection:
+            return pull_requests.find_pull(connection, namespace, *name)
+        return None
+
+    async def note(self, namespace: str, name: DraftName, made: PullCommit) -> PulledPublish:
+        """Open the pull request of a pushed commit, or bring the open one up to date. Raises RemoteError.
+
+        If the host fails, the branch stays pushed; the same publish again continues from there.
+        """
+        upstream, before = await run_in_thread(self._read, namespace, name)
+        pull = StoredPull(namespace, *name, made.branch, made.commit, 0, "", PUSHED, self.clock())
+        if before and before.number:
+            pull = replace(pull, number=before.number, url=before.url, state=before.state)
+        await run_in_thread(self._put, pull)
+        found = await self._open(upstream, pull, self._text(namespace, name, made))
+        pull = replace(pull, number=found.number, url=found.url, state=found.state.value)
+        status = StoredStatus(
+            namespace,
+            made.commit,
+            proposal_context(namespace),
+            StatusState.SUCCESS.value,
+            f"Checked: {made.changes}",
+            "",
+        )
+        await run_in_thread(self._put, pull, status)
+        _log.info("pull_request_opened", namespace=namespace, project=name.project, draft=name.draft, url=found.url)
+        return PulledPublish(found.url, found.number, made.branch, made.commit)
+
+    async def _open(self, upstream: StoredUpstream, pull: StoredPull, text: PullText) -> PullRequest:
+        """Change the text of the pull request that is open, or open one."""
+        api = open_api(upstream, self.network)
+        try:
+            if pull.number and pull.state == OPEN:
+                found = await api.change_pull_request(pull.number, text)
+                if found.state is PullState.OPEN:
+                    return found
+            return await _open_once_known(api, pull.branch, upstream.branch, text)
+        except RemoteError as ex:
+            kind = RemoteRefused if isinstance(ex, RemoteRefused) else RemoteAway
+            raise kind(
+                f"The branch {pull.branch} is pushed to the upstream, and its pull request could not be opened: {ex} Publish "
+                "again to continue."
+            ) from ex
+
+    def _read(self, namespace: str, name: DraftName) -> tuple[StoredUpstream, StoredPull | None]:
+        with self.state.database.reading() as connection:
+            found = upstreams.require_upstream(connection, namespace)
+            return found, pull_requests.find_pull(connection, namespace, *name)
+
+    def _put(self, pull: StoredPull, status: StoredStatus | None = None) -> None:
+        with self.state.database.writing() as connection:
+            pull_requests.put_pull(connection, pull)
+            if status:
+                commit_statuses.note_status(connection, status, self.clock())
+
+    def known_commits(self, namespace: str, name: DraftName) -> tuple[str, ...]:
+        """Return the commits that were pushed to a draft's branch, as far as they are known. Blocks."""
+        found = self.find(namespace, name)
+        return (found.commit,) if found else ()
+
+    def _text(self, namespace: str, name: DraftName, made: PullCommit) -> PullText:
+        title, _, rest = made.message.partition("\n")
+        address = f"{self.public_url}/api/namespace/{namespace}/project/{name.project}/draft?draft={name.draft}"
+        lines = [
+            *([rest.strip(), ""] if rest.strip() else []),
+            f"Draft `{name.draft}` of `{name.project}`: {made.changes}. Waypost has checked it, and serves it once it is merged.",
+            "",
+            *([f"[The draft in Waypost]({address})", ""] if self.public_url else []),
+            made.diff,
+        ]
+        return PullText(shorten_text(title, _MOST_TITLE) or f"Publish {name.project}", "\n".join(lines))
+
+
+async def _open_once_known(api: HostApi, branch: str, base: str, text: PullText) -> PullRequest:
+    """Open a pull request of a branch that was pushed just now: hosts learn of it some moments later."""
+    for pause in _PAUSES:
+        with _suppress_unknown():
+            return await api.open_pull_request(branch, base, text)
+        await asyncio.sleep(pause)
+    return await api.open_pull_request(branch, base, text)
+
+
+@contextmanager
+def _suppress_unknown() -> Iterator[None]:
+    """Ignore an answer by which a host says that it does not know a branch."""
+    try:
+        yield
+    except AnswerRefused as ex:
+        if ex.status not in _UNKNOWN_BRANCH:
+            raise
+
+
+def open_api(upstream: StoredUpstream, network: HostNetwork) -> HostApi:
+    """Return the API of an upstream's host; RemoteRefused where it has none, or no token."""
+    try:
+        host = find_host(upstream)
+    except ValueError as ex:
+        raise RemoteRefused(f"The host of the upstream cannot be used: {ex}") from ex
+    token = token_of(upstream)
+    if host is None or not token:
+        raise RemoteRefused("The upstream has no host, or no token for its API. Set host and hostToken.")
+    return host.open(token, network)
+
+
+def show_pull(pull: StoredPull | None) -> Mapping[str, Any] | None:
+    """Return the pull request of a draft as JSON; None without one that is open on the host."""
+    if pull is None or not pull.number:
+        return None
+    return {"url": pull.url, "number": pull.number, "branch": pull.branch, "state": pull.state}

@@ -1,0 +1,161 @@
+"""Drafts on the upstream: where a setting says so, each is pushed there as a branch of its name after an edit.
+
+Nothing is overwritten there that this node has not pushed, unless it is the only writer (`mirror`).
+"""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from gitstore.errors import Broken, Busy, OutOfSpace, StoreError
+from gitstore.file_lock import hold_lock_file
+from gitstore.git.atomic_io import replace_file
+from gitstore.git.refs import list_refs
+from gitstore.git.repository import open_repository
+from gitstore.history.reached import find_base
+from gitstore.layout import DRAFT_PREFIX, CommitId
+from gitstore.upstream.sync import SyncedNamespace, open_upstream
+from gitstore.upstream.upstream_settings import DraftsPlace
+from gitstore.upstream.upstream_state import UpstreamFault
+from gitstore.wire.client.conversation import PushedRef
+from gitstore.wire.client.remote_errors import RemoteAway
+
+if TYPE_CHECKING:
+    from gitstore.upstream.remote import Remote
+
+DRAFTS_FILE = "waypost-upstream-drafts"
+_LOCK_FILE = "waypost-upstream-drafts.lock"
+_SECONDS = 60.0  # for the pushes of one sync; the next one goes on
+
+
+@dataclass(frozen=True, slots=True)
+class PushedDraft:
+    """A draft on the upstream: the head that was tried last, the commit that this node pushed, and why they differ.
+
+    `tried` is empty for a draft that is to be removed there.
+    """
+
+    ref: str
+    tried: str = ""
+    pushed: str = ""
+    fault: UpstreamFault | None = None
+
+
+def read_pushed(repository: Path) -> tuple[PushedDraft, ...]:
+    """Return the drafts that were pushed; none where the file is missing or damaged."""
+    try:
+        data = orjson.loads((repository / DRAFTS_FILE).read_bytes())
+        return tuple(
+            PushedDraft(**{**each, "fault": UpstreamFault(**each["fault"]) if each["fault"] else None}) for each in data
+        )
+    except (OSError, ValueError, TypeError, KeyError):
+        return ()
+
+
+def remove_pushed(repository: Path) -> None:
+    """Remove the file, as of another upstream; what was pushed stays there."""
+    (repository / DRAFTS_FILE).unlink(missing_ok=True)
+
+
+def list_drafts(repository: Path) -> dict[str, CommitId]:
+    """Return the heads of all drafts, by ref."""
+    return {ref: head for ref, head in list_refs(repository, is_lenient=True).items() if ref.startswith(DRAFT_PREFIX)}
+
+
+def has_unpushed(repository: Path) -> bool:
+    """Tell whether a draft has moved since the last attempt to push it."""
+    return {each.ref: each.tried for each in read_pushed(repository)} != list_drafts(repository)
+
+
+def push_drafts(namespace: SyncedNamespace, away: UpstreamFault | None = None) -> None:
+    """Bring the drafts on the upstream to where they are here; what fails is noted beside each.
+
+    While the upstream is `away`, nothing is tried: the next successful sync does it.
+    """
+    before, here = read_pushed(namespace.repository), dict[str, CommitId]()
+    if namespace.settings.drafts == DraftsPlace.PUSH:
+        here = list_drafts(namespace.repository)
+    if not before and not here:
+        return
+    with hold_lock_file(namespace.repository / _LOCK_FILE, 0) as is_held:
+        if is_held:
+            known = {each.ref: each for each in before}
+            known |= {ref: PushedDraft(ref) for ref in here if ref not in known}
+            work = _Drafts(namespace, here)
+            done = work.put_off(known, away) if away else work.run(known)
+            replace_file(namespace.repository / DRAFTS_FILE, orjson.dumps([asdict(each) for each in done]), sync=False)
+
+
+class _Drafts:
+    """One push of the drafts."""
+
+    def __init__(self, namespace: SyncedNamespace, here: Mapping[str, CommitId]) -> None:
+        self._namespace = namespace
+        self._here = here
+        self._deadline = time.monotonic() + _SECONDS
+
+    def put_off(self, known: Mapping[str, PushedDraft], fault: UpstreamFault) -> list[PushedDraft]:
+        """Return the drafts as they are, with a fault."""
+        return [replace(each, tried=self._here.get(each.ref, ""), fault=fault) for each in known.values()]
+
+    def run(self, known: Mapping[str, PushedDraft]) -> list[PushedDraft]:
+        """Push and remove, and return the drafts that are there, or should be."""
+        try:
+            remote = open_upstream(self._namespace.repository, self._namespace.settings)
+            tips = remote.read_tips()
+        except (Broken, Busy, OutOfSpace):
+            raise
+        except StoreError as ex:
+            return self.put_off(known, UpstreamFault(ex.code, str(ex)))
+        found = (
+            self._bring(remote, each, tips.get(each.ref)) for each in sorted(known.values(), key=lambda it: it.ref)
+        )
+        return [each for each in found if each]
+
+    def _bring(self, remote: "Remote", draft: PushedDraft, theirs: CommitId | None) -> PushedDraft | None:
+        """Push or remove one draft; None for one that is on neither side."""
+        head = self._here.get(draft.ref)
+        try:
+            if time.monotonic() > self._deadline:
+                raise RemoteAway("Not pushed yet: the next sync goes on with it.")
+            if head is None:
+                if theirs is not None and theirs == draft.pushed:
+                    remote.push(self._namespace.repository, PushedRef(draft.ref, theirs, None))
+                return None
+            made = remote.place(self._namespace.repository, head, self._find_base(head))
+            if theirs != made:
+                self._require_ours(draft, theirs, head)
+                remote.push(self._namespace.repository, PushedRef(draft.ref, theirs, made))
+            return PushedDraft(draft.ref, head, made)
+        except (Busy, OutOfSpace):
+            raise
+        except StoreError as ex:
+            return replace(draft, tried=head or "", fault=UpstreamFault(ex.code, str(ex)))
+
+    def _find_base(self, head: CommitId) -> CommitId | None:
+        with open_repository(self._namespace.repository) as repository:
+            return find_base(repository, repository.release(), head)
+
+    def _require_ours(self, draft: PushedDraft, theirs: CommitId | None, head: CommitId) -> None:
+        """Raise _Moved unless the branch there is what this node pushed, or is in the history of the draft."""
+        if theirs is None or theirs == draft.pushed or not self._namespace.settings.is_source:
+            return
+        with open_repository(self._namespace.repository) as repository, suppress(Broken):
+            if repository.has(theirs) and repository.merge_base(theirs, head) == theirs:
+                return
+        name = draft.ref.removeprefix("refs/heads/")
+        raise _Moved(
+            f"Others moved {name} on the upstream to {theirs[:12]}; it is not overwritten. Fetch it from there and push "
+            "it to the draft here, then delete the branch there."
+        )
+
+
+class _Moved(StoreError):
+    """A draft's branch on the upstream was moved by others."""
+
+    code = "upstream_draft_moved"

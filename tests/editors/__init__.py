@@ -1,0 +1,1 @@
+"""Tests of the schemas with the language server that editors run."""
