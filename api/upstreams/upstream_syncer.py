@@ -65,9 +65,9 @@ class UpstreamSyncer(TaskService):
         self._idle: list[JobProcess] = []
         self._used_at = 0.0
         self._resting: dict[str, tuple[float, int]] = {}  # until when, and the requests to sync so far
-        self._named: set[str] | None = None  # the namespaces with an upstream in the last round
         self.levels = UpstreamLevels()
         self.count: Callable[[str, str, float], None] = lambda _kind, _outcome, _seconds: None
+        self._named: set[str] | None = None  # the namespaces with an upstream in the last round
         self._desk = ErrandDesk(store, self._run_errand)
 
     def ready_check(self) -> ReadyCheck:

@@ -46,8 +46,8 @@ class UpstreamState:
     failures: int = 0
     due_at: float = 0.0
     requests: int = 0
-    origin: str = ""
     good_at: float = 0.0
+    origin: str = ""
 
 
 def read_state(repository: Path) -> UpstreamState:
