@@ -75,12 +75,13 @@ class Upstreams:
     def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> KnownUpstream:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
 
-        Secrets that are not given stay as they are while the URL does.
+        Secrets that are not given stay as they are while `url` and `hostUrl` do: else a caller who cannot read them could
+        have them sent to a host of its own.
         """
         _check(fields)
         with self.state.database.writing() as connection:
             before = upstreams.find_upstream(connection, namespace)
-            kept = before if before and before.url == fields["url"] else None
+            kept = before if before and _same_host(before, fields) else None
             found = StoredUpstream(
                 namespace,
                 fields["url"],
@@ -96,7 +97,7 @@ class Upstreams:
                 _secret(fields, "knownHosts", kept.known_hosts if kept else ""),
                 fields.get("host") or "",
                 fields.get("hostUrl") or "",
-                _secret(fields, "hostToken", before.host_token if before and _same_host(before, fields) else ""),
+                _secret(fields, "hostToken", kept.host_token if kept else ""),
                 fields.get("publish", "push"),
                 path=fields.get("path", "").strip("/"),
                 proposals=str(fields.get("proposals", default_proposals(fields["mode"]))),
@@ -204,7 +205,7 @@ def _check_host(upstream: StoredUpstream) -> None:
 
 
 def _same_host(before: StoredUpstream, fields: Mapping[str, Any]) -> bool:
-    """Tell whether a token for the API before a change is for the same API after it."""
+    """Tell whether the secrets before a change would go to the same hosts after it."""
     return (before.url, before.host_url) == (fields["url"], fields.get("hostUrl") or "")
 
 

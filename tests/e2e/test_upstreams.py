@@ -147,6 +147,16 @@ def test_a_mirror_on_another_waypost_needs_more_than_a_publisher(upstream: Upstr
     assert "project:override" in shown["fault"]["message"]
 
 
+def test_secrets_stay_only_for_the_hosts_that_they_were_given_for(upstream: Upstream) -> None:
+    """Else a caller who may not read a password could have it sent to a host of its own."""
+    body = {"url": "https://127.0.0.1:1/acme/rules.git", "mode": "mirror", "password": "secret-of-another"}
+    assert upstream.ask("PUT", "", 200, json=body)["hasPassword"]
+    body.pop("password")
+    assert upstream.ask("PUT", "", 200, json=body)["hasPassword"]
+    body |= {"host": "gitea", "hostUrl": "https://127.0.0.2:1"}
+    assert not upstream.ask("PUT", "", 200, json=body)["hasPassword"]
+
+
 def test_a_source_is_followed_and_published_to(upstream: Upstream) -> None:
     upstream.set("source")
     published = upstream.place.published("/b")
