@@ -81,10 +81,10 @@ def test_every_word_of_the_vocabulary_has_an_example() -> None:
 
 
 def test_only_reserved_hosts_are_named() -> None:
-    """Hosts end with the reserved `.example`; the two exceptions are names of XML vocabularies."""
+    """Hosts end with the reserved `.example`; the exceptions are names of vocabularies of XML and JSON Schema."""
     texts = [path.read_text(encoding="utf-8") for path in SAMPLE.rglob("*") if path.is_file()]
     urls = {
         part for text in texts for part in text.replace('"', " ").split() if part.startswith(("http://", "https://"))
     }
     hosts = {url.split("/")[2].partition("<")[0] for url in urls}
-    assert {host for host in hosts if not host.endswith(".example")} <= {"www.sitemaps.org", "a9.com"}
+    assert {host for host in hosts if not host.endswith(".example")} <= {"www.sitemaps.org", "a9.com", "json-schema.org"}
