@@ -39,12 +39,8 @@ def find_changed_files(path: Path, revision: str, branch: str = "") -> ChangedFi
     an unknown revision, or for a folder outside a repository.
     """
     _require_repository(path)
-    wanted = _commit(path, revision)
-    if not wanted:
-        raise InvalidUsage(
-            f"{path} has no revision {revision!r}. Name a commit, branch or tag; in CI, fetch it first, with the history."
-        )
-    ours = _commit(path, branch or "HEAD")
+    wanted = _require_commit(path, revision)
+    ours = _require_commit(path, branch) if branch else _commit(path, "HEAD")
     parted = run_git(path, "merge-base", wanted, ours).strip() if ours else ""
     base = parted or wanted
     options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--relative", base)
@@ -62,6 +58,15 @@ def _require_repository(path: Path) -> None:
         raise CommandFailed("The command git is missing. Install git.") from ex
     if found.returncode:
         raise InvalidUsage(f"{path} is not in a Git repository, or cannot be read as one: {_reason(found)}")
+
+
+def _require_commit(path: Path, revision: str) -> str:
+    found = _commit(path, revision)
+    if not found:
+        raise InvalidUsage(
+            f"{path} has no revision {revision!r}. Name a commit, branch or tag; in CI, fetch it first, with the history."
+        )
+    return found
 
 
 def _commit(path: Path, revision: str) -> str:

@@ -4,8 +4,9 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -100,43 +101,89 @@ def command(  # noqa: PLR0913 - one parameter an option
     (annotations), gitlab (Code Quality), sarif (2.1.0) and junit.
     """
     codes = NEVER_ANSWER if never_answer else frozenset(filter(None, code.split(",")))
-    chosen = ProblemFilter(codes, severity or "", place)
     bare = is_bare(path)
-    changes = find_changed_files(path, changed_since, ref if bare else "") if changed_since is not None else None
+    since = find_changed_files(path, changed_since, ref if bare else "") if changed_since is not None else None
     with _pause_gc(), show_status(f"Reading {path}") as watch:
-        segments = ParallelSegments(cache / "segments") if cache else None
-        settings = read_settings()
-        found = _read(path, ref if bare else "", segments, _report_reading(watch), settings.allowed_files, changes)
-        fixes = _fix(path, found, bare=bare) if fix else None
-        if fixes and fixes.files:
-            found = _read(path, "", segments, _report_reading(watch), settings.allowed_files, changes)
-        watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
-        problems = list(found.check(settings.pattern_limits, _lint_cache(cache)))
-    selected = chosen.select(problems)
-    shown = selected[offset : None if limit is None else offset + limit]
+        run = _check(path, ref if bare else "", since, cache, watch, is_fixing=fix)
+    selected = ProblemFilter(codes, severity or "", place).select(run.problems)
+    window = _Window(selected, offset, limit, is_counted=counts, is_chosen=never_answer)
     if wanted == "json":
-        window = {"total": len(selected), "limit": limit, "offset": offset}
-        names = [each.project or path.resolve().name for each in found.snapshots]
-        since = {"changedSince": _changes_view(changes, found)} if changes else {}
-        listed = [] if counts else [each.wire() for each in shown]
-        fixed = {"fixed": _fixes_view(fixes)} if fixes else {}
-        print_json({"projects": names, **since, **fixed, **summarize(problems), **window, "problems": listed})
+        _print_json(path, run, window)
     elif counts:
         print_counts(selected)
     else:
-        report = Report(shown, _tests(found, problems), path, _line_reader(path), is_bare=bare, strict=strict)
-        if wanted == "text":
-            print_text(report, excerpts=excerpt)
-        else:
-            print_for_ci(report, wanted)
-        print_counts_by_code(problems)
-    if fixes:
-        print_notes(_fixes_text(fixes))
-    _print_totals(found, problems, changes)
-    _print_hints(problems, selected, shown, offset, is_counted=counts, is_chosen=never_answer)
-    errors, warnings = _count(problems)
+        tests = _tests(run.found, run.problems)
+        report = Report(window.shown, tests, path, _line_reader(path), is_bare=bare, strict=strict)
+        _print_report(report, wanted, excerpts=excerpt)
+        print_counts_by_code(run.problems)
+    if run.fixes:
+        print_notes(_fixes_text(run.fixes))
+    _print_totals(run.found, run.problems, since)
+    _print_hints(run.problems, window)
+    errors, warnings = _count(run.problems)
     if errors or (strict and warnings):
         raise ProblemsFound
+
+
+class _Run(NamedTuple):
+    """The projects that were read, with their problems, and what was fixed."""
+
+    found: Checkout
+    problems: Sequence[Problem]
+    since: ChangedFiles | None
+    fixes: "FolderFixes | None"
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """The selected problems, of which some are shown."""
+
+    selected: Sequence[Problem]
+    offset: int
+    limit: int | None
+    is_counted: bool
+    is_chosen: bool
+
+    @property
+    def shown(self) -> Sequence[Problem]:
+        """The problems in the window."""
+        return self.selected[self.offset : None if self.limit is None else self.offset + self.limit]
+
+
+def _check(
+    path: Path,
+    branch: str,
+    since: ChangedFiles | None,
+    cache: Path | None,
+    watch: ProgressCallback,
+    *,
+    is_fixing: bool,
+) -> _Run:
+    """Read the projects, fix what is wanted, and find their problems; `branch` is that of a bare repository."""
+    segments = ParallelSegments(cache / "segments") if cache else None
+    settings = read_settings()
+    found = _read(path, branch, segments, _report_reading(watch), settings.allowed_files, since)
+    fixes = _fix(path, found, bare=bool(branch)) if is_fixing else None
+    if fixes and fixes.files:
+        found = _read(path, "", segments, _report_reading(watch), settings.allowed_files, since)
+    watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
+    return _Run(found, list(found.check(settings.pattern_limits, _lint_cache(cache))), since, fixes)
+
+
+def _print_json(path: Path, run: _Run, window: _Window) -> None:
+    shown = {"total": len(window.selected), "limit": window.limit, "offset": window.offset}
+    names = [each.project or path.resolve().name for each in run.found.snapshots]
+    since = {"changedSince": _changes_view(run.since, run.found)} if run.since else {}
+    listed = [] if window.is_counted else [each.wire() for each in window.shown]
+    fixed = {"fixed": _fixes_view(run.fixes)} if run.fixes else {}
+    print_json({"projects": names, **since, **fixed, **summarize(run.problems), **shown, "problems": listed})
+
+
+def _print_report(report: Report, wanted: str, *, excerpts: bool) -> None:
+    if wanted == "text":
+        print_text(report, excerpts=excerpts)
+    else:
+        print_for_ci(report, wanted)
 
 
 def is_bare(path: Path) -> bool:
@@ -256,23 +303,15 @@ def print_counts(problems: Sequence[Problem]) -> None:
     print_rows(("COUNT", "SEVERITY", "CODE"), ((number, *what) for what, number in counts.most_common()))
 
 
-def _print_hints(
-    problems: Sequence[Problem],
-    selected: Sequence[Problem],
-    shown: Sequence[Problem],
-    offset: int,
-    *,
-    is_counted: bool,
-    is_chosen: bool,
-) -> None:
+def _print_hints(problems: Sequence[Problem], window: _Window) -> None:
     """Print how to see the rules that can never answer, and the problems that were not shown."""
     number = count_never_answering(problems)
-    if number and not is_chosen:
+    if number and not window.is_chosen:
         print_notes(f"{never_answer_text(number)}; to list them, add --never-answer.")
-    if not is_counted and len(shown) < len(selected):
-        after = offset + len(shown)
-        following = f"; to see the next ones, add --offset {after}" if after < len(selected) else ""
-        print_notes(f"Shown: {len(shown):,} of {count_noun(len(selected), 'problem')}{following}.")
+    if not window.is_counted and len(window.shown) < len(window.selected):
+        after = window.offset + len(window.shown)
+        following = f"; to see the next ones, add --offset {after}" if after < len(window.selected) else ""
+        print_notes(f"Shown: {len(window.shown):,} of {count_noun(len(window.selected), 'problem')}{following}.")
 
 
 def _count(problems: Sequence[Problem]) -> tuple[int, int]:

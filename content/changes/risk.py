@@ -58,6 +58,5 @@ def is_pattern_risk(change: Change) -> bool:
 
 
 def _host(response: RuleResponse) -> str | None:
-    location = response.location or ""
-    authority = split_url(f"http:{location}" if location.startswith("//") else location).authority
+    authority = split_url(response.location or "").authority
     return authority.lower() if authority else None

@@ -1,7 +1,7 @@
 """Changes with their impact as a comment on a pull request, in the Markdown of GitHub, GitLab, Gitea and Forgejo.
 
 The counts come first, then the riskiest changes, then all others in folded tables, as many as a comment can hold. Text of
-rules and files is always code, so that it is shown literally and mentions nobody.
+rules and files is always code, so that it is shown literally and is no mention.
 """
 
 from collections import Counter
@@ -84,7 +84,7 @@ def _faults(each: ProjectChanges) -> tuple[list[Problem], list[Problem]]:
 
 
 def _sum(counts: Iterable[Counts]) -> Counts:
-    return Counts(*map(sum, zip(*counts, strict=True)))
+    return Counts(*map(sum, zip(Counts(0, 0, 0), *counts, strict=True)))
 
 
 def _summary_table(projects: Sequence[ProjectChanges]) -> str:

@@ -1,4 +1,4 @@
-"""What a proposed change does to a project: its rules, its answers, and the results of checks and tests."""
+"""The effects of a proposed change on a project: rules, answers, and the results of checks and tests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

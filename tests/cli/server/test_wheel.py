@@ -64,7 +64,7 @@ def test_schemas_contract_and_migrations_are_in_the_wheel(names: set[str]) -> No
 
 def test_the_sample_is_in_the_wheel_with_its_dotfiles(names: set[str]) -> None:
     sample = {f"{PRIVATE}/cli/sample_repo/{name}" for name in files_below("sample-repo")}
-    assert f"{PRIVATE}/cli/sample_repo/.github/workflows/validate.yml" in sample
+    assert f"{PRIVATE}/cli/sample_repo/.github/workflows/waypost.yml" in sample
     assert sample - names == set()
 
 
