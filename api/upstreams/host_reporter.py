@@ -43,7 +43,7 @@ _log = logs.logger("hosts")
 
 
 class _Seen(NamedTuple):
-    """What was looked at last of a namespace: nothing is done until it differs."""
+    """The last look at a namespace: nothing is done until it differs."""
 
     origin: str = ""
     tip: str = ""

@@ -45,7 +45,7 @@ class BranchOutcome(Protocol):
 
     @property
     def problems(self) -> Sequence[str]:
-        """What stops its publish."""
+        """The reasons that stop its publish."""
 
     @property
     def counts(self) -> Mapping[str, Mapping[Kind, Counts]]:

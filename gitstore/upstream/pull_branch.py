@@ -117,7 +117,7 @@ def push_pull(namespace: SyncedNamespace, made: PullCommit, known: Collection[st
     """Push the commit of a pull request to its branch on the upstream; return it as the upstream has it.
 
     An earlier commit of this service there is replaced; `known` are such commits. Raises RemoteRefused where the branch has
-    a commit of somebody else, RemoteAway or RemoteMoved.
+    a commit of others, RemoteAway or RemoteMoved.
     """
     ref = BRANCH_PREFIX + made.branch
     remote, repository, commit = _find_outgoing(namespace, made)

@@ -180,3 +180,22 @@ def test_a_push_to_a_protected_branch_is_refused_with_the_setting_that_helps(fol
     followed.set(publish="pull-request")
     pull = place.root.ask("POST", f"{place.path}/publish", 202, json={}).json()["pullRequest"]
     assert followed.repository.ask("GET", f"/pulls/{pull['number']}", 200)["state"] == "open"
+
+
+def test_a_branch_of_a_person_gets_a_status_with_its_problems_and_impact(followed: Followed) -> None:
+    followed.set()
+    followed.add_webhook()
+    repository, place = followed.repository, followed.place
+    repository.wait_for("release")
+    good = repository.commit("shop/redirects.yaml", rules("/a", "/b"), new_branch="good")
+    bad = repository.commit("shop/redirects.yaml", "redirects: [\n", new_branch="bad")
+    body = {"title": "Add one", "body": "", "head": "good", "base": "release"}
+    number = repository.ask("POST", "/pulls", 201, body)["number"]
+    state, text, link = followed.status(good, "proposal")
+    assert (state, text) == ("success", "No problems; shop: 1 redirect added")
+    place.root.get(link.removeprefix(PUBLIC))
+    state, text, _ = followed.status(bad, "proposal")
+    assert (state, text.startswith("1 problem; ")) == ("failure", True)
+    assert place.sources() == ["/a"]
+    repository.merge(number)
+    wait_until(lambda: place.sources() == ["/a", "/b"], SECONDS, "the merge to be served")

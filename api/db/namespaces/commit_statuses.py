@@ -76,7 +76,7 @@ def has_due(connection: Connection, now: datetime) -> bool:
 def claim_statuses(
     connection: Connection, namespaces: Collection[str], now: datetime, until: datetime, most: int
 ) -> list[StoredStatus]:
-    """Claim due statuses of namespaces until a time, the longest due first; nobody else gets them before."""
+    """Claim due statuses of namespaces until a time, the longest due first; no other node gets them before."""
     due = and_(commit_statuses.c.due_at <= now, commit_statuses.c.namespace.in_(namespaces))
     query = select(commit_statuses).where(due).order_by(commit_statuses.c.due_at, commit_statuses.c.id).limit(most)
     found = list[StoredStatus]()

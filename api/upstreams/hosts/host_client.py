@@ -37,7 +37,7 @@ class HostAnswer(NamedTuple):
 
     @property
     def message(self) -> str:
-        """What the host says, as one short line: all messages of its JSON."""
+        """The messages of its JSON, as one short line."""
         return quote_remote(" ".join(_texts(self.body))[:_MOST_TEXT])
 
 

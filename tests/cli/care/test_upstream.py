@@ -1,11 +1,14 @@
 """`waypost upstream`: set, shown, synced without a service, suspended and removed; secrets come from variables only."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.api.upstreams.fake_hosts import TOKEN, FakeHost, fake_host
 from tests.cli.terminal import invoke, invoke_ok
 from tests.gitstore.fixtures import git
+from tests.gitstore.wire.client.http_host import PASSWORD, USER
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -102,3 +105,33 @@ def test_a_url_that_cannot_be_an_upstream_is_refused(url: str) -> None:
     assert found.code in {1, 2}
     assert "The URL" in found.err
     assert "secret" not in found.err
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHost]:
+    """Run a Gitea that answers as documented, and follow its repository with pull requests."""
+    monkeypatch.setenv("WAYPOST_UPSTREAM_NETWORKS", "127.0.0.0/8")
+    monkeypatch.setenv("WAYPOST_UPSTREAM_PASSWORD", PASSWORD)
+    monkeypatch.setenv("WAYPOST_UPSTREAM_HOST_TOKEN", TOKEN)
+    with fake_host("gitea", tmp_path / "host") as found:
+        words = ("--mode", "source", "--username", USER, "--host", "gitea", "--publish", "pull-request")
+        invoke_ok("upstream", "set", "sample", found.url, *words)
+        invoke_ok("upstream", "sync", "sample")
+        yield found
+
+
+def test_publish_says_where_its_pull_request_is(host: FakeHost) -> None:
+    before = host.tip()
+    shown = invoke_ok("upstream", "show", "sample")
+    assert "host      gitea, a publish is a pull-request" in shown.out
+    table = "type\tsource\ttarget\tstatus\nBASIC\t{}\t/new\t301\n"
+    invoke_ok("import", "sample", "shop", "-", stdin=table.format("/by-pull").encode())
+    found = invoke_ok("publish", "sample", "shop", "-m", "Add one")
+    assert found.out.strip() == f"{host.http.url}/acme/redirects/pull/1"
+    assert "waypost/shop/main" in found.err
+    again = invoke_ok("publish", "sample", "shop", "--json")
+    assert again.json["pullRequest"]["number"] == 1
+    imported = invoke_ok("import", "sample", "shop", "-", "--publish", stdin=table.format("/other").encode())
+    assert f"merge its pull request: {host.http.url}/acme/redirects/pull/1" in imported.err
+    assert host.tip() == before
+    assert TOKEN not in "".join(each.out + each.err for each in (shown, found, again))

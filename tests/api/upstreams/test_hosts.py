@@ -1,0 +1,190 @@
+"""The APIs of hosts: where each is, what a bad host can do, and the secrecy of the token."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from socket import socket
+from typing import Any, TypeVar
+
+import pytest
+
+from api.db.namespaces.upstreams import StoredUpstream
+from api.upstreams.hosts.git_host import find_host, guess_kind, token_of
+from api.upstreams.hosts.host_api import CommitStatus, HostApi, PullState, PullText, StatusState, shorten_text
+from api.upstreams.hosts.host_client import HostNetwork
+from gitstore.wire.addresses import AddressPolicy
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteRefused
+from tests.api.upstreams.fake_hosts import TOKEN, FakeHost, fake_host
+from tests.e2e.git import git
+from tests.gitstore.wire.client.http_host import answering
+
+T = TypeVar("T")
+LOOPBACK = AddressPolicy(("127.0.0.0/8",))
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end."""
+    return asyncio.run(work)
+
+
+def upstream(url: str, host: str = "", host_url: str = "") -> StoredUpstream:
+    """Return an upstream with a password and no token of its own."""
+    return StoredUpstream("acme", url, "source", "main", password=TOKEN, host=host, host_url=host_url)
+
+
+ADDRESSES = (
+    ("https://github.com/acme/redirects.git", "", "", "api.github.com", "/", "acme/redirects"),
+    ("git@github.com:acme/redirects.git", "", "", "api.github.com", "/", "acme/redirects"),
+    ("https://git.example/acme/redirects", "github", "", "git.example", "/api/v3", "acme/redirects"),
+    ("https://gitlab.com/acme/web/redirects.git", "", "", "gitlab.com", "/api/v4", "acme/web/redirects"),
+    ("ssh://git@git.example:2222/acme/redirects", "gitlab", "", "git.example", "/api/v4", "acme/redirects"),
+    ("https://x.example/git/acme/r", "gitea", "https://x.example/git", "x.example", "/git/api/v1", "acme/r"),
+    ("https://x.example/git/acme/r", "gitea", "https://x.example/git/api/v1", "x.example", "/git/api/v1", "acme/r"),
+    ("git@ssh.example:acme/r.git", "forgejo", "https://x.example/", "x.example", "/api/v1", "acme/r"),
+)
+
+
+@pytest.mark.parametrize(("url", "kind", "host_url", "host", "path", "repository"), ADDRESSES)
+def test_the_api_follows_from_the_url(
+    url: str, kind: str, host_url: str, host: str, path: str, repository: str
+) -> None:
+    found = find_host(upstream(url, kind, host_url))
+    assert found is not None
+    assert (found.base.host, found.base.path, found.repository) == (host, path, repository)
+
+
+def test_an_unknown_host_has_no_api() -> None:
+    assert find_host(upstream("https://git.example/acme/r")) is None
+    assert find_host(upstream("https://github.com/acme/r", "none")) is None
+    assert guess_kind("https://github.com.evil.example/acme/r").value == "none"
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "host_url"),
+    [
+        ("/srv/r.git", "gitea", ""),
+        ("https://x.example/only", "gitea", ""),
+        ("https://x.example/a/b/c", "github", ""),
+        ("https://x.example/a/b", "gitea", "https://x.example/git"),
+        ("https://x.example/a/b", "gitea", "git@x.example:a/b"),
+    ],
+)
+def test_a_host_that_the_url_cannot_have_is_an_error(url: str, kind: str, host_url: str) -> None:
+    with pytest.raises(ValueError, match=r"host"):
+        find_host(upstream(url, kind, host_url))
+
+
+def test_the_token_is_in_no_representation() -> None:
+    own = StoredUpstream("acme", "https://github.com/a/b", "source", "main", password="p", host_token=TOKEN)
+    assert token_of(own) == TOKEN
+    assert TOKEN not in repr(own)
+
+
+@pytest.fixture(params=["github", "gitlab", "gitea", "forgejo"])
+def host(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FakeHost]:
+    """Run a host of each kind, with a branch beside release."""
+    with fake_host(request.param, tmp_path / "host") as found:
+        work = tmp_path / "work"
+        git(tmp_path, "clone", "-q", str(found.path), str(work))
+        git(work, "commit", "-q", "--allow-empty", "-m", "First")
+        git(work, "push", "-q", "origin", "HEAD:release", "HEAD:waypost/shop/main")
+        yield found
+
+
+def api_of(found: FakeHost, token: str = TOKEN, seconds: float = 20.0, policy: AddressPolicy = LOOPBACK) -> HostApi:
+    """Return the API of a host's repository."""
+    git_host = find_host(upstream(found.url, found.kind))
+    assert git_host is not None
+    return git_host.open(token, HostNetwork(policy, seconds))
+
+
+def status_of(found: FakeHost, text: str = "Served") -> CommitStatus:
+    """Return a status on its tip."""
+    return CommitStatus(found.tip(), "waypost/acme/served", StatusState.FAILURE, text, "https://waypost.example/")
+
+
+def test_each_host_takes_a_status_and_a_long_text_is_cut(host: FakeHost) -> None:
+    run(api_of(host).post_status(status_of(host, "a problem " * 100)))
+    run(api_of(host).post_status(status_of(host, "a problem " * 100)))
+    sent = host.statuses[0]
+    assert (sent.commit, sent.state, sent.target) == (host.tip(), "failure", "https://waypost.example/")
+    assert sent.text.endswith("…")
+
+
+def test_each_host_opens_changes_and_ends_a_pull_request(host: FakeHost) -> None:
+    api, first, second = api_of(host), PullText("One", "Body ✓"), PullText("Two", "")
+    made = run(api.open_pull_request("waypost/shop/main", "release", first))
+    assert (made.number, made.state) == (1, PullState.OPEN)
+    assert run(api.open_pull_request("waypost/shop/main", "release", second)) == made
+    assert [(each.title, each.body) for each in host.pulls] == [("Two", "")]
+    assert run(api.change_pull_request(1, first)) == made
+    host.pulls[0].state = "closed"
+    assert run(api.read_pull_request(1)).state is PullState.CLOSED
+    host.pulls[0].state = "merged"
+    assert run(api.read_pull_request(1)).state is PullState.MERGED
+
+
+def fails(api: HostApi, found: FakeHost, kind: type[RemoteError]) -> str:
+    """Return the message of a status that cannot be sent; it never has the token."""
+    with pytest.raises(kind) as caught:
+        run(api.post_status(status_of(found)))
+    assert TOKEN not in str(caught.value)
+    assert TOKEN not in repr(caught.value.__context__)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["gitea"], indirect=True)
+@pytest.mark.parametrize(
+    ("status", "kind"), [(500, RemoteAway), (429, RemoteAway), (301, RemoteRefused), (403, RemoteRefused)]
+)
+def test_an_answer_that_is_no_success_is_an_error(host: FakeHost, status: int, kind: type[RemoteError]) -> None:
+    host.broken = status
+    assert str(status) in fails(api_of(host), host, kind) or status == 301
+
+
+@pytest.mark.parametrize("host", ["gitea"], indirect=True)
+def test_a_wrong_token_and_a_private_address_are_refused(host: FakeHost) -> None:
+    assert "token" in fails(api_of(host, "wrong"), host, RemoteRefused)
+    before = len(host.http.requests)
+    assert "not allowed" in fails(api_of(host, policy=AddressPolicy()), host, RemoteRefused)
+    assert len(host.http.requests) == before
+
+
+def _drip(connection: socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+    while True:
+        connection.sendall(b" ")
+        time.sleep(0.05)
+
+
+def _flood(connection: socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
+    while True:
+        connection.sendall(b" " * 65_536)
+
+
+BAD: tuple[tuple[Callable[[socket], Any], type[RemoteError]], ...] = (
+    (_drip, RemoteAway),
+    (_flood, RemoteRefused),
+    (lambda connection: connection.sendall(b"garbage\r\n\r\n"), RemoteAway),
+    (lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"), RemoteRefused),
+    (lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n<html>"), RemoteAway),
+)
+
+
+@pytest.mark.parametrize(("answer", "kind"), BAD)
+def test_a_host_that_answers_badly_is_an_error_within_the_time(
+    answer: Callable[[socket], None], kind: type[RemoteError]
+) -> None:
+    with answering(answer) as url:
+        found = find_host(upstream(f"{url.removesuffix('/repo.git')}/acme/redirects.git", "github"))
+        assert found is not None
+        with pytest.raises(kind) as caught:
+            run(found.open(TOKEN, HostNetwork(LOOPBACK, 2.0)).read_pull_request(1))
+    assert TOKEN not in str(caught.value)
+
+
+def test_a_text_is_one_line_of_at_most_so_many_characters() -> None:
+    assert shorten_text("a\n b", 10) == "a b"
+    assert shorten_text("a" * 11, 10) == "a" * 9 + "…"
