@@ -69,7 +69,7 @@ bench-tools:
 	@.ci/install-tools git wrk nginx
 
 tools:
-	@.ci/install-tools git curl -- postgresql strace openssh-server
+	@.ci/install-tools git curl -- postgresql strace openssh-server nginx fcgiwrap
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit("Waypost needs Python 3.11 or later; try: make PYTHON=python3.11 …" if sys.version_info < (3, 11) else 0)'

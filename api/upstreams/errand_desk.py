@@ -20,13 +20,13 @@ _MOST_AT_ONCE = 3
 _LINE_SECONDS = 10.0
 _SYNC_WAIT = 30.0  # for a sync that runs already
 
-Run = Callable[[Callable[[], object]], Awaitable[None]]
+Run = Callable[[str, Callable[[], object]], Awaitable[None]]
 
 _log = logs.logger("upstreams")
 
 
 class ErrandDesk:
-    """The errands of one node that other processes wait for; `run` runs a job in a process."""
+    """The errands of one node that other processes wait for; `run` runs a job of a kind in a process."""
 
     def __init__(self, store: Store, run: Run) -> None:
         self._store = store
@@ -76,7 +76,7 @@ class ErrandDesk:
         else:
             work = partial(upstreams.sync, errand.namespace, wait=_SYNC_WAIT, only_release=True)
         try:
-            await self._run(work)
+            await self._run("publish" if errand.new else "fetch", work)
         except RemoteError as ex:
             return ex
         except JobTimeout:

@@ -115,7 +115,7 @@ def _ask(repositories: Path, errand: Errand, deadline: float) -> bytes:
 def _raise_fault(answer: bytes) -> None:
     found = orjson.loads(answer)
     if found["fault"]:
-        raise _KINDS[found["fault"]](found["message"])
+        raise _KINDS.get(found["fault"], RemoteAway)(found["message"])
 
 
 @contextmanager

@@ -30,7 +30,14 @@ from gitstore.wire.client.conversation import (
     write_push,
 )
 from gitstore.wire.client.http_remote import Credentials, HttpRemote, Limits
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused, RemoteUnknown
+from gitstore.wire.client.remote_errors import (
+    RemoteAway,
+    RemoteBusy,
+    RemoteGarbage,
+    RemoteMoved,
+    RemoteRefused,
+    RemoteUnknown,
+)
 from gitstore.wire.client.remote_url import RemoteUrl, Transport, parse_url
 from gitstore.wire.client.ssh_remote import SshKeys, SshRemote
 from gitstore.wire.fetch.fetch_pack import PackOrder, make_pack
@@ -289,6 +296,8 @@ def _sending() -> Iterator[None]:
     """Raise RemoteUnknown where a push fails that was sent, in whole or in part."""
     try:
         yield
+    except RemoteBusy:  # it has not read the push
+        raise
     except RemoteAway as ex:
         raise RemoteUnknown(
             f"{ex} It may have this publish or not. The next sync shows it: look at the history, then publish again if it "

@@ -30,7 +30,14 @@ from gitstore.upstream.upstream_state import (
     write_state,
 )
 from gitstore.wire.client.conversation import PushedRef
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused, RemoteUnknown
+from gitstore.wire.client.remote_errors import (
+    RemoteAway,
+    RemoteBusy,
+    RemoteGarbage,
+    RemoteMoved,
+    RemoteRefused,
+    RemoteUnknown,
+)
 from gitstore.wire.client.remote_url import Transport, parse_url
 from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
@@ -83,8 +90,9 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         before = read_state(namespace.repository)
         state = _sync(namespace, before)
         failures = before.failures + 1 if state.fault else 0
-        due = next_due(namespace.settings.poll, failures)
-        state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests))
+        due = max(next_due(namespace.settings.poll, failures), state.due_at)
+        good_at = before.good_at if state.fault else time.time()
+        state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests), good_at=good_at)
         write_state(namespace.repository, state)
         return state
 
@@ -102,7 +110,7 @@ def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
 
 
 def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
-    state = replace(before, synced_at=time.time(), fault=None)
+    state = replace(before, synced_at=time.time(), fault=None, due_at=0.0)
     tip: CommitId | None = None
     remote: Remote | None = None
     try:
@@ -115,7 +123,8 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     except (RemoteAway, RemoteGarbage, RemoteMoved, LostRace, StoreError) as ex:
         if isinstance(ex, Broken | Busy):
             raise
-        state = replace(state, fault=_explain(ex))
+        rest = time.time() + ex.seconds if isinstance(ex, RemoteBusy) else 0.0
+        state = replace(state, fault=_explain(ex), due_at=rest)
     state = replace(state, tip=tip or state.tip)
     return _measure(namespace.repository, replace(state, origin=_find_origin(namespace.settings, remote, state)))
 

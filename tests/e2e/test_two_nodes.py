@@ -207,11 +207,12 @@ def has_project(client: Client) -> bool:
     return client.insist("GET", "/version").status_code == httpx.codes.OK
 
 
+@pytest.mark.usefixtures("web_server")
 def test_nodes_with_databases_of_their_own_lose_nothing_when_they_are_killed(tmp_path: Path) -> None:
     run_nodes(tmp_path, "sqlite")
 
 
-@pytest.mark.usefixtures("postgres_programs")
+@pytest.mark.usefixtures("postgres_programs", "web_server")
 def test_nodes_on_one_database_lose_nothing_when_they_are_killed(tmp_path: Path) -> None:
     run_nodes(tmp_path, "postgres")
 

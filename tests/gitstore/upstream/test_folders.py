@@ -325,6 +325,7 @@ def test_a_mirror_does_not_overwrite_what_others_wrote_into_the_folder(bed: Upst
     assert bed.tip == before
 
 
+@pytest.mark.usefixtures("web_server")
 def test_a_folder_behind_http_is_followed_and_published_to(bed: UpstreamBed) -> None:
     git(bed.path, "config", "http.receivepack", "true")
     bed.commit({**PROJECT, RULES: yaml([("/a", "/first")])}, {"app.py": "print(2)\n"})
