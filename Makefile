@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test interop check lint format docs bench growth mutants wheel lock clean
+.PHONY: help run test soak interop check lint format docs bench growth mutants wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,6 +16,9 @@ run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in .
 
 test: tools $(VENV)/dev.done $(VENV)/editors.done  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed
+	@SOAK_OPERATIONS=$(or $(SOAK_OPERATIONS),2000) $(BIN)/python -m pytest --timeout 7200 tests/e2e/test_two_nodes.py
 
 interop: interop-tools $(VENV)/dev.done  ## Build a real Gitea with Go (the first time for some minutes), and run the tests with it
 	@$(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -o timeout=3600 tests/interop
@@ -66,7 +69,7 @@ bench-tools:
 	@.ci/install-tools git wrk nginx
 
 tools:
-	@.ci/install-tools git curl -- postgresql strace openssh-server
+	@.ci/install-tools git curl -- postgresql strace openssh-server nginx fcgiwrap
 
 $(VENV)/made:
 	@$(PYTHON) -c 'import sys; sys.exit("Waypost needs Python 3.11 or later; try: make PYTHON=python3.11 …" if sys.version_info < (3, 11) else 0)'

@@ -17,6 +17,7 @@ from gitstore.git.repository import Author
 from gitstore.pushes.hook_files import open_hook_files
 from gitstore.pushes.plain_push import PlainAnswer, PlainCheck, PlainPush, read_plain_push
 from gitstore.pushes.push import PushRules
+from gitstore.upstream.upstream_settings import read_source
 
 _ACCEPTED = 0
 _INTERRUPTED = 128 + signal.SIGINT
@@ -44,8 +45,18 @@ def _check(hook: PushHook, push: PlainPush) -> PlainAnswer:
     repository = Path.cwd()  # Git runs the hook in it
     rules = PushRules(hook.allowed_files, hook.proposal_address)
     with open_hook_files(repository, hook.root, push.quarantine) as paths:
-        check = PlainCheck(paths, _find_author(), _find_token, rules, hook.limits)
+        check = PlainCheck(paths, _find_author(), _find_token, rules, hook.limits, _hold_back(repository))
         return check.answer(push, lambda line: _print([line]))
+
+
+def _hold_back(repository: Path) -> tuple[str, ...]:
+    """Return why release cannot be pushed here: a hook pushes nothing to an upstream, before which release may not move."""
+    source = read_source(repository)
+    if source is None:
+        return ()
+    url, branch = source
+    why = "Release follows an upstream here, so a push by path or SSH cannot move it. Nothing was changed."
+    return why, "Push over HTTP, or to the upstream:", f"  git push {url} HEAD:{branch}"
 
 
 def _refuse(why: str) -> PlainAnswer:

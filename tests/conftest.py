@@ -28,6 +28,11 @@ def datasets() -> Path:
 
 
 @pytest.fixture(scope="session")
+def web_server() -> None:
+    """Mark a test that needs nginx and fcgiwrap; it is left out where they are not installed."""
+
+
+@pytest.fixture(scope="session")
 def postgres_programs() -> None:
     """Mark a test that needs PostgreSQL; it is left out where PostgreSQL is not installed."""
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from tests import other_user, postgres
+from tests.gitstore.wire.client.http_host import has_web_server
 from tests.gitstore.wire.client.ssh_host import SSHD
 from tests.service import DATASETS
 
@@ -55,6 +56,11 @@ REQUIREMENTS = (
         "sshd",
         lambda: Path(SSHD).exists() and shutil.which("ssh") is not None,
         "on upstreams by SSH, since openssh-server is not installed (as root: apt install openssh-server)",
+    ),
+    Requirement(
+        "web_server",
+        has_web_server,
+        "on upstreams behind a web server, since nginx or fcgiwrap is not installed (as root: apt install nginx fcgiwrap)",
     ),
     Requirement(
         "another_user",

@@ -20,7 +20,7 @@ from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
 from api.http.routing import Route
 from api.interfaces import Dependencies
-from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, WAITING
+from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, SYNCING, SYNCS_DUE, UPSTREAM_AGE, UPSTREAMS, WAITING
 from api.readiness import Fault, ReadyCheck
 from api.runtime.health.content_check import ContentCheck
 from api.runtime.health.data_monitor import DataMonitor
@@ -67,6 +67,7 @@ def make_service(settings: Settings, data: ServedData, rate_counters: RateCounte
     app.fast_heartbeats = FastHeartbeats(services.directory, store.live, services.fleet.note, counters, data)
     app.shutdown_hooks = parts.shutdown_hooks()
     _show_gauges(app, parts.long_polls, services, parts.notifications)
+    _show_upstreams(app, parts.upstream_syncer)
     return app
 
 
@@ -209,3 +210,12 @@ def _require_database(services: Services, data: ServedData) -> None:
     except StoreError:
         if data.check() is None:
             raise
+
+
+def _show_upstreams(app: Application, syncer: UpstreamSyncer) -> None:
+    levels = syncer.levels
+    app.collector.show_each(UPSTREAMS, levels.count_states)
+    app.collector.show(UPSTREAM_AGE, levels.oldest_age)
+    app.collector.show(SYNCING, lambda: levels.running)
+    app.collector.show(SYNCS_DUE, lambda: levels.due)
+    syncer.count = app.collector.counters.add_sync

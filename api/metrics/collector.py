@@ -1,7 +1,7 @@
 """The metrics collector of one worker: its counters, its gauges, and its page in the metrics store of all workers."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from api import logs
 from api.metrics.counters import Counters, Counts
@@ -25,13 +25,18 @@ class MetricsCollector(TaskService):
         self.counters = Counters()
         self._store = metrics_store
         self._name = create_file_name()
-        self._gauges: dict[str, Callable[[], int]] = {OPEN_JOBS: lambda: jobs.open}
+        self._gauges: dict[str, Callable[[], float]] = {OPEN_JOBS: lambda: jobs.open}
+        self._labelled: dict[str, Callable[[], Mapping[str, float]]] = {}
         self._writing = asyncio.Lock()
         self._failing = False
 
-    def show(self, name: str, level: Callable[[], int]) -> None:
+    def show(self, name: str, level: Callable[[], float]) -> None:
         """Add a gauge; the values of all workers are added up."""
         self._gauges[name] = level
+
+    def show_each(self, name: str, levels: Callable[[], Mapping[str, float]]) -> None:
+        """Add a gauge with a label, whose values are few; those of all workers are added up."""
+        self._labelled[name] = levels
 
     async def stop(self) -> None:
         """Stop after a last write."""
@@ -64,4 +69,7 @@ class MetricsCollector(TaskService):
     def _page(self) -> WorkerMetrics:
         work: Counts = {(JOBS, outcome): count for outcome, count in jobs.ended.items()}
         counts = {**self.counters.counts(), **work, (JOB_SECONDS,): jobs.seconds}
-        return WorkerMetrics(counts, {(name,): level() for name, level in self._gauges.items()})
+        gauges: Counts = {(name,): level() for name, level in self._gauges.items()}
+        for name, levels in self._labelled.items():
+            gauges |= {(name, label): value for label, value in levels().items()}
+        return WorkerMetrics(counts, gauges)

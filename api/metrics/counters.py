@@ -14,6 +14,8 @@ SECONDS_SUM = "waypost_request_seconds_sum"
 REJECTED = "waypost_unread_requests_total"
 PUBLISHES = "waypost_publishes_total"
 WEBHOOK_ATTEMPTS = "waypost_webhook_attempts_total"
+UPSTREAM_SYNCS = "waypost_upstream_syncs_total"
+UPSTREAM_SECONDS = "waypost_upstream_sync_seconds_total"
 
 UNKNOWN_ROUTE = "unknown"  # of every path without a route: with a label per path, any client could fill the memory
 OTHER_METHOD = "other"
@@ -28,7 +30,7 @@ _SUM = len(BUCKET_BOUNDS) + 1
 class Counters:
     """The counters of one worker since it started."""
 
-    __slots__ = ("_attempts", "_publishes", "_requests", "_seconds", "_unread")
+    __slots__ = ("_attempts", "_publishes", "_requests", "_seconds", "_sync_seconds", "_syncs", "_unread")
 
     def __init__(self) -> None:
         self._requests: defaultdict[tuple[str, str, int], int] = defaultdict(int)
@@ -36,6 +38,8 @@ class Counters:
         self._unread: defaultdict[int, int] = defaultdict(int)
         self._publishes: defaultdict[str, int] = defaultdict(int)
         self._attempts: defaultdict[str, int] = defaultdict(int)
+        self._syncs: defaultdict[tuple[str, str], int] = defaultdict(int)
+        self._sync_seconds: defaultdict[str, float] = defaultdict(float)
 
     def add_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a response; `route` is a template of the route table, never a path."""
@@ -56,6 +60,11 @@ class Counters:
         """Count an attempt to deliver a message to a webhook: `delivered`, `again` or `failed`."""
         self._attempts[outcome] += 1
 
+    def add_sync(self, kind: str, outcome: str, seconds: float) -> None:
+        """Count a sync with an upstream; `outcome` is `done`, or the code of its fault."""
+        self._syncs[kind, outcome] += 1
+        self._sync_seconds[kind] += seconds
+
     def counts(self) -> Counts:
         """Return all counts so far, by series."""
         return dict(self._series())
@@ -73,6 +82,10 @@ class Counters:
             yield (PUBLISHES, kind), count
         for outcome, count in self._attempts.items():
             yield (WEBHOOK_ATTEMPTS, outcome), count
+        for (kind, outcome), count in self._syncs.items():
+            yield (UPSTREAM_SYNCS, kind, outcome), count
+        for kind, seconds in self._sync_seconds.items():
+            yield (UPSTREAM_SECONDS, kind), seconds
 
 
 def method_label(method: str) -> str:

@@ -16,6 +16,8 @@ from api.metrics.counters import (
     REQUESTS,
     SECONDS,
     SECONDS_SUM,
+    UPSTREAM_SECONDS,
+    UPSTREAM_SYNCS,
     WEBHOOK_ATTEMPTS,
     Counts,
     Key,
@@ -28,6 +30,10 @@ WAITING = "waypost_waiting_polls"
 HEARTBEATS = "waypost_heartbeats_pending"
 STREAMS = "waypost_event_streams"
 DELIVERING = "waypost_webhook_attempts"
+UPSTREAMS = "waypost_upstreams"
+UPSTREAM_AGE = "waypost_upstream_oldest_sync_seconds"
+SYNCING = "waypost_upstream_syncs"
+SYNCS_DUE = "waypost_upstream_syncs_due"
 _WORKERS = "waypost_workers"
 _FAULTS = "waypost_faults"
 _STATUS = "waypost_degraded"
@@ -45,6 +51,8 @@ _COUNTERS = (
     _Family(REJECTED, "Requests rejected as invalid HTTP, too large or too many, by status.", ("status",)),
     _Family(PUBLISHES, "Successful publishes and rollbacks over HTTP, by kind.", ("kind",)),
     _Family(WEBHOOK_ATTEMPTS, "Attempts to deliver a message to a webhook, by outcome.", ("outcome",)),
+    _Family(UPSTREAM_SYNCS, "Syncs with upstreams, by kind and outcome.", ("kind", "outcome")),
+    _Family(UPSTREAM_SECONDS, "Seconds that syncs with upstreams took, by kind.", ("kind",)),
     _Family(JOBS, "Jobs run in separate processes, by outcome.", ("outcome",)),
     _Family(JOB_SECONDS, "Seconds that jobs took, including their time in the queue."),
 )
@@ -54,6 +62,10 @@ _GAUGES = (
     _Family(STREAMS, "Open event streams."),
     _Family(DELIVERING, "Running attempts to deliver to webhooks."),
     _Family(OPEN_JOBS, "Queued or running jobs."),
+    _Family(UPSTREAMS, "Namespaces with an upstream, by state.", ("state",)),
+    _Family(UPSTREAM_AGE, "Seconds since the good sync that is longest ago, of upstreams that are not suspended."),
+    _Family(SYNCING, "Running syncs with upstreams."),
+    _Family(SYNCS_DUE, "Syncs with upstreams that are due and wait for a process."),
 )
 _SECONDS = _Family(
     SECONDS, "Seconds until a response began, by route, without the waiting time of long polls.", ("route",)
@@ -105,7 +117,7 @@ class _TotalsCollector(Collector):
             yield _counter(family, counts[family.name])
         yield _histogram(counts[SECONDS], counts[SECONDS_SUM])
         for family in _GAUGES:
-            yield GaugeMetricFamily(family.name, family.about, value=gauges[family.name].get((), 0))
+            yield _gauge(family, gauges[family.name])
         yield GaugeMetricFamily(_WORKERS, "Running worker processes.", value=self._totals.workers)
 
 
@@ -120,6 +132,15 @@ def _by_name(counts: Counts) -> Mapping[str, Mapping[Key, float]]:
 def _counter(family: _Family, counts: Mapping[Key, float]) -> Metric:
     metric = CounterMetricFamily(family.name, family.about, labels=family.labels)
     for labels, number in (counts or ({} if family.labels else {(): 0.0})).items():
+        metric.add_metric(labels, number)
+    return metric
+
+
+def _gauge(family: _Family, levels: Mapping[Key, float]) -> Metric:
+    if not family.labels:
+        return GaugeMetricFamily(family.name, family.about, value=levels.get((), 0))
+    metric = GaugeMetricFamily(family.name, family.about, labels=family.labels)
+    for labels, number in levels.items():
         metric.add_metric(labels, number)
     return metric
 

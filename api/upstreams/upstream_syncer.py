@@ -18,15 +18,18 @@ from api.readiness import Fault, ReadyCheck, Status
 from api.runtime.jobs.background import ProcessLost, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.jobs.job_process import JobLimits, JobProcess, JobTimeout
+from api.upstreams.errand_desk import ErrandDesk
 from api.upstreams.node_lock import take_node_lock
+from api.upstreams.upstream_levels import UpstreamLevels
 from api.upstreams.upstreams import to_settings
 from gitstore.errors import NotFound, StoreError
 from gitstore.git.refs import read_ref
 from gitstore.layout import RELEASE_REF
 from gitstore.store.store import Store
 from gitstore.upstream.upstream_rules import UpstreamRules
-from gitstore.upstream.upstream_settings import SETTINGS_FILE
+from gitstore.upstream.upstream_settings import SETTINGS_FILE, UpstreamMode
 from gitstore.upstream.upstream_state import UpstreamState
+from gitstore.wire.client.remote_errors import RemoteError
 
 _ROUND_SECONDS = 0.5
 _IDLE_SECONDS = 60.0  # after which a process ends
@@ -34,6 +37,8 @@ _MOST_AT_ONCE = 3
 _REQUESTS_OF_A_SYNC = 4  # each with its own time limit
 _CHECK_SECONDS = 600.0  # for what arrives, beside the network
 _REST_SECONDS = 30.0  # after a failure of this node
+_DONE = "done"
+_KINDS = {UpstreamMode.SOURCE.value: "fetch", UpstreamMode.MIRROR.value: "push"}
 _LOCK_FILE = ".upstreams.lock"
 
 _log = logs.logger("upstreams")
@@ -59,8 +64,11 @@ class UpstreamSyncer(TaskService):
         self._syncs: dict[str, asyncio.Task[None]] = {}
         self._idle: list[JobProcess] = []
         self._used_at = 0.0
-        self._resting: dict[str, float] = {}
+        self._resting: dict[str, tuple[float, int]] = {}  # until when, and the requests to sync so far
+        self.levels = UpstreamLevels()
+        self.count: Callable[[str, str, float], None] = lambda _kind, _outcome, _seconds: None
         self._named: set[str] | None = None  # the namespaces with an upstream in the last round
+        self._desk = ErrandDesk(store, self._run_errand)
 
     def ready_check(self) -> ReadyCheck:
         """Create the readiness check of all upstreams of this node."""
@@ -69,6 +77,7 @@ class UpstreamSyncer(TaskService):
     async def stop(self) -> None:
         """Stop the task, and kill its processes: each sync is repeated after the next start."""
         await super().stop()
+        await self._desk.close()
         for task in self._syncs.values():
             task.cancel()
         await asyncio.gather(*self._syncs.values(), return_exceptions=True)
@@ -78,10 +87,33 @@ class UpstreamSyncer(TaskService):
         async with AsyncExitStack() as stack:
             lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
-                is_elected = is_elected or await take_node_lock(lock, stack)
+                if not is_elected and await take_node_lock(lock, stack):
+                    is_elected = True
+                    await self._open_desk()
                 await asyncio.sleep(_ROUND_SECONDS)
                 if is_elected and self._data.fault is None:
                     await self._round()
+
+    async def _open_desk(self) -> None:
+        try:
+            await self._desk.open(self._store.directory.repositories)
+        except OSError as ex:  # syncs go on
+            _log.warning("errand_desk_not_open", error=str(ex))
+
+    async def _run_errand(self, kind: str, work: Callable[[], object]) -> None:
+        process, begun, outcome = self._take_process(), time.monotonic(), "failed"
+        try:
+            await process.run(work, JobLimits(_REQUESTS_OF_A_SYNC * self._rules.seconds + _CHECK_SECONDS))
+            outcome = _DONE
+        except RemoteError as ex:
+            outcome = ex.code
+            raise
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        finally:
+            self._keep(process)
+            self.count(kind, outcome, time.monotonic() - begun)
 
     async def _round(self) -> None:
         try:
@@ -93,11 +125,16 @@ class UpstreamSyncer(TaskService):
         except (StoreError, OSError) as ex:
             _log.warning("upstreams_not_read", error=str(ex))
             return
+        self.levels.keep({each.namespace for each in found})
+        waiting = 0
         for upstream in found:
-            if upstream.namespace in self._syncs or len(self._syncs) >= _MOST_AT_ONCE:
+            if upstream.namespace in self._syncs or not await run_in_thread(self._is_due, upstream):
                 continue
-            if await run_in_thread(self._is_due, upstream):
+            if len(self._syncs) < _MOST_AT_ONCE:
                 self._begin(upstream)
+            else:
+                waiting += 1
+        self.levels.due, self.levels.running = waiting, len(self._syncs)
         if not self._syncs and self._idle and time.monotonic() - self._used_at > _IDLE_SECONDS:
             await self._end_processes()
 
@@ -116,21 +153,23 @@ class UpstreamSyncer(TaskService):
     def _is_due(self, upstream: StoredUpstream) -> bool:
         """Have the jobs of this node work by the row, and tell whether a sync is due."""
         namespace = upstream.namespace
-        if self._resting.get(namespace, 0.0) > time.monotonic():
+        until, requests = self._resting.get(namespace, (0.0, 0))
+        if until > time.monotonic() and requests >= upstream.requests:
             return False
         try:
             is_suspended = upstream.suspended or self._is_paused()
             settings = replace(to_settings(upstream, self._rules), is_suspended=is_suspended)
             if self._store.upstreams.settings(namespace) != settings:
                 self._store.upstreams.configure(namespace, settings)
+            state = self._store.upstreams.state(namespace)
+            self.levels.note(namespace, _name_state(state, is_suspended=is_suspended), state.good_at)
             if is_suspended:
                 return False
-            state = self._store.upstreams.state(namespace)
             release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)
         except NotFound:  # archived meanwhile
             return False
         except (StoreError, OSError) as ex:
-            self._rest(namespace, ex)
+            self._rest(upstream, ex)
             return False
         is_moved = state.release != (release or "") or self._store.upstreams.has_unpushed_drafts(namespace)
         return state.due_at <= time.time() or state.requests < upstream.requests or is_moved
@@ -142,7 +181,7 @@ class UpstreamSyncer(TaskService):
 
     async def _sync(self, upstream: StoredUpstream) -> None:
         before = await run_in_thread(self._store.upstreams.state, upstream.namespace)
-        process = self._take_process()
+        process, begun, outcome = self._take_process(), time.monotonic(), "failed"
         try:
             work = partial(self._store.upstreams.sync, upstream.namespace, requests=upstream.requests)
             seconds = _REQUESTS_OF_A_SYNC * self._rules.seconds + _CHECK_SECONDS
@@ -153,21 +192,29 @@ class UpstreamSyncer(TaskService):
         except NotFound:
             return
         except (StoreError, ProcessLost, JobTimeout, OSError) as ex:
-            self._rest(upstream.namespace, ex)
+            self._rest(upstream, ex)
         except Exception:  # noqa: BLE001 - what one upstream sends must not end the syncs of the others
-            self._resting[upstream.namespace] = time.monotonic() + _REST_SECONDS
+            self._rest(upstream)
             _log.exception("upstream_not_synced", namespace=upstream.namespace)
         else:
+            outcome = _DONE
             if state:
+                outcome = state.fault.code if state.fault else _DONE
                 _report(upstream.namespace, before, state)
         finally:
-            self._used_at = time.monotonic()
-            if process.is_usable:
-                self._idle.append(process)
+            self._keep(process)
+            self.count(_KINDS[upstream.mode], outcome, time.monotonic() - begun)
 
-    def _rest(self, namespace: str, ex: Exception) -> None:
-        self._resting[namespace] = time.monotonic() + _REST_SECONDS
-        _log.warning("upstream_not_synced", namespace=namespace, error=str(ex))
+    def _rest(self, upstream: StoredUpstream, ex: Exception | None = None) -> None:
+        """Leave a namespace alone for a while after a failure of this node, unless somebody asks for a sync."""
+        self._resting[upstream.namespace] = time.monotonic() + _REST_SECONDS, upstream.requests
+        if ex:
+            _log.warning("upstream_not_synced", namespace=upstream.namespace, error=str(ex))
+
+    def _keep(self, process: JobProcess) -> None:
+        self._used_at = time.monotonic()
+        if process.is_usable:
+            self._idle.append(process)
 
     def _take_process(self) -> JobProcess:
         while self._idle:
@@ -192,6 +239,14 @@ class UpstreamSyncer(TaskService):
                     fault = _to_fault(namespace, self._store.upstreams.state(namespace))
                     found += [fault] if fault else []
         return found
+
+
+def _name_state(state: UpstreamState, *, is_suspended: bool) -> str:
+    if is_suspended:
+        return "suspended"
+    if state.fault:
+        return "failing"
+    return "synced" if state.good_at else "pending"
 
 
 def _report(namespace: str, before: UpstreamState, state: UpstreamState) -> None:

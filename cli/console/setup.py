@@ -63,6 +63,7 @@ def open_store(data: str | None) -> "Store":
     DataParts(path, None).require_content()
     path.joinpath("compiled").mkdir(exist_ok=True)  # missing after a restore, until the first start
     store = _store(path, settings)
+    store.upstreams.start_children()
     remember_lookup(store)
     return store
 

@@ -19,7 +19,7 @@ from gitstore.directory import NamespacePaths
 from gitstore.errors import InvalidPush
 from gitstore.git.packs.new_pack import BLOB, TYPES
 from gitstore.git.repository import Author, Repository, open_repository
-from gitstore.layout import BlobId, CommitId
+from gitstore.layout import RELEASE_REF, BlobId, CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
 from gitstore.pushes.answer import Refused
@@ -102,6 +102,8 @@ class PlainCheck(NamedTuple):
     find_token: TokenFinder
     rules: PushRules = PushRules()
     limits: PatternLimits = DEFAULT_LIMITS
+    held_back: tuple[str, ...] = ()
+    """The lines for a push to release, if it has to go elsewhere."""
 
     def answer(self, push: PlainPush, progress: Progress) -> PlainAnswer:
         """Check a push: Git moves all of its refs, or none. Raises StoreError."""
@@ -109,6 +111,8 @@ class PlainCheck(NamedTuple):
         if refused:
             return PlainAnswer(is_accepted=False, lines=tuple(f"{each.ref!r}: {each.refusal}" for each in refused))
         updates = tuple(RefUpdate(each.ref, each.old, each.new) for each in push.commands)
+        if self.held_back and any(each.name == RELEASE_REF for each in updates):
+            return PlainAnswer(is_accepted=False, lines=self.held_back)
         with open_repository(self.paths.repository, push.quarantine) as repository:
             try:
                 with closing(Repository(self.paths.repository)) as known:

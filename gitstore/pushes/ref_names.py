@@ -38,10 +38,8 @@ def require_proposal_name(repository: Repository, ref: str) -> None:
 def require_not_followed(ref: str) -> None:
     """Raise Refused for a branch that only a sync with the upstream moves."""
     if is_followed_ref(ref):
-        short = show(ref.removeprefix(BRANCH_PREFIX))
-        raise Refused(
-            "follows the upstream", f"{short} follows a branch of the upstream. Push to that one on its host."
-        )
+        why = "is a name for a branch of the upstream, which only a sync moves. Push to that one on its host."
+        raise Refused("follows the upstream", f"{show(ref.removeprefix(BRANCH_PREFIX))} {why}")
 
 
 def require_no_branch(repository: Repository, tag: str) -> None:

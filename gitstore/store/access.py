@@ -24,7 +24,7 @@ from gitstore.git.transaction import Transaction, update
 from gitstore.history import history
 from gitstore.history.live import Live, LiveNamespace, LiveProject
 from gitstore.layout import BlobId
-from gitstore.upstream.sync import SyncedNamespace, push_first, sync
+from gitstore.upstream.sync import SyncedNamespace, follow, push_first
 from gitstore.upstream.upstream_settings import read_settings
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteMoved
 from gitstore.yamlfiles.rewrite import RewrittenFile
@@ -47,6 +47,7 @@ class StoreAccess:
         self.limits = limits
         self.hook = hook
         self.live = Live(self.directory, limits)
+        self.starts_children = False
         self._segments: dict[str, SegmentStore] = {}
         self._snapshots = SnapshotCache()
 
@@ -100,7 +101,9 @@ class StoreAccess:
         paths = self.directory.namespace(namespace)
         settings = read_settings(paths.repository)
         return (
-            SyncedNamespace(paths.repository, partial(QuarantinedNamespace, self, namespace), settings)
+            SyncedNamespace(
+                paths.repository, partial(QuarantinedNamespace, self, namespace), settings, self.starts_children
+            )
             if settings
             else None
         )
@@ -134,7 +137,7 @@ class StoreAccess:
     def follow_upstream(self, namespace: str) -> None:
         """Bring the upstream's commits in. Raises RemoteError where that fails."""
         synced = self.synced(namespace)
-        state = sync(synced, wait=_UPSTREAM_WAIT) if synced else None
+        state = follow(synced, _UPSTREAM_WAIT) if synced else None
         if state and state.fault:
             raise RemoteAway(f"The upstream has newer commits that cannot be fetched. {state.fault.message}")
 

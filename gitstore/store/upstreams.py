@@ -11,7 +11,7 @@ from gitstore.upstream.branch_verdicts import BranchVerdict
 from gitstore.upstream.difference import Difference, find_difference
 from gitstore.upstream.draft_sync import PushedDraft, has_unpushed, push_drafts, read_pushed, remove_pushed
 from gitstore.upstream.followed_branches import FollowedBranch, FollowedBranches, is_following, read_followed
-from gitstore.upstream.sync import sync
+from gitstore.upstream.sync import push_now, sync
 from gitstore.upstream.upstream_settings import (
     FOLDER_CACHE,
     DraftsPlace,
@@ -20,7 +20,7 @@ from gitstore.upstream.upstream_settings import (
     write_settings,
 )
 from gitstore.upstream.upstream_state import UpstreamState, read_state, remove_state
-from gitstore.wire.client.remote_errors import RemoteAway
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteRefused
 
 
 class Upstreams(Component):
@@ -91,16 +91,32 @@ class Upstreams(Component):
         by_ref = {each.ref: report for each, report in zip(known, reports, strict=True)}
         return [BranchVerdict(namespace, each, by_ref.get(each.ref)) for each in found]
 
-    def sync(self, namespace: str, *, wait: float = 0.0, requests: int = 0) -> UpstreamState | None:
-        """Sync a namespace now; None without an upstream, or where another process syncs it for longer than `wait` seconds."""
+    def sync(
+        self, namespace: str, *, wait: float = 0.0, requests: int = 0, only_release: bool = False
+    ) -> UpstreamState | None:
+        """Sync a namespace now; None without an upstream, or where another process syncs it for longer than `wait` seconds.
+
+        With `only_release`, neither branches nor drafts are synced, for a publish that waits.
+        """
         synced = self._access.synced(namespace)
         state = sync(synced, wait=wait, requests=requests) if synced else None
-        if synced and state and is_following(synced.settings):
-            follow_branches(synced, state)
-        if synced and state:
+        if synced and state and not only_release:
+            if is_following(synced.settings):
+                follow_branches(synced, state)
             is_away = state.fault is not None and state.fault.code == RemoteAway.code
             push_drafts(synced, state.fault if is_away else None)
         return state
+
+    def push(self, namespace: str, old: CommitId | None, new: CommitId) -> None:
+        """Push a commit that is about to be release, on behalf of the process that waits for it. Raises RemoteError."""
+        synced = self._access.synced(namespace)
+        if synced is None or not synced.settings.is_source:
+            raise RemoteRefused("The namespace has no source any more. Publish again.")
+        push_now(synced, old, new)
+
+    def start_children(self) -> None:
+        """Let publishes of this process start `ssh`: for a command, never for a service."""
+        self._access.starts_children = True
 
 
 def _place_of(settings: UpstreamSettings) -> tuple[str, str, str]:

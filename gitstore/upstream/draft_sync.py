@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gitstore.upstream.remote import Remote
 
 DRAFTS_FILE = "waypost-upstream-drafts"
+MOVED = "upstream_draft_moved"
 _LOCK_FILE = "waypost-upstream-drafts.lock"
 _SECONDS = 60.0  # for the pushes of one sync; the next one goes on
 
@@ -135,7 +136,8 @@ class _Drafts:
         except (Busy, OutOfSpace):
             raise
         except StoreError as ex:
-            return replace(draft, tried=head or "", fault=UpstreamFault(ex.code, str(ex)))
+            code = MOVED if isinstance(ex, _Moved) else ex.code
+            return replace(draft, tried=head or "", fault=UpstreamFault(code, str(ex)))
 
     def _find_base(self, head: CommitId) -> CommitId | None:
         with open_repository(self._namespace.repository) as repository:
@@ -157,5 +159,3 @@ class _Drafts:
 
 class _Moved(StoreError):
     """A draft's branch on the upstream was moved by others."""
-
-    code = "upstream_draft_moved"

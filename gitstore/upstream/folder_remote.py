@@ -85,18 +85,23 @@ class FolderRemote:
             with update(self._cache) as transaction:
                 return self._project(transaction, tip, ref)
         except Broken as ex:
-            shutil.rmtree(self._cache, ignore_errors=True)
-            raise RemoteAway(
-                "The copy of the upstream's repository on this node was damaged. The next sync makes it again."
-            ) from ex
+            raise self._forget() from ex
+
+    def _forget(self) -> RemoteAway:
+        """Remove the damaged cache, and return the error for that."""
+        shutil.rmtree(self._cache, ignore_errors=True)
+        return RemoteAway(
+            "The copy of the upstream's repository on this node was damaged. The next sync makes it again."
+        )
 
     def _project(self, transaction: Transaction, tip: CommitId, ref: str) -> CommitId | None:
         known = CommitMap(self._cache / _MAP_FILE)
         here, new = project(transaction, known, tip, self._folder)
         at = transaction.ref(ref)
-        if here and here != at and (transaction.has(here) or not self._folder.is_mirrored):
+        if here and (transaction.has(here) or not self._folder.is_mirrored):
             transaction.commit(here)  # Broken if a power cut took it; of a mirror, the namespace alone may have it
-            transaction.move(ref, at, here)
+            if here != at:
+                transaction.move(ref, at, here)
         if new:
             known.add(new)
         return here
@@ -179,7 +184,10 @@ class FolderRemote:
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         """Write the pack of a commit of `read_tips` or `translate` into a quarantine's request file."""
-        write_fetched(self._cache, quarantine, want, haves)
+        try:
+            write_fetched(self._cache, quarantine, want, haves)
+        except RemoteGarbage as ex:
+            raise self._forget() from ex
 
     def push(self, source: Path, move: PushedRef) -> None:
         """Put commits of a repository back into the folder, on top of the upstream's tip, and push them."""

@@ -1,16 +1,16 @@
 """The upstream's repository, behind HTTP or at a path: its tips, a fetch into a quarantine, a push."""
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryFile
 from typing import Protocol
 
 from gitstore.errors import InvalidPush, LostRace, NotFound, StoreError
 from gitstore.git import refs
 from gitstore.git.lock import hold
-from gitstore.git.quarantine import Quarantine, open_quarantine
+from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
 from gitstore.git.repository import Repository, open_repository
 from gitstore.layout import BRANCH_PREFIX, CommitId
 from gitstore.pushes.push import MIRROR_OPTION
@@ -30,7 +30,14 @@ from gitstore.wire.client.conversation import (
     write_push,
 )
 from gitstore.wire.client.http_remote import Credentials, HttpRemote, Limits
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused
+from gitstore.wire.client.remote_errors import (
+    RemoteAway,
+    RemoteBusy,
+    RemoteGarbage,
+    RemoteMoved,
+    RemoteRefused,
+    RemoteUnknown,
+)
 from gitstore.wire.client.remote_url import RemoteUrl, Transport, parse_url
 from gitstore.wire.client.ssh_remote import SshKeys, SshRemote
 from gitstore.wire.fetch.fetch_pack import PackOrder, make_pack
@@ -128,12 +135,14 @@ class _HttpUpstream(_Whole):
         if remote.refs.get(move.name) == move.new:
             return
         if remote.refs.get(move.name) != move.old:
-            raise RemoteMoved(f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved.")
+            raise RemoteMoved(
+                f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved. Fetch in a moment, then try again."
+            )
         options = (MIRROR_OPTION,) if remote.is_waypost and "push-options" in remote.capabilities else ()
         with open_quarantine(source) as quarantine, TemporaryFile(dir=quarantine.path) as body:
             pack = _make_pushed(source, quarantine, move, remote)
             write_push(body, remote, [move], pack, options)
-            with self._remote.call(PUSH, body) as response:
+            with _sending(), self._remote.call(PUSH, body) as response:
                 read_report(response, remote, [move])
 
 
@@ -150,12 +159,12 @@ class _SshUpstream(_Whole):
         return False
 
     def read_tips(self) -> Mapping[str, CommitId]:
-        with TemporaryDirectory() as folder, self._remote.call(FETCH, Path(folder)) as call:
+        with self._remote.call(FETCH) as call:
             return _tips(read_refs(call).refs)
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         with (
-            self._remote.call(FETCH, quarantine.path) as call,
+            self._remote.call(FETCH) as call,
             TemporaryFile(dir=quarantine.path) as body,
             quarantine.request.open("xb") as pack,
         ):
@@ -166,18 +175,21 @@ class _SshUpstream(_Whole):
             read_fetch(call, remote, pack)
 
     def push(self, source: Path, move: PushedRef) -> None:
-        with open_quarantine(source) as quarantine, self._remote.call(PUSH, quarantine.path) as call:
+        with open_quarantine(source) as quarantine, self._remote.call(PUSH) as call:
             remote = read_refs(call)
             if remote.refs.get(move.name) == move.new:
                 return
             if remote.refs.get(move.name) != move.old:
-                raise RemoteMoved(f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved.")
+                raise RemoteMoved(
+                    f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved. Fetch in a moment, then try again."
+                )
             with TemporaryFile(dir=quarantine.path) as body:
                 pack = _make_pushed(source, quarantine, move, remote)
                 write_push(body, remote, [move], pack)
-                call.write(body)
-                call.finish()
-                read_report(call, remote, [move])
+                with _sending():
+                    call.write(body)
+                    call.finish()
+                    read_report(call, remote, [move])
 
 
 class _PathRemote(_Whole):
@@ -201,6 +213,7 @@ class _PathRemote(_Whole):
 
     def push(self, source: Path, move: PushedRef) -> None:
         self._require_no_hooks()
+        sweep_quarantines(self._path)
         try:
             if move.new is None:
                 self._remove(move)
@@ -212,7 +225,9 @@ class _PathRemote(_Whole):
         except InvalidPush as ex:
             raise RemoteRefused(f"The upstream cannot take the push: {ex}.") from ex
         except LostRace as ex:
-            raise RemoteMoved(f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved.") from ex
+            raise RemoteMoved(
+                f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved. Fetch in a moment, then try again."
+            ) from ex
         except OSError as ex:
             raise RemoteAway(f"The upstream's repository cannot be written ({ex.strerror}).") from ex
 
@@ -274,6 +289,20 @@ def _find_folder(path: Path, allowed: Sequence[str]) -> Path:
         if (folder / "objects").is_dir() and (folder / "HEAD").is_file():
             return folder
     raise RemoteAway("There is no Git repository at the path of the upstream.")
+
+
+@contextmanager
+def _sending() -> Iterator[None]:
+    """Raise RemoteUnknown where a push fails that was sent, in whole or in part."""
+    try:
+        yield
+    except RemoteBusy:  # it has not read the push
+        raise
+    except RemoteAway as ex:
+        raise RemoteUnknown(
+            f"{ex} It may have this publish or not. The next sync shows it: look at the history, then publish again if it "
+            "is missing."
+        ) from ex
 
 
 def _tips(found: Mapping[str, CommitId]) -> Mapping[str, CommitId]:

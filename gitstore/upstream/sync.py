@@ -19,6 +19,7 @@ from gitstore.git.repository import Repository, open_repository
 from gitstore.history.pristine import is_pristine
 from gitstore.layout import CommitId
 from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
+from gitstore.upstream.errands import Errand, hand_over
 from gitstore.upstream.haves import choose_haves
 from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamSettings
 from gitstore.upstream.upstream_state import (
@@ -29,7 +30,14 @@ from gitstore.upstream.upstream_state import (
     write_state,
 )
 from gitstore.wire.client.conversation import PushedRef
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused
+from gitstore.wire.client.remote_errors import (
+    RemoteAway,
+    RemoteBusy,
+    RemoteGarbage,
+    RemoteMoved,
+    RemoteRefused,
+    RemoteUnknown,
+)
 from gitstore.wire.client.remote_url import Transport, parse_url
 from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
@@ -41,6 +49,8 @@ if TYPE_CHECKING:
 _LOCK_FILE = "waypost-upstream.lock"
 _MOST_COUNTED = 10_000
 _PRISTINE_BYTES = 1 << 20
+_REQUESTS_OF_A_PUSH = 3  # each with its own time limit
+_START_SECONDS = 10.0  # for the process of the background
 
 # As GitHub, GitLab, Gitea and Forgejo word it, beside "pre-receive hook declined".
 _PROTECTED = re.compile(r"protected|rule violations|GH0(?:06|13)\b", re.IGNORECASE)
@@ -64,6 +74,8 @@ class SyncedNamespace:
     repository: Path
     open: OpenNamespace
     settings: UpstreamSettings
+    starts_children: bool = False
+    """True for a command: it may start `ssh` for a publish, which a process for requests may not."""
 
 
 def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) -> UpstreamState | None:
@@ -78,8 +90,9 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         before = read_state(namespace.repository)
         state = _sync(namespace, before)
         failures = before.failures + 1 if state.fault else 0
-        due = next_due(namespace.settings.poll, failures)
-        state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests))
+        due = max(next_due(namespace.settings.poll, failures), state.due_at)
+        good_at = before.good_at if state.fault else time.time()
+        state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests), good_at=good_at)
         write_state(namespace.repository, state)
         return state
 
@@ -97,7 +110,7 @@ def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
 
 
 def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
-    state = replace(before, synced_at=time.time(), fault=None)
+    state = replace(before, synced_at=time.time(), fault=None, due_at=0.0)
     tip: CommitId | None = None
     remote: Remote | None = None
     try:
@@ -110,7 +123,8 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     except (RemoteAway, RemoteGarbage, RemoteMoved, LostRace, StoreError) as ex:
         if isinstance(ex, Broken | Busy):
             raise
-        state = replace(state, fault=_explain(ex))
+        rest = time.time() + ex.seconds if isinstance(ex, RemoteBusy) else 0.0
+        state = replace(state, fault=_explain(ex), due_at=rest)
     state = replace(state, tip=tip or state.tip)
     return _measure(namespace.repository, replace(state, origin=_find_origin(namespace.settings, remote, state)))
 
@@ -128,7 +142,7 @@ def _find_origin(settings: UpstreamSettings, remote: "Remote | None", state: Ups
 def _explain(ex: StoreError) -> UpstreamFault:
     if isinstance(ex, InvalidPush):
         return UpstreamFault("upstream_garbage", f"What the upstream sends cannot be accepted: {ex}.")
-    return UpstreamFault(ex.code, str(ex))
+    return UpstreamFault(RemoteAway.code if isinstance(ex, RemoteUnknown) else ex.code, str(ex))
 
 
 def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> CommitId:
@@ -255,9 +269,12 @@ def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) 
 
     Raises RemoteMoved where the upstream is elsewhere, RemoteAway where it cannot be reached, also since the last sync.
     """
-    remote = open_to_push(namespace)
+    _require_in_use(namespace)
     try:
-        _push_or_ask(remote, namespace.repository, PushedRef(namespace.settings.ref, old, new))
+        if _needs_background(namespace):
+            _hand_over(namespace, Errand(namespace.repository.stem, old, new))
+        else:
+            push_now(namespace, old, new)
     except RemoteRefused as ex:
         hint = _ONLY_DRAFTS if namespace.settings.by_pull_request else _BY_PULL_REQUEST
         raise (RemoteRefused(f"{ex} {hint}") if _PROTECTED.search(str(ex)) else ex) from ex
@@ -265,30 +282,55 @@ def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) 
 
 def open_to_push(namespace: SyncedNamespace) -> "Remote":
     """Return the upstream, to push to it for a request. Raises RemoteAway or RemoteRefused where that cannot be."""
-    settings = namespace.settings
-    if settings.is_suspended:
+    _require_in_use(namespace)
+    if _needs_background(namespace):  # a process for requests starts no child
+        raise RemoteRefused("Pull requests need the HTTPS address of the upstream: set it in place of the one by SSH.")
+    return open_upstream(namespace.repository, namespace.settings)
+
+
+def _require_in_use(namespace: SyncedNamespace) -> None:
+    """Raise RemoteAway for a suspended upstream, and for one that was away at the last sync."""
+    if namespace.settings.is_suspended:
         raise RemoteAway("The upstream is suspended, and publishes go to it. Resume it: waypost upstream resume")
-    if parse_url(settings.url).transport is Transport.SSH:
-        # A publish runs for a request, which starts no child process.
-        raise RemoteRefused(
-            "Nothing can be published to a source by SSH yet. Use its HTTPS address, or push on the host."
-        )
     state = read_state(namespace.repository)
     if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
         raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")
-    return open_upstream(namespace.repository, settings)
 
 
-def _push_or_ask(remote: "Remote", repository: Path, move: PushedRef) -> None:
-    """Push; where the answer is lost, ask what the upstream has now."""
+def follow(namespace: SyncedNamespace, wait: float) -> UpstreamState | None:
+    """Sync for a publish that lost a race; by the background where that needs a child process."""
+    if not _needs_background(namespace):
+        return sync(namespace, wait=wait)
+    _hand_over(namespace, Errand(namespace.repository.stem))
+    return read_state(namespace.repository)
+
+
+def _needs_background(namespace: SyncedNamespace) -> bool:
+    return not namespace.starts_children and parse_url(namespace.settings.url).transport is Transport.SSH
+
+
+def _hand_over(namespace: SyncedNamespace, errand: Errand) -> None:
+    seconds = _REQUESTS_OF_A_PUSH * namespace.settings.rules.seconds + _START_SECONDS
+    hand_over(namespace.repository.parent, errand, seconds)
+
+
+def push_now(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
+    """Push a commit; where the answer is lost, ask what the upstream has now. Raises RemoteError."""
+    settings = namespace.settings
+    remote, move = open_upstream(namespace.repository, settings), PushedRef(settings.ref, old, new)
     try:
-        remote.push(repository, move)
-    except RemoteAway:
-        if _read_tip(remote, move.name) != move.new:
-            raise
+        remote.push(namespace.repository, move)
+    except RemoteUnknown:
+        tip = _read_tip(remote, move)
+        if tip == move.new:
+            return
+        if tip != move.old:
+            raise RemoteMoved("The upstream's branch has moved since.") from None
+        raise  # it may still work on the push
 
 
-def _read_tip(remote: "Remote", ref: str) -> CommitId | None:
+def _read_tip(remote: "Remote", move: PushedRef) -> CommitId | None:
+    """Return where the branch is; where that cannot be asked, the expected value."""
     with suppress(StoreError):
-        return remote.read_tips().get(ref)
-    return None
+        return remote.read_tips().get(move.name)
+    return move.old

@@ -18,6 +18,8 @@ from gitstore.upstream.upstream_rules import UpstreamRules
 SETTINGS_FILE = "waypost-upstream"
 FOLDER_CACHE = "waypost-folder.git"
 """The repository beside a namespace's that has the objects of the upstream, where only a folder of it is followed."""
+SOURCE_FILE = "waypost-source"
+"""For the hook of pushes by path and SSH, which may run for another user: where to push, without a secret."""
 _MODE = 0o600
 _MOST_PATH = 250
 
@@ -104,6 +106,7 @@ def read_settings(repository: Path) -> UpstreamSettings | None:
 def write_settings(repository: Path, settings: UpstreamSettings | None) -> bool:
     """Write the settings if they differ, durably, or remove them; return whether anything changed."""
     path = repository / SETTINGS_FILE
+    _write_source(repository, settings)
     if settings is None:
         existed = path.exists()
         path.unlink(missing_ok=True)
@@ -114,3 +117,22 @@ def write_settings(repository: Path, settings: UpstreamSettings | None) -> bool:
     replace_file(path, data, mode=_MODE)
     sync_directory(repository)
     return True
+
+
+def _write_source(repository: Path, settings: UpstreamSettings | None) -> None:
+    path = repository / SOURCE_FILE
+    if settings is None or not settings.is_source:
+        path.unlink(missing_ok=True)
+    else:
+        replace_file(path, orjson.dumps({"url": settings.url, "branch": settings.branch}))
+
+
+def read_source(repository: Path) -> tuple[str, str] | None:
+    """Return the URL and the branch of the source of a namespace, to which publishes go; None without one."""
+    try:
+        found = orjson.loads((repository / SOURCE_FILE).read_bytes())
+        return str(found["url"]), str(found["branch"])
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError):
+        return "the upstream", "release"

@@ -32,7 +32,8 @@ class UpstreamState:
     """The last sync: its time, the commits of both sides after it, the commits that only one side has, and its fault.
 
     `tip` is empty before the first answer, and while the upstream has no such branch. `failures` are those since the last
-    success, `origin` is the upstream's own commit of the tip, another one where only a folder is followed, `due_at` is the time of the next sync, `requests` the count of "sync now" that this sync has answered.
+    success (at `good_at`), `origin` is the upstream's own commit of the tip, another one where only a folder is followed,
+    `due_at` is the time of the next sync, `requests` the count of "sync now" that this sync has answered.
     """
 
     synced_at: float = 0.0
@@ -45,6 +46,7 @@ class UpstreamState:
     failures: int = 0
     due_at: float = 0.0
     requests: int = 0
+    good_at: float = 0.0
     origin: str = ""
 
 

@@ -14,6 +14,8 @@ from tests.e2e.world import Place, World, open_world
 from tests.gitstore.wire.client.http_host import PASSWORD
 from tests.service import WAYPOST, running, wait_until
 
+pytestmark = pytest.mark.usefixtures("web_server")
+
 SECONDS = 30.0
 PUBLIC = "https://waypost.example"
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.api.upstreams.host_bodies import github
 from tests.e2e.git import git, rules
+from tests.e2e.pusher import Pusher
 from tests.e2e.test_upstreams import SECONDS, Upstream
 from tests.e2e.world import World, open_world
 from tests.service import WAYPOST, running, wait_until
@@ -45,7 +46,7 @@ def side_branch(upstream: Upstream, name: str, text: str) -> str:
     return git(work, "rev-parse", "HEAD")
 
 
-def test_a_branch_of_the_host_is_previewed_and_merged_to_the_host(upstream: Upstream) -> None:
+def test_a_branch_of_the_host_is_previewed_and_merged_to_the_host(upstream: Upstream, tmp_path: Path) -> None:
     upstream.set("source")
     commit = side_branch(upstream, "fix/home", rules("/a", "/host"))
     assert upstream.hook(github("refs/heads/fix/home"), 202) == {"action": "sync"}
@@ -65,6 +66,9 @@ def test_a_branch_of_the_host_is_previewed_and_merged_to_the_host(upstream: Upst
     assert b"/host" in exported.content
     path = f"{upstream.place.space}/proposal/{shown['id']}"
     upstream.place.root.refused("DELETE", path, 403, "forbidden")
+    pusher = Pusher.of(upstream.place, tmp_path / "clone")
+    for words in ("HEAD:upstream/branch/fix/home", "HEAD:refs/heads/upstream/pull/7", ":upstream/branch/fix/home"):
+        assert "only a sync moves" in pusher.refused("--force", "origin", words)
     merged = upstream.place.root.ask("POST", f"{path}/merge", 200, json={}).json()
     assert upstream.tip == merged["version"]
     assert upstream.place.sources() == ["/a", "/host"]
@@ -100,6 +104,10 @@ def test_what_differs_is_shown_with_commits_and_rules(upstream: Upstream) -> Non
     assert len(behind["commits"]) == 2
     assert behind["projects"][0]["changes"]["redirects"]["added"] == 2
     assert behind["otherFiles"]
+    reader = upstream.place.world.holder(("namespace", "read"), namespace=upstream.place.namespace)
+    hidden = reader.get(f"{upstream.place.space}/upstream")["difference"]["behind"]
+    assert (hidden["projects"], hidden["otherFiles"]) == ([], False)
+    assert {each["message"] for each in hidden["commits"]} == {""}
 
 
 def test_an_edit_is_on_the_upstream_without_a_poll(upstream: Upstream) -> None:

@@ -12,6 +12,7 @@ from api.auth.grants import Grant
 from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed, hex_digest
 from tests.e2e.git import check_repository, git, rules
 from tests.e2e.world import Place, World, open_world
+from tests.metrics_text import read_metrics, total
 from tests.service import WAYPOST, running, wait_until
 
 BRANCH = "refs/heads/release"
@@ -302,3 +303,28 @@ def test_upstreams_need_grants_and_are_in_the_audit_trail(here: World, upstream:
     entries = upstream.place.root.get("/api/audit", namespace=upstream.place.namespace, limit=100)["items"]
     assert "upstream_set" in {entry["event"] for entry in entries}
     assert SECRET not in json.dumps(entries)
+
+
+def test_upstreams_are_in_the_metrics_without_their_names(upstream: Upstream) -> None:
+    def read(name: str, **labels: str) -> float:
+        return total(read_metrics(upstream.place.world.http, upstream.place.root.token), name, **labels)
+
+    before = read("waypost_upstream_syncs_total", kind="fetch", outcome="done")
+    upstream.set("source")
+    wait_until(
+        lambda: read("waypost_upstream_syncs_total", kind="fetch", outcome="done") > before, SECONDS, "a counted fetch"
+    )
+    wait_until(lambda: read("waypost_upstreams", state="synced") >= 1, SECONDS, "the gauge")
+    assert read("waypost_upstream_sync_seconds_total", kind="fetch") > 0
+    failing = read("waypost_upstreams", state="failing")
+    upstream.path.rename(upstream.path.with_suffix(".away"))
+    upstream.ask("POST", "/sync", 202)
+    upstream.wait("failing")
+    wait_until(lambda: read("waypost_upstreams", state="failing") == failing + 1, SECONDS, "a failing one")
+    assert read("waypost_upstream_syncs_total", kind="fetch", outcome="upstream_unavailable") >= 1
+    assert read("waypost_upstream_oldest_sync_seconds") > 0
+    suspended = read("waypost_upstreams", state="suspended")
+    upstream.ask("POST", "/suspend", 200)
+    wait_until(lambda: read("waypost_upstreams", state="suspended") == suspended + 1, SECONDS, "a suspended one")
+    answer = upstream.place.world.http.get("/metrics", headers={"Authorization": f"Bearer {upstream.place.root.token}"})
+    assert upstream.place.namespace not in answer.text

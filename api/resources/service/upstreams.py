@@ -8,8 +8,10 @@ from falcon.asgi import Request, Response
 from api.auth.principal import as_principal
 from api.db.timestamps import dump_time
 from api.http.guard.access import grants, principal_of, public
+from api.http.guard.proposal_access import readable_projects, reads_all
 from api.http.request.json_body import check_coding, check_json, read_bytes, read_json
 from api.http.response import json_views
+from api.interfaces import Principal
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.upstreams.host_webhooks import MOST_BYTES, HostWebhook, HostWebhooks
@@ -34,12 +36,12 @@ class UpstreamResource:
         self._upstreams = upstreams
 
     @grants("namespace", "read")
-    async def on_get(self, _req: Request, resp: Response, namespace: str) -> None:
+    async def on_get(self, req: Request, resp: Response, namespace: str) -> None:
         """Show the upstream, and what this node saw of it last."""
         await self._releases.namespace(namespace)
         known = await run_in_thread(self._upstreams.find, namespace)
         difference: Difference | None = await run_in_process(self._upstreams.store.upstreams.difference, namespace)
-        resp.media = show_upstream(known, difference)
+        resp.media = show_upstream(known, _readable(req, namespace, difference) if difference else None)
 
     @grants("namespace", "write")
     async def on_put(self, req: Request, resp: Response, namespace: str) -> None:
@@ -96,6 +98,21 @@ class HostWebhookResource:
         action = await run_in_thread(self._webhooks.receive, namespace, webhook)
         resp.status = 202
         resp.media = {"action": action.value}
+
+
+def _readable(req: Request, namespace: str, found: Difference) -> Difference:
+    """Return a difference without the projects that the caller may not read, whose rules a message may name too."""
+    principal = principal_of(req)
+    if reads_all(principal, namespace):
+        return found
+    sides = (found.ahead, found.behind)
+    return Difference(*(_readable_side(principal, namespace, each) for each in sides))
+
+
+def _readable_side(principal: Principal, namespace: str, side: Side) -> Side:
+    names = readable_projects(principal, namespace, side.projects)
+    projects = {name: counts for name, counts in side.projects.items() if name in names}
+    return Side([each._replace(message="") for each in side.commits], projects, changes_files=False)
 
 
 def show_upstream(known: KnownUpstream, difference: Difference | None = None) -> dict[str, Any]:

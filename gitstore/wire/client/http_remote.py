@@ -10,16 +10,18 @@ import ssl
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import BinaryIO, NamedTuple
 
 from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteGarbage, RemoteRefused
 from gitstore.wire.client.remote_url import RemoteUrl, Transport
 
 _CONNECT_SECONDS = 10.0
 _PIECE = 1 << 16
+_LONGEST_RETRY, _MOST_DIGITS = 3600.0, 10
 _FAILURES = (OSError, http.client.HTTPException)
 
 
@@ -132,6 +134,10 @@ class HttpRemote:
             raise RemoteRefused(
                 f"The upstream at {self._url.host} redirects, which is not followed. Give the URL that it leads to."
             )
+        if status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}:
+            seconds = _read_retry(answer.headers.get("Retry-After", ""))
+            when = f", and asks to come again in {seconds:.0f} seconds" if seconds else ""
+            raise RemoteBusy(f"The upstream at {self._url.host} answers {status}{when}.", seconds)
         if status != HTTPStatus.OK:
             raise RemoteAway(f"The upstream at {self._url.host} answers {status}.")
         if answer.headers.get_content_type() != media:
@@ -208,6 +214,17 @@ class Response:
         if self._left < 0:
             raise RemoteGarbage("The upstream sends more than is allowed (the setting push_limit).")
         return piece
+
+
+def _read_retry(text: str) -> float:
+    """Return the seconds of a Retry-After, which may be a date too; 0 for none: RFC 9110, 10.2.3."""
+    seconds = 0.0
+    if text.isdecimal() and len(text) < _MOST_DIGITS:
+        seconds = float(text)
+    else:
+        with suppress(ValueError, TypeError, OverflowError):
+            seconds = parsedate_to_datetime(text).timestamp() - time.time()
+    return min(max(seconds, 0.0), _LONGEST_RETRY)
 
 
 def _pieces(body: BinaryIO, deadline: float) -> Iterator[bytes]:

@@ -22,6 +22,20 @@ class RemoteAway(RemoteError):
     """It cannot be reached now, or did not finish in time; a later attempt may succeed."""
 
 
+class RemoteBusy(RemoteAway):
+    """It asks to be left alone for so many seconds."""
+
+    def __init__(self, message: str, seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class RemoteUnknown(RemoteAway):
+    """It did not answer after a push was sent: it may have done it or not."""
+
+    code = "upstream_unknown"
+
+
 class RemoteRefused(RemoteError):
     """It answers, and does not allow this: a missing password, a grant, a protected branch."""
 

@@ -10,7 +10,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from select import select
 from typing import BinaryIO, NamedTuple
 
@@ -54,7 +53,7 @@ class SshKeys(NamedTuple):
 
 
 class SshRemote:
-    """A repository by SSH; `folder` is private, and gets the key's file for the time of a call."""
+    """A repository by SSH."""
 
     def __init__(self, url: RemoteUrl, keys: SshKeys, policy: AddressPolicy, limits: Limits) -> None:
         self._url = url
@@ -63,25 +62,22 @@ class SshRemote:
         self._limits = limits
 
     @contextmanager
-    def call(self, service: str, folder: Path) -> "Iterator[SshCall]":
+    def call(self, service: str) -> "Iterator[SshCall]":
         """Start a service there. Raises RemoteAway, RemoteRefused."""
-        key, hosts = folder / "ssh-key", folder / "ssh-hosts"
-        _write_private(key, self._keys.private.strip() + "\n")
-        _write_private(hosts, self._keys.known_hosts.strip() + "\n")
-        try:
-            command = self._command(service, key, hosts)
-            with _start(command, folder) as child, (folder / "ssh-errors").open("rb") as errors:
-                yield SshCall(child, time.monotonic() + self._limits.seconds, self._limits.response_bytes, errors)
-        finally:
-            key.unlink(missing_ok=True)
-            hosts.unlink(missing_ok=True)
+        with (
+            _in_memory("key", self._keys.private.strip() + "\n") as key,
+            _in_memory("hosts", self._keys.known_hosts.strip() + "\n") as hosts,
+            _in_memory("errors") as errors,
+            _start(self._command(service, _path(key), _path(hosts)), errors) as child,
+        ):
+            yield SshCall(child, time.monotonic() + self._limits.seconds, self._limits.response_bytes, errors)
 
-    def _command(self, service: str, key: Path, hosts: Path) -> list[str]:
+    def _command(self, service: str, key: str, hosts: str) -> list[str]:
         url = self._url
         alias = url.host if url.port == SSH_PORT else f"[{url.host}]:{url.port}"
         options = (*_OPTIONS, f"UserKnownHostsFile={hosts}", f"HostKeyAlias={alias}")
         return [
-            *("ssh", "-F", "none", "-T", "-i", str(key), "-p", str(url.port), "-l", url.username),
+            *("ssh", "-F", "none", "-T", "-i", key, "-p", str(url.port), "-l", url.username),
             *(word for option in options for word in ("-o", option)),
             *("--", self._find_address(), f"{service} {shlex.quote(url.path)}"),
         ]
@@ -109,7 +105,7 @@ SSH_PORT = 22
 class SshCall:
     """A running service: what is written goes to it, what it answers is read within limits."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", deadline: float, most: int, errors: BinaryIO) -> None:
+    def __init__(self, child: "subprocess.Popen[bytes]", deadline: float, most: int, errors: int) -> None:
         self._child = child
         self._deadline = deadline
         self._left = most
@@ -169,7 +165,7 @@ class SshCall:
     def _explain(self) -> RemoteAway | RemoteRefused:
         with suppress(subprocess.TimeoutExpired):
             self._child.wait(1.0)
-        text = self._errors.read(_MOST_ERROR_BYTES).decode(errors="replace").strip()
+        text = os.pread(self._errors, _MOST_ERROR_BYTES, 0).decode(errors="replace").strip()
         last = quote_remote(text.splitlines()[-1]) if text else "no message"
         kind = RemoteRefused if any(each in text for each in _REFUSALS) else RemoteAway
         return kind(f"The upstream cannot be used by SSH: {last.rstrip('.')}.")
@@ -187,18 +183,17 @@ class SshCall:
 
 
 @contextmanager
-def _start(command: list[str], folder: Path) -> "Iterator[subprocess.Popen[bytes]]":
+def _start(command: list[str], errors: int) -> "Iterator[subprocess.Popen[bytes]]":
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     try:
-        with (folder / "ssh-errors").open("wb") as errors:
-            child = subprocess.Popen(  # noqa: S603 - a list of words; host, user and path are parsed strictly
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=environment,
-                start_new_session=True,
-            )
+        child = subprocess.Popen(  # noqa: S603 - a list of words; host, user and path are parsed strictly
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environment,
+            start_new_session=True,
+        )
     except OSError as ex:
         raise RemoteAway(
             "This machine has no program ssh, which an upstream by SSH needs. Install openssh-client."
@@ -216,7 +211,18 @@ def _start(command: list[str], folder: Path) -> "Iterator[subprocess.Popen[bytes
         child.wait()
 
 
-def _write_private(path: Path, text: str) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
+@contextmanager
+def _in_memory(name: str, text: str = "") -> Iterator[int]:
+    """Make a file in memory, which ends with this process, whatever ends it: no key is left on a disk."""
+    handle = os.memfd_create(f"waypost-{name}")
+    try:
+        os.fchmod(handle, 0o600)  # ssh refuses a key that others may read
+        os.write(handle, text.encode())
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _path(handle: int) -> str:
+    """Return a name by which another process of this user opens a file of this one."""
+    return f"/proc/{os.getpid()}/fd/{handle}"

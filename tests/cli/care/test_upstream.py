@@ -37,6 +37,35 @@ def test_a_mirror_is_set_synced_and_shown(data: Path, upstream: Path) -> None:
     assert invoke("doctor").code == 0, "an upstream is nothing to repair"
 
 
+def test_a_folder_of_the_upstream_is_set_and_shown(data: Path, upstream: Path) -> None:
+    words = ("--mode", "mirror", "--path", "web/redirects/", "--drafts", "push")
+    invoke_ok("upstream", "set", "sample", upstream, *words)
+    invoke_ok("upstream", "sync", "sample")
+    tree = git(data / "repos/sample.git", "rev-parse", "refs/heads/release^{tree}")
+    assert git(upstream, "rev-parse", "refs/heads/release:web/redirects") == tree
+    shown = invoke_ok("upstream", "show", "sample")
+    assert "web/redirects/" in shown.out
+    assert "are pushed too" in shown.out
+    assert (shown_json := invoke_ok("upstream", "show", "sample", "--json").json)["drafts"] == "push"
+    assert shown_json["proposals"] == "none"
+    assert invoke("doctor").code == 0, "the copy of the upstream's repository is nothing to repair"
+
+
+def test_a_branch_of_the_upstream_is_shown_with_its_proposal(data: Path, upstream: Path) -> None:
+    invoke_ok("upstream", "set", "sample", upstream, "--mode", "source")
+    invoke_ok("upstream", "sync", "sample")
+    tree = git(upstream, "rev-parse", "refs/heads/release^{tree}")
+    made = git(upstream, "commit-tree", "-p", "refs/heads/release", "-m", "On the side", tree)
+    git(upstream, "update-ref", "refs/heads/side", made)
+    git(upstream, "update-ref", "refs/pull/5/head", made)
+    found = invoke_ok("upstream", "sync", "sample").out
+    assert f"side (pull request 5) {made[:12]} proposal/" in found
+    (proposal,) = invoke_ok("proposal", "list", "sample", "--json").json
+    assert proposal["upstream"] == {"branch": "side", "pullRequest": 5, "commit": made}
+    assert "follows side (pull request 5)" in invoke_ok("proposal", "show", "sample", proposal["id"]).out
+    assert git(data / "repos/sample.git", "rev-parse", "refs/heads/upstream/branch/side") == made
+
+
 def test_a_fault_is_shown_with_the_exit_code_of_problems(upstream: Path) -> None:
     invoke_ok("upstream", "set", "sample", upstream, "--mode", "source")
     invoke_ok("upstream", "sync", "sample")

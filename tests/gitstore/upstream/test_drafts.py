@@ -22,8 +22,9 @@ def bed(tmp_path: Path) -> UpstreamBed:
 
 
 @pytest.fixture(params=["path", "http"])
-def url(request: pytest.FixtureRequest, bed: UpstreamBed) -> Iterator[str]:
+def url(request: pytest.FixtureRequest, bed: UpstreamBed, web_server: None) -> Iterator[str]:
     """Return the address of the upstream."""
+    del web_server
     if request.param == "path":
         yield str(bed.path)
     else:

@@ -183,6 +183,15 @@ def test_a_lost_cache_is_made_again(bed: UpstreamBed, node: Place) -> None:
     assert node.tip == split(bed)[-1]
 
 
+def test_a_damaged_cache_is_made_again_by_the_next_sync(bed: UpstreamBed, node: Place) -> None:
+    (node.repo / FOLDER_CACHE / "objects" / node.tip[:2] / node.tip[2:]).unlink()
+    bed.commit({"app.py": "print(8)\n"}, {RULES: yaml([("/a", "/again")])})
+    assert fault_of(node) == "upstream_unavailable"
+    sync_well(node)
+    assert node.targets() == {"/a": "/again"}
+    assert node.tip == split(bed)[-1]
+
+
 def test_a_sync_reads_what_is_new_and_not_the_whole_history(bed: UpstreamBed, node: Place) -> None:
     first, tip = git(bed.path, "rev-list", "--max-parents=0", "release"), bed.tip
     for number in range(250):
@@ -316,6 +325,7 @@ def test_a_mirror_does_not_overwrite_what_others_wrote_into_the_folder(bed: Upst
     assert bed.tip == before
 
 
+@pytest.mark.usefixtures("web_server")
 def test_a_folder_behind_http_is_followed_and_published_to(bed: UpstreamBed) -> None:
     git(bed.path, "config", "http.receivepack", "true")
     bed.commit({**PROJECT, RULES: yaml([("/a", "/first")])}, {"app.py": "print(2)\n"})

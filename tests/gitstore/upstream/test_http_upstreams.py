@@ -13,7 +13,10 @@ from gitstore.wire.client.remote_errors import RemoteError
 from gitstore.wire.push.push_limits import MIB
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
-from tests.gitstore.wire.client.http_host import PASSWORD, USER, HttpHost, answering, hosting
+from tests.gitstore.wire.client.http_host import PASSWORD, RETRY_SECONDS, USER, HttpHost, answering, hosting
+from tests.service import wait_until
+
+pytestmark = pytest.mark.usefixtures("web_server")
 
 RULES = "shop/redirects.yaml"
 REFS = b"application/x-git-upload-pack-advertisement"
@@ -56,10 +59,11 @@ def test_a_source_is_followed_and_published_to(bed: UpstreamBed, node: Place) ->
 
 def test_many_commits_arrive_in_one_fetch(bed: UpstreamBed, node: Place, host: HttpHost) -> None:
     bed.commit(*({RULES: yaml([(f"/n{number}", "/x") for number in range(count + 1)])} for count in range(30)))
-    host.requests.clear()
+    before = len(host.requests)
     sync_well(node)
     assert len(node.targets()) == 30
-    assert [line.partition(" ")[0] for line in host.requests] == ["GET", "POST"]
+    wait_until(lambda: len(host.requests) >= before + 2, 30, "the log")
+    assert [line.partition(" ")[0] for line in host.requests[before:]] == ["GET", "POST"]
     assert node.state()[1] == 31
 
 
@@ -105,7 +109,8 @@ def test_a_wrong_password_is_in_no_message(bed: UpstreamBed, node: Place, host: 
 
 
 def test_a_network_that_the_operator_does_not_name_is_not_asked(node: Place, host: HttpHost) -> None:
-    host.requests.clear()
+    wait_until(lambda: host.requests[-1].startswith("POST"), 30, "the log")
+    before = host.requests
     settings = node.store.upstreams.settings(SPACE)
     assert settings
     for url in (
@@ -115,7 +120,46 @@ def test_a_network_that_the_operator_does_not_name_is_not_asked(node: Place, hos
     ):
         node.store.upstreams.configure(SPACE, UpstreamSettings(url, SOURCE, rules=UpstreamRules()))
         assert fault_of(node) == "upstream_refused"
-    assert host.requests == []
+    assert host.requests == before
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(403, "upstream_refused"), (429, "upstream_unavailable"), (503, "upstream_unavailable")]
+)
+def test_a_host_that_asks_for_a_rest_gets_it(node: Place, host: HttpHost, status: int, code: str) -> None:
+    bed_rules = UpstreamRules(networks=("127.0.0.0/8",))
+    before = node.tip
+    node.store.upstreams.configure(SPACE, UpstreamSettings(host.answer(status), SOURCE, rules=bed_rules, poll=5))
+    state = sync(node)
+    assert state.fault is not None
+    assert (state.fault.code, str(status) in state.fault.message) == (code, True)
+    rest = state.due_at - time.time()
+    assert (rest > RETRY_SECONDS - 30) == (status != 403), rest
+    with pytest.raises(RemoteError) as caught:
+        node.publish(put(redirect("/a")))
+    assert caught.value.code == code
+    assert node.tip == before
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("Wed, 21 Oct 2099 07:28:00 GMT", 3600, 3600),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0),
+        ("9" * 30, 0, 0),
+        ("-5", 0, 0),
+        ("soon", 0, 0),
+        ("99999", 3600, 3600),
+        ("7", 7, 7),
+    ],
+)
+def test_a_rest_is_seconds_or_a_date_and_has_a_bound(tmp_path: Path, text: str, least: int, most: int) -> None:
+    place = create_place(tmp_path / "data")
+    with answering(reply(f"429 Slow\r\nRetry-After: {text}".encode())) as url:
+        rules = UpstreamRules(networks=("127.0.0.0/8",), seconds=5.0)
+        place.store.upstreams.configure(SPACE, UpstreamSettings(url, SOURCE, rules=rules, poll=5))
+        rest = sync(place).due_at - time.time()
+    assert least - 30 < rest < most + 10
 
 
 def reply(head: bytes, body: bytes = b"", media: bytes = REFS) -> Callable[[socket], None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gitstore.upstream.upstream_settings import UpstreamMode
-from gitstore.wire.client.remote_errors import RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway
 from tests.gitstore.fixtures import SHOP, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, sync, sync_well
 from tests.gitstore.wire.client.ssh_host import SshHost, ssh_host
@@ -44,16 +44,28 @@ def test_a_mirror_is_pushed(bed: UpstreamBed, sshd: SshHost) -> None:
     assert not list((place.repo / "objects").glob("tmp_objdir-*")), "nor any file with the key"
 
 
-def test_a_source_is_followed_and_not_published_to_yet(bed: UpstreamBed, sshd: SshHost) -> None:
+def test_a_source_is_followed_and_published_to_by_a_command(bed: UpstreamBed, sshd: SshHost) -> None:
     bed.node("first").begin(SHOP)
     place = create_place(bed.folder / "node")
+    place.store.upstreams.start_children()
     follow(bed, place, sshd, SOURCE)
     (commit,) = bed.commit({RULES: yaml([("/a", "/b")])})
     assert sync_well(place).release == commit
     assert place.targets() == {"/a": "/b"}
-    with pytest.raises(RemoteRefused, match="HTTPS"):
+    bed.commit({RULES: yaml([("/a", "/b"), ("/host", "/x")])})
+    published = place.publish(put(redirect("/c")))
+    assert place.targets() == {"/a": "/b", "/host": "/x", "/c": "/new"}
+    assert bed.tip == published.version == place.tip
+
+
+def test_a_process_for_requests_starts_no_child(bed: UpstreamBed, sshd: SshHost) -> None:
+    bed.node("first").begin(SHOP)
+    place = create_place(bed.folder / "node")
+    follow(bed, place, sshd, SOURCE)
+    before = sync_well(place).release
+    with pytest.raises(RemoteAway, match="No process of this node"):
         place.publish(put(redirect("/c")))
-    assert bed.tip == commit == place.tip
+    assert bed.tip == before == place.tip
 
 
 @pytest.mark.parametrize("kind", ["unknown_host", "other_host", "other_key", "no_key"])

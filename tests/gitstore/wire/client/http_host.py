@@ -1,27 +1,97 @@
-"""A Git host on loopback: C git's `http-backend` behind a web server, and a server that answers with given bytes."""
+"""A Git host on loopback: C git's `http-backend` behind nginx, and a server that answers with given bytes."""
 
-import base64
 import os
+import shutil
+import socket as sockets
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import socket
 from typing import NamedTuple
 
+from tests.service import wait_until
+
 USER, PASSWORD = "robot", "s3cret-of-the-upstream"
+NGINX, WRAPPER = "nginx", "fcgiwrap"
+RETRY_SECONDS = 120
+_PATIENCE = 30.0
+_CONFIG = """\
+{user}
+worker_processes 1;
+daemon off;
+pid {folder}/pid;
+error_log {folder}/errors;
+events {{}}
+http {{
+    log_format line '$request_method $request_uri';
+    access_log {folder}/requests line;
+    client_max_body_size 0;
+    client_body_temp_path {folder}/client;
+    fastcgi_temp_path {folder}/answers;
+    proxy_temp_path {folder}/proxy;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    server {{
+        listen 127.0.0.1:{port};
+        location ~ ^/answers/(429|503)/ {{
+            add_header Retry-After {retry} always;
+            if ($uri ~ ^/answers/429/) {{ return 429; }}
+            return 503;
+        }}
+        location /answers/403/ {{ return 403; }}
+        location /api/ {{ proxy_pass http://127.0.0.1:{api_port}; proxy_set_header Host $http_host; }}
+        location / {{
+            auth_basic host;
+            auth_basic_user_file {folder}/passwords;
+            fastcgi_pass unix:{folder}/wrapper;
+            fastcgi_param SCRIPT_FILENAME {backend};
+            fastcgi_param GIT_PROJECT_ROOT {root};
+            fastcgi_param GIT_HTTP_EXPORT_ALL 1;
+            fastcgi_param GIT_CONFIG_GLOBAL /dev/null;
+            fastcgi_param GIT_CONFIG_SYSTEM /dev/null;
+            fastcgi_param PATH_INFO $uri;
+            fastcgi_param QUERY_STRING $query_string;
+            fastcgi_param REQUEST_METHOD $request_method;
+            fastcgi_param CONTENT_TYPE $content_type;
+            fastcgi_param CONTENT_LENGTH $content_length;
+            fastcgi_param REMOTE_USER $remote_user;
+            fastcgi_param REMOTE_ADDR $remote_addr;
+        }}
+    }}
+}}
+"""
+
+
+def has_web_server() -> bool:
+    """Tell whether the programs of the host are installed."""
+    return all(map(_find, (NGINX, WRAPPER)))
+
+
+def _find(name: str) -> str:
+    return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") or ""
 
 
 @dataclass
 class HttpHost:
-    """The repositories below a folder, by HTTP with a password; `requests` are the lines of all requests."""
+    """The repositories below a folder, by HTTP with a password."""
 
     folder: Path
     url: str
-    requests: list[str] = field(default_factory=list)
+    log: Path = Path()
+
+    @property
+    def requests(self) -> list[str]:
+        """The method and path of each request that has ended."""
+        return self.log.read_text("utf-8").splitlines()
+
+    def answer(self, status: int) -> str:
+        """Return the URL of a repository that is answered with a status; 429 and 503 tell when to come again."""
+        return f"{self.url}/answers/{status}/up.git"
 
 
 class Asked(NamedTuple):
@@ -37,77 +107,94 @@ AnswerApi = Callable[[Asked], tuple[int, dict[str, str], bytes]]
 """Answers a request to the API of a host: its status, headers and body."""
 
 
-class _QuietHandler(BaseHTTPRequestHandler):
-    """A handler that answers every method alike, and prints nothing."""
-
-    protocol_version = "HTTP/1.1"
-
-    def __getattr__(self, name: str) -> Callable[[], None]:
-        if name.startswith("do_"):
-            return self.answer
-        raise AttributeError(name)
-
-    def answer(self) -> None:
-        """Answer a request."""
-        raise NotImplementedError
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
-
 @contextmanager
-def hosting(folder: Path, answer_api: AnswerApi | None = None) -> Iterator[HttpHost]:
-    """Serve the repositories below a folder with `git http-backend`, and below `/api/` what is given."""
-    host = HttpHost(folder, "")
+def _serving_api(answer_api: AnswerApi) -> Iterator[int]:
+    """Answer the requests to the API of a host; yield the port."""
 
-    class Handler(_QuietHandler):
+    class Handler(BaseHTTPRequestHandler):
+        def __getattr__(self, name: str) -> Callable[[], None]:
+            if name.startswith("do_"):
+                return self.answer
+            raise AttributeError(name)
+
         def answer(self) -> None:
+            """Answer a request of any method."""
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            host.requests.append(f"{self.command} {self.path}")
-            if answer_api and self.path.startswith("/api/"):
-                self._send(*answer_api(Asked(self.command, self.path, dict(self.headers), body)))
-                return
-            pair = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
-            if self.headers.get("Authorization") != f"Basic {pair}":
-                self._send(401, {"WWW-Authenticate": 'Basic realm="host"'}, b"")
-                return
-            path, _, query = self.path.partition("?")
-            environment = {
-                "PATH": os.environ["PATH"],
-                "GIT_PROJECT_ROOT": str(folder),
-                "GIT_HTTP_EXPORT_ALL": "1",
-                "GIT_CONFIG_GLOBAL": os.devnull,
-                "GIT_CONFIG_SYSTEM": os.devnull,
-                "REQUEST_METHOD": self.command,
-                "PATH_INFO": path,
-                "QUERY_STRING": query,
-                "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                "CONTENT_LENGTH": str(len(body)),
-                "REMOTE_USER": USER,
-                "REMOTE_ADDR": "127.0.0.1",
-            }
-            done = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True, check=True)
-            head, _, content = done.stdout.partition(b"\r\n\r\n")
-            headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n"))
-            self._send(int(headers.pop("Status", "200").split()[0]), headers, content)
-
-        def _send(self, status: int, headers: dict[str, str], content: bytes) -> None:
+            status, headers, content = answer_api(Asked(self.command, self.path, dict(self.headers), body))
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(content))}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(content)
 
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    host.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
-        yield host
+        yield server.server_port
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def hosting(root: Path, answer_api: AnswerApi | None = None) -> Iterator[HttpHost]:
+    """Serve the repositories below a folder with `git http-backend`, behind nginx, and below `/api/` what is given."""
+    with _serving_api(answer_api) if answer_api else nullcontext(1) as api_port, _serving_git(root, api_port) as host:
+        yield host
+
+
+@contextmanager
+def _serving_git(root: Path, api_port: int) -> Iterator[HttpHost]:
+    folder = Path(tempfile.mkdtemp(prefix="waypost-web-"))  # short: the name of a socket has 108 bytes at most
+    try:
+        (folder / "passwords").write_text(f"{USER}:{{PLAIN}}{PASSWORD}\n", "utf-8")
+        port = _free_port()
+        exec_path = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=True).stdout.strip()
+        text = _CONFIG.format(
+            user="user root;" if os.geteuid() == 0 else "",
+            folder=folder,
+            port=port,
+            retry=RETRY_SECONDS,
+            backend=f"{exec_path}/git-http-backend",
+            root=root,
+            api_port=api_port,
+        )
+        (folder / "config").write_text(text, "utf-8")
+        wrapper = [_find(WRAPPER), "-c", "4", "-s", f"unix:{folder}/wrapper"]
+        server = [_find(NGINX), "-p", str(folder), "-c", str(folder / "config"), "-e", str(folder / "errors")]
+        with _running(wrapper, folder), _running(server, folder):
+            wait_until(lambda: (folder / "wrapper").exists() and _listens(port), _PATIENCE, "nginx to listen")
+            yield HttpHost(root, f"http://127.0.0.1:{port}", folder / "requests")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _running(command: list[str], folder: Path) -> Iterator[None]:
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait(_PATIENCE)
+
+
+def _free_port() -> int:
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _listens(port: int) -> bool:
+    with suppress(OSError), sockets.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
 
 
 @contextmanager

@@ -1,0 +1,86 @@
+"""The desk at which publishes hand over their errands: the background does each in a process of its own.
+
+It is on one worker of a node, the one that syncs. Where that ends in the middle, the publish hands its errand over again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from api import logs
+from api.runtime.jobs.job_process import JobTimeout, ProcessLost
+from gitstore.errors import StoreError
+from gitstore.store.store import Store
+from gitstore.upstream.errands import MOST_BYTES, UNKNOWN, Errand, dump_answer, listen, load_errand
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteUnknown
+
+_MOST_AT_ONCE = 3
+_LINE_SECONDS = 10.0
+_SYNC_WAIT = 30.0  # for a sync that runs already
+
+Run = Callable[[str, Callable[[], object]], Awaitable[None]]
+
+_log = logs.logger("upstreams")
+
+
+class ErrandDesk:
+    """The errands of one node that other processes wait for; `run` runs a job of a kind in a process."""
+
+    def __init__(self, store: Store, run: Run) -> None:
+        self._store = store
+        self._run = run
+        self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._server: asyncio.Server | None = None
+        self._answers = set[asyncio.Task[None]]()
+
+    async def open(self, repositories: Path) -> None:
+        """Take errands from now on. Raises OSError."""
+        self._server = await asyncio.start_unix_server(self._accept, sock=listen(repositories), limit=MOST_BYTES)
+
+    async def close(self) -> None:
+        """Take none any more; those that run are ended, and handed over to the next worker."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._answers:
+            task.cancel()
+        await asyncio.gather(*self._answers, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            errand = load_errand(await asyncio.wait_for(reader.readline(), _LINE_SECONDS))
+            async with self._turns:
+                fault = await self._do(errand)
+            writer.write(dump_answer(fault))
+            await writer.drain()
+        except ProcessLost:  # without an answer, it is handed over again
+            _log.warning("errand_lost")
+        except (ValueError, TypeError, OSError, TimeoutError) as ex:
+            _log.warning("errand_not_taken", error=type(ex).__name__)
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+    async def _do(self, errand: Errand) -> RemoteError | None:
+        upstreams = self._store.upstreams
+        work: Callable[[], object]
+        if errand.new:
+            work = partial(upstreams.push, errand.namespace, errand.old, errand.new)
+        else:
+            work = partial(upstreams.sync, errand.namespace, wait=_SYNC_WAIT, only_release=True)
+        try:
+            await self._run("publish" if errand.new else "fetch", work)
+        except RemoteError as ex:
+            return ex
+        except JobTimeout:
+            return RemoteUnknown(UNKNOWN)
+        except (StoreError, OSError) as ex:
+            return RemoteAway(f"This node failed to talk to the upstream: {ex}")
+        return None
