@@ -328,3 +328,36 @@ def test_upstreams_are_in_the_metrics_without_their_names(upstream: Upstream) ->
     wait_until(lambda: read("waypost_upstreams", state="suspended") == suspended + 1, SECONDS, "a suspended one")
     answer = upstream.place.world.http.get("/metrics", headers={"Authorization": f"Bearer {upstream.place.root.token}"})
     assert upstream.place.namespace not in answer.text
+
+
+def test_a_token_of_the_service_in_a_fetched_file_is_found(here: World, upstream: Upstream) -> None:
+    upstream.set("source")
+    before = upstream.place.get("/version")
+    token = here.token([Grant("*", "*", "*", "*")])
+    upstream.commit("shop/redirects.yaml", rules("/a") + f"# {token}\n")
+    upstream.ask("POST", "/sync", 202)
+    shown = upstream.wait("failing")
+    assert shown["fault"]["code"] == "upstream_invalid"
+    assert "valid API token" in shown["fault"]["problems"][0]
+    assert upstream.place.get("/version") == before
+    assert token not in json.dumps(shown)
+    assert token not in here.service.log.read_text("utf-8")
+    upstream.commit("shop/redirects.yaml", rules("/a") + f"# svc_{'0' * 49}\n")
+    upstream.ask("POST", "/sync", 202)
+    upstream.place.wait_for(upstream.tip)
+
+
+def test_a_hundred_webhooks_are_a_few_fetches(upstream: Upstream) -> None:
+    def count() -> float:
+        metrics = read_metrics(upstream.place.world.http, upstream.place.root.token)
+        return total(metrics, "waypost_upstream_syncs_total", kind="fetch")
+
+    upstream.set("source")
+    before = count()
+    for number in range(100):
+        assert upstream.hook(github(BRANCH, nonce=f"push {number}"), 202) == {"action": "sync"}
+    commit = upstream.commit("shop/redirects.yaml", rules("/last"))
+    upstream.hook(github(BRANCH, nonce="the last one"), 202)
+    upstream.place.wait_for(commit)
+    upstream.wait("synced")
+    assert count() - before < 50
