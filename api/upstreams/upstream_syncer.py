@@ -214,7 +214,7 @@ class UpstreamSyncer(TaskService):
             self.count(_KINDS[upstream.mode], outcome, time.monotonic() - begun)
 
     def _rest(self, upstream: StoredUpstream, ex: Exception | None = None) -> None:
-        """Leave a namespace alone for a while after a failure of this node, unless somebody asks for a sync."""
+        """Leave a namespace alone for a while after a failure of this node, unless a sync is asked for."""
         self._resting[upstream.namespace] = time.monotonic() + _REST_SECONDS, upstream.requests
         if ex:
             _log.warning("upstream_not_synced", namespace=upstream.namespace, error=str(ex))

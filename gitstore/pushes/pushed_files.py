@@ -39,7 +39,7 @@ def find_no_token(data: bytes) -> int | None:
 
 
 class Known(Protocol):
-    """What is not checked again."""
+    """The objects that are not checked again."""
 
     def has(self, object_id: str, /) -> bool:
         """Tell whether an object is known."""

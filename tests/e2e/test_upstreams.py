@@ -10,6 +10,7 @@ import pytest
 
 from api.auth.grants import Grant
 from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed, hex_digest
+from tests.cli.terminal import invoke_ok
 from tests.e2e.git import check_repository, git, rules
 from tests.e2e.world import Place, World, open_world
 from tests.metrics_text import read_metrics, total
@@ -361,3 +362,32 @@ def test_a_hundred_webhooks_are_a_few_fetches(upstream: Upstream) -> None:
     upstream.place.wait_for(commit)
     upstream.wait("synced")
     assert count() - before < 50
+
+
+def test_a_restored_copy_syncs_nothing_until_it_is_resumed(tmp_path: Path) -> None:
+    settings = {"WAYPOST_UPSTREAM_FOLDERS": str(tmp_path)}
+    with running(WAYPOST, tmp_path / "data", settings) as service, open_world(service) as world:
+        kinds = {mode: Upstream(world.place(), tmp_path) for mode in ("source", "mirror")}
+        for mode, each in kinds.items():
+            each.place.published("/a")
+            each.set(mode, poll=5)
+        invoke_ok("backup", tmp_path / "b", "--data", service.data)
+    invoke_ok("restore", tmp_path / "b", "--data", tmp_path / "copy")
+    commit = kinds["source"].commit("shop/redirects.yaml", rules("/host"))
+    before = kinds["mirror"].tip
+    with running(WAYPOST, tmp_path / "copy", settings) as service, open_world(service) as copy:
+        for each in kinds.values():
+            each.place = Place(copy, each.place.namespace, each.place.project, copy.root)
+            found = each.place.repository / "waypost-upstream"
+            wait_until(lambda: found.exists() and json.loads(found.read_bytes())["is_suspended"], SECONDS, "the pause")  # noqa: B023 - called at once
+            each.ask("POST", "/sync", 202)
+        source, mirror = kinds["source"].place, kinds["mirror"].place
+        source.add("/b")
+        source.refused("POST", "/publish", 503, "upstream_unavailable")
+        published = mirror.published("/b")["version"]
+        assert (source.sources(), kinds["source"].tip, kinds["mirror"].tip) == (["/a"], commit, before)
+        invoke_ok("webhooks", "resume", "--yes", "--data", service.data)
+        kinds["mirror"].wait_for_tip(published)
+        source.wait_for(commit)
+        wait_until(lambda: source.root.send("POST", f"{source.path}/publish").status_code == 200, SECONDS, "a publish")
+        assert sorted(source.sources()) == ["/b", "/host"]
