@@ -253,7 +253,9 @@ class _BranchSync:
         if base is None:
             raise _RefusedBranch("It shares no history with release, so it cannot be a proposal.")
         with closing(Repository(transaction.path)) as known:
-            files = FileCheck(transaction, known, self._namespace.settings.rules.allowed_files, lambda _data: None)
+            files = FileCheck(
+                transaction, known, self._namespace.settings.rules.allowed_files, self._namespace.find_token
+            )
             problems = files.find_problems(transaction.commit(tip)._replace(parents=(base,)))
         if problems:
             message = f"Its commit {tip[:12]} has files that no proposal may have. Remove them there."
