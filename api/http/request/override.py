@@ -1,4 +1,4 @@
-"""The reason of an override in a request: it stands in the audit trail, so it must say something."""
+"""The reason of an override in a request: it is in the audit trail, so it must say something."""
 
 from api.errors import invalid
 from content.records.problem import Problem
