@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from api.auth.api_token import find_values
+from api.auth.api_token import find_any
 from content.records.printable import escape_unprintable
 from gitstore.errors import StoreError
 from gitstore.git.push_hook import REFUSED, TRIAL, PushHook, load_settings
@@ -45,7 +45,7 @@ def _check(hook: PushHook, push: PlainPush) -> PlainAnswer:
     repository = Path.cwd()  # Git runs the hook in it
     rules = PushRules(hook.allowed_files, hook.proposal_address)
     with open_hook_files(repository, hook.root, push.quarantine) as paths:
-        check = PlainCheck(paths, _find_author(), _find_token, rules, hook.limits, _hold_back(repository))
+        check = PlainCheck(paths, _find_author(), find_any, rules, hook.limits, _hold_back(repository))
         return check.answer(push, lambda line: _print([line]))
 
 
@@ -71,10 +71,6 @@ def _find_author() -> Author:
     except KeyError:
         name = f"user-{number}"
     return Author(name, f"{name}@localhost")
-
-
-def _find_token(data: bytes) -> int | None:
-    return next((at for at, _ in find_values(data)), None)
 
 
 def _print(lines: Iterable[str]) -> None:

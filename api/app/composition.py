@@ -15,6 +15,7 @@ from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
 from api.auth.local_user import LocalUser
 from api.data.preview import Preview
+from api.auth.leaked_tokens import LeakedTokens
 from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData, data_check
 from api.http.fast_heartbeats import FastHeartbeats
@@ -180,7 +181,12 @@ def _build_parts(settings: Settings, store: Store, services: Services, data: Ser
         Convergence(services.fleet, store.publishes),
         open_notifications(settings, store, releases, services, data),
         UpstreamSyncer(
-            store, services.state.database, settings.upstream_rules, data, RestoredCopy(settings.data).is_paused
+            store,
+            services.state.database,
+            settings.upstream_rules,
+            data,
+            LeakedTokens(services.state.database, services.clock),
+            RestoredCopy(settings.data).is_paused,
         ),
         open_pulls(settings, store, services),
     )

@@ -48,6 +48,11 @@ def find_values(data: bytes) -> Iterator[tuple[int, str]]:
     yield from ((at, value) for at, value in found if is_well_formed(value))
 
 
+def find_any(data: bytes) -> int | None:
+    """Return the position of the first such text; whether it is valid now is not known here."""
+    return next((at for at, _ in find_values(data)), None)
+
+
 def digest(value: str) -> str:
     """Return the key of a token in the database: the SHA-256 of its value, in hex."""
     return sha256(value.encode()).hexdigest()

@@ -18,7 +18,7 @@ RESUME = "waypost webhooks resume"
 _FAULT = Fault(
     Status.DEGRADED,
     "restored_copy",
-    "This is a copy restored from a backup: it sends no webhooks, and reports no silent agents.",
+    "This is a copy restored from a backup: it sends no webhooks, syncs no upstreams, and reports no silent agents.",
     f"If the copy replaces the original service, run `{RESUME}`.",
 )
 

@@ -4,9 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from api import logs
-from api.auth.api_token import digest, find_values
+from api.auth.leaked_tokens import LeakedTokens
 from api.auth.principal import Principal
-from api.db.accounts.tokens import find_live_hash
 from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.reviews.reviewing import Override, Reviews
@@ -17,7 +16,6 @@ from gitstore.pushes.push import Publish, PushedHead
 
 _BRANCH = "release"
 _ANY_BRANCH = ""
-_MOST_TOKENS = 1_000  # of one file
 
 _log = logs.logger("pushes")
 
@@ -58,18 +56,7 @@ class ServiceRecords:
 
     def find_token(self, data: bytes) -> int | None:
         """Return the position of an API token of the service that is valid now in a file, None without one."""
-        places = dict[str, int]()
-        for at, value in find_values(data):
-            places.setdefault(digest(value), at)
-            if len(places) > _MOST_TOKENS:
-                break
-        if not places:
-            return None
-        if len(places) > _MOST_TOKENS:  # too many to ask for
-            return min(places.values())
-        with self.reviews.database.reading() as connection:
-            found = find_live_hash(connection, places.keys(), self.reviews.clock())
-        return places[found] if found else None
+        return LeakedTokens(self.reviews.database, self.reviews.clock).find(data)
 
     def _override(self, project: str, head: CommitId, reason: str) -> Override:
         return Override(self.caller.actor(), DraftKey(self.namespace, project, _BRANCH), reason, head, self.origin)

@@ -12,6 +12,7 @@ from pathlib import Path
 from api import logs
 from api.runtime.jobs.job_process import JobTimeout, ProcessLost
 from gitstore.errors import StoreError
+from gitstore.pushes.pushed_files import TokenFinder
 from gitstore.store.store import Store
 from gitstore.upstream.errands import MOST_BYTES, UNKNOWN, Errand, dump_answer, listen, load_errand
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteUnknown
@@ -28,7 +29,8 @@ _log = logs.logger("upstreams")
 class ErrandDesk:
     """The errands of one node that other processes wait for; `run` runs a job of a kind in a process."""
 
-    def __init__(self, store: Store, run: Run) -> None:
+    def __init__(self, store: Store, find_token: TokenFinder, run: Run) -> None:
+        self._find_token = find_token
         self._store = store
         self._run = run
         self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
@@ -74,7 +76,9 @@ class ErrandDesk:
         if errand.new:
             work = partial(upstreams.push, errand.namespace, errand.old, errand.new)
         else:
-            work = partial(upstreams.sync, errand.namespace, wait=_SYNC_WAIT, only_release=True)
+            work = partial(
+                upstreams.sync, errand.namespace, wait=_SYNC_WAIT, find_token=self._find_token, only_release=True
+            )
         try:
             await self._run("publish" if errand.new else "fetch", work)
         except RemoteError as ex:

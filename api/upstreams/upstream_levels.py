@@ -1,4 +1,4 @@
-"""What the metrics show of the upstreams of a node: counts, and the age of the oldest good sync; no namespace is named."""
+"""The metrics of the upstreams of a node: counts by state, and the age of the oldest good sync; no namespace is named."""
 
 import time
 from collections import Counter

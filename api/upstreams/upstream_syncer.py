@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from api import logs
+from api.auth.leaked_tokens import LeakedTokens
 from api.data.served_data import ServedData
 from api.db.database import Database
 from api.db.namespaces.upstreams import StoredUpstream, list_upstreams
@@ -53,10 +54,12 @@ class UpstreamSyncer(TaskService):
         database: Database,
         rules: UpstreamRules,
         data: ServedData,
+        tokens: LeakedTokens,
         is_paused: Callable[[], bool] = lambda: False,
     ) -> None:
         super().__init__()
         self._is_paused = is_paused
+        self._tokens = tokens
         self._store = store
         self._database = database
         self._rules = rules
@@ -68,7 +71,7 @@ class UpstreamSyncer(TaskService):
         self.levels = UpstreamLevels()
         self.count: Callable[[str, str, float], None] = lambda _kind, _outcome, _seconds: None
         self._named: set[str] | None = None  # the namespaces with an upstream in the last round
-        self._desk = ErrandDesk(store, self._run_errand)
+        self._desk = ErrandDesk(store, tokens.find, self._run_errand)
 
     def ready_check(self) -> ReadyCheck:
         """Create the readiness check of all upstreams of this node."""
@@ -183,7 +186,12 @@ class UpstreamSyncer(TaskService):
         before = await run_in_thread(self._store.upstreams.state, upstream.namespace)
         process, begun, outcome = self._take_process(), time.monotonic(), "failed"
         try:
-            work = partial(self._store.upstreams.sync, upstream.namespace, requests=upstream.requests)
+            work = partial(
+                self._store.upstreams.sync,
+                upstream.namespace,
+                requests=upstream.requests,
+                find_token=self._tokens.find,
+            )
             seconds = _REQUESTS_OF_A_SYNC * self._rules.seconds + _CHECK_SECONDS
             state = await process.run(work, JobLimits(seconds))
         except asyncio.CancelledError:
@@ -206,7 +214,7 @@ class UpstreamSyncer(TaskService):
             self.count(_KINDS[upstream.mode], outcome, time.monotonic() - begun)
 
     def _rest(self, upstream: StoredUpstream, ex: Exception | None = None) -> None:
-        """Leave a namespace alone for a while after a failure of this node, unless somebody asks for a sync."""
+        """Leave a namespace alone for a while after a failure of this node, unless a sync is asked for."""
         self._resting[upstream.namespace] = time.monotonic() + _REST_SECONDS, upstream.requests
         if ex:
             _log.warning("upstream_not_synced", namespace=upstream.namespace, error=str(ex))

@@ -164,7 +164,7 @@ def _check_copy(root: Path) -> Iterator[Finding]:
             Severity.NOTE,
             "restored_copy",
             str(root / MARKER),
-            "This is a copy restored from a backup: it sends no webhooks, and reports no silent agents.",
+            "This is a copy restored from a backup: it sends no webhooks, syncs no upstreams, and reports no silent agents.",
             f"If the copy replaces the original service, run `{RESUME}`.",
         )
 

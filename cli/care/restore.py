@@ -23,7 +23,7 @@ def command(backup: Path, *, incomplete: bool, as_json: bool, data: str | None) 
     The directory (--data) must be missing or empty. It gets its place when all of it was restored and compared with what
     was saved. Run this as the user of the service.
 
-    The copy sends no webhooks, and reports no silent agents, until `waypost webhooks resume`.
+    The copy sends no webhooks, syncs no upstreams, and reports no silent agents, until `waypost webhooks resume`.
     """
     settings = read_settings(data=data)
     path = settings.data.absolute()

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from api.auth.leaked_tokens import LeakedTokens
 from api.auth.principal import OPERATOR
 from api.resources.service.upstreams import show_upstream
 from api.upstreams.hosts.git_host import HostKind
@@ -186,7 +187,11 @@ def sync(namespace: str, *, as_json: bool, data: str | None, database: str | Non
                 f"The upstream of {namespace} is suspended. Resume it: waypost upstream resume {namespace}"
             )
         upstreams.apply(known.upstream)
-        if upstreams.store.upstreams.sync(namespace, wait=_SYNC_SECONDS, requests=known.upstream.requests) is None:
+        tokens = LeakedTokens(upstreams.state.database, upstreams.clock)
+        found = upstreams.store.upstreams.sync(
+            namespace, wait=_SYNC_SECONDS, requests=known.upstream.requests, find_token=tokens.find
+        )
+        if found is None:
             raise CommandFailed(f"The service has been syncing {namespace} for {_SYNC_SECONDS:g} seconds. Try again.")
         known = upstreams.find(namespace)
     _print(known, as_json=as_json)

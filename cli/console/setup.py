@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from api.auth.api_token import find_any
 from api.data.parts import DataParts
 from api.settings import SETTING_FORMATS, Settings, environment_name
 from cli.console.exits import InvalidUsage
@@ -63,7 +64,7 @@ def open_store(data: str | None) -> "Store":
     DataParts(path, None).require_content()
     path.joinpath("compiled").mkdir(exist_ok=True)  # missing after a restore, until the first start
     store = _store(path, settings)
-    store.upstreams.start_children()
+    store.upstreams.start_children(find_any)
     remember_lookup(store)
     return store
 

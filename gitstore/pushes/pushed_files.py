@@ -6,6 +6,7 @@ Only the differences between each new commit and its parents are read, so the co
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from content.records.names import is_name
 from content.records.problem import Problem
@@ -29,6 +30,20 @@ _KINDS = {
 
 # Returns the position of a valid API token in a file, or None.
 TokenFinder = Callable[[bytes], int | None]
+
+
+def find_no_token(data: bytes) -> int | None:
+    """Find nothing, where tokens are not looked for."""
+    del data
+    return None
+
+
+class Known(Protocol):
+    """The objects that are not checked again."""
+
+    def has(self, object_id: str, /) -> bool:
+        """Tell whether an object is known."""
+        ...
 
 
 def find_new_commits(repository: Repository, known: Repository, tip: CommitId) -> list[CommitInfo]:
@@ -61,9 +76,7 @@ class FileCheck:
     `allowed` are the other files beside the projects. Files that a parent has at the same path are not read.
     """
 
-    def __init__(
-        self, repository: Repository, known: Repository, allowed: Sequence[str], find_token: TokenFinder
-    ) -> None:
+    def __init__(self, repository: Repository, known: Known, allowed: Sequence[str], find_token: TokenFinder) -> None:
         self._repository = repository
         self._known = known
         self._allowed = allowed

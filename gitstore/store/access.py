@@ -24,6 +24,7 @@ from gitstore.git.transaction import Transaction, update
 from gitstore.history import history
 from gitstore.history.live import Live, LiveNamespace, LiveProject
 from gitstore.layout import BlobId
+from gitstore.pushes.pushed_files import TokenFinder, find_no_token
 from gitstore.upstream.sync import SyncedNamespace, follow, push_first
 from gitstore.upstream.upstream_settings import read_settings
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteMoved
@@ -48,6 +49,7 @@ class StoreAccess:
         self.hook = hook
         self.live = Live(self.directory, limits)
         self.starts_children = False
+        self.find_token: TokenFinder = find_no_token
         self._segments: dict[str, SegmentStore] = {}
         self._snapshots = SnapshotCache()
 
@@ -102,7 +104,11 @@ class StoreAccess:
         settings = read_settings(paths.repository)
         return (
             SyncedNamespace(
-                paths.repository, partial(QuarantinedNamespace, self, namespace), settings, self.starts_children
+                paths.repository,
+                partial(QuarantinedNamespace, self, namespace),
+                settings,
+                self.starts_children,
+                self.find_token,
             )
             if settings
             else None

@@ -1,9 +1,11 @@
 """`store.upstreams`: the upstreams of namespaces on this node, and their syncs."""
 
+from dataclasses import replace
 from shutil import rmtree
 
 from gitstore.git.lock import hold
 from gitstore.layout import CommitId
+from gitstore.pushes.pushed_files import TokenFinder, find_no_token
 from gitstore.store.access import Component, QuarantinedNamespace, StoreAccess
 from gitstore.store.proposals import Proposals
 from gitstore.upstream.branch_sync import drop_branches, follow_branches
@@ -92,13 +94,21 @@ class Upstreams(Component):
         return [BranchVerdict(namespace, each, by_ref.get(each.ref)) for each in found]
 
     def sync(
-        self, namespace: str, *, wait: float = 0.0, requests: int = 0, only_release: bool = False
+        self,
+        namespace: str,
+        *,
+        wait: float = 0.0,
+        requests: int = 0,
+        only_release: bool = False,
+        find_token: TokenFinder | None = None,
     ) -> UpstreamState | None:
         """Sync a namespace now; None without an upstream, or where another process syncs it for longer than `wait` seconds.
 
         With `only_release`, neither branches nor drafts are synced, for a publish that waits.
         """
         synced = self._access.synced(namespace)
+        if synced and find_token:
+            synced = replace(synced, find_token=find_token)
         state = sync(synced, wait=wait, requests=requests) if synced else None
         if synced and state and not only_release:
             if is_following(synced.settings):
@@ -114,9 +124,10 @@ class Upstreams(Component):
             raise RemoteRefused("The namespace has no source any more. Publish again.")
         push_now(synced, old, new)
 
-    def start_children(self) -> None:
+    def start_children(self, find_token: TokenFinder = find_no_token) -> None:
         """Let publishes of this process start `ssh`: for a command, never for a service."""
         self._access.starts_children = True
+        self._access.find_token = find_token
 
 
 def _place_of(settings: UpstreamSettings) -> tuple[str, str, str]:

@@ -4,7 +4,7 @@ A first-parent commit on the way that is invalid keeps its number, is noted as r
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -25,7 +25,7 @@ from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.publish.advance import follow_release
 from gitstore.publish.gate import NextState, Served, check_and_compile, read_served_state
 from gitstore.pushes.branch_changes import ProjectChange, changed_projects
-from gitstore.pushes.pushed_files import FileCheck
+from gitstore.pushes.pushed_files import FileCheck, TokenFinder, find_no_token
 from gitstore.upstream.upstream_state import UpstreamFault, shorten
 from gitstore.wire.push.connectivity import COMMITS, Connectivity
 from gitstore.wire.push.installation import install
@@ -60,7 +60,12 @@ class Opened(Protocol):
 
 
 def bring_in(
-    namespace: Opened, quarantine: Quarantine, tip: CommitId, allowed_files: Sequence[str], limits: PushLimits
+    namespace: Opened,
+    quarantine: Quarantine,
+    tip: CommitId,
+    allowed_files: Sequence[str],
+    limits: PushLimits,
+    find_token: TokenFinder = find_no_token,
 ) -> None:
     """Read the fetched pack, keep its objects, and move release to the tip. Raises FaultyTip, InvalidPush, LostRace.
 
@@ -75,7 +80,7 @@ def bring_in(
             transaction.move(UPSTREAM_REF, transaction.ref(UPSTREAM_REF), tip)
             quarantine.release()
             transaction.reopen()
-        accept_tip(compiler, transaction, tip, allowed_files)
+        accept_tip(compiler, transaction, tip, allowed_files, find_token)
 
 
 def _read_pack(
@@ -90,7 +95,13 @@ def _read_pack(
     return pack
 
 
-def accept_tip(compiler: Compiler, transaction: Transaction, tip: CommitId, allowed_files: Sequence[str]) -> None:
+def accept_tip(
+    compiler: Compiler,
+    transaction: Transaction,
+    tip: CommitId,
+    allowed_files: Sequence[str],
+    find_token: TokenFinder = find_no_token,
+) -> None:
     """Move release to a commit whose objects are here, or raise FaultyTip; at the tip already, do nothing."""
     release = transaction.release()
     if tip == release:
@@ -100,7 +111,7 @@ def accept_tip(compiler: Compiler, transaction: Transaction, tip: CommitId, allo
     except Rewound as ex:
         raise FaultyTip(UpstreamFault("release_rewound", str(ex))) from ex
     commits = _list_commits(transaction, release, tip)
-    check = _TipCheck(compiler, release, allowed_files)
+    check = _TipCheck(compiler, release, allowed_files, find_token)
     deltas = check.check(commits)
     manifest = ensure_manifest(compiler, tip, deltas, waits=False)
     projects = dict.fromkeys(delta.project for delta in deltas)
@@ -149,6 +160,15 @@ def _find_divergence(repository: Repository, release: CommitId, tip: CommitId) -
     )
 
 
+class _NothingKnown:
+    """The objects of what is fetched are in the repository already, though none was checked."""
+
+    def has(self, object_id: str, /) -> bool:
+        """Return False."""
+        del object_id
+        return False
+
+
 class _State(NamedTuple):
     """The last valid state of a project on the way: its folder, and what stops the newest one, if anything does."""
 
@@ -160,7 +180,10 @@ class _State(NamedTuple):
 class _TipCheck:
     """The check of the commits that lead to a tip; each is compared with the last valid state of its projects."""
 
-    def __init__(self, compiler: Compiler, release: CommitId, allowed_files: Sequence[str]) -> None:
+    def __init__(
+        self, compiler: Compiler, release: CommitId, allowed_files: Sequence[str], find_token: TokenFinder
+    ) -> None:
+        self._find_token = find_token
         self._compiler = compiler
         self._repository = compiler.repository
         self._release = release
@@ -221,9 +244,8 @@ class _TipCheck:
         return _State(served.tree, served)
 
     def _find_file_problems(self, info: CommitInfo, parent: CommitInfo | None) -> list[Problem]:
-        with closing(Repository(self._repository.path)) as known:
-            files = FileCheck(self._repository, known, self._allowed, lambda _data: None)
-            return files.find_problems(info._replace(parents=(parent.id,) if parent else ()))
+        files = FileCheck(self._repository, _NothingKnown(), self._allowed, self._find_token)
+        return files.find_problems(info._replace(parents=(parent.id,) if parent else ()))
 
     def _require_valid_tip(self, commits: Sequence[CommitInfo], *, is_first_history: bool) -> None:
         tip = commits[-1]

@@ -52,6 +52,7 @@ _MOST_BYTES = 64 << 20  # of the pack of one branch
 _LIMITS = PushLimits(objects=100_000, inflated_bytes=512 << 20)
 _SECONDS = 60.0  # for the branches that one sync fetches; the next one goes on
 TOO_MANY = "upstream_too_many_branches"
+_NOT_YET = UpstreamFault(RemoteAway.code, "Not fetched yet: the syncs that follow go on with it.")
 
 
 class _RefusedBranch(StoreError):
@@ -133,13 +134,19 @@ class _BranchSync:
         more = len(candidates) - len(chosen) - len(merged)
         fault = _too_many(len(candidates), len(chosen)) if more else None
         followed = list[FollowedBranch]()
+        results = {each.ref: self._follow(each) for each in sorted(chosen, key=self._has_failed)}
         for each in chosen:
-            found = self._follow(each)
+            found = results[each.ref]
             if found:
                 followed.append(found)
             else:
                 merged.append(each.tip)
         return FollowedBranches(tuple(followed), tuple(merged), fault)
+
+    def _has_failed(self, branch: FollowedBranch) -> bool:
+        """Tell whether a branch could not be fetched last time: it waits for the others, whose time it would take."""
+        known = self._known.get(branch.ref)
+        return known is not None and _is_passing(known.fault) and known.fault != _NOT_YET
 
     def _is_merged(self, branch: FollowedBranch) -> bool:
         """Tell whether release has a tip; of a folder's branch, that shows once its commit here is known."""
@@ -161,7 +168,7 @@ class _BranchSync:
                 return replace(branch, head=known.head, fault=known.fault)
         try:
             if time.monotonic() > self._deadline:
-                raise RemoteAway("Not fetched yet: the syncs that follow go on with it.")  # noqa: TRY301 - one way
+                raise RemoteAway(_NOT_YET.message)  # noqa: TRY301 - one way for all
             head = self._bring(branch)
             return replace(branch, head=head) if head else None
         except (Busy, OutOfSpace):
@@ -170,7 +177,7 @@ class _BranchSync:
             fault = ex.fault
         except InvalidPush as ex:
             fault = UpstreamFault(BRANCH_REFUSED, f"What the upstream sends for it cannot be accepted: {ex}.")
-        except (RemoteAway, LostRace, Broken) as ex:  # the proposal stays where it was
+        except (RemoteAway, RemoteRefused, LostRace, Broken) as ex:  # the proposal stays where it was
             fault = UpstreamFault(ex.code, str(ex))
             return replace(branch, head=known.head if known else "", fault=fault)
         except StoreError as ex:
@@ -246,7 +253,9 @@ class _BranchSync:
         if base is None:
             raise _RefusedBranch("It shares no history with release, so it cannot be a proposal.")
         with closing(Repository(transaction.path)) as known:
-            files = FileCheck(transaction, known, self._namespace.settings.rules.allowed_files, lambda _data: None)
+            files = FileCheck(
+                transaction, known, self._namespace.settings.rules.allowed_files, self._namespace.find_token
+            )
             problems = files.find_problems(transaction.commit(tip)._replace(parents=(base,)))
         if problems:
             message = f"Its commit {tip[:12]} has files that no proposal may have. Remove them there."

@@ -64,7 +64,7 @@ def listen(repositories: Path) -> socket.socket:
     """Return a socket for errands, in place of that of a dead process. Raises OSError."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        os.fchmod(listener.fileno(), 0o600)  # before `bind`, so that nobody else can ever connect
+        os.fchmod(listener.fileno(), 0o600)  # before `bind`, so that no other user can ever connect
         with _address(repositories) as address:
             (repositories / SOCKET).unlink(missing_ok=True)
             listener.bind(address)

@@ -18,8 +18,9 @@ from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantin
 from gitstore.git.repository import Repository, open_repository
 from gitstore.history.pristine import is_pristine
 from gitstore.layout import CommitId
+from gitstore.pushes.pushed_files import TokenFinder, find_no_token
 from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
-from gitstore.upstream.errands import Errand, hand_over
+from gitstore.upstream.errands import SOCKET, Errand, hand_over
 from gitstore.upstream.haves import choose_haves
 from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamSettings
 from gitstore.upstream.upstream_state import (
@@ -76,6 +77,7 @@ class SyncedNamespace:
     settings: UpstreamSettings
     starts_children: bool = False
     """True for a command: it may start `ssh` for a publish, which a process for requests may not."""
+    find_token: TokenFinder = find_no_token
 
 
 def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) -> UpstreamState | None:
@@ -157,12 +159,13 @@ def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> Commi
     if is_here and _is_complete(namespace, tip):
         with namespace.open(None).writing() as (compiler, transaction):
             transaction.before_release = None
-            accept_tip(compiler, transaction, tip, settings.rules.allowed_files)
+            accept_tip(compiler, transaction, tip, settings.rules.allowed_files, namespace.find_token)
         return tip
     with open_quarantine(namespace.repository) as quarantine:
         remote.fetch(quarantine, tip, haves)
         limits = PushLimits(request_bytes=settings.rules.most_bytes)
-        bring_in(namespace.open(quarantine), quarantine, tip, settings.rules.allowed_files, limits)
+        opened = namespace.open(quarantine)
+        bring_in(opened, quarantine, tip, settings.rules.allowed_files, limits, namespace.find_token)
     return tip
 
 
@@ -298,8 +301,9 @@ def _require_in_use(namespace: SyncedNamespace) -> None:
 
 
 def follow(namespace: SyncedNamespace, wait: float) -> UpstreamState | None:
-    """Sync for a publish that lost a race; by the background where that needs a child process."""
-    if not _needs_background(namespace):
+    """Sync for a publish that lost a race; by the background of a service, which has all that the checks need."""
+    has_background = not namespace.starts_children and (namespace.repository.parent / SOCKET).exists()
+    if not (has_background or _needs_background(namespace)):
         return sync(namespace, wait=wait)
     _hand_over(namespace, Errand(namespace.repository.stem))
     return read_state(namespace.repository)

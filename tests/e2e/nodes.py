@@ -80,6 +80,10 @@ class Client:
         self._http.base_url = world.service.url
         return Place(world, *self._names, Caller(self._http, self._token))
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
     def insist(self, method: str, tail: str, **request: Any) -> httpx.Response:
         """Send a request below the project until it is answered."""
         refused = list[str]()
@@ -114,7 +118,7 @@ class Client:
 def leftovers(repository: Path) -> list[str]:
     """Return what a dead process may leave: lock files that block writers, quarantines, temporary files, keys.
 
-    Files that are locked by the kernel alone stay, and block nobody; unfinished objects (`tmp_obj_…`) are removed a day later.
+    Files that are locked by the kernel alone stay, and block no writer; unfinished objects (`tmp_obj_…`) are removed a day later.
     """
     kept = {"waypost.lock", "waypost-upstream.lock", "waypost-packing.lock"}
     names = [path for path in repository.rglob("*") if path.name not in kept]

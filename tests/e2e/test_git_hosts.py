@@ -200,6 +200,18 @@ def test_a_squashed_pull_request_of_some_changes_leaves_the_rest_in_the_draft(fo
 
 
 @only_gitea
+def test_a_squashed_pull_request_of_all_changes_ends_the_draft(followed: Followed) -> None:
+    followed.set(publish="pull-request")
+    place, host = followed.place, followed.host
+    place.add("/b")
+    followed.publish()
+    host.merge(1, squash=True)
+    followed.ask("POST", "/sync", 202)
+    wait_until(lambda: place.get("/draft")["pullRequest"] is None, SECONDS, "the pull request to be forgotten")
+    assert (place.sources(), place.get("/draft")["head"]) == (["/a", "/b"], None)
+
+
+@only_gitea
 def test_a_closed_pull_request_leaves_the_draft_and_another_is_opened(followed: Followed) -> None:
     followed.set(publish="pull-request")
     place, host = followed.place, followed.host

@@ -233,6 +233,8 @@ def run_nodes(tmp_path: Path, kind: str) -> None:
             for result in [pool.submit(each.run, OPERATIONS // 2) for each in editors]:
                 result.result()
         check(upstream, before, editors)
+        for client in clients:
+            client.close()
 
 
 def check(upstream: Path, before: list[str], editors: list[Editor]) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from api.auth.grants import Grant
 from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed, hex_digest
+from tests.cli.terminal import invoke_ok
 from tests.e2e.git import check_repository, git, rules
 from tests.e2e.world import Place, World, open_world
 from tests.metrics_text import read_metrics, total
@@ -338,3 +339,65 @@ def test_upstreams_are_in_the_metrics_without_their_names(upstream: Upstream) ->
     wait_until(lambda: read("waypost_upstreams", state="suspended") == suspended + 1, SECONDS, "a suspended one")
     answer = upstream.place.world.http.get("/metrics", headers={"Authorization": f"Bearer {upstream.place.root.token}"})
     assert upstream.place.namespace not in answer.text
+
+
+def test_a_token_of_the_service_in_a_fetched_file_is_found(here: World, upstream: Upstream) -> None:
+    upstream.set("source")
+    before = upstream.place.get("/version")
+    token = here.token([Grant("*", "*", "*", "*")])
+    upstream.commit("shop/redirects.yaml", rules("/a") + f"# {token}\n")
+    upstream.ask("POST", "/sync", 202)
+    shown = upstream.wait("failing")
+    assert shown["fault"]["code"] == "upstream_invalid"
+    assert "valid API token" in shown["fault"]["problems"][0]
+    assert upstream.place.get("/version") == before
+    assert token not in json.dumps(shown)
+    assert token not in here.service.log.read_text("utf-8")
+    upstream.commit("shop/redirects.yaml", rules("/a") + f"# svc_{'0' * 49}\n")
+    upstream.ask("POST", "/sync", 202)
+    upstream.place.wait_for(upstream.tip)
+
+
+def test_a_hundred_webhooks_are_a_few_fetches(upstream: Upstream) -> None:
+    def count() -> float:
+        metrics = read_metrics(upstream.place.world.http, upstream.place.root.token)
+        return total(metrics, "waypost_upstream_syncs_total", kind="fetch")
+
+    upstream.set("source")
+    before = count()
+    for number in range(100):
+        assert upstream.hook(github(BRANCH, nonce=f"push {number}"), 202) == {"action": "sync"}
+    commit = upstream.commit("shop/redirects.yaml", rules("/last"))
+    upstream.hook(github(BRANCH, nonce="the last one"), 202)
+    upstream.place.wait_for(commit)
+    upstream.wait("synced")
+    assert count() - before < 50
+
+
+def test_a_restored_copy_syncs_nothing_until_it_is_resumed(tmp_path: Path) -> None:
+    settings = {"WAYPOST_UPSTREAM_FOLDERS": str(tmp_path)}
+    with running(WAYPOST, tmp_path / "data", settings) as service, open_world(service) as world:
+        kinds = {mode: Upstream(world.place(), tmp_path) for mode in ("source", "mirror")}
+        for mode, each in kinds.items():
+            each.place.published("/a")
+            each.set(mode, poll=5)
+        invoke_ok("backup", tmp_path / "b", "--data", service.data)
+    invoke_ok("restore", tmp_path / "b", "--data", tmp_path / "copy")
+    commit = kinds["source"].commit("shop/redirects.yaml", rules("/host"))
+    before = kinds["mirror"].tip
+    with running(WAYPOST, tmp_path / "copy", settings) as service, open_world(service) as copy:
+        for each in kinds.values():
+            each.place = Place(copy, each.place.namespace, each.place.project, copy.root)
+            found = each.place.repository / "waypost-upstream"
+            wait_until(lambda: found.exists() and json.loads(found.read_bytes())["is_suspended"], SECONDS, "the pause")  # noqa: B023 - called at once
+            each.ask("POST", "/sync", 202)
+        source, mirror = kinds["source"].place, kinds["mirror"].place
+        source.add("/b")
+        source.refused("POST", "/publish", 503, "upstream_unavailable")
+        published = mirror.published("/b")["version"]
+        assert (source.sources(), kinds["source"].tip, kinds["mirror"].tip) == (["/a"], commit, before)
+        invoke_ok("webhooks", "resume", "--yes", "--data", service.data)
+        kinds["mirror"].wait_for_tip(published)
+        source.wait_for(commit)
+        wait_until(lambda: source.root.send("POST", f"{source.path}/publish").status_code == 200, SECONDS, "a publish")
+        assert sorted(source.sources()) == ["/b", "/host"]

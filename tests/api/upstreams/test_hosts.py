@@ -151,6 +151,17 @@ def test_a_wrong_token_and_a_private_address_are_refused(host: FakeHost) -> None
     assert len(host.http.requests) == before
 
 
+def test_a_token_goes_over_http_to_named_networks_alone() -> None:
+    async def resolve(_host: str, _port: int) -> list[str]:
+        return ["1.1.1.1"]  # nothing is ever sent there
+
+    found = find_host(upstream("http://git.example/acme/redirects", "gitea"))
+    assert found is not None
+    api = found.open(TOKEN, HostNetwork(AddressPolicy(), 5.0, resolve))
+    with pytest.raises(RemoteRefused, match="http://"):
+        run(api.read_pull_request(1))
+
+
 def _drip(connection: socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
     while True:

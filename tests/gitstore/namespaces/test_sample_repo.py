@@ -10,7 +10,7 @@ from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.compiled.segments.snapshot import File, Snapshot, take_snapshot
 from gitstore.compiled.validation.checks import check_snapshot
 from gitstore.git.modes import FILE_MODE
-from gitstore.layout import BlobId, TreeId, is_root_file
+from gitstore.layout import BlobId, TreeId, is_allowed_beside
 
 SAMPLE = Path(__file__).parents[3] / "sample-repo"
 PROJECTS = sorted(path.parent.name for path in SAMPLE.glob("*/project.yaml"))
@@ -64,8 +64,8 @@ def test_a_project_has_a_title_a_description_redirects_and_pages(project: str) -
 
 
 def test_only_allowed_files_are_next_to_the_projects() -> None:
-    beside = {path.name for path in SAMPLE.iterdir()} - set(PROJECTS)
-    assert {name for name in beside if not is_root_file(name)} == set()
+    beside = {f"{path.name}/" if path.is_dir() else path.name for path in SAMPLE.iterdir() if path.name not in PROJECTS}
+    assert {name for name in beside if not is_allowed_beside(name)} == set()
     assert {"README.md", "CODEOWNERS", ".editorconfig", ".pre-commit-config.yaml", ".gitlab-ci.yml"} < beside
 
 
@@ -81,10 +81,14 @@ def test_every_word_of_the_vocabulary_has_an_example() -> None:
 
 
 def test_only_reserved_hosts_are_named() -> None:
-    """Hosts end with the reserved `.example`; the two exceptions are names of XML vocabularies."""
+    """Hosts end with the reserved `.example`; the exceptions are names of vocabularies of XML and JSON Schema."""
     texts = [path.read_text(encoding="utf-8") for path in SAMPLE.rglob("*") if path.is_file()]
     urls = {
         part for text in texts for part in text.replace('"', " ").split() if part.startswith(("http://", "https://"))
     }
     hosts = {url.split("/")[2].partition("<")[0] for url in urls}
-    assert {host for host in hosts if not host.endswith(".example")} <= {"www.sitemaps.org", "a9.com"}
+    assert {host for host in hosts if not host.endswith(".example")} <= {
+        "www.sitemaps.org",
+        "a9.com",
+        "json-schema.org",
+    }

@@ -95,7 +95,7 @@ class Publish(Fetch):
         bench.place.save(*(put(redirect(*rule)) for rule in bench.rules()))
 
     def run(self, store: Store) -> None:
-        """Publish; a failure of the upstream is told."""
+        """Publish; a failure of the upstream is an error."""
         with suppress(RemoteError):
             store.publishes.publish(SPACE, PublishRequest(MAIN, ADA))
 

@@ -96,6 +96,16 @@ def test_a_protected_branch_is_reported_with_the_words_of_the_host(bed: Upstream
     assert node.tip == before == bed.tip
 
 
+def test_a_host_that_takes_push_options_gets_none(bed: UpstreamBed, node: Place) -> None:
+    git(bed.path, "config", "receive.advertisePushOptions", "true")
+    hook = bed.path / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text('#!/bin/sh\necho "${GIT_PUSH_OPTION_COUNT-none}" > options\n', "utf-8")
+    hook.chmod(0o755)
+    assert node.publish(put(redirect("/a"))).version == bed.tip
+    assert (bed.path / "options").read_text("utf-8").strip() in {"0", "none"}
+
+
 def test_a_wrong_password_is_in_no_message(bed: UpstreamBed, node: Place, host: HttpHost) -> None:
     bed.follow(node, SOURCE, f"{host.url}/up.git", username=USER, password="not-the-password")
     state = sync(node)

@@ -95,3 +95,17 @@ def test_a_host_without_the_repository_is_a_fault(bed: UpstreamBed, sshd: SshHos
     state = sync(place)
     assert state.fault is not None
     assert state.fault.code in {"upstream_unavailable", "upstream_garbage"}
+
+
+def test_a_protected_branch_is_reported_with_the_words_of_the_host(bed: UpstreamBed, sshd: SshHost) -> None:
+    place = create_place(bed.folder / "node").begin(SHOP)
+    hook = bed.path / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n", "utf-8")
+    hook.chmod(0o755)
+    follow(bed, place, sshd, MIRROR)
+    state = sync(place)
+    assert state.fault is not None
+    assert state.fault.code == "upstream_refused"
+    assert "pre-receive hook declined" in state.fault.message or "GH006" in state.fault.message
+    assert bed.tip == ""
