@@ -17,7 +17,10 @@ PATHS = {
 
 @dataclass
 class FakeHost:
-    """The comments, and the account of the token (empty: the token cannot ask); `status` refuses all writes."""
+    """The comments, and the account of the token (empty: the token cannot ask); `status` refuses all writes.
+
+    `moved_to` is the address to which the list of comments redirects.
+    """
 
     kind: str
     url: str
@@ -26,6 +29,7 @@ class FakeHost:
     requests: list[str] = field(default_factory=list)
     status: int = 0
     has_pages: bool = True
+    moved_to: str = ""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -70,6 +74,8 @@ class _Handler(BaseHTTPRequestHandler):
         if path.endswith("/user"):
             name = "username" if host.kind == "gitlab" else "login"
             self._send(*((200, {name: host.account}) if host.account else (403, {"message": "not for jobs"})))
+        elif path == PATHS[host.kind][0] and host.moved_to:
+            self._send(302, {}, Location=host.moved_to)
         elif path == PATHS[host.kind][0]:
             self._send(200, self._page())
         else:

@@ -92,7 +92,14 @@ def test_a_refusal_is_an_error_without_the_token(host: FakeHost, status: int) ->
     assert "refused POST of a comment on " in outcome.err
     assert f"{status} Resource not accessible by …" in outcome.err
     assert TOKEN not in outcome.out + outcome.err
-    assert host.requests[-1].startswith("POST ")  # a redirect is not followed
+    assert host.requests[-1].startswith("POST ")
+
+
+def test_the_token_is_not_taken_to_another_address(host: FakeHost) -> None:
+    with fake_host(host.kind) as other:
+        host.moved_to = f"{other.url}/api/user"
+        outcome = comment(host, f"{MARKER}\n\nA\n")
+        assert (outcome.code, "refused GET of a comment on " in outcome.err, other.requests) == (3, True, [])
 
 
 def test_a_wrong_token_and_an_absent_host_are_errors(host: FakeHost) -> None:
