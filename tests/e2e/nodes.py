@@ -120,8 +120,7 @@ def leftovers(repository: Path) -> list[str]:
 
     Files that are locked by the kernel alone stay, and block no writer; unfinished objects (`tmp_obj_…`) are removed a day later.
     """
-    kept = {"waypost.lock", "waypost-upstream.lock", "waypost-packing.lock"}
-    names = [path for path in repository.rglob("*") if path.name not in kept]
+    names = [path for path in repository.rglob("*") if not path.match("waypost*.lock")]
     return sorted(
         str(path.relative_to(repository))
         for path in names

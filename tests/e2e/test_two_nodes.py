@@ -225,16 +225,18 @@ def run_nodes(tmp_path: Path, kind: str) -> None:
     git(upstream, "config", "http.receivepack", "true")
     with two_nodes(tmp_path, kind) as nodes, hosting(tmp_path) as host:
         clients = follow(nodes, f"{host.url}/up.git" if kind == "sqlite" else str(upstream))
-        named = zip("ab", clients, strict=True)
-        editors = [Editor(name, client, random.Random(f"{name}{seed}")) for name, client in named]  # noqa: S311 - test data
-        before = git(upstream, "rev-list", "--first-parent", "release").split()
-        kills = OPERATIONS // PER_KILL
-        with ThreadPoolExecutor(2) as pool, killing(nodes, editors, kills, choice):
-            for result in [pool.submit(each.run, OPERATIONS // 2) for each in editors]:
-                result.result()
-        check(upstream, before, editors)
-        for client in clients:
-            client.close()
+        try:
+            named = zip("ab", clients, strict=True)
+            editors = [Editor(name, client, random.Random(f"{name}{seed}")) for name, client in named]  # noqa: S311 - test data
+            before = git(upstream, "rev-list", "--first-parent", "release").split()
+            kills = OPERATIONS // PER_KILL
+            with ThreadPoolExecutor(2) as pool, killing(nodes, editors, kills, choice):
+                for result in [pool.submit(each.run, OPERATIONS // 2) for each in editors]:
+                    result.result()
+            check(upstream, before, editors)
+        finally:
+            for client in clients:
+                client.close()
 
 
 def check(upstream: Path, before: list[str], editors: list[Editor]) -> None:
