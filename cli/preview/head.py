@@ -17,6 +17,8 @@ _SHORT = 7
 _TIMEOUT = 60.0
 _BLOB = "blob"
 _FIELDS = 3
+# Set by Git for its hooks: https://git-scm.com/docs/githooks#_description
+_OTHER_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"})
 
 
 class Head(NamedTuple):
@@ -109,5 +111,6 @@ def _git(path: Path, *words: str) -> bytes | None:
 
 
 def _environment() -> dict[str, str]:
-    """Return an environment in which `git` writes nothing and asks no other machine."""
-    return {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
+    """Return an environment in which `git` writes nothing, asks no other machine, and finds the repository of the folder."""
+    own = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
+    return {**own, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}

@@ -30,7 +30,7 @@ _EDITOR_FILE = re.compile(r"\..*\.sw[a-z]|4913|.*~|\.#.*|#.*#|.*___jb_(?:tmp|old
 _TICK_NANOSECONDS = 20_000_000
 
 
-class _Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """The fields of a file that change whenever its content does, except within one tick of the clock."""
 
     inode: int
@@ -40,12 +40,14 @@ class _Stamp(NamedTuple):
     changed: int
 
 
-class _Known(NamedTuple):
-    stamp: _Stamp
+class KnownFile(NamedTuple):
+    """A file as it was read at a time, in nanoseconds."""
+
+    stamp: FileStamp
     read_at: int
     file: File
 
-    def is_current(self, stamp: _Stamp) -> bool:
+    def is_current(self, stamp: FileStamp) -> bool:
         """Tell whether the file is as it was when it was read; a file read right after a change is read again."""
         return self.stamp == stamp and self.read_at - max(stamp.modified, stamp.changed) > _TICK_NANOSECONDS
 
@@ -77,7 +79,7 @@ class WorkingDirectory:
     def __init__(self, path: Path, allowed: Sequence[str] = ALLOWED_FILES) -> None:
         self.path = path
         self._allowed = allowed
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, KnownFile] = {}
         self._content: dict[BlobId, bytes] = {}
         self._emptied = False
 
@@ -136,14 +138,14 @@ class WorkingDirectory:
         self._drop_content(file.blob for files in projects.values() for file in files)
         return WorkingState(root, {name: files for name, files in projects.items() if files}, problems)
 
-    def _files(self, folder: Path, known: Mapping[str, _Known]) -> Iterator[File]:
+    def _files(self, folder: Path, known: Mapping[str, KnownFile]) -> Iterator[File]:
         for name in list_files(folder):
             if not is_editor_file(name):
                 path = f"{folder}/{name}"
                 found = self._known[path] = self._file(name, path, known.get(path))
                 yield found.file
 
-    def _file(self, name: str, path: str, known: _Known | None) -> _Known:
+    def _file(self, name: str, path: str, known: KnownFile | None) -> KnownFile:
         stamp = _stamp(path)
         if known and known.is_current(stamp):
             return known
@@ -152,7 +154,7 @@ class WorkingDirectory:
         if known is None or known.file.blob != blob:
             self._content[blob] = data
         self._emptied |= bool(known and known.stamp.size and not data)
-        return _Known(stamp, read_at, File(name, git_mode(stamp.mode), blob))
+        return KnownFile(stamp, read_at, File(name, git_mode(stamp.mode), blob))
 
     def _drop_content(self, blobs: Iterator[BlobId]) -> None:
         current = set(blobs)
@@ -165,9 +167,9 @@ def is_editor_file(path: str) -> bool:
     return _EDITOR_FILE.fullmatch(path.rpartition("/")[2]) is not None
 
 
-def _stamp(path: str) -> _Stamp:
+def _stamp(path: str) -> FileStamp:
     found = os.lstat(path)
-    return _Stamp(found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    return FileStamp(found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 def _subfolders(path: Path) -> Iterator[Path]:

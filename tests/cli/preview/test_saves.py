@@ -203,9 +203,13 @@ def test_less_lint_and_new_warnings_in_one_save(tmp_path: Path, scratch: Path) -
 
 
 def test_one_project_is_previewed_under_the_name_of_its_folder(tmp_path: Path, scratch: Path) -> None:
-    folder = project(tmp_path / "shop")
-    with previewing(folder, scratch) as preview:
+    folder = project(tmp_path / "acme/shop")
+    git(folder.parent, "init", "-q", "-b", "main")
+    git(folder.parent, "add", "-A")
+    git(folder.parent, "commit", "-q", "-m", "Begin")
+    with previewing(folder, scratch, env={"GIT_DIR": str(tmp_path / "other")}) as preview:
         assert preview.sources("shop") == ["/old"]
+        assert "No rule differs from HEAD (main, " in preview.printed
         (folder / "redirects.yaml").write_text("redirects: [\n", encoding="utf-8")
         assert f"{folder}/redirects.yaml:" in preview.wait_for("Still serving the state of ")
         (folder / "redirects.yaml").write_text(flow("/one"), encoding="utf-8")

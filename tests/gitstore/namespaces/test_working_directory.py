@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from gitstore.compiled.segments.snapshot import File
 from gitstore.errors import BadRequest, NotFound
-from gitstore.namespaces.working_directory import WorkingDirectory, WorkingState, is_editor_file
+from gitstore.layout import BlobId
+from gitstore.namespaces.working_directory import FileStamp, KnownFile, WorkingDirectory, WorkingState, is_editor_file
 from tests.cli.rule_folders import PROJECT, RULES, flow, project, write
 from tests.service import wait_until
 
@@ -47,12 +49,12 @@ def test_unchanged_files_are_not_read_again(tmp_path: Path) -> None:
     assert size < read_so_far() - before < 2 * size
 
 
-def test_a_change_of_the_same_size_in_the_same_moment_is_read(tmp_path: Path) -> None:
-    path = project(tmp_path / "shop") / "redirects.yaml"
-    folder = WorkingDirectory(tmp_path)
-    for number in range(50):
-        path.write_text(RULES.replace("/old", f"/o{number:02}"), encoding="utf-8")
-        assert folder.read() == new_state(tmp_path)
+def test_a_file_that_was_read_right_after_a_change_is_not_trusted() -> None:
+    stamp, file = FileStamp(1, 0o100644, 10, modified=5_000, changed=4_000), File("a.yaml", 0o100644, BlobId("0" * 40))
+    assert not KnownFile(stamp, 6_000, file).is_current(stamp)
+    later = KnownFile(stamp, 1_000_000_000, file)
+    assert later.is_current(stamp)
+    assert not any(later.is_current(stamp._replace(**{name: 7})) for name in stamp._fields)
 
 
 def test_content_is_kept_until_it_is_stored_elsewhere(tmp_path: Path) -> None:
