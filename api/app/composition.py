@@ -13,9 +13,9 @@ from api.app.identity_routes import identity_routes
 from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
+from api.auth.leaked_tokens import LeakedTokens
 from api.auth.local_user import LocalUser
 from api.data.preview import Preview
-from api.auth.leaked_tokens import LeakedTokens
 from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData, data_check
 from api.http.fast_heartbeats import FastHeartbeats
