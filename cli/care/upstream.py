@@ -31,7 +31,7 @@ _SYNC_SECONDS = 60.0  # for a sync of the service that runs already
 
 @click.group("upstream")
 def command() -> None:
-    """Follow another repository with a namespace, or publish to it too."""
+    """Follow another repository, or send publishes to it."""
 
 
 @command.command()
@@ -176,7 +176,9 @@ def resume(namespace: str, *, data: str | None, database: str | None) -> None:
 @json_option
 @state_options
 def sync(namespace: str, *, as_json: bool, data: str | None, database: str | None) -> None:
-    """Sync now on this node, also without a running service, and show the result.
+    """Sync now on this node, and show the result.
+
+    It works without a running service too.
 
     The exit code is 1 if the upstream and release are not the same afterwards.
     """

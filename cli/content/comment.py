@@ -19,7 +19,9 @@ _MOST_CHARACTERS = 65_536  # of a comment on GitHub
     "--author", default="", metavar="LOGIN", help="The account of the token, if the host does not name it to the token."
 )
 def command(file: IO[bytes], author: str) -> None:
-    """Put the output of `waypost diff --format markdown` on the pull request of this CI job, as one comment.
+    """Comment on the pull request of this CI job.
+
+    The comment is the output of `waypost diff --format markdown`; one of an earlier run is replaced.
 
     FILE has the comment; without it, it is read from standard input. A comment of an earlier run on the same folder is
     updated. The host and the pull request are those of the job's environment, in GitHub, Gitea, Forgejo or GitLab. The

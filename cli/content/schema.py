@@ -17,7 +17,7 @@ from schemas.bundle import EDITED, bundle_text
     "--write", "folder", type=click.Path(path_type=Path, file_okay=False), help="Write all four into this folder."
 )
 def command(name: str | None, folder: Path | None) -> None:
-    """Print the JSON Schema of redirects, pages, project or tests files, or write all four into a folder.
+    """Print the JSON Schema of a kind of file, or write all.
 
     Editors validate and complete a file with a first line such as
     `# yaml-language-server: $schema=../.vscode/waypost/redirects.schema.json`. The documents are complete: they refer to

@@ -16,7 +16,7 @@ from gitstore.errors import BadRequest, Invalid
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction, update
 from gitstore.history.messages import dump_message
-from gitstore.layout import PROJECT_FILE, RELEASE_REF, TESTS_FILE, CommitId, TreeId, is_root_file
+from gitstore.layout import PROJECT_FILE, RELEASE_REF, TESTS_FILE, CommitId, TreeId, is_allowed_beside, is_root_file
 from gitstore.namespaces.checkout import Checkout, ProgressCallback, list_files, read_checkout
 from gitstore.namespaces.creation import (
     README,
@@ -33,8 +33,8 @@ _FEW_FILES = 12  # files of a kind that each get their own commit; hundreds of s
 # The files that may be beside the projects and the README, by purpose.
 _ROOT_FILE_GROUPS = (
     ("Add the licence", ("LICENSE",)),
-    ("Add the code owners", ("CODEOWNERS",)),
-    ("Add the editor settings", (".editorconfig",)),
+    ("Add the code owners", ("CODEOWNERS", "allowed_signers")),
+    ("Add the editor settings", (".editorconfig", ".vscode", ".gitattributes", ".gitignore")),
     ("Add the CI checks", (".pre-commit-config.yaml", ".gitlab-ci.yml", ".github")),
 )
 
@@ -98,7 +98,7 @@ def _commit_root_files(
     update: Transaction, folder: Path, creation: NamespaceCreation, numbers: Mapping[str, int]
 ) -> CommitId:
     """Commit the README first, then owners, CI and the like."""
-    paths = [path for path in list_files(folder) if is_root_file(_top(path))]
+    paths = [path for path in list_files(folder) if is_root_file(_top(path)) or is_allowed_beside(path)]
     readme = (folder / README).read_bytes() if README in paths else None
     head = first = write_first_commit(update, creation, numbers, readme)
     tree: TreeId | None = update.commit(first).tree

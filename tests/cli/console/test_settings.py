@@ -50,6 +50,8 @@ def other_value(name: str) -> str:
         "init": "true",
         "push_hooks": "false",
         "trusted_proxies": "192.0.2.1",
+        "upstream_folders": "/srv/mirrors",
+        "upstream_networks": "192.0.2.1",
         "log_level": "debug",
         "webhook_networks": "192.0.2.1",
         "webhook_timeout": "7",
