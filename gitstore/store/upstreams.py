@@ -1,7 +1,6 @@
 """`store.upstreams`: the upstreams of namespaces on this node, and their syncs."""
 
 from dataclasses import replace
-from shutil import rmtree
 
 from gitstore.git.lock import hold
 from gitstore.layout import CommitId
@@ -15,10 +14,10 @@ from gitstore.upstream.draft_sync import PushedDraft, has_unpushed, push_drafts,
 from gitstore.upstream.followed_branches import FollowedBranch, FollowedBranches, is_following, read_followed
 from gitstore.upstream.sync import push_now, sync
 from gitstore.upstream.upstream_settings import (
-    FOLDER_CACHE,
     DraftsPlace,
     UpstreamSettings,
     read_settings,
+    remove_other_caches,
     write_settings,
 )
 from gitstore.upstream.upstream_state import UpstreamState, read_state, remove_state
@@ -42,12 +41,11 @@ class Upstreams(Component):
         with hold(repository):
             before = read_settings(repository)
             write_settings(repository, settings)
-        is_other = before and (settings is None or _place_of(before) != _place_of(settings))
+        is_other = before and (settings is None or before.place != settings.place)
         if is_other:
             remove_state(repository)
             remove_pushed(repository)
-        if before and (is_other or (settings and settings.mode is not before.mode)):
-            rmtree(repository / FOLDER_CACHE, ignore_errors=True)
+        remove_other_caches(repository, settings)
         if before and is_following(before) and (is_other or (settings and not is_following(settings))):
             drop_branches(repository, QuarantinedNamespace(self._access, namespace, None))
 
@@ -128,7 +126,3 @@ class Upstreams(Component):
         """Let publishes of this process start `ssh`: for a command, never for a service."""
         self._access.starts_children = True
         self._access.find_token = find_token
-
-
-def _place_of(settings: UpstreamSettings) -> tuple[str, str, str]:
-    return settings.url, settings.branch, settings.path

@@ -22,7 +22,7 @@ from gitstore.pushes.pushed_files import TokenFinder, find_no_token
 from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
 from gitstore.upstream.errands import SOCKET, Errand, hand_over
 from gitstore.upstream.haves import choose_haves
-from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamSettings
+from gitstore.upstream.upstream_settings import UpstreamSettings, folder_cache, remove_other_caches
 from gitstore.upstream.upstream_state import (
     UpstreamFault,
     UpstreamState,
@@ -89,6 +89,7 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         if not is_held:
             return None
         sweep_quarantines(namespace.repository)
+        remove_other_caches(namespace.repository, namespace.settings)
         before = read_state(namespace.repository)
         state = _sync(namespace, before)
         failures = before.failures + 1 if state.fault else 0
@@ -108,7 +109,7 @@ def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
         return remote
     from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - as above
 
-    return FolderRemote(remote, settings, repository / FOLDER_CACHE)
+    return FolderRemote(remote, settings, folder_cache(repository, settings))
 
 
 def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
