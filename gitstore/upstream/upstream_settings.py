@@ -85,6 +85,11 @@ class UpstreamSettings:
         return self.url, self.branch, self.path
 
     @property
+    def followed(self) -> tuple[object, ...]:
+        """What a sync does: the upstream, its mode, and what is synced beside release."""
+        return *self.place, self.mode, self.proposals, self.drafts
+
+    @property
     def ref(self) -> str:
         """The ref of the branch in the upstream."""
         return BRANCH_PREFIX + self.branch
