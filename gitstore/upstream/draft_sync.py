@@ -69,8 +69,8 @@ def list_drafts(repository: Path) -> dict[str, CommitId]:
 
 
 def has_unpushed(repository: Path) -> bool:
-    """Tell whether a draft has moved since the last attempt to push it."""
-    return {each.ref: each.tried for each in read_pushed(repository)} != list_drafts(repository)
+    """Tell whether a draft has moved or ended since the last attempt to push or remove it."""
+    return {each.ref: each.tried for each in read_pushed(repository) if each.tried} != list_drafts(repository)
 
 
 def push_drafts(namespace: SyncedNamespace, away: UpstreamFault | None = None) -> None:
