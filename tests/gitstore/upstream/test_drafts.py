@@ -110,9 +110,7 @@ def test_of_a_source_what_somebody_else_pushed_stays(bed: UpstreamBed) -> None:
     assert drafts(bed) == {DRAFT: theirs}, "nor is it removed"
 
 
-def test_a_draft_that_the_host_does_not_remove_waits_for_the_next_poll(
-    bed: UpstreamBed, web_server: None
-) -> None:
+def test_a_draft_that_the_host_does_not_remove_waits_for_the_next_poll(bed: UpstreamBed, web_server: None) -> None:
     del web_server
     git(bed.path, "config", "http.receivepack", "true")
     git(bed.path, "config", "receive.denyDeletes", "true")
