@@ -81,12 +81,12 @@ class UpstreamSettings:
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """What is followed: another URL, branch or folder is another upstream."""
+        """The URL, branch and folder: another one is another upstream."""
         return self.url, self.branch, self.path
 
     @property
     def followed(self) -> tuple[object, ...]:
-        """What a sync does: the upstream, its mode, and what is synced beside release."""
+        """The upstream, its mode, and the settings of what is synced beside release."""
         return *self.place, self.mode, self.proposals, self.drafts
 
     @property
