@@ -262,7 +262,8 @@ class _TipCheck:
         tip = commits[-1]
         problems = [each for state in self._states.values() for each in state.problems]
         beside = self._find_file_problems(tip, None if is_first_history else commits[0])
-        problems += [each.text() for each in beside if each.file.partition("/")[0] not in self._states]
+        found = ((each.file.partition("/")[0], each.text()) for each in beside)
+        problems += [text for project, text in found if f"{project}: {text}" not in problems]
         if problems:
             raise FaultyTip(UpstreamFault(INVALID, _invalid(tip.id), shorten(tuple(problems))))
 

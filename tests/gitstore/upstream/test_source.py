@@ -140,6 +140,27 @@ def test_a_project_of_a_long_history_is_checked_at_the_tip(bed: UpstreamBed, nod
     assert place.fresh().targets() == {"/a": "/fixed"}
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_file_of_a_refused_commit_is_refused_with_the_next_one_too(
+    bed: UpstreamBed,
+    node: Place,
+    at_once: bool,  # noqa: FBT001 - pytest gives it by name
+) -> None:
+    before = node.tip
+    bed.commit({f"shop/redirects/{name}.yaml": yaml([(f"/{name}1", "/y")]) for name in "mM"})
+    if not at_once:
+        assert fault_of(node) == "upstream_invalid"
+    bed.commit({RULES: yaml([("/a", "/changed")])})
+    state = sync(node)
+    assert state.fault
+    assert state.fault.code == "upstream_invalid"
+    assert "shop/redirects/m.yaml" in " ".join(state.fault.problems)
+    assert node.tip == before
+    (fixed,) = bed.commit({"shop/redirects/M.yaml": None})
+    assert sync_well(node).release == fixed == node.tip
+    assert node.targets() == {"/a": "/changed", "/m1": "/y"}
+
+
 def _commit_many(bed: UpstreamBed) -> None:
     """Add more commits than are checked one by one, which change nothing."""
     text = "".join(
