@@ -194,7 +194,10 @@ def sync(namespace: str, *, as_json: bool, data: str | None, database: str | Non
             namespace, wait=_SYNC_SECONDS, requests=known.upstream.requests, find_token=tokens.find
         )
         if found is None:
-            raise CommandFailed(f"The service has been syncing {namespace} for {_SYNC_SECONDS:g} seconds. Try again.")
+            raise CommandFailed(
+                f"The service has been syncing {namespace} for {_SYNC_SECONDS:g} seconds, or the upstream was changed "
+                "meanwhile. Try again."
+            )
         known = upstreams.find(namespace)
     _print(known, as_json=as_json)
 

@@ -1,24 +1,23 @@
 """`store.upstreams`: the upstreams of namespaces on this node, and their syncs."""
 
 from dataclasses import replace
-from shutil import rmtree
 
-from gitstore.git.lock import hold
+from gitstore.git.transaction import update
 from gitstore.layout import CommitId
 from gitstore.pushes.pushed_files import TokenFinder, find_no_token
-from gitstore.store.access import Component, QuarantinedNamespace, StoreAccess
+from gitstore.store.access import Component, StoreAccess
 from gitstore.store.proposals import Proposals
 from gitstore.upstream.branch_sync import drop_branches, follow_branches
 from gitstore.upstream.branch_verdicts import BranchVerdict
 from gitstore.upstream.difference import Difference, find_difference
 from gitstore.upstream.draft_sync import PushedDraft, has_unpushed, push_drafts, read_pushed, remove_pushed
 from gitstore.upstream.followed_branches import FollowedBranch, FollowedBranches, is_following, read_followed
-from gitstore.upstream.sync import push_now, sync
+from gitstore.upstream.sync import Superseded, SyncedNamespace, push_now, sync
 from gitstore.upstream.upstream_settings import (
-    FOLDER_CACHE,
     DraftsPlace,
     UpstreamSettings,
     read_settings,
+    remove_other_caches,
     write_settings,
 )
 from gitstore.upstream.upstream_state import UpstreamState, read_state, remove_state
@@ -39,17 +38,16 @@ class Upstreams(Component):
     def configure(self, namespace: str, settings: UpstreamSettings | None) -> None:
         """Write the settings for the jobs of this node, or remove them; another upstream begins without a state."""
         repository = self._access.directory.namespace(namespace).repository
-        with hold(repository):
+        with update(repository) as transaction:
             before = read_settings(repository)
-            write_settings(repository, settings)
-        is_other = before and (settings is None or _place_of(before) != _place_of(settings))
-        if is_other:
-            remove_state(repository)
-            remove_pushed(repository)
-        if before and (is_other or (settings and settings.mode is not before.mode)):
-            rmtree(repository / FOLDER_CACHE, ignore_errors=True)
-        if before and is_following(before) and (is_other or (settings and not is_following(settings))):
-            drop_branches(repository, QuarantinedNamespace(self._access, namespace, None))
+            is_other = before is not None and (settings is None or before.place != settings.place)
+            if is_other:
+                remove_state(repository)
+                remove_pushed(repository)
+            if before and is_following(before) and (is_other or (settings and not is_following(settings))):
+                drop_branches(transaction)
+            write_settings(repository, settings)  # the last, so that after a kill all of it is done again
+        remove_other_caches(repository, settings)
 
     def state(self, namespace: str) -> UpstreamState:
         """Return what this node saw at its last sync."""
@@ -104,17 +102,21 @@ class Upstreams(Component):
     ) -> UpstreamState | None:
         """Sync a namespace now; None without an upstream, or where another process syncs it for longer than `wait` seconds.
 
-        With `only_release`, neither branches nor drafts are synced, for a publish that waits.
+        None too where the upstream is changed, suspended or removed meanwhile; then nothing is moved any more. With
+        `only_release`, neither branches nor drafts are synced, for a publish that waits.
         """
         synced = self._access.synced(namespace)
         if synced and find_token:
             synced = replace(synced, find_token=find_token)
-        state = sync(synced, wait=wait, requests=requests) if synced else None
-        if synced and state and not only_release:
-            if is_following(synced.settings):
-                follow_branches(synced, state)
-            is_away = state.fault is not None and state.fault.code == RemoteAway.code
-            push_drafts(synced, state.fault if is_away else None)
+        if synced is None:
+            return None
+        try:
+            state = sync(synced, wait=wait, requests=requests)
+            if state and not only_release:
+                _sync_beside(synced, state)
+        except Superseded:
+            remove_other_caches(synced.repository, read_settings(synced.repository))
+            return None
         return state
 
     def push(self, namespace: str, old: CommitId | None, new: CommitId) -> None:
@@ -130,5 +132,9 @@ class Upstreams(Component):
         self._access.find_token = find_token
 
 
-def _place_of(settings: UpstreamSettings) -> tuple[str, str, str]:
-    return settings.url, settings.branch, settings.path
+def _sync_beside(synced: SyncedNamespace, state: UpstreamState) -> None:
+    """Sync the branches and drafts."""
+    if is_following(synced.settings):
+        follow_branches(synced, state)
+    is_away = state.fault is not None and state.fault.code == RemoteAway.code
+    push_drafts(synced, state.fault if is_away else None)

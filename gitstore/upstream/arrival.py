@@ -3,7 +3,7 @@
 A first-parent commit on the way that is invalid keeps its number, is noted as refused, and is never served.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -35,7 +35,7 @@ from gitstore.wire.push.references import References
 
 UPSTREAM_REF = "refs/waypost/upstream"
 """The tip of the upstream's branch as it was fetched last, also a refused one; it is not advertised."""
-_MOST_CHECKED = 1_000  # commits on the way; of older ones a rollback still checks the content
+_MOST_CHECKED = 1_000  # commits on the way; of older ones a rollback still checks the content, as the tip's is checked
 INVALID, REWOUND, DIVERGED = "upstream_invalid", "upstream_rewound", "upstream_diverged"
 
 
@@ -201,17 +201,28 @@ class _TipCheck:
         for number, (parent, info) in enumerate(pairs, 1):
             if number == len(pairs) or len(pairs) - number < _MOST_CHECKED:
                 deltas += self._check_commit(parent, info, is_first_history=is_first_history)
+        if len(pairs) > _MOST_CHECKED:  # what only older commits change is checked at the tip
+            base = None if is_first_history else commits[0]
+            deltas += self._check_commit(base, commits[-1], is_first_history=is_first_history, known=set(self._states))
         self._require_valid_tip(commits, is_first_history=is_first_history)
         for project, refused in self._refused.items():
             note_refusals(self._repository.path, project, refused)
         return deltas
 
     def _check_commit(
-        self, parent: CommitInfo | None, info: CommitInfo, *, is_first_history: bool
+        self,
+        parent: CommitInfo | None,
+        info: CommitInfo,
+        *,
+        is_first_history: bool,
+        known: Collection[str] = (),
     ) -> list[PublishDelta]:
+        """Check the projects that differ between two commits, except those that are `known`."""
         deltas = list[PublishDelta]()
         faulty = {problem.file.partition("/")[0]: problem for problem in self._find_file_problems(info, parent)}
         for change in changed_projects(self._repository, parent.tree if parent else None, info.tree):
+            if change.project in known:
+                continue
             before = self._state_of(change, is_first_history=is_first_history)
             problem = faulty.get(change.project)
             try:
@@ -251,7 +262,8 @@ class _TipCheck:
         tip = commits[-1]
         problems = [each for state in self._states.values() for each in state.problems]
         beside = self._find_file_problems(tip, None if is_first_history else commits[0])
-        problems += [each.text() for each in beside if each.file.partition("/")[0] not in self._states]
+        found = ((each.file.partition("/")[0], each.text()) for each in beside)
+        problems += [text for project, text in found if f"{project}: {text}" not in problems]
         if problems:
             raise FaultyTip(UpstreamFault(INVALID, _invalid(tip.id), shorten(tuple(problems))))
 

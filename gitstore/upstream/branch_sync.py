@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitstore.errors import Broken, Busy, InvalidPush, LostRace, OutOfSpace, StoreError
@@ -70,14 +69,16 @@ def sync_branches(namespace: SyncedNamespace) -> FollowedBranches | None:
         if not is_held:
             return None
         if not is_following(namespace.settings):
-            drop_branches(namespace.repository, namespace.open(None))
+            with namespace.open(None).writing() as (_, transaction):
+                drop_branches(transaction)
             return FollowedBranches()
         rules = namespace.settings.rules
         bounded = replace(namespace.settings, rules=replace(rules, most_bytes=min(rules.most_bytes, _MOST_BYTES)))
         remote = open_upstream(namespace.repository, bounded)
         candidates = list_candidates(bounded, remote.read_tips())
         followed = _BranchSync(replace(namespace, settings=bounded), remote).run(candidates)
-        write_followed(namespace.repository, followed)
+        with namespace.holding():
+            write_followed(namespace.repository, followed)
         return followed
 
 
@@ -91,13 +92,16 @@ def follow_branches(namespace: SyncedNamespace, state: UpstreamState) -> None:
         raise
     except StoreError as ex:
         before = read_followed(namespace.repository)
-        write_followed(namespace.repository, replace(before, fault=UpstreamFault(ex.code, str(ex))))
+        with namespace.holding():
+            write_followed(namespace.repository, replace(before, fault=UpstreamFault(ex.code, str(ex))))
 
 
-def drop_branches(repository: Path, opened: Opened) -> None:
+def drop_branches(transaction: Transaction) -> None:
     """Remove all proposals that follow the upstream."""
-    _remove(opened, [ref for ref in list_proposals(repository) if is_followed_ref(ref)])
-    remove_followed(repository)
+    for ref in list_proposals(transaction.path):
+        if is_followed_ref(ref):
+            transaction.remove(ref, None)
+    remove_followed(transaction.path)
 
 
 def _remove(opened: Opened, refs: Sequence[str]) -> None:

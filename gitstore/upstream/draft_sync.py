@@ -69,8 +69,8 @@ def list_drafts(repository: Path) -> dict[str, CommitId]:
 
 
 def has_unpushed(repository: Path) -> bool:
-    """Tell whether a draft has moved since the last attempt to push it."""
-    return {each.ref: each.tried for each in read_pushed(repository)} != list_drafts(repository)
+    """Tell whether a draft has moved or ended since the last attempt to push or remove it."""
+    return {each.ref: each.tried for each in read_pushed(repository) if each.tried} != list_drafts(repository)
 
 
 def push_drafts(namespace: SyncedNamespace, away: UpstreamFault | None = None) -> None:
@@ -89,7 +89,10 @@ def push_drafts(namespace: SyncedNamespace, away: UpstreamFault | None = None) -
             known |= {ref: PushedDraft(ref) for ref in here if ref not in known}
             work = _Drafts(namespace, here)
             done = work.put_off(known, away) if away else work.run(known)
-            replace_file(namespace.repository / DRAFTS_FILE, orjson.dumps([asdict(each) for each in done]), sync=False)
+            with namespace.holding():
+                replace_file(
+                    namespace.repository / DRAFTS_FILE, orjson.dumps([asdict(each) for each in done]), sync=False
+                )
 
 
 class _Drafts:
@@ -126,11 +129,13 @@ class _Drafts:
                 raise RemoteAway("Not pushed yet: the next sync goes on with it.")
             if head is None:
                 if theirs is not None and theirs == draft.pushed:
+                    self._namespace.require_current()
                     remote.push(self._namespace.repository, PushedRef(draft.ref, theirs, None))
                 return None
             made = remote.place(self._namespace.repository, head, self._find_base(head))
             if theirs != made:
                 self._require_ours(draft, theirs, head)
+                self._namespace.require_current()
                 remote.push(self._namespace.repository, PushedRef(draft.ref, theirs, made))
             return PushedDraft(draft.ref, head, made)
         except (Busy, OutOfSpace):

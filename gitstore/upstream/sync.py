@@ -6,23 +6,26 @@ is in the state's file.
 
 import re
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from gitstore.compiled.compiler import Compiler
 from gitstore.errors import Broken, Busy, InvalidPush, LostRace, StoreError
 from gitstore.file_lock import hold_lock_file
+from gitstore.git.lock import hold
 from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
 from gitstore.git.repository import Repository, open_repository
+from gitstore.git.transaction import Transaction
 from gitstore.history.pristine import is_pristine
 from gitstore.layout import CommitId
 from gitstore.pushes.pushed_files import TokenFinder, find_no_token
 from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
 from gitstore.upstream.errands import SOCKET, Errand, hand_over
 from gitstore.upstream.haves import choose_haves
-from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamSettings
+from gitstore.upstream.upstream_settings import UpstreamSettings, folder_cache, read_settings, remove_other_caches
 from gitstore.upstream.upstream_state import (
     UpstreamFault,
     UpstreamState,
@@ -68,34 +71,76 @@ OpenNamespace = Callable[[Quarantine | None], Opened]
 """Opens the namespace, with the objects of a quarantine."""
 
 
+class Superseded(Busy):
+    """The upstream was changed, suspended or removed while it was synced; from then on the sync changes nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class SyncedNamespace:
     """A namespace to sync: its repository, how it is opened, and the settings of its upstream."""
 
     repository: Path
-    open: OpenNamespace
+    opener: OpenNamespace
     settings: UpstreamSettings
     starts_children: bool = False
     """True for a command: it may start `ssh` for a publish, which a process for requests may not."""
     find_token: TokenFinder = find_no_token
 
+    def open(self, quarantine: Quarantine | None) -> Opened:
+        """Return the namespace, to write only while its settings are these. Writing raises Superseded."""
+        return _Synced(self, self.opener(quarantine))
+
+    def require_current(self) -> None:
+        """Raise Superseded unless this node still syncs by these settings; they stay so under the repository's lock."""
+        found = read_settings(self.repository)
+        if found is None or found.is_suspended or found.followed != self.settings.followed:
+            raise Superseded("The upstream was changed, suspended or removed during its sync. Try again.")
+
+    @contextmanager
+    def holding(self) -> Iterator[None]:
+        """Hold the repository's lock while its settings are these. Raises Superseded."""
+        with hold(self.repository):
+            self.require_current()
+            yield
+
+
+class _Synced(NamedTuple):
+    """A namespace that is written only while its upstream is what the sync began with."""
+
+    namespace: SyncedNamespace
+    opened: Opened
+
+    def reading(self) -> AbstractContextManager[Compiler]:
+        """Open it to read, without a lock."""
+        return self.opened.reading()
+
+    @contextmanager
+    def writing(self) -> Iterator[tuple[Compiler, Transaction]]:
+        """Open it to write, under the repository's lock. Raises Superseded."""
+        with self.opened.writing() as found:
+            self.namespace.require_current()
+            yield found
+
 
 def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) -> UpstreamState | None:
     """Sync, and return the new state; None where another process syncs for longer than `wait` seconds.
 
-    Faults of the upstream are in the state. Raises StoreError or OSError where this node fails.
+    Faults of the upstream are in the state. Raises StoreError or OSError where this node fails, and Superseded.
     """
     with hold_lock_file(namespace.repository / _LOCK_FILE, wait) as is_held:
         if not is_held:
             return None
+        namespace.require_current()
         sweep_quarantines(namespace.repository)
+        remove_other_caches(namespace.repository, namespace.settings)
         before = read_state(namespace.repository)
         state = _sync(namespace, before)
         failures = before.failures + 1 if state.fault else 0
         due = max(next_due(namespace.settings.poll, failures), state.due_at)
         good_at = before.good_at if state.fault else time.time()
         state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests), good_at=good_at)
-        write_state(namespace.repository, state)
+        with namespace.holding():
+            write_state(namespace.repository, state)
         return state
 
 
@@ -108,7 +153,7 @@ def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
         return remote
     from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - as above
 
-    return FolderRemote(remote, settings, repository / FOLDER_CACHE)
+    return FolderRemote(remote, settings, folder_cache(repository, settings))
 
 
 def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
@@ -184,6 +229,7 @@ def _push(namespace: SyncedNamespace, remote: "Remote", tip: CommitId | None) ->
             return release
         if tip is not None and (repository.has(tip) or not _takes_history(namespace, remote, tip)):
             _require_behind(repository, release, tip)
+    namespace.require_current()
     remote.push(namespace.repository, PushedRef(namespace.settings.ref, tip, release))
     return release
 

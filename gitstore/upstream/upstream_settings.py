@@ -5,7 +5,9 @@ The file is a copy of the row in the database, readable by the owner of the data
 
 from dataclasses import asdict, dataclass, field
 from enum import Enum, StrEnum
+from hashlib import sha256
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import orjson
@@ -16,8 +18,7 @@ from gitstore.layout import BRANCH_PREFIX, is_safe_name
 from gitstore.upstream.upstream_rules import UpstreamRules
 
 SETTINGS_FILE = "waypost-upstream"
-FOLDER_CACHE = "waypost-folder.git"
-"""The repository beside a namespace's that has the objects of the upstream, where only a folder of it is followed."""
+_FOLDER_CACHE = "waypost-folder-"
 SOURCE_FILE = "waypost-source"
 """For the hook of pushes by path and SSH, which may run for another user: where to push, without a secret."""
 _MODE = 0o600
@@ -79,6 +80,16 @@ class UpstreamSettings:
     drafts: str = DraftsPlace.LOCAL
 
     @property
+    def place(self) -> tuple[str, str, str]:
+        """The URL, branch and folder: another one is another upstream."""
+        return self.url, self.branch, self.path
+
+    @property
+    def followed(self) -> tuple[object, ...]:
+        """The upstream, its mode, and the settings of what is synced beside release."""
+        return *self.place, self.mode, self.proposals, self.drafts
+
+    @property
     def ref(self) -> str:
         """The ref of the branch in the upstream."""
         return BRANCH_PREFIX + self.branch
@@ -87,6 +98,23 @@ class UpstreamSettings:
     def is_source(self) -> bool:
         """True if the upstream is the truth."""
         return self.mode is UpstreamMode.SOURCE
+
+
+def folder_cache(repository: Path, settings: UpstreamSettings) -> Path:
+    """Return the repository that has the objects of the upstream, where only a folder of it is followed.
+
+    Each upstream, folder and mode has its own, so that none is ever read as another one's.
+    """
+    origin = "\0".join((*settings.place, settings.mode.value))
+    return repository / f"{_FOLDER_CACHE}{sha256(origin.encode()).hexdigest()[:16]}.git"
+
+
+def remove_other_caches(repository: Path, settings: UpstreamSettings | None) -> None:
+    """Remove the copies of folders that are not followed any more."""
+    kept = folder_cache(repository, settings).name if settings else None
+    for path in repository.glob(f"{_FOLDER_CACHE}*.git*"):
+        if path.name.removesuffix(".new") != kept:
+            rmtree(path, ignore_errors=True)
 
 
 def read_settings(repository: Path) -> UpstreamSettings | None:

@@ -24,6 +24,7 @@ class CuttingProxy:
         self.carried = {UP: 0, DOWN: 0}
         self._cut: tuple[str, int, Callable[[], None]] | None = None
         self._is_reset = False
+        self._is_kept = False
         self._lock = threading.Lock()
         self._threads = list[threading.Thread]()
 
@@ -33,7 +34,13 @@ class CuttingProxy:
         """Cut off after so many bytes from now on; `action` is called right before, once."""
         with self._lock:
             self.carried = {UP: 0, DOWN: 0}
-            self._cut, self._is_reset = (direction, after, action), is_reset
+            self._cut, self._is_reset, self._is_kept = (direction, after, action), is_reset, False
+
+    def interrupt(self, action: Callable[[], None]) -> None:
+        """Call an action before the next byte of an answer is forwarded, once, and cut nothing off."""
+        self.arm(DOWN, 1, action=action)
+        with self._lock:
+            self._is_kept = True
 
     def disarm(self) -> bool:
         """Cut nothing off any more; return whether it was done."""
@@ -88,6 +95,8 @@ class CuttingProxy:
             _, after, action = self._cut
             self._cut = None
         action()
+        if self._is_kept:
+            return data, False
         return data[: max(after - before, 0)], True
 
 

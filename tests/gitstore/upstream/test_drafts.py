@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gitstore.upstream.draft_sync import PushedDraft
-from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
+from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.test_folders import PATH
-from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, sync_well
+from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync_well
 from tests.gitstore.wire.client.http_host import PASSWORD, USER, hosting
 
 DRAFT = "refs/heads/draft/shop/main"
@@ -108,6 +108,39 @@ def test_of_a_source_what_somebody_else_pushed_stays(bed: UpstreamBed) -> None:
     place.publish()
     sync_well(place)
     assert drafts(bed) == {DRAFT: theirs}, "nor is it removed"
+
+
+def test_a_draft_that_the_host_does_not_remove_waits_for_the_next_poll(bed: UpstreamBed, web_server: None) -> None:
+    del web_server
+    git(bed.path, "config", "http.receivepack", "true")
+    git(bed.path, "config", "receive.denyDeletes", "true")
+    with hosting(bed.folder) as host:
+        place = follow(bed, url=f"{host.url}/up.git").begin(SHOP)
+        place.save(put(redirect("/a")))
+        sync_well(place)
+        place.publish()
+        assert place.store.upstreams.has_unpushed_drafts(SPACE), "its end is not known there"
+        sync_well(place)
+        assert drafts(bed)
+        assert pushed(place).fault
+        assert not place.store.upstreams.has_unpushed_drafts(SPACE)
+        git(bed.path, "config", "receive.denyDeletes", "false")
+        sync_well(place)
+        assert not drafts(bed)
+
+
+def test_a_draft_that_ends_while_the_upstream_is_away_waits_for_it(bed: UpstreamBed) -> None:
+    place = follow(bed).begin(SHOP)
+    place.save(put(redirect("/a")))
+    sync_well(place)
+    place.store.drafts.discard(SPACE, MAIN)
+    bed.path.rename(bed.folder / "away.git")
+    assert fault_of(place) == "upstream_unavailable"
+    assert not place.store.upstreams.has_unpushed_drafts(SPACE)
+    (bed.folder / "away.git").rename(bed.path)
+    sync_well(place)
+    assert not drafts(bed)
+    assert not place.store.upstreams.pushed_drafts(SPACE)
 
 
 def test_of_a_mirror_it_is_restored(bed: UpstreamBed) -> None:

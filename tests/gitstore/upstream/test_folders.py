@@ -8,7 +8,7 @@ from shutil import rmtree
 import pytest
 
 from gitstore.errors import StoreError
-from gitstore.upstream.upstream_settings import FOLDER_CACHE, UpstreamMode
+from gitstore.upstream.upstream_settings import UpstreamMode, folder_cache, write_settings
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
 from tests.gitstore.wire.client.http_host import PASSWORD, USER, hosting
@@ -48,6 +48,13 @@ def node(bed: UpstreamBed) -> Place:
     place = follow(bed, "node")
     sync_well(place)
     return place
+
+
+def cache_of(place: Place) -> Path:
+    """Return the copy of the upstream's repository."""
+    settings = place.store.upstreams.settings(SPACE)
+    assert settings
+    return folder_cache(place.repo, settings)
 
 
 def split(bed: UpstreamBed, path: str = PATH) -> list[str]:
@@ -175,21 +182,43 @@ def test_publishes_of_two_nodes_in_turn_are_one_history(bed: UpstreamBed, node: 
 
 def test_a_lost_cache_is_made_again(bed: UpstreamBed, node: Place) -> None:
     published = node.publish(put(redirect("/b")))
-    rmtree(node.repo / FOLDER_CACHE)
+    rmtree(cache_of(node))
     assert sync_well(node).tip == published.version
-    (node.repo / FOLDER_CACHE / "waypost-projection").write_bytes(b"damaged" * 50)
+    (cache_of(node) / "waypost-projection").write_bytes(b"damaged" * 50)
     bed.commit({RULES: yaml([("/a", "/again")])})
     sync_well(node)
     assert node.tip == split(bed)[-1]
 
 
 def test_a_damaged_cache_is_made_again_by_the_next_sync(bed: UpstreamBed, node: Place) -> None:
-    (node.repo / FOLDER_CACHE / "objects" / node.tip[:2] / node.tip[2:]).unlink()
+    (cache_of(node) / "objects" / node.tip[:2] / node.tip[2:]).unlink()
     bed.commit({"app.py": "print(8)\n"}, {RULES: yaml([("/a", "/again")])})
     assert fault_of(node) == "upstream_unavailable"
     sync_well(node)
     assert node.targets() == {"/a": "/again"}
     assert node.tip == split(bed)[-1]
+
+
+def test_the_copy_of_another_folder_is_never_read_after_a_kill_in_the_middle_of_a_change(
+    bed: UpstreamBed, node: Place
+) -> None:
+    bed.commit({"site" + name.removeprefix(PATH): text for name, text in PROJECT.items()})
+    sync_well(node)
+    before, settings = cache_of(node), node.store.upstreams.settings(SPACE)
+    assert settings
+    write_settings(node.repo, replace(settings, path="site"))  # and nothing else of the change
+    state = sync(node)
+    assert state.fault
+    assert state.fault.code == "upstream_diverged"
+    assert state.tip != node.tip
+    assert cache_of(node).exists()
+    assert not before.exists()
+
+
+def test_the_copies_of_folders_go_with_the_upstream(node: Place) -> None:
+    assert cache_of(node).exists()
+    node.store.upstreams.configure(SPACE, None)
+    assert not list(node.repo.glob("waypost-folder*.git*"))
 
 
 def test_a_sync_reads_what_is_new_and_not_the_whole_history(bed: UpstreamBed, node: Place) -> None:
@@ -198,7 +227,7 @@ def test_a_sync_reads_what_is_new_and_not_the_whole_history(bed: UpstreamBed, no
         tip = git(bed.path, "commit-tree", "-p", tip, "-m", f"Beside it {number}", f"{tip}^{{tree}}")
     git(bed.path, "update-ref", "refs/heads/release", tip)
     sync_well(node)
-    (node.repo / FOLDER_CACHE / "objects" / first[:2] / first[2:]).unlink()
+    (cache_of(node) / "objects" / first[:2] / first[2:]).unlink()
     bed.commit({"app.py": "print(7)\n"}, {RULES: yaml([("/a", "/new")])})
     sync_well(node)
     assert node.targets() == {"/a": "/new"}
@@ -305,7 +334,7 @@ def test_a_mirror_puts_each_publish_into_the_folder(bed: UpstreamBed) -> None:
         assert git(bed.path, "rev-parse", f"release:{PATH}") == place.git("rev-parse", "release^{tree}")
         assert read(bed, "app.py") == f"print({number})"
     assert f"Waypost-commit: {place.tip}" in git(bed.path, "log", "-1", "--format=%B", "release")
-    rmtree(place.repo / FOLDER_CACHE)
+    rmtree(cache_of(place))
     before = bed.tip
     sync_well(place)
     assert bed.tip == before, "what was pushed is known without the cache"

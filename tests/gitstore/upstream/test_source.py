@@ -1,5 +1,6 @@
 """The mode `source`: what arrives passes the gate, a publish is a push, a lost race merges by rule, nothing is forced."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from gitstore.errors import BadRequest, Conflicts, Invalid, NotFound
 from gitstore.store.store import Store
 from gitstore.upstream.arrival import UPSTREAM_REF
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteError
-from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, git, put, redirect, yaml
+from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
 
 RULES = "shop/redirects.yaml"
@@ -114,6 +115,60 @@ def test_a_tip_that_does_not_pass_is_not_served(bed: UpstreamBed, node: Place, f
     assert node.git("rev-parse", UPSTREAM_REF) == tip
     (fixed,) = bed.commit({**dict.fromkeys(files), RULES: yaml([("/a", "/b")])})
     assert sync_well(node).release == fixed == node.tip
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_project_of_a_long_history_is_checked_at_the_tip(bed: UpstreamBed, node: Place, is_first: bool) -> None:  # noqa: FBT001 - pytest gives it by name
+    place = node
+    bed.commit({RULES: BROKEN, "site/project.yaml": "project: {}\n"})
+    _commit_many(bed)
+    if is_first:
+        place = create_place(bed.folder / "third")
+        bed.follow(place, SOURCE)
+    before = place.tip
+    state = sync(place)
+    assert state.fault
+    assert state.fault.code == "upstream_invalid"
+    assert len(state.fault.problems) == 1
+    assert place.tip == before
+    bed.commit({RULES: yaml([("/a", "/fixed")])})
+    _commit_many(bed)
+    sync_well(place)
+    assert place.tip == bed.tip
+    assert place.targets() == {"/a": "/fixed"}
+    assert place.store.releases.project(SPACE, "site").release
+    assert place.fresh().targets() == {"/a": "/fixed"}
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_file_of_a_refused_commit_is_refused_with_the_next_one_too(
+    bed: UpstreamBed,
+    node: Place,
+    at_once: bool,  # noqa: FBT001 - pytest gives it by name
+) -> None:
+    before = node.tip
+    bed.commit({f"shop/redirects/{name}.yaml": yaml([(f"/{name}1", "/y")]) for name in "mM"})
+    if not at_once:
+        assert fault_of(node) == "upstream_invalid"
+    bed.commit({RULES: yaml([("/a", "/changed")])})
+    state = sync(node)
+    assert state.fault
+    assert state.fault.code == "upstream_invalid"
+    assert "shop/redirects/m.yaml" in " ".join(state.fault.problems)
+    assert node.tip == before
+    (fixed,) = bed.commit({"shop/redirects/M.yaml": None})
+    assert sync_well(node).release == fixed == node.tip
+    assert node.targets() == {"/a": "/changed", "/m1": "/y"}
+
+
+def _commit_many(bed: UpstreamBed) -> None:
+    """Add more commits than are checked one by one, which change nothing."""
+    text = "".join(
+        f"commit refs/heads/release\ncommitter Ada <ada@example.org> {1_700_000_000 + number} +0000\ndata 4\nMore\n"
+        + ("from refs/heads/release^0\n" if number == 0 else "")
+        for number in range(1_001)
+    )
+    subprocess.run(["git", "fast-import", "--quiet"], cwd=bed.path, input=text, text=True, check=True)
 
 
 def test_nothing_is_published_over_a_tip_that_does_not_pass(bed: UpstreamBed, node: Place) -> None:
