@@ -45,6 +45,7 @@ _log = logs.logger("hosts")
 class _Seen(NamedTuple):
     """The last look at a namespace: nothing is done until it differs."""
 
+    repository: tuple[str, ...] = ()
     origin: str = ""
     tip: str = ""
     release: str = ""
@@ -107,8 +108,10 @@ class HostReporter(TaskService):
         if upstream.mode != "source":
             return
         try:
+            if not self._is_applied(upstream):
+                return
             state = self._store.upstreams.state(namespace)
-            seen = _Seen(state.origin, state.tip, state.release, _fault_text(state))
+            seen = _Seen(upstream.repository, state.origin, state.tip, state.release, _fault_text(state))
             if self._seen.get(namespace) == seen or not state.synced_at:
                 return
             status = describe_tip(namespace, state, self._store.live.refresh(namespace), self._links)
@@ -117,14 +120,14 @@ class HostReporter(TaskService):
         if status is None and state.tip and not state.fault:
             return  # it is not served yet; the next round looks again
         if status:
-            self._note([status])
+            self._note(upstream, [status])
         self._seen[namespace] = seen
 
     async def _note_proposals(self, upstream: StoredUpstream) -> None:
         """Note the statuses of the upstream's branches that are proposals here, if any or release has changed."""
         namespace = upstream.namespace
         try:
-            seen = await run_in_thread(self._find_followed, namespace)
+            seen = await run_in_thread(self._find_followed, upstream)
             if seen is None or self._followed.get(namespace) == seen:
                 return
             found = await run_in_process(self._store.upstreams.verdicts, namespace)
@@ -132,25 +135,33 @@ class HostReporter(TaskService):
             _log.warning("proposals_not_reported", namespace=namespace, error=str(ex))
             return
         statuses = [describe_proposal(namespace, each, self._links) for each in found if not each.is_pending]
-        await run_in_thread(self._note, statuses)
+        await run_in_thread(self._note, upstream, statuses)
         self._followed[namespace] = seen
 
-    def _find_followed(self, namespace: str) -> tuple[object, ...] | None:
+    def _is_applied(self, upstream: StoredUpstream) -> bool:
+        """Tell whether this node's files are of the upstream: those of an earlier one name other commits."""
+        settings = self._store.upstreams.settings(upstream.namespace)
+        return settings is not None and (settings.url, settings.branch) == (upstream.url, upstream.branch)
+
+    def _find_followed(self, upstream: StoredUpstream) -> tuple[object, ...] | None:
         """Return what decides the verdicts; None where nothing is followed."""
+        namespace = upstream.namespace
         try:
+            if not self._is_applied(upstream):
+                return None
             found = self._store.upstreams.followed(namespace)
             release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)
         except (StoreError, OSError):  # archived meanwhile
             return None
-        return (found, release) if found.branches else None
+        return (upstream.repository, found, release) if found.branches else None
 
-    def _note(self, statuses: Sequence[StoredStatus]) -> None:
+    def _note(self, upstream: StoredUpstream, statuses: Sequence[StoredStatus]) -> None:
         """Note the statuses that are not noted yet; no lock of the database is taken where all are."""
         with self._database.reading() as connection:
             new = [each for each in statuses if not commit_statuses.is_noted(connection, each)]
         if new:
             with self._database.writing() as connection:
-                for each in new:
+                for each in new if upstreams.is_current(connection, upstream) else ():
                     commit_statuses.note_status(connection, each, self._clock())
 
     async def _send_due(self, hosted: dict[str, StoredUpstream]) -> None:
@@ -179,15 +190,16 @@ class HostReporter(TaskService):
             _log.warning("commit_status_not_sent", namespace=status.namespace, commit=status.commit, error=error)
         else:
             _log.info("commit_status_sent", namespace=status.namespace, commit=status.commit, state=status.state)
-        await run_in_thread(self._record, status, error)
+        await run_in_thread(self._record, upstream, status, error)
 
-    def _record(self, status: StoredStatus, error: str) -> None:
+    def _record(self, upstream: StoredUpstream, status: StoredStatus, error: str) -> None:
         due = None
         if error and status.attempts < len(_RETRIES):
             seconds = _RETRIES[status.attempts] * random.uniform(1, 1.2)  # noqa: S311 - spreads load, not for security
             due = self._clock() + timedelta(seconds=seconds)
         with self._database.writing() as connection:
-            commit_statuses.record_attempt(connection, status, error, due)
+            if upstreams.is_current(connection, upstream):  # another repository has not got it
+                commit_statuses.record_attempt(connection, status, error, due)
 
     async def _follow_pulls(self, upstream: StoredUpstream, found: Sequence[StoredPull]) -> None:
         """Look at the pull requests of a namespace that are due."""
@@ -221,11 +233,13 @@ class HostReporter(TaskService):
             return
         is_merged = found.state is PullState.MERGED
         _log.info("pull_request_ended", namespace=pull.namespace, url=pull.url, state=found.state.value)
-        await run_in_thread(self._note_end, pull, MERGED if is_merged else CLOSED)
+        await run_in_thread(self._note_end, upstream, pull, MERGED if is_merged else CLOSED)
 
-    def _note_end(self, pull: StoredPull, state: str) -> None:
+    def _note_end(self, upstream: StoredUpstream, pull: StoredPull, state: str) -> None:
         """Note the end of a pull request; after a merge, have the upstream synced."""
         with self._database.writing() as connection:
+            if not upstreams.is_current(connection, upstream):
+                return
             if pull_requests.set_state(connection, pull, state) and state == MERGED:
                 upstreams.request_sync(connection, pull.namespace)
 

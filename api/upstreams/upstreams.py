@@ -9,7 +9,7 @@ from api.auth.principal import Principal
 from api.db import audit
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.database import Connection
-from api.db.namespaces import commit_statuses, upstreams
+from api.db.namespaces import commit_statuses, pull_requests, upstreams
 from api.db.namespaces.upstreams import StoredUpstream
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
@@ -76,7 +76,7 @@ class Upstreams:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
 
         Secrets that are not given stay as they are while `url` and `hostUrl` do: else a caller who cannot read them could
-        have them sent to a host of its own.
+        have them sent to a host of its own. Pull requests are forgotten where the repository or the branch is another one.
         """
         _check(fields)
         with self.state.database.writing() as connection:
@@ -105,6 +105,10 @@ class Upstreams:
             )
             _check_host(found)
             upstreams.put_upstream(connection, found)
+            if before and before.base != found.base:
+                pull_requests.detach_pulls(connection, namespace)
+            if before and before.repository != found.repository:
+                commit_statuses.forget_statuses(connection, namespace)
             commit_statuses.retry_statuses(connection, namespace, self.clock())
             detail = {"url": found.url, "mode": found.mode, "branch": found.branch, "path": found.path}
             detail["publish"] = found.publish

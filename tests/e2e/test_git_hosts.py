@@ -243,6 +243,44 @@ def test_a_pull_request_that_the_host_has_already_is_taken_over(followed: Follow
 
 
 @only_gitea
+def test_another_repository_keeps_its_own_pull_requests_and_gets_no_statuses_of_the_first(
+    followed: Followed, tmp_path: Path
+) -> None:
+    followed.set(publish="pull-request")
+    place, first = followed.place, followed.host
+    place.add("/b")
+    followed.publish(message="From here")
+    good, first.broken = first.tip(), 502
+    faulty = followed.commit("redirects: [\n")
+    wait_until(lambda: followed.ask("GET", "", 200)["hostFault"], SECONDS, "a status that is not sent")
+    with fake_host("gitea", tmp_path / "second") as host:
+        git(host.path, "fetch", "-q", str(first.path), f"{good}:refs/heads/release", f"{faulty}:refs/heads/old")
+        theirs = {"head": "old", "base": "release", "title": "Of another team", "body": "Theirs"}
+        assert host.open(theirs)[0] == 201
+        followed.host = host
+        followed.set(publish="pull-request")
+        assert place.get("/draft")["pullRequest"] is None
+        assert followed.publish(message="From here")["number"] == 2
+        assert (host.pulls[0].title, host.pulls[0].body) == ("Of another team", "Theirs")
+        assert followed.status(host.tip()).state == "success"
+        assert followed.status(host.tip("waypost/shop/main"), "proposal").state == "success"
+        assert not followed.statuses(faulty)
+
+
+@only_gitea
+def test_another_branch_gets_a_pull_request_of_its_own(followed: Followed) -> None:
+    followed.set(publish="pull-request")
+    place, host = followed.place, followed.host
+    place.add("/b")
+    followed.publish()
+    git(host.path, "branch", "main", "release")
+    followed.set(publish="pull-request", branch="main")
+    assert place.get("/draft")["pullRequest"] is None
+    assert followed.publish()["number"] == 2
+    assert [each.base for each in host.pulls] == ["release", "main"]
+
+
+@only_gitea
 def test_commits_of_others_on_the_branch_are_not_overwritten(followed: Followed) -> None:
     followed.set(publish="pull-request")
     place, host = followed.place, followed.host

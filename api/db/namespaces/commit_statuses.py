@@ -100,6 +100,11 @@ def retry_statuses(connection: Connection, namespace: str, now: datetime) -> Non
     connection.execute(update(commit_statuses).where(mine).values(attempts=0, due_at=now))
 
 
+def forget_statuses(connection: Connection, namespace: str) -> None:
+    """Forget the statuses of a namespace, as of another repository."""
+    connection.execute(delete(commit_statuses).where(commit_statuses.c.namespace == namespace))
+
+
 def find_failure(connection: Connection, namespace: str) -> str:
     """Return the error of the newest status if it could not be sent yet; empty if it was, or without any."""
     mine = commit_statuses.c.namespace == namespace
