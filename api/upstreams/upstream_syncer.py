@@ -23,7 +23,7 @@ from api.upstreams.errand_desk import ErrandDesk
 from api.upstreams.node_lock import take_node_lock
 from api.upstreams.upstream_levels import UpstreamLevels
 from api.upstreams.upstreams import to_settings
-from gitstore.errors import NotFound, StoreError
+from gitstore.errors import Busy, NotFound, StoreError
 from gitstore.git.refs import read_ref
 from gitstore.layout import RELEASE_REF
 from gitstore.store.store import Store
@@ -38,6 +38,7 @@ _MOST_AT_ONCE = 3
 _REQUESTS_OF_A_SYNC = 4  # each with its own time limit
 _CHECK_SECONDS = 600.0  # for what arrives, beside the network
 _REST_SECONDS = 30.0  # after a failure of this node
+_APPLY_SECONDS = 0.2  # for the lock of a repository; after that, the next round tries again
 _DONE = "done"
 _KINDS = {UpstreamMode.SOURCE.value: "fetch", UpstreamMode.MIRROR.value: "push"}
 _LOCK_FILE = ".upstreams.lock"
@@ -123,8 +124,7 @@ class UpstreamSyncer(TaskService):
             found = await run_in_thread(self._list)
             named = {each.namespace for each in found}
             if named != self._named:
-                await run_in_thread(self._remove_others, named)
-                self._named = named
+                self._named = named if await run_in_thread(self._remove_others, named) else None
         except (StoreError, OSError) as ex:
             _log.warning("upstreams_not_read", error=str(ex))
             return
@@ -145,13 +145,18 @@ class UpstreamSyncer(TaskService):
         with self._database.reading() as connection:
             return list_upstreams(connection)
 
-    def _remove_others(self, named: set[str]) -> None:
-        """Remove the settings of namespaces whose upstream was removed on another node."""
+    def _remove_others(self, named: set[str]) -> bool:
+        """Remove the settings of namespaces whose upstream was removed; false where a locked one is left for the next round."""
+        is_complete = True
         for namespace in self._store.directory.namespaces():
             if namespace not in named:
                 path = self._store.directory.namespace(namespace).repository / SETTINGS_FILE
-                if path.exists():
-                    self._store.upstreams.configure(namespace, None)
+                try:
+                    if path.exists():
+                        self._store.upstreams.configure(namespace, None, _APPLY_SECONDS)
+                except Busy:
+                    is_complete = False
+        return is_complete
 
     def _is_due(self, upstream: StoredUpstream) -> bool:
         """Have the jobs of this node work by the row, and tell whether a sync is due."""
@@ -163,13 +168,13 @@ class UpstreamSyncer(TaskService):
             is_suspended = upstream.suspended or self._is_paused()
             settings = replace(to_settings(upstream, self._rules), is_suspended=is_suspended)
             if self._store.upstreams.settings(namespace) != settings:
-                self._store.upstreams.configure(namespace, settings)
+                self._store.upstreams.configure(namespace, settings, _APPLY_SECONDS)
             state = self._store.upstreams.state(namespace)
             self.levels.note(namespace, _name_state(state, is_suspended=is_suspended), state.good_at)
             if is_suspended:
                 return False
             release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)
-        except NotFound:  # archived meanwhile
+        except (NotFound, Busy):  # archived meanwhile; or locked, so the settings are not applied yet
             return False
         except (StoreError, OSError) as ex:
             self._rest(upstream, ex)

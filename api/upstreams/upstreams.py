@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import schemas
+from api import logs
 from api.auth.principal import Principal
 from api.db import audit
 from api.db.audit import AuditEntry, AuditEvent
@@ -16,6 +17,7 @@ from api.db.timestamps import Clock
 from api.errors import invalid
 from api.upstreams.hosts.git_host import find_host, token_of
 from content.records.problem import Problem
+from gitstore.errors import NotFound, StoreError
 from gitstore.git.refs import is_branch_ref
 from gitstore.layout import BRANCH_PREFIX
 from gitstore.store.store import Store
@@ -34,6 +36,9 @@ from gitstore.upstream.upstream_state import UpstreamState
 from gitstore.wire.client.remote_url import parse_url
 
 BY_PULL_REQUEST = "pull-request"
+_APPLY_SECONDS = 1.0
+
+_log = logs.logger("upstreams")
 
 
 class KnownUpstream(NamedTuple):
@@ -122,7 +127,7 @@ class Upstreams:
             upstreams.require_upstream(connection, namespace)
             upstreams.remove_upstream(connection, namespace)
             self._record(connection, AuditEvent.UPSTREAM_REMOVED, actor, namespace, {})
-        self.store.upstreams.configure(namespace, None)
+        self._apply(namespace, None)
 
     def suspend(self, actor: Principal, namespace: str, *, suspended: bool) -> KnownUpstream:
         """Stop all syncs, or resume them at once."""
@@ -144,7 +149,16 @@ class Upstreams:
 
     def apply(self, upstream: StoredUpstream) -> None:
         """Have the jobs of this node work by the row."""
-        self.store.upstreams.configure(upstream.namespace, to_settings(upstream, self.rules))
+        self._apply(upstream.namespace, to_settings(upstream, self.rules))
+
+    def _apply(self, namespace: str, settings: UpstreamSettings | None) -> None:
+        """Write the file of this node. The row is committed: where the file cannot be written now, the syncer does it."""
+        try:
+            self.store.upstreams.configure(namespace, settings, _APPLY_SECONDS)
+        except NotFound:
+            raise
+        except (StoreError, OSError) as ex:
+            _log.warning("upstream_not_applied_yet", namespace=namespace, error=str(ex))
 
     def _record(
         self, connection: Connection, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]
