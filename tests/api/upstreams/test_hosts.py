@@ -169,6 +169,13 @@ def _drip(connection: socket) -> None:
         time.sleep(0.05)
 
 
+def _drip_head(connection: socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    while True:
+        connection.sendall(b"f")
+        time.sleep(0.05)
+
+
 def _flood(connection: socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
     while True:
@@ -177,6 +184,7 @@ def _flood(connection: socket) -> None:
 
 BAD: tuple[tuple[Callable[[socket], Any], type[RemoteError]], ...] = (
     (_drip, RemoteAway),
+    (_drip_head, RemoteAway),
     (_flood, RemoteRefused),
     (lambda connection: connection.sendall(b"garbage\r\n\r\n"), RemoteAway),
     (lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"), RemoteRefused),
