@@ -1,6 +1,7 @@
 """The reporter of one worker: tells the hosts of upstreams what became of their commits, and follows pull requests.
 
-It sends commit statuses, again after a failure, and never the same one twice. No sync waits for it, or fails by it.
+It sends commit statuses, again after a failure, and never the same one twice. No sync waits for it, or fails by it. Each
+namespace has a task of its own, with a few requests at a time: a host that hangs holds up no other.
 """
 
 import asyncio
@@ -33,7 +34,8 @@ from gitstore.wire.client.remote_errors import RemoteError
 
 _ROUND_SECONDS = 1.0
 _CLAIM_SECONDS = 120  # after which a status that a killed worker claimed is sent again
-_MOST_AT_ONCE = 20
+_MOST_AT_ONCE = 20  # namespaces; the others take their turns in order
+_MOST_OF_ONE = 10  # requests of a namespace in its turn
 _RETRIES = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 28800)  # seconds; then it is given up
 _PULL_SECONDS = 60.0  # between two looks at an open pull request
 _SOON_SECONDS = 1.0  # after release, the upstream or a request to sync has moved
@@ -68,6 +70,15 @@ class HostReporter(TaskService):
         self._followed = dict[str, tuple[object, ...]]()  # the branches and release of the last look, by namespace
         self._looked = dict[tuple[str, str, str], float]()  # the time of the next look at a pull request
         self._moved = dict[str, tuple[object, ...]]()
+        self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._tasks = dict[str, asyncio.Task[None]]()
+
+    async def stop(self) -> None:
+        """Stop the task, and those of namespaces: a status that is being sent is sent again by the next reporter."""
+        await super().stop()
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _run(self) -> None:
         async with AsyncExitStack() as stack:
@@ -79,20 +90,32 @@ class HostReporter(TaskService):
                     await self._round()
 
     async def _round(self) -> None:
-        """Do what is due; a failure is logged, and the next round tries again."""
+        """Begin the turn of each namespace whose last one has ended."""
         try:
             hosted = await run_in_thread(self._list_hosted)
-            for upstream in hosted.values():
-                await run_in_thread(self._note_tip, upstream)
-                await self._note_proposals(upstream)
-            await self._send_due(hosted)
-            for namespace, pulls in (await run_in_thread(self._list_pulls)).items():
-                if namespace in hosted:
-                    await self._follow_pulls(hosted[namespace], pulls)
+            pulls = await run_in_thread(self._list_pulls)
         except (StoreError, OSError) as ex:
             _log.warning("hosts_not_reached", error=str(ex))
-        except Exception:  # noqa: BLE001 - otherwise the task ends, and no host hears of anything any more
-            _log.exception("hosts_not_reached")
+            return
+        for namespace, upstream in hosted.items():
+            if namespace not in self._tasks:
+                task = asyncio.create_task(self._report(upstream, pulls.get(namespace, ())))
+                self._tasks[namespace] = task
+                task.add_done_callback(lambda _, name=namespace: self._tasks.pop(name, None))
+
+    async def _report(self, upstream: StoredUpstream, pulls: Sequence[StoredPull]) -> None:
+        """Do what is due for a namespace; a failure is logged, and its next turn tries again."""
+        try:
+            async with self._turns:
+                await run_in_thread(self._note_tip, upstream)
+                await self._note_proposals(upstream)
+                await self._send_due(upstream)
+                if pulls:
+                    await self._follow_pulls(upstream, pulls)
+        except (StoreError, OSError) as ex:
+            _log.warning("host_not_reached", namespace=upstream.namespace, error=str(ex))
+        except Exception:  # noqa: BLE001 - otherwise it is not in the log
+            _log.exception("host_not_reached", namespace=upstream.namespace)
 
     def _list_hosted(self) -> dict[str, StoredUpstream]:
         """Return the upstreams whose host has an API that this service may use."""
@@ -164,20 +187,18 @@ class HostReporter(TaskService):
                 for each in new if upstreams.is_current(connection, upstream) else ():
                     commit_statuses.note_status(connection, each, self._clock())
 
-    async def _send_due(self, hosted: dict[str, StoredUpstream]) -> None:
-        if not hosted:
-            return
-        claimed = await run_in_thread(self._claim, list(hosted))
-        await asyncio.gather(*(self._send(hosted[each.namespace], each) for each in claimed))
+    async def _send_due(self, upstream: StoredUpstream) -> None:
+        claimed = await run_in_thread(self._claim, upstream.namespace)
+        await asyncio.gather(*(self._send(upstream, each) for each in claimed))
 
-    def _claim(self, namespaces: list[str]) -> list[StoredStatus]:
+    def _claim(self, namespace: str) -> list[StoredStatus]:
         now = self._clock()
         with self._database.reading() as connection:
-            if not commit_statuses.has_due(connection, now):
+            if not commit_statuses.has_due(connection, namespace, now):
                 return []
         with self._database.writing() as connection:
             until = now + timedelta(seconds=_CLAIM_SECONDS)
-            return commit_statuses.claim_statuses(connection, namespaces, now, until, _MOST_AT_ONCE)
+            return commit_statuses.claim_statuses(connection, [namespace], now, until, _MOST_OF_ONE)
 
     async def _send(self, upstream: StoredUpstream, status: StoredStatus) -> None:
         error = ""
@@ -208,6 +229,7 @@ class HostReporter(TaskService):
         moved = (state.release, state.tip, upstream.requests)
         is_moved = self._moved.get(namespace) != moved
         self._moved[namespace] = moved
+        due = list[StoredPull]()
         for pull in found:
             key = (namespace, pull.project, pull.draft)
             if is_moved:
@@ -216,8 +238,12 @@ class HostReporter(TaskService):
             if pull.state == MERGED:
                 await self._end_merged(pull, state)
             elif pull.state == OPEN and pull.number and self._looked.get(key, 0.0) <= time.monotonic():
-                self._looked[key] = time.monotonic() + _PULL_SECONDS * random.uniform(0.8, 1.2)  # noqa: S311 - as above
-                await self._look(upstream, pull)
+                due.append(pull)
+        due.sort(key=lambda pull: self._looked.get((namespace, pull.project, pull.draft), 0.0))
+        for pull in due[:_MOST_OF_ONE]:
+            pause = _PULL_SECONDS * random.uniform(0.8, 1.2)  # noqa: S311 - as above
+            self._looked[namespace, pull.project, pull.draft] = time.monotonic() + pause
+        await asyncio.gather(*(self._look(upstream, pull) for pull in due[:_MOST_OF_ONE]))
 
     def _list_pulls(self) -> dict[str, list[StoredPull]]:
         with self._database.reading() as connection:

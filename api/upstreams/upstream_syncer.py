@@ -71,6 +71,7 @@ class UpstreamSyncer(TaskService):
         self._resting: dict[str, tuple[float, int]] = {}  # until when, and the requests to sync so far
         self.levels = UpstreamLevels()
         self.count: Callable[[str, str, float], None] = lambda _kind, _outcome, _seconds: None
+        self._begun: dict[str, float] = {}  # the time of the last sync, by namespace: the longest ago is the next
         self._named: set[str] | None = None  # the namespaces with an upstream in the last round
         self._desk = ErrandDesk(store, tokens.find, self._run_errand)
 
@@ -129,15 +130,16 @@ class UpstreamSyncer(TaskService):
             _log.warning("upstreams_not_read", error=str(ex))
             return
         self.levels.keep({each.namespace for each in found})
-        waiting = 0
-        for upstream in found:
-            if upstream.namespace in self._syncs or not await run_in_thread(self._is_due, upstream):
-                continue
-            if len(self._syncs) < _MOST_AT_ONCE:
-                self._begin(upstream)
-            else:
-                waiting += 1
-        self.levels.due, self.levels.running = waiting, len(self._syncs)
+        self._begun = {each.namespace: self._begun.get(each.namespace, 0.0) for each in found}
+        due = [
+            each
+            for each in sorted(found, key=lambda each: self._begun[each.namespace])
+            if each.namespace not in self._syncs and await run_in_thread(self._is_due, each)
+        ]
+        free = _MOST_AT_ONCE - len(self._syncs)
+        for upstream in due[:free]:
+            self._begin(upstream)
+        self.levels.due, self.levels.running = max(len(due) - free, 0), len(self._syncs)
         if not self._syncs and self._idle and time.monotonic() - self._used_at > _IDLE_SECONDS:
             await self._end_processes()
 
@@ -183,6 +185,7 @@ class UpstreamSyncer(TaskService):
         return state.due_at <= time.time() or state.requests < upstream.requests or is_moved
 
     def _begin(self, upstream: StoredUpstream) -> None:
+        self._begun[upstream.namespace] = time.monotonic()
         task = asyncio.create_task(self._sync(upstream))
         self._syncs[upstream.namespace] = task
         task.add_done_callback(lambda _: self._syncs.pop(upstream.namespace, None))

@@ -1,8 +1,11 @@
 """Hosts of upstreams, each a fake that answers as its public API documents: commit statuses, pull requests, protection."""
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from tests.api.upstreams.fake_hosts import TOKEN, FakeHost, SentStatus, fake_hos
 from tests.api.upstreams.host_bodies import SECRET, Sent, github_pull, gitlab_merge_request, recorded
 from tests.e2e.git import git, rules
 from tests.e2e.world import Place, World, open_world
-from tests.gitstore.wire.client.http_host import PASSWORD
+from tests.gitstore.wire.client.http_host import PASSWORD, answering
 from tests.service import WAYPOST, running, wait_until
 
 pytestmark = pytest.mark.usefixtures("web_server")
@@ -139,6 +142,27 @@ def test_a_status_is_sent_again_after_a_failure_and_never_stops_a_sync(followed:
     followed.host.broken = 0
     assert followed.status(commit).state == "success"
     wait_until(lambda: followed.ask("GET", "", 200)["hostFault"] is None, SECONDS, "the fault to end")
+
+
+@only_gitea
+def test_a_host_that_hangs_holds_up_no_other(followed: Followed, tmp_path: Path) -> None:
+    asked, ended = threading.Event(), threading.Event()
+
+    def hang(_connection: socket) -> None:
+        asked.set()
+        ended.wait(SECONDS)
+
+    with answering(hang) as url, fake_host("gitea", tmp_path / "second") as host:
+        other = followed.place.world.place()
+        other.published("/a")
+        hanging = Followed(other, host)
+        followed.set()
+        hanging.set(hostUrl=url.removesuffix("/repo.git"))
+        assert asked.wait(SECONDS)
+        begun = time.monotonic()
+        followed.status(followed.commit(rules("/a", "/host")))
+        assert time.monotonic() - begun < 12, "less than the time that the other is waited for"
+        ended.set()
 
 
 @only_gitea

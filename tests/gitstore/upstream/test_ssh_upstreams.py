@@ -121,7 +121,10 @@ def test_a_flood_of_errors_takes_a_bounded_memory(tmp_path: Path) -> None:
     flood = "head -c 50000000 /dev/zero >&2; echo done"
     with ssh_host(tmp_path / "host", flood) as host:
         remote = SshRemote(
-            parse_url(host.url(tmp_path)), SshKeys(host.key, host.known_hosts), AddressPolicy(("127.0.0.0/8",)), Limits()
+            parse_url(host.url(tmp_path)),
+            SshKeys(host.key, host.known_hosts),
+            AddressPolicy(("127.0.0.0/8",)),
+            Limits(),
         )
         before = used_memory()
         with remote.call("git-receive-pack") as call:
