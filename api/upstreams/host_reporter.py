@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from api import logs
@@ -101,7 +102,10 @@ class HostReporter(TaskService):
             if namespace not in self._tasks:
                 task = asyncio.create_task(self._report(upstream, pulls.get(namespace, ())))
                 self._tasks[namespace] = task
-                task.add_done_callback(lambda _, name=namespace: self._tasks.pop(name, None))
+                task.add_done_callback(partial(self._forget_task, namespace))
+
+    def _forget_task(self, namespace: str, _task: object) -> None:
+        self._tasks.pop(namespace, None)
 
     async def _report(self, upstream: StoredUpstream, pulls: Sequence[StoredPull]) -> None:
         """Do what is due for a namespace; a failure is logged, and its next turn tries again."""

@@ -1,7 +1,7 @@
 """The upstreams of namespaces, changed on behalf of a principal. All calls block: run them in threads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import schemas
@@ -133,9 +133,11 @@ class Upstreams:
         """Stop all syncs, or resume them at once."""
         event = AuditEvent.UPSTREAM_SUSPENDED if suspended else AuditEvent.UPSTREAM_RESUMED
         with self.state.database.writing() as connection:
-            before = upstreams.require_upstream(connection, namespace)
-            found = replace(before, suspended=suspended, requests=before.requests + (not suspended))
-            upstreams.put_upstream(connection, found)
+            upstreams.require_upstream(connection, namespace)
+            upstreams.change_upstream(connection, namespace, {"suspended": suspended})
+            if not suspended:
+                upstreams.request_sync(connection, namespace)
+            found = upstreams.require_upstream(connection, namespace)
             self._record(connection, event, actor, namespace, {})
         self.apply(found)
         return self.find(namespace)

@@ -40,12 +40,12 @@ class StoredUpstream:
 
     @property
     def repository(self) -> tuple[str, str, str]:
-        """What decides the repository, and the host that has its API."""
+        """The values that decide the repository, and the host that has its API."""
         return self.url, self.host, self.host_url
 
     @property
     def base(self) -> tuple[str, str, str, str]:
-        """What decides the branch that pull requests are for."""
+        """The values that decide the branch that pull requests are for."""
         return (*self.repository, self.branch)
 
 

@@ -174,7 +174,7 @@ class _Connection(http.client.HTTPConnection):
                 plain.settimeout(left)
                 plain.connect((address, self._url.port))
                 plain.settimeout(_seconds_left(self._deadline))
-                self.sock = _TimedSocket(self._secure(plain), self._deadline)  # type: ignore[assignment]  # its calls
+                self.sock = _TimedSocket(self._secure(plain), self._deadline)
             except OSError as ex:
                 plain.close()
                 failure = ex
@@ -196,7 +196,7 @@ def _seconds_left(deadline: float) -> float:
 
 
 class _TimedSocket:
-    """What `http.client` uses of a socket, so that each read and write ends at one deadline, however little arrives."""
+    """The part of a socket that `http.client` uses; each read and write ends at one deadline, however little arrives."""
 
     def __init__(self, connected: socket.socket, deadline: float) -> None:
         self._socket = connected

@@ -135,8 +135,8 @@ def test_a_flood_of_errors_takes_a_bounded_memory(tmp_path: Path) -> None:
 def used_memory() -> int:
     """Return the bytes of memory that this process uses, also by its files in memory."""
     size = int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    for handle in os.listdir("/proc/self/fd"):
+    for handle in Path("/proc/self/fd").iterdir():
         with suppress(OSError):
-            if "/memfd:" in os.readlink(f"/proc/self/fd/{handle}"):
-                size += os.fstat(int(handle)).st_blocks * 512
+            if "/memfd:" in str(handle.readlink()):
+                size += handle.stat().st_blocks * 512
     return size
