@@ -182,7 +182,13 @@ def _open_engine(text: str | URL, lock_timeout: float) -> Engine:
     url = _read_url(text)
     if url.get_backend_name() != "sqlite":
         return _open_server(url, lock_timeout)
-    engine = create_engine(url, pool_timeout=lock_timeout, pool_size=8, creator=partial(_connect, url, lock_timeout))
+    engine = create_engine(
+        url,
+        pool_timeout=lock_timeout,
+        pool_size=8,
+        creator=partial(_connect, url, lock_timeout),
+        hide_parameters=True,  # errors go to the log, and some values are secrets
+    )
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
@@ -217,7 +223,9 @@ def _open_server(url: URL, lock_timeout: float) -> Engine:
             # https://www.postgresql.org/docs/16/libpq-connect.html#LIBPQ-CONNECT-CONNECT-TIMEOUT
             "connect_timeout": max(2, round(lock_timeout)),
         }
-    engine = create_engine(url, pool_pre_ping=True, pool_timeout=lock_timeout, connect_args=options)
+    engine = create_engine(
+        url, pool_pre_ping=True, pool_timeout=lock_timeout, connect_args=options, hide_parameters=True
+    )
     event.listen(engine, "before_cursor_execute", _without_nul, retval=True)
     return engine
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from api import logs
 from api.runtime.jobs.job_process import JobTimeout, ProcessLost
@@ -34,6 +35,7 @@ class ErrandDesk:
         self._store = store
         self._run = run
         self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._own = WeakValueDictionary[str, asyncio.Lock]()  # of namespaces: each takes one turn at a time
         self._server: asyncio.Server | None = None
         self._answers = set[asyncio.Task[None]]()
 
@@ -57,7 +59,8 @@ class ErrandDesk:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             errand = load_errand(await asyncio.wait_for(reader.readline(), _LINE_SECONDS))
-            async with self._turns:
+            own = self._own.setdefault(errand.namespace, asyncio.Lock())
+            async with own, self._turns:
                 fault = await self._do(errand)
             writer.write(dump_answer(fault))
             await writer.drain()

@@ -1,6 +1,7 @@
 """The reporter of one worker: tells the hosts of upstreams what became of their commits, and follows pull requests.
 
-It sends commit statuses, again after a failure, and never the same one twice. No sync waits for it, or fails by it.
+It sends commit statuses, again after a failure, and never the same one twice. No sync waits for it, or fails by it. Each
+namespace has a task of its own, with a few requests at a time: a host that hangs holds up no other.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from api import logs
@@ -33,7 +35,8 @@ from gitstore.wire.client.remote_errors import RemoteError
 
 _ROUND_SECONDS = 1.0
 _CLAIM_SECONDS = 120  # after which a status that a killed worker claimed is sent again
-_MOST_AT_ONCE = 20
+_MOST_AT_ONCE = 20  # namespaces; the others take their turns in order
+_MOST_OF_ONE = 10  # requests of a namespace in its turn
 _RETRIES = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 28800)  # seconds; then it is given up
 _PULL_SECONDS = 60.0  # between two looks at an open pull request
 _SOON_SECONDS = 1.0  # after release, the upstream or a request to sync has moved
@@ -45,6 +48,7 @@ _log = logs.logger("hosts")
 class _Seen(NamedTuple):
     """The last look at a namespace: nothing is done until it differs."""
 
+    repository: tuple[str, ...] = ()
     origin: str = ""
     tip: str = ""
     release: str = ""
@@ -67,6 +71,15 @@ class HostReporter(TaskService):
         self._followed = dict[str, tuple[object, ...]]()  # the branches and release of the last look, by namespace
         self._looked = dict[tuple[str, str, str], float]()  # the time of the next look at a pull request
         self._moved = dict[str, tuple[object, ...]]()
+        self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
+        self._tasks = dict[str, asyncio.Task[None]]()
+
+    async def stop(self) -> None:
+        """Stop the task, and those of namespaces: a status that is being sent is sent again by the next reporter."""
+        await super().stop()
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def _run(self) -> None:
         async with AsyncExitStack() as stack:
@@ -78,20 +91,35 @@ class HostReporter(TaskService):
                     await self._round()
 
     async def _round(self) -> None:
-        """Do what is due; a failure is logged, and the next round tries again."""
+        """Begin the turn of each namespace whose last one has ended."""
         try:
             hosted = await run_in_thread(self._list_hosted)
-            for upstream in hosted.values():
-                await run_in_thread(self._note_tip, upstream)
-                await self._note_proposals(upstream)
-            await self._send_due(hosted)
-            for namespace, pulls in (await run_in_thread(self._list_pulls)).items():
-                if namespace in hosted:
-                    await self._follow_pulls(hosted[namespace], pulls)
+            pulls = await run_in_thread(self._list_pulls)
         except (StoreError, OSError) as ex:
             _log.warning("hosts_not_reached", error=str(ex))
-        except Exception:  # noqa: BLE001 - otherwise the task ends, and no host hears of anything any more
-            _log.exception("hosts_not_reached")
+            return
+        for namespace, upstream in hosted.items():
+            if namespace not in self._tasks:
+                task = asyncio.create_task(self._report(upstream, pulls.get(namespace, ())))
+                self._tasks[namespace] = task
+                task.add_done_callback(partial(self._forget_task, namespace))
+
+    def _forget_task(self, namespace: str, _task: object) -> None:
+        self._tasks.pop(namespace, None)
+
+    async def _report(self, upstream: StoredUpstream, pulls: Sequence[StoredPull]) -> None:
+        """Do what is due for a namespace; a failure is logged, and its next turn tries again."""
+        try:
+            async with self._turns:
+                await run_in_thread(self._note_tip, upstream)
+                await self._note_proposals(upstream)
+                await self._send_due(upstream)
+                if pulls:
+                    await self._follow_pulls(upstream, pulls)
+        except (StoreError, OSError) as ex:
+            _log.warning("host_not_reached", namespace=upstream.namespace, error=str(ex))
+        except Exception:  # noqa: BLE001 - otherwise it is not in the log
+            _log.exception("host_not_reached", namespace=upstream.namespace)
 
     def _list_hosted(self) -> dict[str, StoredUpstream]:
         """Return the upstreams whose host has an API that this service may use."""
@@ -107,8 +135,10 @@ class HostReporter(TaskService):
         if upstream.mode != "source":
             return
         try:
+            if not self._is_applied(upstream):
+                return
             state = self._store.upstreams.state(namespace)
-            seen = _Seen(state.origin, state.tip, state.release, _fault_text(state))
+            seen = _Seen(upstream.repository, state.origin, state.tip, state.release, _fault_text(state))
             if self._seen.get(namespace) == seen or not state.synced_at:
                 return
             status = describe_tip(namespace, state, self._store.live.refresh(namespace), self._links)
@@ -117,14 +147,14 @@ class HostReporter(TaskService):
         if status is None and state.tip and not state.fault:
             return  # it is not served yet; the next round looks again
         if status:
-            self._note([status])
+            self._note(upstream, [status])
         self._seen[namespace] = seen
 
     async def _note_proposals(self, upstream: StoredUpstream) -> None:
         """Note the statuses of the upstream's branches that are proposals here, if any or release has changed."""
         namespace = upstream.namespace
         try:
-            seen = await run_in_thread(self._find_followed, namespace)
+            seen = await run_in_thread(self._find_followed, upstream)
             if seen is None or self._followed.get(namespace) == seen:
                 return
             found = await run_in_process(self._store.upstreams.verdicts, namespace)
@@ -132,41 +162,47 @@ class HostReporter(TaskService):
             _log.warning("proposals_not_reported", namespace=namespace, error=str(ex))
             return
         statuses = [describe_proposal(namespace, each, self._links) for each in found if not each.is_pending]
-        await run_in_thread(self._note, statuses)
+        await run_in_thread(self._note, upstream, statuses)
         self._followed[namespace] = seen
 
-    def _find_followed(self, namespace: str) -> tuple[object, ...] | None:
+    def _is_applied(self, upstream: StoredUpstream) -> bool:
+        """Tell whether this node's files are of the upstream: those of an earlier one name other commits."""
+        settings = self._store.upstreams.settings(upstream.namespace)
+        return settings is not None and (settings.url, settings.branch) == (upstream.url, upstream.branch)
+
+    def _find_followed(self, upstream: StoredUpstream) -> tuple[object, ...] | None:
         """Return what decides the verdicts; None where nothing is followed."""
+        namespace = upstream.namespace
         try:
+            if not self._is_applied(upstream):
+                return None
             found = self._store.upstreams.followed(namespace)
             release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)
         except (StoreError, OSError):  # archived meanwhile
             return None
-        return (found, release) if found.branches else None
+        return (upstream.repository, found, release) if found.branches else None
 
-    def _note(self, statuses: Sequence[StoredStatus]) -> None:
+    def _note(self, upstream: StoredUpstream, statuses: Sequence[StoredStatus]) -> None:
         """Note the statuses that are not noted yet; no lock of the database is taken where all are."""
         with self._database.reading() as connection:
             new = [each for each in statuses if not commit_statuses.is_noted(connection, each)]
         if new:
             with self._database.writing() as connection:
-                for each in new:
+                for each in new if upstreams.is_current(connection, upstream) else ():
                     commit_statuses.note_status(connection, each, self._clock())
 
-    async def _send_due(self, hosted: dict[str, StoredUpstream]) -> None:
-        if not hosted:
-            return
-        claimed = await run_in_thread(self._claim, list(hosted))
-        await asyncio.gather(*(self._send(hosted[each.namespace], each) for each in claimed))
+    async def _send_due(self, upstream: StoredUpstream) -> None:
+        claimed = await run_in_thread(self._claim, upstream.namespace)
+        await asyncio.gather(*(self._send(upstream, each) for each in claimed))
 
-    def _claim(self, namespaces: list[str]) -> list[StoredStatus]:
+    def _claim(self, namespace: str) -> list[StoredStatus]:
         now = self._clock()
         with self._database.reading() as connection:
-            if not commit_statuses.has_due(connection, now):
+            if not commit_statuses.has_due(connection, namespace, now):
                 return []
         with self._database.writing() as connection:
             until = now + timedelta(seconds=_CLAIM_SECONDS)
-            return commit_statuses.claim_statuses(connection, namespaces, now, until, _MOST_AT_ONCE)
+            return commit_statuses.claim_statuses(connection, [namespace], now, until, _MOST_OF_ONE)
 
     async def _send(self, upstream: StoredUpstream, status: StoredStatus) -> None:
         error = ""
@@ -179,15 +215,16 @@ class HostReporter(TaskService):
             _log.warning("commit_status_not_sent", namespace=status.namespace, commit=status.commit, error=error)
         else:
             _log.info("commit_status_sent", namespace=status.namespace, commit=status.commit, state=status.state)
-        await run_in_thread(self._record, status, error)
+        await run_in_thread(self._record, upstream, status, error)
 
-    def _record(self, status: StoredStatus, error: str) -> None:
+    def _record(self, upstream: StoredUpstream, status: StoredStatus, error: str) -> None:
         due = None
         if error and status.attempts < len(_RETRIES):
             seconds = _RETRIES[status.attempts] * random.uniform(1, 1.2)  # noqa: S311 - spreads load, not for security
             due = self._clock() + timedelta(seconds=seconds)
         with self._database.writing() as connection:
-            commit_statuses.record_attempt(connection, status, error, due)
+            if upstreams.is_current(connection, upstream):  # another repository has not got it
+                commit_statuses.record_attempt(connection, status, error, due)
 
     async def _follow_pulls(self, upstream: StoredUpstream, found: Sequence[StoredPull]) -> None:
         """Look at the pull requests of a namespace that are due."""
@@ -196,6 +233,7 @@ class HostReporter(TaskService):
         moved = (state.release, state.tip, upstream.requests)
         is_moved = self._moved.get(namespace) != moved
         self._moved[namespace] = moved
+        due = list[StoredPull]()
         for pull in found:
             key = (namespace, pull.project, pull.draft)
             if is_moved:
@@ -204,8 +242,12 @@ class HostReporter(TaskService):
             if pull.state == MERGED:
                 await self._end_merged(pull, state)
             elif pull.state == OPEN and pull.number and self._looked.get(key, 0.0) <= time.monotonic():
-                self._looked[key] = time.monotonic() + _PULL_SECONDS * random.uniform(0.8, 1.2)  # noqa: S311 - as above
-                await self._look(upstream, pull)
+                due.append(pull)
+        due.sort(key=lambda pull: self._looked.get((namespace, pull.project, pull.draft), 0.0))
+        for pull in due[:_MOST_OF_ONE]:
+            pause = _PULL_SECONDS * random.uniform(0.8, 1.2)  # noqa: S311 - as above
+            self._looked[namespace, pull.project, pull.draft] = time.monotonic() + pause
+        await asyncio.gather(*(self._look(upstream, pull) for pull in due[:_MOST_OF_ONE]))
 
     def _list_pulls(self) -> dict[str, list[StoredPull]]:
         with self._database.reading() as connection:
@@ -221,11 +263,13 @@ class HostReporter(TaskService):
             return
         is_merged = found.state is PullState.MERGED
         _log.info("pull_request_ended", namespace=pull.namespace, url=pull.url, state=found.state.value)
-        await run_in_thread(self._note_end, pull, MERGED if is_merged else CLOSED)
+        await run_in_thread(self._note_end, upstream, pull, MERGED if is_merged else CLOSED)
 
-    def _note_end(self, pull: StoredPull, state: str) -> None:
+    def _note_end(self, upstream: StoredUpstream, pull: StoredPull, state: str) -> None:
         """Note the end of a pull request; after a merge, have the upstream synced."""
         with self._database.writing() as connection:
+            if not upstreams.is_current(connection, upstream):
+                return
             if pull_requests.set_state(connection, pull, state) and state == MERGED:
                 upstreams.request_sync(connection, pull.namespace)
 

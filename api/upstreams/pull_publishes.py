@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from api import logs
 from api.db.namespaces import commit_statuses, pull_requests, upstreams
 from api.db.namespaces.commit_statuses import StoredStatus
-from api.db.namespaces.pull_requests import StoredPull
+from api.db.namespaces.pull_requests import PUSHED, StoredPull
 from api.db.namespaces.upstreams import StoredUpstream
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
@@ -27,8 +27,8 @@ from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteRe
 _MOST_TITLE = 200
 _UNKNOWN_BRANCH = frozenset({400, 404, 422})
 _PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds
-PUSHED, MERGED, CLOSED, OPEN = "pushed", PullState.MERGED.value, PullState.CLOSED.value, PullState.OPEN.value
-"""States of a pull request here; `pushed` while only its branch is on the upstream."""
+MERGED, CLOSED, OPEN = PullState.MERGED.value, PullState.CLOSED.value, PullState.OPEN.value
+"""States of a pull request here, beside `PUSHED`."""
 
 _log = logs.logger("upstreams")
 
@@ -76,7 +76,7 @@ class PullPublishes:
         pull = StoredPull(namespace, *name, made.branch, made.commit, 0, "", PUSHED, self.clock())
         if before and before.number:
             pull = replace(pull, number=before.number, url=before.url, state=before.state)
-        await run_in_thread(self._put, pull)
+        await run_in_thread(self._put, upstream, pull)
         found = await self._open(upstream, pull, self._text(namespace, name, made))
         pull = replace(pull, number=found.number, url=found.url, state=found.state.value)
         status = StoredStatus(
@@ -87,7 +87,7 @@ class PullPublishes:
             f"Checked: {made.changes}",
             "",
         )
-        await run_in_thread(self._put, pull, status)
+        await run_in_thread(self._put, upstream, pull, status)
         _log.info("pull_request_opened", namespace=namespace, project=name.project, draft=name.draft, url=found.url)
         return PulledPublish(found.url, found.number, made.branch, made.commit)
 
@@ -112,8 +112,11 @@ class PullPublishes:
             found = upstreams.require_upstream(connection, namespace)
             return found, pull_requests.find_pull(connection, namespace, *name)
 
-    def _put(self, pull: StoredPull, status: StoredStatus | None = None) -> None:
+    def _put(self, upstream: StoredUpstream, pull: StoredPull, status: StoredStatus | None = None) -> None:
+        """Store a pull request of an upstream. Raises RemoteRefused where that is another repository or branch meanwhile."""
         with self.state.database.writing() as connection:
+            if not upstreams.is_current(connection, upstream):
+                raise RemoteRefused("The upstream was changed during the publish. Publish again.")
             pull_requests.put_pull(connection, pull)
             if status:
                 commit_statuses.note_status(connection, status, self.clock())

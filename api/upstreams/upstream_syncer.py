@@ -23,7 +23,7 @@ from api.upstreams.errand_desk import ErrandDesk
 from api.upstreams.node_lock import take_node_lock
 from api.upstreams.upstream_levels import UpstreamLevels
 from api.upstreams.upstreams import to_settings
-from gitstore.errors import NotFound, StoreError
+from gitstore.errors import Busy, NotFound, StoreError
 from gitstore.git.refs import read_ref
 from gitstore.layout import RELEASE_REF
 from gitstore.store.store import Store
@@ -38,6 +38,7 @@ _MOST_AT_ONCE = 3
 _REQUESTS_OF_A_SYNC = 4  # each with its own time limit
 _CHECK_SECONDS = 600.0  # for what arrives, beside the network
 _REST_SECONDS = 30.0  # after a failure of this node
+_APPLY_SECONDS = 0.2  # for the lock of a repository; after that, the next round tries again
 _DONE = "done"
 _KINDS = {UpstreamMode.SOURCE.value: "fetch", UpstreamMode.MIRROR.value: "push"}
 _LOCK_FILE = ".upstreams.lock"
@@ -70,6 +71,7 @@ class UpstreamSyncer(TaskService):
         self._resting: dict[str, tuple[float, int]] = {}  # until when, and the requests to sync so far
         self.levels = UpstreamLevels()
         self.count: Callable[[str, str, float], None] = lambda _kind, _outcome, _seconds: None
+        self._begun: dict[str, float] = {}  # the time of the last sync, by namespace: the longest ago is the next
         self._named: set[str] | None = None  # the namespaces with an upstream in the last round
         self._desk = ErrandDesk(store, tokens.find, self._run_errand)
 
@@ -123,21 +125,21 @@ class UpstreamSyncer(TaskService):
             found = await run_in_thread(self._list)
             named = {each.namespace for each in found}
             if named != self._named:
-                await run_in_thread(self._remove_others, named)
-                self._named = named
+                self._named = named if await run_in_thread(self._remove_others, named) else None
         except (StoreError, OSError) as ex:
             _log.warning("upstreams_not_read", error=str(ex))
             return
         self.levels.keep({each.namespace for each in found})
-        waiting = 0
-        for upstream in found:
-            if upstream.namespace in self._syncs or not await run_in_thread(self._is_due, upstream):
-                continue
-            if len(self._syncs) < _MOST_AT_ONCE:
-                self._begin(upstream)
-            else:
-                waiting += 1
-        self.levels.due, self.levels.running = waiting, len(self._syncs)
+        self._begun = {each.namespace: self._begun.get(each.namespace, 0.0) for each in found}
+        due = [
+            each
+            for each in sorted(found, key=lambda each: self._begun[each.namespace])
+            if each.namespace not in self._syncs and await run_in_thread(self._is_due, each)
+        ]
+        free = _MOST_AT_ONCE - len(self._syncs)
+        for upstream in due[:free]:
+            self._begin(upstream)
+        self.levels.due, self.levels.running = max(len(due) - free, 0), len(self._syncs)
         if not self._syncs and self._idle and time.monotonic() - self._used_at > _IDLE_SECONDS:
             await self._end_processes()
 
@@ -145,13 +147,18 @@ class UpstreamSyncer(TaskService):
         with self._database.reading() as connection:
             return list_upstreams(connection)
 
-    def _remove_others(self, named: set[str]) -> None:
-        """Remove the settings of namespaces whose upstream was removed on another node."""
+    def _remove_others(self, named: set[str]) -> bool:
+        """Remove the settings of namespaces whose upstream was removed; false where a locked one is left for the next round."""
+        is_complete = True
         for namespace in self._store.directory.namespaces():
             if namespace not in named:
                 path = self._store.directory.namespace(namespace).repository / SETTINGS_FILE
-                if path.exists():
-                    self._store.upstreams.configure(namespace, None)
+                try:
+                    if path.exists():
+                        self._store.upstreams.configure(namespace, None, _APPLY_SECONDS)
+                except Busy:
+                    is_complete = False
+        return is_complete
 
     def _is_due(self, upstream: StoredUpstream) -> bool:
         """Have the jobs of this node work by the row, and tell whether a sync is due."""
@@ -163,13 +170,13 @@ class UpstreamSyncer(TaskService):
             is_suspended = upstream.suspended or self._is_paused()
             settings = replace(to_settings(upstream, self._rules), is_suspended=is_suspended)
             if self._store.upstreams.settings(namespace) != settings:
-                self._store.upstreams.configure(namespace, settings)
+                self._store.upstreams.configure(namespace, settings, _APPLY_SECONDS)
             state = self._store.upstreams.state(namespace)
             self.levels.note(namespace, _name_state(state, is_suspended=is_suspended), state.good_at)
             if is_suspended:
                 return False
             release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)
-        except NotFound:  # archived meanwhile
+        except (NotFound, Busy):  # archived meanwhile; or locked, so the settings are not applied yet
             return False
         except (StoreError, OSError) as ex:
             self._rest(upstream, ex)
@@ -178,6 +185,7 @@ class UpstreamSyncer(TaskService):
         return state.due_at <= time.time() or state.requests < upstream.requests or is_moved
 
     def _begin(self, upstream: StoredUpstream) -> None:
+        self._begun[upstream.namespace] = time.monotonic()
         task = asyncio.create_task(self._sync(upstream))
         self._syncs[upstream.namespace] = task
         task.add_done_callback(lambda _: self._syncs.pop(upstream.namespace, None))

@@ -1,21 +1,23 @@
 """The upstreams of namespaces, changed on behalf of a principal. All calls block: run them in threads."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import schemas
+from api import logs
 from api.auth.principal import Principal
 from api.db import audit
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.database import Connection
-from api.db.namespaces import commit_statuses, upstreams
+from api.db.namespaces import commit_statuses, pull_requests, upstreams
 from api.db.namespaces.upstreams import StoredUpstream
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
 from api.errors import invalid
 from api.upstreams.hosts.git_host import find_host, token_of
 from content.records.problem import Problem
+from gitstore.errors import NotFound, StoreError
 from gitstore.git.refs import is_branch_ref
 from gitstore.layout import BRANCH_PREFIX
 from gitstore.store.store import Store
@@ -34,6 +36,9 @@ from gitstore.upstream.upstream_state import UpstreamState
 from gitstore.wire.client.remote_url import parse_url
 
 BY_PULL_REQUEST = "pull-request"
+_APPLY_SECONDS = 1.0
+
+_log = logs.logger("upstreams")
 
 
 class KnownUpstream(NamedTuple):
@@ -76,7 +81,7 @@ class Upstreams:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
 
         Secrets that are not given stay as they are while `url` and `hostUrl` do: else a caller who cannot read them could
-        have them sent to a host of its own.
+        have them sent to a host of its own. Pull requests are forgotten where the repository or the branch is another one.
         """
         _check(fields)
         with self.state.database.writing() as connection:
@@ -105,6 +110,10 @@ class Upstreams:
             )
             _check_host(found)
             upstreams.put_upstream(connection, found)
+            if before and before.base != found.base:
+                pull_requests.detach_pulls(connection, namespace)
+            if before and before.repository != found.repository:
+                commit_statuses.forget_statuses(connection, namespace)
             commit_statuses.retry_statuses(connection, namespace, self.clock())
             detail = {"url": found.url, "mode": found.mode, "branch": found.branch, "path": found.path}
             detail["publish"] = found.publish
@@ -118,15 +127,17 @@ class Upstreams:
             upstreams.require_upstream(connection, namespace)
             upstreams.remove_upstream(connection, namespace)
             self._record(connection, AuditEvent.UPSTREAM_REMOVED, actor, namespace, {})
-        self.store.upstreams.configure(namespace, None)
+        self._apply(namespace, None)
 
     def suspend(self, actor: Principal, namespace: str, *, suspended: bool) -> KnownUpstream:
         """Stop all syncs, or resume them at once."""
         event = AuditEvent.UPSTREAM_SUSPENDED if suspended else AuditEvent.UPSTREAM_RESUMED
         with self.state.database.writing() as connection:
-            before = upstreams.require_upstream(connection, namespace)
-            found = replace(before, suspended=suspended, requests=before.requests + (not suspended))
-            upstreams.put_upstream(connection, found)
+            upstreams.require_upstream(connection, namespace)
+            upstreams.change_upstream(connection, namespace, {"suspended": suspended})
+            if not suspended:
+                upstreams.request_sync(connection, namespace)
+            found = upstreams.require_upstream(connection, namespace)
             self._record(connection, event, actor, namespace, {})
         self.apply(found)
         return self.find(namespace)
@@ -140,7 +151,16 @@ class Upstreams:
 
     def apply(self, upstream: StoredUpstream) -> None:
         """Have the jobs of this node work by the row."""
-        self.store.upstreams.configure(upstream.namespace, to_settings(upstream, self.rules))
+        self._apply(upstream.namespace, to_settings(upstream, self.rules))
+
+    def _apply(self, namespace: str, settings: UpstreamSettings | None) -> None:
+        """Write the file of this node. The row is committed: where the file cannot be written now, the syncer does it."""
+        try:
+            self.store.upstreams.configure(namespace, settings, _APPLY_SECONDS)
+        except NotFound:
+            raise
+        except (StoreError, OSError) as ex:
+            _log.warning("upstream_not_applied_yet", namespace=namespace, error=str(ex))
 
     def _record(
         self, connection: Connection, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]

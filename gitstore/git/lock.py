@@ -18,7 +18,7 @@ from gitstore.git.atomic_io import sync_directory
 FILE_NAME = "waypost.lock"
 FOREIGN_LOCK_AGE = 10.0  # seconds; an older `.lock` of a plain git counts as left by a dead process
 PACKED_REFS = "packed-refs"
-_WAIT_SECONDS = 30.0
+WAIT_SECONDS = 30.0
 
 
 class RepositoryLock:
@@ -79,7 +79,7 @@ class RepositoryLock:
 
 
 @contextmanager
-def hold(repository: Path, wait: float = _WAIT_SECONDS) -> Iterator[RepositoryLock]:
+def hold(repository: Path, wait: float = WAIT_SECONDS) -> Iterator[RepositoryLock]:
     """Hold the repository's lock. Raises Busy after `wait` seconds, NotFound if the repository does not exist.
 
     Not re-entrant: code that runs under it cannot take it again.

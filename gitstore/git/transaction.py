@@ -185,9 +185,12 @@ def _is_folder(entry: tuple[int, str] | None) -> bool:
 
 
 @contextmanager
-def update(path: Path, quarantine: Path | None = None) -> Iterator[Transaction]:
-    """Open a repository for writing, under its lock. Raises OutOfSpace if the disk is full, in whatever step."""
-    with locks.hold(path) as lock:
+def update(path: Path, quarantine: Path | None = None, wait: float = locks.WAIT_SECONDS) -> Iterator[Transaction]:
+    """Open a repository for writing, under its lock. Raises OutOfSpace if the disk is full, in whatever step.
+
+    Raises Busy where another writer has the lock for longer than `wait` seconds.
+    """
+    with locks.hold(path, wait) as lock:
         opened = Transaction(path, lock, quarantine)
         try:
             if needs_restore(path):

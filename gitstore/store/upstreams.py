@@ -35,10 +35,13 @@ class Upstreams(Component):
         """Return the settings that the jobs of this node work by; None without an upstream."""
         return read_settings(self._access.directory.namespace(namespace).repository)
 
-    def configure(self, namespace: str, settings: UpstreamSettings | None) -> None:
-        """Write the settings for the jobs of this node, or remove them; another upstream begins without a state."""
+    def configure(self, namespace: str, settings: UpstreamSettings | None, wait: float = 30.0) -> None:
+        """Write the settings for the jobs of this node, or remove them; another upstream begins without a state.
+
+        Raises Busy where another writer holds the namespace for longer than `wait` seconds.
+        """
         repository = self._access.directory.namespace(namespace).repository
-        with update(repository) as transaction:
+        with update(repository, wait=wait) as transaction:
             before = read_settings(repository)
             is_other = before is not None and (settings is None or before.place != settings.place)
             if is_other:

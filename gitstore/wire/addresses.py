@@ -38,15 +38,21 @@ class AddressNotAllowed(Exception):
 
 
 class AddressPolicy:
-    """The addresses that may be reached: public ones, and the private ones in `networks`."""
+    """The addresses that may be reached: public ones unless `only_named`, and those in `networks`."""
 
-    def __init__(self, networks: Iterable[str] = ()) -> None:
+    def __init__(self, networks: Iterable[str] = (), *, only_named: bool = False) -> None:
         self._allowed = tuple(ip_network(network, strict=False) for network in networks)
+        self._only_named = only_named
+
+    def require_named(self) -> "AddressPolicy":
+        """Return the policy of the named networks alone."""
+        return AddressPolicy(map(str, self._allowed), only_named=True)
 
     def check(self, text: str) -> Address:
         """Parse an address; AddressNotAllowed if it may not be reached. An address with a zone (`%eth0`) never may."""
         address = ip_address(text)
-        if getattr(address, "scope_id", None) or not (self.is_named(address) or is_public(address)):
+        is_open = is_public(address) and not self._only_named
+        if getattr(address, "scope_id", None) or not (self.is_named(address) or is_open):
             raise AddressNotAllowed(f"{text} is not a public address.")
         return address
 

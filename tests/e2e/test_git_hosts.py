@@ -1,8 +1,11 @@
 """Hosts of upstreams, each a fake that answers as its public API documents: commit statuses, pull requests, protection."""
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import pytest
@@ -11,7 +14,7 @@ from tests.api.upstreams.fake_hosts import TOKEN, FakeHost, SentStatus, fake_hos
 from tests.api.upstreams.host_bodies import SECRET, Sent, github_pull, gitlab_merge_request, recorded
 from tests.e2e.git import git, rules
 from tests.e2e.world import Place, World, open_world
-from tests.gitstore.wire.client.http_host import PASSWORD
+from tests.gitstore.wire.client.http_host import PASSWORD, answering
 from tests.service import WAYPOST, running, wait_until
 
 pytestmark = pytest.mark.usefixtures("web_server")
@@ -142,6 +145,27 @@ def test_a_status_is_sent_again_after_a_failure_and_never_stops_a_sync(followed:
 
 
 @only_gitea
+def test_a_host_that_hangs_holds_up_no_other(followed: Followed, tmp_path: Path) -> None:
+    asked, ended = threading.Event(), threading.Event()
+
+    def hang(_connection: socket) -> None:
+        asked.set()
+        ended.wait(SECONDS)
+
+    with answering(hang) as url, fake_host("gitea", tmp_path / "second") as host:
+        other = followed.place.world.place()
+        other.published("/a")
+        hanging = Followed(other, host)
+        followed.set()
+        hanging.set(hostUrl=url.removesuffix("/repo.git"))
+        assert asked.wait(SECONDS)
+        begun = time.monotonic()
+        followed.status(followed.commit(rules("/a", "/host")))
+        assert time.monotonic() - begun < 12, "less than the time that the other is waited for"
+        ended.set()
+
+
+@only_gitea
 def test_a_refused_token_is_told_and_a_new_one_is_used_at_once(followed: Followed) -> None:
     followed.set(hostToken="another-token")
     fault = wait_until(lambda: followed.ask("GET", "", 200)["hostFault"], SECONDS, "the fault of the host")
@@ -240,6 +264,44 @@ def test_a_pull_request_that_the_host_has_already_is_taken_over(followed: Follow
     assert host.open(body)[0] == 201  # as a person does on the host
     assert followed.publish(message="From here")["number"] == 1
     assert [each.title for each in host.pulls] == ["From here"]
+
+
+@only_gitea
+def test_another_repository_keeps_its_own_pull_requests_and_gets_no_statuses_of_the_first(
+    followed: Followed, tmp_path: Path
+) -> None:
+    followed.set(publish="pull-request")
+    place, first = followed.place, followed.host
+    place.add("/b")
+    followed.publish(message="From here")
+    good, first.broken = first.tip(), 502
+    faulty = followed.commit("redirects: [\n")
+    wait_until(lambda: followed.ask("GET", "", 200)["hostFault"], SECONDS, "a status that is not sent")
+    with fake_host("gitea", tmp_path / "second") as host:
+        git(host.path, "fetch", "-q", str(first.path), f"{good}:refs/heads/release", f"{faulty}:refs/heads/old")
+        theirs = {"head": "old", "base": "release", "title": "Of another team", "body": "Theirs"}
+        assert host.open(theirs)[0] == 201
+        followed.host = host
+        followed.set(publish="pull-request")
+        assert place.get("/draft")["pullRequest"] is None
+        assert followed.publish(message="From here")["number"] == 2
+        assert (host.pulls[0].title, host.pulls[0].body) == ("Of another team", "Theirs")
+        assert followed.status(host.tip()).state == "success"
+        assert followed.status(host.tip("waypost/shop/main"), "proposal").state == "success"
+        assert not followed.statuses(faulty)
+
+
+@only_gitea
+def test_another_branch_gets_a_pull_request_of_its_own(followed: Followed) -> None:
+    followed.set(publish="pull-request")
+    place, host = followed.place, followed.host
+    place.add("/b")
+    followed.publish()
+    git(host.path, "branch", "main", "release")
+    followed.set(publish="pull-request", branch="main")
+    assert place.get("/draft")["pullRequest"] is None
+    assert followed.publish()["number"] == 2
+    assert [each.base for each in host.pulls] == ["release", "main"]
 
 
 @only_gitea

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from api.auth.grants import Grant
+from gitstore.git.lock import hold
+from gitstore.upstream.upstream_settings import read_settings
 from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed, hex_digest
 from tests.cli.terminal import invoke_ok
 from tests.e2e.git import check_repository, git, rules
@@ -221,6 +223,25 @@ def test_a_removed_upstream_is_left_alone(upstream: Upstream) -> None:
     upstream.place.published("/b")
     assert not (upstream.place.repository / "waypost-upstream").exists()
     assert upstream.tip == before
+
+
+def test_a_change_while_the_repository_is_locked_is_answered_and_applied_later(upstream: Upstream) -> None:
+    upstream.set("mirror")
+    repository = upstream.place.repository
+    with hold(repository):
+        begun = time.monotonic()
+        assert upstream.ask("POST", "/suspend", 200)["status"] == "suspended"
+        assert time.monotonic() - begun < 10
+    wait_until(lambda: is_suspended(repository), SECONDS, "the file to say so")
+    with hold(repository):
+        upstream.ask("DELETE", "", 204)
+    wait_until(lambda: read_settings(repository) is None, SECONDS, "the file to be removed")
+
+
+def is_suspended(repository: Path) -> bool:
+    """Tell whether the jobs of a namespace take its upstream as suspended."""
+    found = read_settings(repository)
+    return found is not None and found.is_suspended
 
 
 def test_a_poll_brings_changes_in_without_a_webhook(upstream: Upstream) -> None:

@@ -68,9 +68,10 @@ def _remove_old(connection: Connection, namespace: str) -> None:
         connection.execute(delete(commit_statuses).where(own, commit_statuses.c.id <= last))
 
 
-def has_due(connection: Connection, now: datetime) -> bool:
-    """Tell whether any status is due."""
-    return connection.execute(select(commit_statuses.c.id).where(commit_statuses.c.due_at <= now)).first() is not None
+def has_due(connection: Connection, namespace: str, now: datetime) -> bool:
+    """Tell whether any status of a namespace is due."""
+    due = select(commit_statuses.c.namespace).where(commit_statuses.c.due_at <= now).distinct()  # few, by their index
+    return namespace in connection.execute(due).scalars().all()
 
 
 def claim_statuses(
@@ -98,6 +99,11 @@ def retry_statuses(connection: Connection, namespace: str, now: datetime) -> Non
     failed = or_(commit_statuses.c.error != "", commit_statuses.c.due_at.is_not(None))
     mine = and_(commit_statuses.c.namespace == namespace, failed)
     connection.execute(update(commit_statuses).where(mine).values(attempts=0, due_at=now))
+
+
+def forget_statuses(connection: Connection, namespace: str) -> None:
+    """Forget the statuses of a namespace, as of another repository."""
+    connection.execute(delete(commit_statuses).where(commit_statuses.c.namespace == namespace))
 
 
 def find_failure(connection: Connection, namespace: str) -> str:

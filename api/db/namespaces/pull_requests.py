@@ -9,6 +9,9 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, sel
 
 from api.db.tables import pull_requests
 
+PUSHED = "pushed"
+"""The state while only the branch is on the upstream."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoredPull:
@@ -51,19 +54,31 @@ def put_pull(connection: Connection, pull: StoredPull) -> None:
 
 def set_state(connection: Connection, pull: StoredPull, state: str) -> bool:
     """Change the state of a pull request; false where another publish has replaced it meanwhile."""
-    mine = and_(_of(pull.namespace, pull.project, pull.draft), pull_requests.c.commit == pull.commit)
-    return connection.execute(update(pull_requests).where(mine).values(state=state)).rowcount > 0
+    return connection.execute(update(pull_requests).where(_same(pull)).values(state=state)).rowcount > 0
 
 
 def remove_pull(connection: Connection, pull: StoredPull) -> None:
     """Forget a pull request, unless another publish has replaced it meanwhile."""
-    mine = and_(_of(pull.namespace, pull.project, pull.draft), pull_requests.c.commit == pull.commit)
-    connection.execute(delete(pull_requests).where(mine))
+    connection.execute(delete(pull_requests).where(_same(pull)))
+
+
+def detach_pulls(connection: Connection, namespace: str) -> None:
+    """Forget which pull requests a namespace has: another repository or branch has others. The pushed commits stay known."""
+    detached = {"number": 0, "url": "", "state": PUSHED}
+    connection.execute(update(pull_requests).where(pull_requests.c.namespace == namespace).values(**detached))
 
 
 def _of(namespace: str, project: str, draft: str) -> ColumnElement[bool]:
     return and_(
         pull_requests.c.namespace == namespace, pull_requests.c.project == project, pull_requests.c.draft == draft
+    )
+
+
+def _same(pull: StoredPull) -> ColumnElement[bool]:
+    return and_(
+        _of(pull.namespace, pull.project, pull.draft),
+        pull_requests.c.commit == pull.commit,
+        pull_requests.c.number == pull.number,
     )
 
 

@@ -38,6 +38,16 @@ class StoredUpstream:
     proposals: str = "none"
     drafts: str = "local"
 
+    @property
+    def repository(self) -> tuple[str, str, str]:
+        """The values that decide the repository, and the host that has its API."""
+        return self.url, self.host, self.host_url
+
+    @property
+    def base(self) -> tuple[str, str, str, str]:
+        """The values that decide the branch that pull requests are for."""
+        return (*self.repository, self.branch)
+
 
 def list_upstreams(connection: Connection) -> list[StoredUpstream]:
     """Return all upstreams in use."""
@@ -57,6 +67,12 @@ def require_upstream(connection: Connection, namespace: str) -> StoredUpstream:
     if found is None:
         raise NotFound(f"The namespace {namespace} has no upstream.")
     return found
+
+
+def is_current(connection: Connection, upstream: StoredUpstream) -> bool:
+    """Tell whether an upstream that was read before is still of that repository and branch; it stays so until the commit."""
+    row = connection.execute(select(upstreams).where(_of(upstream.namespace)).with_for_update()).one_or_none()
+    return row is not None and _load(row).base == upstream.base
 
 
 def put_upstream(connection: Connection, upstream: StoredUpstream) -> None:

@@ -14,7 +14,7 @@ import orjson
 
 from api.runtime.checked_network import CheckedBackend, Resolve, error_class, resolve_host
 from api.runtime.jobs.background import run_in_thread
-from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
+from gitstore.wire.addresses import AddressPolicy
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteRefused, quote_remote
 from gitstore.wire.client.remote_url import RemoteUrl, Transport
 
@@ -92,9 +92,10 @@ class HostNetwork:
     """The connections to APIs of hosts; `seconds` limits everything from look-up to the end of the response."""
 
     def __init__(self, policy: AddressPolicy, seconds: float, resolve: Resolve | None = None) -> None:
-        self._policy = policy
-        self._resolve = resolve or resolve_host
-        self._backend = CheckedBackend(policy, self._resolve)
+        found = resolve or resolve_host
+        # Over http:// the token can be read on the way, so only in networks that the operator names.
+        policies = {Transport.HTTPS: policy, Transport.HTTP: policy.require_named()}
+        self._backends = {each: CheckedBackend(allowed, found) for each, allowed in policies.items()}
         self._seconds = seconds
 
     @cached_property
@@ -105,20 +106,11 @@ class HostNetwork:
         """Send one request; raises RemoteAway, or RemoteRefused for an address that is not allowed."""
         try:
             async with asyncio.timeout(self._seconds):
-                await self._require_private_for_http(client.base)
                 return await self._exchange(client, method, path, orjson.dumps(body) if body is not None else b"")
         except (RemoteAway, RemoteRefused):
             raise
         except Exception as ex:  # noqa: BLE001 - every failure of a host or the network is one of its kinds
             raise _explain(client.base.host, error_class(ex)) from None  # the cause may have the token
-
-    async def _require_private_for_http(self, base: RemoteUrl) -> None:
-        """Raise for http:// outside of the networks that the operator names: the token would be readable on the way."""
-        if base.transport is Transport.HTTPS:
-            return
-        for address in await self._resolve(base.host, base.port):
-            if not self._policy.is_named(self._policy.check(address)):
-                raise AddressNotAllowed(address)
 
     async def _exchange(self, client: HostClient, method: str, path: str, body: bytes) -> HostAnswer:
         base = client.base
@@ -135,7 +127,7 @@ class HostNetwork:
         }
         request = httpcore.Request(method, url, headers=list(headers.items()), content=body, extensions=self._limits())
         tls = await run_in_thread(lambda: self._tls) if base.transport is Transport.HTTPS else None
-        connection = httpcore.AsyncHTTPConnection(url.origin, tls, network_backend=self._backend)
+        connection = httpcore.AsyncHTTPConnection(url.origin, tls, network_backend=self._backends[base.transport])
         try:
             response = await connection.handle_async_request(request)
             try:

@@ -5,6 +5,7 @@ https://git-scm.com/docs/gitprotocol-http
 
 import base64
 import http.client
+import io
 import socket
 import ssl
 import time
@@ -13,11 +14,14 @@ from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteGarbage, RemoteRefused
 from gitstore.wire.client.remote_url import RemoteUrl, Transport
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 _CONNECT_SECONDS = 10.0
 _PIECE = 1 << 16
@@ -76,8 +80,7 @@ class HttpRemote:
             "Accept": media,
             "Content-Length": str(size),
         }
-        deadline = time.monotonic() + self._limits.seconds
-        with self._request("POST", f"/{service}", headers, _pieces(body, deadline), media) as response:
+        with self._request("POST", f"/{service}", headers, _pieces(body), media) as response:
             yield response
 
     @contextmanager
@@ -90,10 +93,9 @@ class HttpRemote:
             sent = {**headers, **self._credentials.headers(), "Host": self._url.authority, "User-Agent": "git/waypost"}
             target = self._url.path.rstrip("/") + path
             connection.request(method, target, body=body, headers=sent)
-            connected = connection.sock  # `getresponse` forgets it where the response ends the connection
             answer = connection.getresponse()
             self._require_success(answer, media)
-            yield Response(answer, connected, deadline, self._limits.response_bytes)
+            yield Response(answer, deadline, self._limits.response_bytes)
         except _FAILURES as ex:
             raise self._away(ex) from ex
         finally:
@@ -152,7 +154,7 @@ class HttpRemote:
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection to one of some addresses, with the name of the host in TLS."""
+    """A connection to one of some addresses, with the name of the host in TLS; all that it does ends at a deadline."""
 
     def __init__(self, url: RemoteUrl, addresses: list[tuple[int, str]], deadline: float) -> None:
         super().__init__(url.host, url.port)
@@ -171,12 +173,12 @@ class _Connection(http.client.HTTPConnection):
             try:
                 plain.settimeout(left)
                 plain.connect((address, self._url.port))
-                self.sock = self._secure(plain)
+                plain.settimeout(_seconds_left(self._deadline))
+                self.sock = _TimedSocket(self._secure(plain), self._deadline)
             except OSError as ex:
                 plain.close()
                 failure = ex
             else:
-                self.sock.settimeout(max(self._deadline - time.monotonic(), 0.001))
                 return
         raise failure
 
@@ -186,12 +188,63 @@ class _Connection(http.client.HTTPConnection):
         return ssl.create_default_context().wrap_socket(plain, server_hostname=self._url.host.rstrip("."))
 
 
+def _seconds_left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+class _TimedSocket:
+    """The part of a socket that `http.client` uses; each read and write ends at one deadline, however little arrives."""
+
+    def __init__(self, connected: socket.socket, deadline: float) -> None:
+        self._socket = connected
+        self._deadline = deadline
+
+    def sendall(self, data: bytes) -> None:
+        """Send all of the data, or raise TimeoutError."""
+        self._socket.settimeout(_seconds_left(self._deadline))
+        self._socket.sendall(data)
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return what the other side sends."""
+        return io.BufferedReader(_TimedReader(self._socket, self._deadline))
+
+    def close(self) -> None:
+        """Close the connection, once its reader is closed too."""
+        self._socket.close()
+
+
+class _TimedReader(io.RawIOBase):
+    """The bytes that arrive at a socket; a read after the deadline raises TimeoutError."""
+
+    def __init__(self, connected: socket.socket, deadline: float) -> None:
+        super().__init__()
+        self._socket = connected
+        self._raw = connected.makefile("rb", buffering=0)
+        self._deadline = deadline
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int | None:
+        """Read what has arrived, as soon as there is any."""
+        self._socket.settimeout(_seconds_left(self._deadline))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._raw.close()
+        super().close()
+
+
 class Response:
     """The body of a response, read within its limits."""
 
-    def __init__(self, answer: http.client.HTTPResponse, connected: socket.socket, deadline: float, most: int) -> None:
+    def __init__(self, answer: http.client.HTTPResponse, deadline: float, most: int) -> None:
         self._answer = answer
-        self._socket = connected
         self._deadline = deadline
         self._left = most
 
@@ -204,11 +257,7 @@ class Response:
         return b"".join(pieces)
 
     def _read_some(self, size: int) -> bytes:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        with suppress(OSError):  # closed at the end of the body
-            self._socket.settimeout(left)
+        _seconds_left(self._deadline)
         piece = self._answer.read1(size)
         self._left -= len(piece)
         if self._left < 0:
@@ -227,8 +276,6 @@ def _read_retry(text: str) -> float:
     return min(max(seconds, 0.0), _LONGEST_RETRY)
 
 
-def _pieces(body: BinaryIO, deadline: float) -> Iterator[bytes]:
+def _pieces(body: BinaryIO) -> Iterator[bytes]:
     while piece := body.read(_PIECE):
-        if time.monotonic() > deadline:
-            raise TimeoutError
         yield piece

@@ -7,6 +7,7 @@ import os
 import shlex
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -67,10 +68,9 @@ class SshRemote:
         with (
             _in_memory("key", self._keys.private.strip() + "\n") as key,
             _in_memory("hosts", self._keys.known_hosts.strip() + "\n") as hosts,
-            _in_memory("errors") as errors,
-            _start(self._command(service, _path(key), _path(hosts)), errors) as child,
+            _start(self._command(service, _path(key), _path(hosts))) as child,
         ):
-            yield SshCall(child, time.monotonic() + self._limits.seconds, self._limits.response_bytes, errors)
+            yield SshCall(child, time.monotonic() + self._limits.seconds, self._limits.response_bytes)
 
     def _command(self, service: str, key: str, hosts: str) -> list[str]:
         url = self._url
@@ -105,11 +105,21 @@ SSH_PORT = 22
 class SshCall:
     """A running service: what is written goes to it, what it answers is read within limits."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", deadline: float, most: int, errors: int) -> None:
+    def __init__(self, child: "subprocess.Popen[bytes]", deadline: float, most: int) -> None:
         self._child = child
         self._deadline = deadline
         self._left = most
-        self._errors = errors
+        self._errors = b""
+        self._reader = threading.Thread(target=self._keep_errors, daemon=True)
+        self._reader.start()
+
+    def _keep_errors(self) -> None:
+        """Read what ssh and the other side report as errors, and keep its end: nothing limits how much they send."""
+        if self._child.stderr is None:
+            return
+        with self._child.stderr as stream, suppress(OSError):  # it ends with the child
+            while piece := os.read(stream.fileno(), _PIECE):
+                self._errors = (self._errors + piece)[-_MOST_ERROR_BYTES:]
 
     def write(self, body: BinaryIO) -> None:
         """Send a request. Raises RemoteAway."""
@@ -165,7 +175,8 @@ class SshCall:
     def _explain(self) -> RemoteAway | RemoteRefused:
         with suppress(subprocess.TimeoutExpired):
             self._child.wait(1.0)
-        text = os.pread(self._errors, _MOST_ERROR_BYTES, 0).decode(errors="replace").strip()
+        self._reader.join(1.0)
+        text = self._errors.decode(errors="replace").strip()
         last = quote_remote(text.splitlines()[-1]) if text else "no message"
         kind = RemoteRefused if any(each in text for each in _REFUSALS) else RemoteAway
         return kind(f"The upstream cannot be used by SSH: {last.rstrip('.')}.")
@@ -183,14 +194,14 @@ class SshCall:
 
 
 @contextmanager
-def _start(command: list[str], errors: int) -> "Iterator[subprocess.Popen[bytes]]":
+def _start(command: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     try:
         child = subprocess.Popen(  # noqa: S603 - a list of words; host, user and path are parsed strictly
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=subprocess.PIPE,
             env=environment,
             start_new_session=True,
         )
@@ -204,15 +215,15 @@ def _start(command: list[str], errors: int) -> "Iterator[subprocess.Popen[bytes]
         yield child
     finally:
         child.kill()
+        child.wait()
         for stream in (child.stdin, child.stdout):
             with suppress(OSError):
                 if stream:
                     stream.close()
-        child.wait()
 
 
 @contextmanager
-def _in_memory(name: str, text: str = "") -> Iterator[int]:
+def _in_memory(name: str, text: str) -> Iterator[int]:
     """Make a file in memory, which ends with this process, whatever ends it: no key is left on a disk."""
     handle = os.memfd_create(f"waypost-{name}")
     try:

@@ -134,6 +134,12 @@ def test_a_violated_constraint_is_left_to_the_writer(database: Database) -> None
         connection.execute(text("UPDATE counter SET number = -1"))
 
 
+def test_an_error_has_no_values_since_some_are_secrets(database: Database) -> None:
+    with pytest.raises(IntegrityError) as caught, database.writing() as connection:
+        connection.execute(text("UPDATE counter SET number = -length(:secret)"), {"secret": "canary"})
+    assert "canary" not in str(caught.value)
+
+
 def test_the_file_is_for_its_owner_alone(database: Database, tmp_path: Path) -> None:
     with database.writing() as connection:
         connection.execute(text("UPDATE counter SET number = 1"))

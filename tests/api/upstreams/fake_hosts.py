@@ -171,7 +171,8 @@ class FakeHost:
         """Open a pull request."""
         if not self.tip(body["head"]):
             return 422, {"message": "Validation Failed", "errors": [{"field": "head", "code": "invalid"}]}
-        if any(each.state == "open" and each.head == body["head"] for each in self.pulls):
+        pair = (body["head"], body["base"])
+        if any(each.state == "open" and (each.head, each.base) == pair for each in self.pulls):
             if self.kind == "github":
                 message = f"A pull request already exists for acme:{body['head']}."
                 return 422, {"message": "Validation Failed", "errors": [{"message": message}]}

@@ -162,10 +162,31 @@ def test_a_token_goes_over_http_to_named_networks_alone() -> None:
         run(api.read_pull_request(1))
 
 
+@pytest.mark.parametrize("host", ["gitea"], indirect=True)
+def test_the_address_that_is_checked_is_the_one_that_gets_the_token(host: FakeHost) -> None:
+    asked = list[str]()
+
+    async def resolve(name: str, _port: int) -> list[str]:
+        asked.append(name)
+        return ["127.0.0.1"] if len(asked) == 1 else ["1.1.1.1"]
+
+    found = find_host(upstream(host.url.replace("127.0.0.1", "git.example"), host.kind))
+    assert found is not None
+    run(found.open(TOKEN, HostNetwork(LOOPBACK, 5.0, resolve)).post_status(status_of(host)))
+    assert asked == ["git.example"]
+
+
 def _drip(connection: socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
     while True:
         connection.sendall(b" ")
+        time.sleep(0.05)
+
+
+def _drip_head(connection: socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    while True:
+        connection.sendall(b"f")
         time.sleep(0.05)
 
 
@@ -177,6 +198,7 @@ def _flood(connection: socket) -> None:
 
 BAD: tuple[tuple[Callable[[socket], Any], type[RemoteError]], ...] = (
     (_drip, RemoteAway),
+    (_drip_head, RemoteAway),
     (_flood, RemoteRefused),
     (lambda connection: connection.sendall(b"garbage\r\n\r\n"), RemoteAway),
     (lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"), RemoteRefused),

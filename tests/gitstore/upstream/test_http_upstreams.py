@@ -199,6 +199,14 @@ def slow(connection: socket) -> None:
         time.sleep(0.05)
 
 
+def slow_head(connection: socket) -> None:
+    """Answer with a header that never ends, a byte at a time."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+    while True:
+        connection.sendall(b"f")
+        time.sleep(0.05)
+
+
 def silent(connection: socket) -> None:
     """Answer nothing until the client closes."""
     connection.recv(1)
@@ -221,11 +229,12 @@ def silent(connection: socket) -> None:
         (lambda connection: connection.close(), "upstream_unavailable"),
         (endless, "upstream_garbage"),
         (slow, "upstream_unavailable"),
+        (slow_head, "upstream_unavailable"),
         (silent, "upstream_unavailable"),
     ],
     ids=[
         *("text", "page", "length", "line", "moved", "found", "password", "missing", "failing", "ssh", "headers"),
-        *("closed", "endless", "slow", "silent"),
+        *("closed", "endless", "slow", "slow-head", "silent"),
     ],
 )
 def test_a_host_that_is_none_is_a_fault_within_its_time(

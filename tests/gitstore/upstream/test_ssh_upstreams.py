@@ -1,12 +1,18 @@
 """Upstreams by SSH: the system's sshd on loopback; keys of hosts are checked, and nothing is asked."""
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from gitstore.upstream.upstream_settings import UpstreamMode
+from gitstore.wire.addresses import AddressPolicy
+from gitstore.wire.client.http_remote import Limits
 from gitstore.wire.client.remote_errors import RemoteAway
+from gitstore.wire.client.remote_url import parse_url
+from gitstore.wire.client.ssh_remote import SshKeys, SshRemote
 from tests.gitstore.fixtures import SHOP, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, sync, sync_well
 from tests.gitstore.wire.client.ssh_host import SshHost, ssh_host
@@ -109,3 +115,28 @@ def test_a_protected_branch_is_reported_with_the_words_of_the_host(bed: Upstream
     assert state.fault.code == "upstream_refused"
     assert "pre-receive hook declined" in state.fault.message or "GH006" in state.fault.message
     assert bed.tip == ""
+
+
+def test_a_flood_of_errors_takes_a_bounded_memory(tmp_path: Path) -> None:
+    flood = "head -c 50000000 /dev/zero >&2; echo done"
+    with ssh_host(tmp_path / "host", flood) as host:
+        remote = SshRemote(
+            parse_url(host.url(tmp_path)),
+            SshKeys(host.key, host.known_hosts),
+            AddressPolicy(("127.0.0.0/8",)),
+            Limits(),
+        )
+        before = used_memory()
+        with remote.call("git-receive-pack") as call:
+            assert call.read(5) == b"done\n"
+            assert used_memory() - before < 16 << 20
+
+
+def used_memory() -> int:
+    """Return the bytes of memory that this process uses, also by its files in memory."""
+    size = int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    for handle in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if "/memfd:" in str(handle.readlink()):
+                size += handle.stat().st_blocks * 512
+    return size

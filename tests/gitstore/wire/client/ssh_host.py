@@ -28,8 +28,8 @@ class SshHost:
 
 
 @contextmanager
-def ssh_host(folder: Path) -> Iterator[SshHost]:
-    """Run the host, with its files in a folder."""
+def ssh_host(folder: Path, forced: str = "") -> Iterator[SshHost]:
+    """Run the host, with its files in a folder; `forced` is a command in place of those that are asked for."""
     folder.mkdir()
     for name in ("host", "user", "other"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
@@ -38,7 +38,8 @@ def ssh_host(folder: Path) -> Iterator[SshHost]:
         port = free.getsockname()[1]
     (folder / "config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\n"
-        "PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n",
+        "PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
+        + (f"ForceCommand {forced}\n" if forced else ""),
         "utf-8",
     )
     Path("/run/sshd").mkdir(exist_ok=True) if getpass.getuser() == "root" else None
