@@ -169,7 +169,7 @@ class UpstreamSyncer(TaskService):
         try:
             is_suspended = upstream.suspended or self._is_paused()
             settings = replace(to_settings(upstream, self._rules), is_suspended=is_suspended)
-            if self._store.upstreams.settings(namespace) != settings:
+            if not self._store.upstreams.has_settings(namespace, settings):
                 self._store.upstreams.configure(namespace, settings, _APPLY_SECONDS)
             state = self._store.upstreams.state(namespace)
             self.levels.note(namespace, _name_state(state, is_suspended=is_suspended), state.good_at)

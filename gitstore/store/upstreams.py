@@ -1,7 +1,9 @@
 """`store.upstreams`: the upstreams of namespaces on this node, and their syncs."""
 
 from dataclasses import replace
+from pathlib import Path
 
+from gitstore.errors import Broken
 from gitstore.git.transaction import update
 from gitstore.layout import CommitId
 from gitstore.pushes.pushed_files import TokenFinder, find_no_token
@@ -35,6 +37,10 @@ class Upstreams(Component):
         """Return the settings that the jobs of this node work by; None without an upstream."""
         return read_settings(self._access.directory.namespace(namespace).repository)
 
+    def has_settings(self, namespace: str, settings: UpstreamSettings) -> bool:
+        """Tell whether these are the settings that the jobs of this node work by; false where those cannot be read."""
+        return _read_present(self._access.directory.namespace(namespace).repository)[0] == settings
+
     def configure(self, namespace: str, settings: UpstreamSettings | None, wait: float = 30.0) -> None:
         """Write the settings for the jobs of this node, or remove them; another upstream begins without a state.
 
@@ -42,12 +48,13 @@ class Upstreams(Component):
         """
         repository = self._access.directory.namespace(namespace).repository
         with update(repository, wait=wait) as transaction:
-            before = read_settings(repository)
-            is_other = before is not None and (settings is None or before.place != settings.place)
+            before, is_damaged = _read_present(repository)
+            is_other = is_damaged or (before is not None and (settings is None or before.place != settings.place))
             if is_other:
                 remove_state(repository)
                 remove_pushed(repository)
-            if before and is_following(before) and (is_other or (settings and not is_following(settings))):
+            was_following = is_damaged or (before is not None and is_following(before))
+            if was_following and (is_other or (settings and not is_following(settings))):
                 drop_branches(transaction)
             write_settings(repository, settings)  # the last, so that after a kill all of it is done again
         remove_other_caches(repository, settings)
@@ -141,3 +148,11 @@ def _sync_beside(synced: SyncedNamespace, state: UpstreamState) -> None:
         follow_branches(synced, state)
     is_away = state.fault is not None and state.fault.code == RemoteAway.code
     push_drafts(synced, state.fault if is_away else None)
+
+
+def _read_present(repository: Path) -> tuple[UpstreamSettings | None, bool]:
+    """Return the settings that are in the file, and whether they cannot be read."""
+    try:
+        return read_settings(repository), False
+    except Broken:
+        return None, True

@@ -3,7 +3,7 @@
 The file is a copy of the row in the database, readable by the owner of the data directory alone: it has the password.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import Enum, StrEnum
 from hashlib import sha256
 from pathlib import Path
@@ -124,11 +124,20 @@ def read_settings(repository: Path) -> UpstreamSettings | None:
         rules: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in data.pop("rules").items()
         }
-        return UpstreamSettings(**{**data, "mode": UpstreamMode(data["mode"]), "rules": UpstreamRules(**rules)})
+        known = {key: value for key, value in data.items() if key in _FIELDS}  # a newer version may have written others
+        return UpstreamSettings(**{**known, "mode": UpstreamMode(data["mode"]), "rules": _read_rules(rules)})
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, AttributeError) as ex:
         raise Broken(f"The file {SETTINGS_FILE} of {repository.name} is damaged; the service writes it again.") from ex
+
+
+def _read_rules(data: dict[str, Any]) -> UpstreamRules:
+    known = {each.name for each in fields(UpstreamRules)}
+    return UpstreamRules(**{key: value for key, value in data.items() if key in known})
+
+
+_FIELDS = frozenset(each.name for each in fields(UpstreamSettings))
 
 
 def write_settings(repository: Path, settings: UpstreamSettings | None) -> bool:

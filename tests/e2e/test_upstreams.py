@@ -160,6 +160,18 @@ def test_secrets_stay_only_for_the_hosts_that_they_were_given_for(upstream: Upst
     assert not upstream.ask("PUT", "", 200, json=body)["hasPassword"]
 
 
+def test_a_settings_file_that_cannot_be_read_is_written_again(upstream: Upstream) -> None:
+    upstream.set("mirror")
+    file = upstream.place.repository / "waypost-upstream"
+    written = file.read_bytes()
+    for damaged in (b"{", b"[]", json.dumps({**json.loads(written), "mode": "both"}).encode()):
+        file.write_bytes(damaged)
+        wait_until(lambda: file.read_bytes() == written, 30, "the settings to be written again")
+    file.write_bytes(json.dumps({**json.loads(written), "ofANewerVersion": 1}).encode())
+    published = upstream.place.published("/b")
+    wait_until(lambda: upstream.tip == published["version"], 30, "the mirror to have the publish")
+
+
 def test_a_source_is_followed_and_published_to(upstream: Upstream) -> None:
     upstream.set("source")
     published = upstream.place.published("/b")
