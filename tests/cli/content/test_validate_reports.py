@@ -208,7 +208,7 @@ def test_a_bare_repository_compares_two_commits(repository: Path, work_folder: P
 
 
 @pytest.mark.parametrize("linked", [False, True], ids=["repository", "linked worktree"])
-def test_a_hook_of_git_compares_the_folder_that_it_names(repository: Path, work_folder: Path, linked: bool) -> None:
+def test_a_hook_of_git_compares_the_folder_that_it_names(repository: Path, work_folder: Path, *, linked: bool) -> None:
     """Git sets GIT_INDEX_FILE for its hooks, and in a linked worktree GIT_DIR, which it obeys before `-C`."""
     project(repository.parent / "other/lone")
     git(repository.parent / "other", "init", "-q", "-b", "main")
