@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.console.exits import CommandFailed, InvalidUsage
+from cli.console.git_environment import git_environment
 
 _SHORT = 7
 _NOT_FOUND = 128  # the exit code of `git` for anything that it cannot do
@@ -89,6 +90,7 @@ def _run(path: Path, words: Sequence[str]) -> "subprocess.CompletedProcess[bytes
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
+        env=git_environment(),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.console.exits import CommandFailed
+from cli.console.git_environment import git_environment
 from cli.content.changed_files import run_git
 from gitstore.compiled.segments.snapshot import File
 from gitstore.git.file_paths import printable_path
@@ -43,6 +44,7 @@ def read_blobs(path: Path, files: Iterable[File]) -> GitFiles:
         input="".join(f"{blob}\n" for blob in wanted).encode(),
         capture_output=True,
         check=False,
+        env=git_environment(),
     )
     if found.returncode:
         raise CommandFailed(f"git cat-file failed: {found.stderr.decode(errors='replace').strip()}")

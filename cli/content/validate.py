@@ -2,7 +2,7 @@
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,11 @@ from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.output import count_noun, print_json, print_notes, print_rows
 from cli.console.progress import show_status
 from cli.console.setup import read_settings
+from cli.console.suggestion import suggest
 from cli.content.changed_files import ChangedFiles, find_changed_files
 from cli.content.problem_output import ProjectTests, Report, print_counts_by_code, print_for_ci, print_text
 from content.records.problem import Problem, Severity
-from content.records.problem_codes import NEVER_ANSWER, count_never_answering
+from content.records.problem_codes import CODES, NEVER_ANSWER, count_never_answering
 from content.records.problem_report import ProblemFilter, never_answer_text, summarize
 from gitstore.git.file_paths import printable_path
 from gitstore.namespaces.checkout import Checkout, ProgressCallback, read_checkout
@@ -105,6 +106,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     since = find_changed_files(path, changed_since, ref if bare else "") if changed_since is not None else None
     with _pause_gc(), show_status(f"Reading {path}") as watch:
         run = _check(path, ref if bare else "", since, cache, watch, is_fixing=fix)
+    _note_unknown(codes, run.problems)
     selected = ProblemFilter(codes, severity or "", place).select(run.problems)
     window = _Window(selected, offset, limit, is_counted=counts, is_chosen=never_answer)
     if wanted == "json":
@@ -117,7 +119,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         _print_report(report, wanted, excerpts=excerpt)
         print_counts_by_code(run.problems)
     if run.fixes:
-        print_notes(_fixes_text(run.fixes))
+        print_notes(_fixes_text(run.fixes), *_chains_text(run.problems))
     _print_totals(run.found, run.problems, since)
     _print_hints(run.problems, window)
     errors, warnings = _count(run.problems)
@@ -226,6 +228,15 @@ def _fixes_text(fixes: "FolderFixes") -> str:
     return f"Fixed in {count_noun(len(fixes.files), 'file')}: {', '.join(parts)}." if parts else "Nothing to fix."
 
 
+def _chains_text(problems: Sequence[Problem]) -> Iterator[str]:
+    """Say why chains stay after the fixes, if some do."""
+    if number := sum(each.code == "chain" for each in problems):
+        yield (
+            f"{count_noun(number, 'chain')} not fixed: one stays where its end is another answer, where a test names it, or if its "
+            "project has rules that cannot be read."
+        )
+
+
 def _lint_cache(folder: Path | None) -> "LintCache | None":
     if folder is None:
         return None
@@ -312,6 +323,13 @@ def _print_hints(problems: Sequence[Problem], window: _Window) -> None:
         after = window.offset + len(window.shown)
         following = f"; to see the next ones, add --offset {after}" if after < len(window.selected) else ""
         print_notes(f"Shown: {len(window.shown):,} of {count_noun(len(window.selected), 'problem')}{following}.")
+
+
+def _note_unknown(codes: Iterable[str], problems: Iterable[Problem]) -> None:
+    """Print each wanted code that no problem has and no check of rules makes, with the nearest one: it may be misspelled."""
+    known = CODES.keys() | {each.code for each in problems}
+    for code in sorted(set(codes) - known):
+        print_notes(f"No problem has the code {code!r}.{suggest(code, known)}")
 
 
 def _count(problems: Sequence[Problem]) -> tuple[int, int]:

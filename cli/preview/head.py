@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from cli.console.git_environment import git_environment
 from content.records.names import is_name
 from gitstore.compiled.segments.snapshot import File
 from gitstore.errors import Broken
@@ -17,8 +18,6 @@ _SHORT = 7
 _TIMEOUT = 60.0
 _BLOB = "blob"
 _FIELDS = 3
-# Set by Git for its hooks: https://git-scm.com/docs/githooks#_description
-_OTHER_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"})
 
 
 class Head(NamedTuple):
@@ -112,5 +111,4 @@ def _git(path: Path, *words: str) -> bytes | None:
 
 def _environment() -> dict[str, str]:
     """Return an environment in which `git` writes nothing, asks no other machine, and finds the repository of the folder."""
-    own = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
-    return {**own, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}
+    return {**git_environment(), "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}

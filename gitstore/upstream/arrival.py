@@ -156,7 +156,8 @@ def _find_divergence(repository: Repository, release: CommitId, tip: CommitId) -
     return UpstreamFault(
         DIVERGED,
         f"The upstream's branch is at {tip[:12]}, which does not continue from release ({release[:12]}): it was replaced, or "
-        "is another history. Release stays where it is. Restore the branch on the host.",
+        "is another history. Release stays where it is. Restore the branch on the host, or push a commit to it that has release "
+        "as its first parent and the new history as its second.",
     )
 
 

@@ -149,7 +149,9 @@ class HttpRemote:
         if isinstance(ex, ssl.SSLCertVerificationError):
             return RemoteAway(f"The certificate of {self._url.host} is not valid: {ex.verify_message}.")
         if isinstance(ex, TimeoutError):
-            return RemoteAway(f"The upstream at {self._url.host} did not answer in time.")
+            return RemoteAway(
+                f"The upstream at {self._url.host} did not answer in time (the setting upstream_timeout)."
+            )
         return RemoteAway(f"The connection to {self._url.host} failed ({type(ex).__name__}).")
 
 

@@ -132,7 +132,7 @@ class SshCall:
         while view:
             _, ready, _ = select([], [handle], [], self._seconds_left())
             if not ready:
-                raise RemoteAway("The upstream did not take the request in time.")
+                raise RemoteAway("The upstream did not take the request in time (the setting upstream_timeout).")
             try:
                 view = view[os.write(handle, view) :]
             except BlockingIOError:
@@ -152,7 +152,7 @@ class SshCall:
         while wanted > 0:
             ready, _, _ = select([handle], [], [], self._seconds_left())
             if not ready:
-                raise RemoteAway("The upstream did not answer in time.")
+                raise RemoteAway("The upstream did not answer in time (the setting upstream_timeout).")
             piece = os.read(handle, min(wanted, _PIECE))
             if not piece:
                 break
@@ -184,7 +184,7 @@ class SshCall:
     def _seconds_left(self) -> float:
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise RemoteAway("The upstream did not answer in time.")
+            raise RemoteAway("The upstream did not answer in time (the setting upstream_timeout).")
         return left
 
     @staticmethod

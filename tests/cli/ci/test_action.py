@@ -125,10 +125,24 @@ def test_the_action_installs_itself_or_the_named_package(wheel: Path, tmp_path: 
     assert ours.step(COMPARE, programs).code == 0
 
 
+def test_no_module_of_the_checkout_is_run_by_the_installation(tmp_path: Path, host: FakeHost) -> None:
+    checkout = pull_request(tmp_path, SALE)
+    hostile_modules(checkout, tmp_path / "ran")
+    job(tmp_path, checkout, host, package="./nowhere.whl").step("Install Waypost", PROGRAMS)
+    assert not (tmp_path / "ran").exists()
+    assert (tmp_path / "runner/waypost/bin/pip").exists()
+
+
+def hostile_modules(checkout: Checkout, mark: Path) -> None:
+    """Write modules into a checkout that leave a mark where Python imports them in place of its own."""
+    for name in ("venv", "subprocess", "logging", "types"):
+        (checkout.folder / f"{name}.py").write_text(f"open({str(mark)!r}, 'w').close()\n")
+
+
 def fake_pip(folder: Path, calls: Path) -> None:
     """Write a `python3` whose environments have a pip that only records its arguments."""
     folder.mkdir()
     pip = f'#!/bin/sh\necho "$@" >> {calls}\n'
-    script = f'#!/bin/sh\nmkdir -p "$3/bin"\ncat > "$3/bin/pip" <<\'PIP\'\n{pip}PIP\nchmod +x "$3/bin/pip"\n'
+    script = f'#!/bin/sh\nfor at; do :; done\nmkdir -p "$at/bin"\ncat > "$at/bin/pip" <<\'PIP\'\n{pip}PIP\nchmod +x "$at/bin/pip"\n'
     (folder / "python3").write_text(script)
     subprocess.run(["chmod", "+x", str(folder / "python3")], check=True)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.ci.fake_host import FakeHost, fake_host
 from tests.cli.ci.jobs import Checkout, Ran, component_script, git, join, pull_request, run_script
-from tests.cli.ci.test_action import LOOP, SALE, fake_pip
+from tests.cli.ci.test_action import LOOP, SALE, fake_pip, hostile_modules
 from tests.content.formats.schemas import code_quality_faults, junit_faults
 
 
@@ -29,7 +29,7 @@ def run_job(tmp_path: Path, checkout: Checkout, env: dict[str, str], **given: st
     programs = os.pathsep.join([str(tmp_path / "programs"), str(Path(sys.executable).parent), os.environ["PATH"]])
     base = git(checkout.origin, "merge-base", "release", "change")
     more = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "release", "CI_MERGE_REQUEST_DIFF_BASE_SHA": base, "PATH": programs}
-    return run_script(join(script), checkout.folder, {**variables, **env, **more})
+    return run_script(join(script), checkout.folder, {**variables, **more, **env})
 
 
 @pytest.fixture
@@ -95,6 +95,28 @@ def test_a_pipeline_of_a_branch_compares_nothing(tmp_path: Path, checkout: Check
     found = run_job(tmp_path, checkout, {**host.environment, "CI_MERGE_REQUEST_IID": ""}, path="shop", strict="true")
     assert (found.code, host.requests) == (0, []), found.out
     assert not (checkout.folder / "waypost-diff.md").exists()
+
+
+def test_neither_modules_of_the_checkout_nor_the_installation_get_the_token(
+    tmp_path: Path, checkout: Checkout, host: FakeHost
+) -> None:
+    hostile_modules(checkout, tmp_path / "ran")
+    _, script, variables = component_script({"package": "./nowhere.whl"})
+    (install,) = (number for number, line in enumerate(script) if "/pip" in line)
+    seen = [*script[:install], "env", "exit 0"]
+    found = run_script(join(seen), checkout.folder, {**variables, **host.environment, "PATH": os.environ["PATH"]})
+    assert found.code == 0, found.out
+    assert not (tmp_path / "ran").exists()
+    assert host.environment["WAYPOST_COMMENT_TOKEN"] not in found.out
+
+
+def test_a_comparison_that_fails_leaves_the_reports(tmp_path: Path, checkout: Checkout, host: FakeHost) -> None:
+    git(checkout.folder, "remote", "set-url", "origin", str(tmp_path / "nowhere"))
+    with_lost_base = {**host.environment, "CI_MERGE_REQUEST_DIFF_BASE_SHA": "0" * 40}
+    found = run_job(tmp_path, checkout, with_lost_base)
+    assert found.code == 1, found.out
+    for name in ("gl-code-quality-report.json", "waypost-junit.xml"):
+        assert (checkout.folder / name).is_file(), found.out
 
 
 def test_the_reports_are_artifacts() -> None:

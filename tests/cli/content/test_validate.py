@@ -299,6 +299,9 @@ def test_problems_are_filtered_paged_and_counted(tmp_path: Path) -> None:
     assert "3 rules can never answer; to list them, add --never-answer." in whole.err
     assert codes(invoke_ok("validate", folder, "--never-answer").out) == ["regex_unreachable"] * 3
     assert codes(invoke_ok("validate", folder, "--code", "chain,other").out) == ["chain"] * 3
+    misspelled = invoke_ok("validate", folder, "--code", "chains,shadowed")
+    assert misspelled.err.startswith("No problem has the code 'chains'. Did you mean 'chain'?\n")
+    assert "'shadowed'" not in misspelled.err
     assert codes(invoke_ok("validate", folder, "--severity", "error").out) == []
     assert codes(invoke_ok("validate", folder, "--file", "redirects.yaml").out) == both * 3
     page = invoke_ok("validate", folder, "--limit", "2", "--offset", "1")

@@ -12,6 +12,7 @@ import pytest
 from tests.cli.rule_folders import flow, project, write
 from tests.cli.terminal import SECONDS, Outcome, invoke, invoke_ok, run, start
 from tests.content.formats.schemas import code_quality_faults, junit_faults, parse_xml, sarif_faults
+from tests.service import ROOT
 
 CHAIN = flow("/old", target="/next") + flow("/next").partition("\n")[2]
 IDENTITY = ("-c", "user.name=T", "-c", "user.email=t@tests.example", "-c", "commit.gpgsign=false")
@@ -204,6 +205,38 @@ def test_a_bare_repository_compares_two_commits(repository: Path, work_folder: P
     outcome = invoke("validate", "../bare.git", "--ref", "main", "--changed-since", first)
     assert "1 file changed since" in outcome.err
     assert "Checked: shop. Left out, as no file of theirs changed: docs." in outcome.err
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["repository", "linked worktree"])
+def test_a_hook_of_git_compares_the_folder_that_it_names(repository: Path, work_folder: Path, *, linked: bool) -> None:
+    """Git sets GIT_INDEX_FILE for its hooks, and in a linked worktree GIT_DIR, which it obeys before `-C`."""
+    project(repository.parent / "other/lone")
+    git(repository.parent / "other", "init", "-q", "-b", "main")
+    commit(repository.parent / "other")
+    place = work_folder
+    if linked:
+        place = work_folder.parent / "linked"
+        git(work_folder, "worktree", "add", "-q", str(place))
+    hook = work_folder / ".git/hooks/pre-commit"
+    line = f"{sys.executable} -m cli.main"
+    hook.write_text(
+        f"#!/bin/sh\n{line} validate web/shop --changed-since HEAD\n"
+        f"{line} diff web/shop --base HEAD\n{line} validate '{work_folder}/other' --changed-since main\n"
+    )
+    hook.chmod(0o755)
+    write(place / "web/shop", {"redirects/more.yaml": flow("/next/2")})
+    git(place, "add", "-A", "web")
+    found = subprocess.run(
+        ["git", *IDENTITY, "commit", "-a", "-m", "Change"],
+        cwd=place,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, "1 file changed since HEAD" in found.stderr) == (0, True), found.stderr
+    assert "+ redirect /next/2" in found.stdout + found.stderr
+    assert "0 files changed since main" in found.stderr
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--output=x", "main:web", ""])

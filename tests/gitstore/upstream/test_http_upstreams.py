@@ -251,6 +251,16 @@ def test_a_host_that_is_none_is_a_fault_within_its_time(
     assert not list((place.repo / "objects").glob("tmp_objdir-*"))
 
 
+def test_a_fault_of_too_little_time_names_its_setting(tmp_path: Path) -> None:
+    place = create_place(tmp_path / "data")
+    with answering(silent) as url:
+        rules = UpstreamRules(networks=("127.0.0.0/8",), seconds=1.0)
+        place.store.upstreams.configure(SPACE, UpstreamSettings(url, SOURCE, rules=rules))
+        fault = sync(place).fault
+    assert fault is not None
+    assert fault.message.endswith("did not answer in time (the setting upstream_timeout).")
+
+
 def test_a_fetch_that_is_cut_off_leaves_nothing_and_the_next_one_succeeds(bed: UpstreamBed, node: Place) -> None:
     (commit,) = bed.commit({RULES: yaml([(f"/n{number}", "/x") for number in range(2000)])})
     settings = node.store.upstreams.settings(SPACE)

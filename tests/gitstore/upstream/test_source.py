@@ -202,6 +202,24 @@ def test_a_force_push_on_the_upstream_is_never_served_and_loses_nothing(
     assert node.publish(put(redirect("/d"))).number == before[1][1] + 1
 
 
+def test_a_new_history_is_taken_with_a_commit_that_continues_from_release(bed: UpstreamBed, node: Place) -> None:
+    before, work = node.state(), bed.work()
+    release = node.tip
+    git(work, "checkout", "--quiet", "--orphan", "other")
+    (work / RULES).write_text(yaml([("/n", "/x")]), "utf-8")
+    git(work, "add", "--all")
+    git(work, "commit", "--quiet", "--message", "Another history")
+    git(work, "push", "--quiet", "--force", str(bed.path), "HEAD:release")
+    state = sync(node)
+    assert state.fault is not None
+    assert "release as its first parent" in state.fault.message
+    joined = git(work, "commit-tree", "HEAD^{tree}", "-p", release, "-p", "HEAD", "-m", "Continue from release")
+    git(work, "push", "--quiet", str(bed.path), f"{joined}:release")
+    sync_well(node)
+    assert (node.tip, node.state()[1]) == (joined, before[1] + 1)
+    assert node.publish(put(redirect("/d"))).number == before[1] + 2
+
+
 def test_a_merge_the_wrong_way_round_is_refused(bed: UpstreamBed, node: Place) -> None:
     before, work = node.tip, bed.work()
     git(work, "checkout", "--quiet", "-b", "side", "HEAD~1")
