@@ -15,6 +15,7 @@ from api.db.state_store import StateStore
 from api.db.timestamps import Clock
 from api.errors import invalid
 from api.upstreams.hosts.git_host import find_host, token_of
+from api.upstreams.upstream_grants import require_grants
 from content.records.problem import Problem
 from gitstore.git.refs import is_branch_ref
 from gitstore.layout import BRANCH_PREFIX
@@ -75,10 +76,13 @@ class Upstreams:
     def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> KnownUpstream:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
 
+        Raises Forbidden as `require_grants` does.
+
         Secrets that are not given stay as they are while `url` and `hostUrl` do: else a caller who cannot read them could
         have them sent to a host of its own.
         """
         _check(fields)
+        require_grants(actor, namespace, fields)
         with self.state.database.writing() as connection:
             before = upstreams.find_upstream(connection, namespace)
             kept = before if before and _same_host(before, fields) else None

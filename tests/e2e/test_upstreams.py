@@ -11,6 +11,7 @@ import pytest
 from api.auth.grants import Grant
 from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed, hex_digest
 from tests.cli.terminal import invoke_ok
+from tests.e2e.caller import Caller
 from tests.e2e.git import check_repository, git, rules
 from tests.e2e.world import Place, World, open_world
 from tests.metrics_text import read_metrics, total
@@ -314,6 +315,29 @@ def test_upstreams_need_grants_and_are_in_the_audit_trail(here: World, upstream:
     entries = upstream.place.root.get("/api/audit", namespace=upstream.place.namespace, limit=100)["items"]
     assert "upstream_set" in {entry["event"] for entry in entries}
     assert SECRET not in json.dumps(entries)
+
+
+def test_setting_an_upstream_needs_the_grants_for_what_it_does(here: World, upstream: Upstream) -> None:
+    namespace, path = upstream.place.namespace, f"{upstream.place.space}/upstream"
+    needed = {
+        ("source", "local"): [("project", "publish"), ("project", "override")],
+        ("mirror", "local"): [("project", "read"), ("redirect", "read"), ("page", "read")],
+        ("mirror", "push"): [("project", "read"), ("redirect", "read"), ("page", "read")],
+    }
+    needed["source", "push"] = needed["source", "local"] + needed["mirror", "push"]
+    for (mode, drafts), pairs in needed.items():
+        body = {"url": str(upstream.path), "mode": mode, "drafts": drafts}
+        for left_out in pairs:
+            some = [("namespace", "write"), *(each for each in pairs if each != left_out)]
+            caller = here.holder(*some, namespace=namespace)
+            error = caller.refused("PUT", path, 403, "forbidden", json=body)
+            assert ":".join(left_out) in error["message"]
+        in_one = [Grant(namespace, "shop", *pair) for pair in pairs] + [Grant(namespace, "*", "namespace", "write")]
+        Caller(here.http, here.token(in_one)).refused("PUT", path, 403, "forbidden", json=body)
+    upstream.ask("GET", "", 404)
+    for (mode, drafts), pairs in needed.items():
+        caller = here.holder(("namespace", "write"), *pairs, namespace=namespace)
+        caller.ask("PUT", path, 200, json={"url": str(upstream.path), "mode": mode, "drafts": drafts})
 
 
 def test_upstreams_are_in_the_metrics_without_their_names(upstream: Upstream) -> None:
