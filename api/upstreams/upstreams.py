@@ -106,6 +106,7 @@ class Upstreams:
                 path=fields.get("path", "").strip("/"),
                 proposals=str(fields.get("proposals", default_proposals(fields["mode"]))),
                 drafts=str(fields.get("drafts", DraftsPlace.LOCAL)),
+                trusted_authors=fields.get("trustedAuthors", False),
             )
             _check_host(found)
             upstreams.put_upstream(connection, found)

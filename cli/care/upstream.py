@@ -72,6 +72,11 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
     show_default=True,
     help="push: drafts are also pushed to the upstream, under draft/.",
 )
+@click.option(
+    "--trusted-authors",
+    is_flag=True,
+    help="Approvals here of the upstream's branches count: the host checks who an author is.",
+)
 @click.option("--username", default="", help="The user name for HTTP.")
 @click.option(
     "--known-hosts",
@@ -105,6 +110,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
     folder: str,
     proposals: str | None,
     drafts: str,
+    trusted_authors: bool,
     username: str,
     known_hosts: Path | None,
     poll: int,
@@ -123,7 +129,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
     """
     fields: dict[str, Any] = {"url": url, "mode": mode, "branch": branch, "username": username, "poll": poll}
     fields |= {"host": host, "hostUrl": host_url or None, "publish": publish}
-    fields |= {"path": folder, "drafts": drafts}
+    fields |= {"path": folder, "drafts": drafts, "trustedAuthors": trusted_authors}
     if proposals:
         fields["proposals"] = proposals
     for variable, name in _SECRETS.items():

@@ -26,7 +26,9 @@ from gitstore.wire.client.remote_errors import (
 
 SOCKET = ".upstreams.sock"
 MOST_BYTES = 65_536
-LATE = "The upstream has moved, and its new commits did not arrive in time. Nothing was published; try again in a moment."
+LATE = (
+    "The upstream has moved, and its new commits did not arrive in time. Nothing was published; try again in a moment."
+)
 UNKNOWN = (
     "The upstream did not answer in time, so it may have this publish or not. The next sync shows it: look at the history, "
     "then publish again if it is missing."

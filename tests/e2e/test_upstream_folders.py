@@ -124,3 +124,38 @@ def test_an_edit_is_on_the_upstream_without_a_poll(upstream: Upstream) -> None:
     assert git(upstream.path, "rev-parse", ref) == head
     upstream.place.publish()
     wait_until(lambda: not git(upstream.path, "for-each-ref", ref), SECONDS, "the draft to be removed")
+
+
+def test_who_pushed_a_branch_of_the_host_cannot_approve_it_under_another_name(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    place = upstream.place
+    place.ask("PATCH", "", 200, json={"review": "required"})
+    upstream.set("source")
+    commit = side_branch(upstream, "fix/home", rules("/a", "/host"))
+    upstream.ask("POST", "/sync", 202)
+    found: list[Any] = []
+
+    def has_proposals(count: int) -> bool:
+        found[:] = place.root.get(f"{place.space}/proposals")["items"]
+        return len(found) == count
+
+    wait_until(lambda: has_proposals(1), SECONDS, "the branch to be a proposal")
+    person = place.world.person("publisher")
+    followed = f"{place.space}/proposal/{found[0]['id']}"
+    approval = {"action": "approve", "head": commit}
+    error = person.refused("POST", f"{followed}/review", 403, "unknown_pusher", json=approval)
+    assert "trustedAuthors" in error["message"]
+    pusher = Pusher.of(place, tmp_path / "clone")
+    pusher.pushed("origin", "origin/upstream/branch/fix/home:refs/heads/mine")
+    wait_until(lambda: has_proposals(2), SECONDS, "another proposal")
+    for each in found:
+        path = f"{place.space}/proposal/{each['id']}"
+        person.refused("POST", f"{path}/review", 403, "unknown_pusher", json=approval)
+        error = person.refused("POST", f"{path}/merge", 403, "approval_required", json={})
+        assert "trustedAuthors" in error["message"]
+    shown = upstream.ask("PUT", "", 200, json={"url": str(upstream.path), "mode": "source", "trustedAuthors": True})
+    assert shown["trustedAuthors"]
+    person.ask("POST", f"{followed}/review", 200, json=approval)
+    merged = person.ask("POST", f"{followed}/merge", 200, json={}).json()
+    assert upstream.tip == merged["version"]

@@ -37,6 +37,7 @@ class StoredUpstream:
     path: str = ""
     proposals: str = "none"
     drafts: str = "local"
+    trusted_authors: bool = False
 
 
 def list_upstreams(connection: Connection) -> list[StoredUpstream]:
@@ -138,4 +139,5 @@ def _load(row: Row[Any]) -> StoredUpstream:
         path=row.path,
         proposals=row.proposals,
         drafts=row.drafts,
+        trusted_authors=row.trusted_authors,
     )

@@ -126,6 +126,7 @@ def show_upstream(known: KnownUpstream, difference: Difference | None = None) ->
         "path": upstream.path,
         "proposals": upstream.proposals,
         "drafts": upstream.drafts,
+        "trustedAuthors": upstream.trusted_authors,
         "username": upstream.username,
         "hasPassword": bool(upstream.password),
         "hasSshKey": bool(upstream.ssh_key),
