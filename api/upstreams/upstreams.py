@@ -1,6 +1,7 @@
 """The upstreams of namespaces, changed on behalf of a principal. All calls block: run them in threads."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from api.auth.principal import Principal
 from api.db import audit
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.database import Connection
+from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces import commit_statuses, upstreams
 from api.db.namespaces.upstreams import StoredUpstream
 from api.db.state_store import StateStore
@@ -17,6 +19,7 @@ from api.errors import invalid
 from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.upstream_grants import require_grants
 from content.records.problem import Problem
+from gitstore.errors import Broken, Busy
 from gitstore.git.refs import is_branch_ref
 from gitstore.layout import BRANCH_PREFIX
 from gitstore.store.store import Store
@@ -32,6 +35,7 @@ from gitstore.upstream.upstream_settings import (
     is_folder_path,
 )
 from gitstore.upstream.upstream_state import UpstreamState
+from gitstore.wire.client.remote_errors import RemoteAway
 from gitstore.wire.client.remote_url import parse_url
 
 BY_PULL_REQUEST = "pull-request"
@@ -52,12 +56,13 @@ class KnownUpstream(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Upstreams:
-    """The operations on upstreams; `rules` are those of the operator."""
+    """The operations on upstreams; `rules` are those of the operator. While `is_paused`, all count as suspended."""
 
     store: Store
     state: StateStore
     clock: Clock
     rules: UpstreamRules
+    is_paused: Callable[[], bool] = lambda: False
 
     def find(self, namespace: str) -> KnownUpstream:
         """Return the upstream of a namespace, and its state on this node; NotFound without one."""
@@ -145,7 +150,31 @@ class Upstreams:
 
     def apply(self, upstream: StoredUpstream) -> None:
         """Have the jobs of this node work by the row."""
-        self.store.upstreams.configure(upstream.namespace, to_settings(upstream, self.rules))
+        self.store.upstreams.configure(
+            upstream.namespace, to_settings(upstream, self.rules, is_paused=self.is_paused())
+        )
+
+    def require_applied(self, namespace: str) -> None:
+        """Apply the row of a source that the jobs of this node do not work by yet. Raises RemoteAway where that fails.
+
+        Without it, a publish would be live here and not on the source: right after another node set it, or a restore. While the
+        database is unavailable, the file counts.
+        """
+        try:
+            with self.state.database.reading() as connection:
+                found = upstreams.find_upstream(connection, namespace)
+        except (StateBusy, StateBroken):
+            return
+        if found is None or found.mode != UpstreamMode.SOURCE.value:
+            return
+        wanted = to_settings(found, self.rules, is_paused=self.is_paused())
+        with suppress(Broken, Busy):
+            if self.store.upstreams.settings(namespace) == wanted:
+                return
+            self.apply(found)
+            if self.store.upstreams.settings(namespace) == wanted:
+                return
+        raise RemoteAway("This node does not work by the settings of the upstream yet. Try again in a moment.")
 
     def _record(
         self, connection: Connection, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]
@@ -153,8 +182,8 @@ class Upstreams:
         audit.record(connection, AuditEntry(self.clock(), event, actor.actor(), namespace, detail, namespace))
 
 
-def to_settings(upstream: StoredUpstream, rules: UpstreamRules) -> UpstreamSettings:
-    """Return the settings that the content store works by."""
+def to_settings(upstream: StoredUpstream, rules: UpstreamRules, *, is_paused: bool = False) -> UpstreamSettings:
+    """Return the settings that the content store works by; while all is paused, a suspended upstream."""
     return UpstreamSettings(
         upstream.url,
         UpstreamMode(upstream.mode),
@@ -164,7 +193,7 @@ def to_settings(upstream: StoredUpstream, rules: UpstreamRules) -> UpstreamSetti
         upstream.poll,
         upstream.ssh_key,
         upstream.known_hosts,
-        upstream.suspended,
+        upstream.suspended or is_paused,
         upstream.publish == BY_PULL_REQUEST,
         rules,
         path=upstream.path,

@@ -10,6 +10,7 @@ import click
 
 from api.auth.leaked_tokens import LeakedTokens
 from api.auth.principal import OPERATOR
+from api.data.restored_copy import RESUME, RestoredCopy
 from api.resources.service.upstreams import show_upstream
 from api.upstreams.hosts.git_host import HostKind
 from api.upstreams.upstreams import BY_PULL_REQUEST, KnownUpstream, Upstreams
@@ -192,6 +193,10 @@ def sync(namespace: str, *, as_json: bool, data: str | None, database: str | Non
             raise CommandFailed(
                 f"The upstream of {namespace} is suspended. Resume it: waypost upstream resume {namespace}"
             )
+        if upstreams.is_paused():
+            raise CommandFailed(
+                f"This is a copy restored from a backup: it syncs nothing. If it replaces the original: {RESUME}"
+            )
         upstreams.apply(known.upstream)
         tokens = LeakedTokens(upstreams.state.database, upstreams.clock)
         found = upstreams.store.upstreams.sync(
@@ -209,7 +214,8 @@ def _open(data: str | None, database: str | None, namespace: str) -> Iterator[Up
     store.live.require_namespace(namespace)
     with open_existing_services(data, database) as services:
         rules = read_settings(data=data, database=database).upstream_rules
-        yield Upstreams(store, services.state, services.clock, rules)
+        is_paused = RestoredCopy(store.directory.root).is_paused
+        yield Upstreams(store, services.state, services.clock, rules, is_paused)
 
 
 def _print(known: KnownUpstream, *, as_json: bool, difference: Difference | None = None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from api.auth.grants import Grant
+from gitstore.file_lock import hold_lock_file
 from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed, hex_digest
 from tests.cli.terminal import invoke_ok
 from tests.e2e.caller import Caller
@@ -396,6 +397,26 @@ def test_a_hundred_webhooks_are_a_few_fetches(upstream: Upstream) -> None:
     upstream.place.wait_for(commit)
     upstream.wait("synced")
     assert count() - before < 50
+
+
+def test_a_source_that_this_node_has_not_applied_yet_is_never_bypassed(tmp_path: Path) -> None:
+    settings = {"WAYPOST_UPSTREAM_FOLDERS": str(tmp_path)}
+    with running(WAYPOST, tmp_path / "data", settings) as service, open_world(service) as world:
+        first = world.place()
+        first.published("/a")
+    # With the lock of the background, no task of this node applies the row.
+    with (
+        hold_lock_file(tmp_path / "data/repos/.upstreams.lock", SECONDS) as is_held,
+        running(WAYPOST, tmp_path / "data", settings) as service,
+        open_world(service) as world,
+    ):
+        assert is_held
+        upstream = Upstream(Place(world, first.namespace, first.project, world.root), tmp_path)
+        git(upstream.place.repository, "push", "-q", str(upstream.path), "release")
+        upstream.ask("PUT", "", 200, json={"url": str(upstream.path), "mode": "source"})
+        for name in ("waypost-upstream", "waypost-source"):  # as on another node, and after a restore
+            (upstream.place.repository / name).unlink()
+        assert upstream.place.published("/b")["version"] == upstream.tip
 
 
 def test_a_restored_copy_syncs_nothing_until_it_is_resumed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whether the authors of the commits of an upstream's branches are trusted."""
+"""The trust in the authors of the commits of an upstream's branches."""
 
 import sqlalchemy as sa
 from alembic import op
