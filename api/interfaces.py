@@ -1,6 +1,6 @@
 """The dependencies of the application: the settings, and interfaces of the components that are passed in."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -124,3 +124,5 @@ class Dependencies:
     """The data directory that requests need; None for an application without one."""
     preview: Preview | None = None
     """The preview that is served; None for any other service."""
+    require_applied: Callable[[str], None] | None = None
+    """Applies the settings of a namespace's source that this node does not work by yet, before it publishes."""

@@ -21,6 +21,7 @@ from api.http.request.proxy_headers import ProxyHeaders
 from api.http.request.request_body import RequestBody
 from api.http.request_context import RequestContext
 from api.http.routing import AccessRouter, Route
+from api.http.source_check import SourceCheck
 from api.interfaces import Dependencies
 from api.metrics.collector import MetricsCollector
 from api.metrics.metrics_store import DIRECTORY, MetricsStore
@@ -88,6 +89,7 @@ def create_app(
             dependencies.passwords,
             needs_credential=dependencies.preview is None,
         ),
+        *([SourceCheck(dependencies.require_applied)] if dependencies.require_applied else []),
         Lifespan([collector, *dependencies.background_services]),
     ]
     app = Application(middleware=middleware, router=router)

@@ -130,6 +130,7 @@ class _Parts(NamedTuple):
             passwords=self.services.passwords(),
             data=self.data,
             preview=preview,
+            require_applied=self.upstreams(settings).require_applied,
         )
 
     def routes(self, settings: Settings, compressed: CompressionCache) -> list[Route]:
@@ -156,7 +157,8 @@ class _Parts(NamedTuple):
 
     def upstreams(self, settings: Settings) -> Upstreams:
         """Return the operations on upstreams."""
-        return Upstreams(self.store, self.services.state, self.services.clock, settings.upstream_rules)
+        is_paused = RestoredCopy(settings.data).is_paused
+        return Upstreams(self.store, self.services.state, self.services.clock, settings.upstream_rules, is_paused)
 
     def shutdown_hooks(self) -> tuple[Callable[[], None], ...]:
         """Return what ends all waiting as soon as the worker has to stop."""

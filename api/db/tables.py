@@ -363,6 +363,7 @@ upstreams = Table(
     Column("path", String(250), nullable=False),
     Column("proposals", String(20), nullable=False),
     Column("drafts", String(20), nullable=False),
+    Column("trusted_authors", Boolean, nullable=False),
     Index("upstreams_by_namespace", "namespace", "archive", unique=True),
 )
 

@@ -15,6 +15,7 @@ from api.db.database import Connection, Database
 from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.pushed_commits import add_pushed, find_pushers
 from api.db.namespaces.reviews import Action, DraftKey, Origin, Person, Remark, Topic, add_remark, find_remarks
+from api.db.namespaces.upstreams import find_upstream
 from api.db.timestamps import Clock, utc_now
 from api.errors import Forbidden
 from api.reviews.review import (
@@ -81,8 +82,8 @@ class Reviews:
     ) -> Review:
         """Record a caller's statement on a draft, and return its review.
 
-        Raises Forbidden (`own_change` for a verdict on the caller's change if the project requires a second person),
-        and StaleDraft if the draft is not at the head of the statement.
+        Raises Forbidden (if the project requires a second person, `own_change` for a verdict on the caller's change, and
+        `unknown_pusher` for commits of the upstream's branches), and StaleDraft if the draft is not at the head of the statement.
         """
         _check_grant(actor, key, statement.action)
         _check_head(draft, key, statement.head)
@@ -202,6 +203,8 @@ class Reviews:
         reviewers = {each.person for each in latest_verdicts(draft, thread)}
         lapsed = lapsed_reviewers(connection, key, reviewers, self.clock())
         involved, token_owners = _find_involved(connection, key, draft, remarks)
+        if _is_pusher_unknown(connection, key, draft):
+            involved |= {each.email for each in reviewers}
         return ReviewThread(summarize_review(draft, thread, involved, token_owners, lapsed), thread)
 
     def _record(self, override: Override, event: AuditEvent, result: dict[str, object]) -> None:
@@ -270,11 +273,26 @@ def _check_head(draft: ReviewSubject, key: DraftKey, head: str) -> None:
         raise StaleDraft(f"The {_noun(key)} {name} {where}; the request names {head}. Read it again, then retry.")
 
 
+def _is_pusher_unknown(connection: Connection, key: DraftKey, draft: ReviewSubject) -> bool:
+    """Tell whether an approval could be by who pushed the draft to the host: the authors that commits name are anyone's choice."""
+    if not (draft.is_required and draft.is_followed):
+        return False
+    upstream = find_upstream(connection, key.namespace)
+    return upstream is None or not upstream.trusted_authors
+
+
 def _check_independent(connection: Connection, draft: ReviewSubject, remark: Remark) -> None:
     """Refuse a verdict by an author or requester of the draft if the project requires a second person."""
     if not draft.is_required or remark.action not in {Action.APPROVE, Action.REJECT}:
         return
     key, judge = remark.draft, remark.person.email
+    if _is_pusher_unknown(connection, key, draft):
+        raise Forbidden(
+            f"This {_noun(key)} has commits of a branch of the upstream, and who pushed them there is not known here: it could be "
+            "you, under another name. Merge it on the host, or publish it with an override. If the host's authors can be "
+            "trusted, set trustedAuthors of the upstream.",
+            "unknown_pusher",
+        )
     remarks = find_remarks(connection, key.namespace, key.project, draft.commits)
     involved, token_owners = _find_involved(connection, key, draft, remarks, judge)
     if not involved.isdisjoint(with_token_owners(judge, token_owners)):

@@ -15,8 +15,8 @@ from api.runtime.jobs.job_process import JobTimeout, ProcessLost
 from gitstore.errors import StoreError
 from gitstore.pushes.pushed_files import TokenFinder
 from gitstore.store.store import Store
-from gitstore.upstream.errands import MOST_BYTES, UNKNOWN, Errand, dump_answer, listen, load_errand
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteUnknown
+from gitstore.upstream.errands import MOST_BYTES, Errand, dump_answer, listen, load_errand
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteError
 
 _MOST_AT_ONCE = 3
 _LINE_SECONDS = 10.0
@@ -87,7 +87,12 @@ class ErrandDesk:
         except RemoteError as ex:
             return ex
         except JobTimeout:
-            return RemoteUnknown(UNKNOWN)
+            return errand.late()
         except (StoreError, OSError) as ex:
             return RemoteAway(f"This node failed to talk to the upstream: {ex}")
+        except ProcessLost:
+            raise
+        except Exception:  # noqa: BLE001 - without an answer, the publish would hand it over again and again
+            _log.exception("errand_failed", namespace=errand.namespace)
+            return errand.late() if errand.new else RemoteAway("This node failed to talk to the upstream; see its log.")
         return None

@@ -1,6 +1,6 @@
 """The upstreams of namespaces, changed on behalf of a principal. All calls block: run them in threads."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,12 +10,14 @@ from api.auth.principal import Principal
 from api.db import audit
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.database import Connection
+from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces import commit_statuses, pull_requests, upstreams
 from api.db.namespaces.upstreams import StoredUpstream
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
 from api.errors import invalid
 from api.upstreams.hosts.git_host import find_host, token_of
+from api.upstreams.upstream_grants import require_grants
 from content.records.problem import Problem
 from gitstore.errors import NotFound, StoreError
 from gitstore.git.refs import is_branch_ref
@@ -33,6 +35,7 @@ from gitstore.upstream.upstream_settings import (
     is_folder_path,
 )
 from gitstore.upstream.upstream_state import UpstreamState
+from gitstore.wire.client.remote_errors import RemoteAway
 from gitstore.wire.client.remote_url import parse_url
 
 BY_PULL_REQUEST = "pull-request"
@@ -56,12 +59,13 @@ class KnownUpstream(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Upstreams:
-    """The operations on upstreams; `rules` are those of the operator."""
+    """The operations on upstreams; `rules` are those of the operator. While `is_paused`, all count as suspended."""
 
     store: Store
     state: StateStore
     clock: Clock
     rules: UpstreamRules
+    is_paused: Callable[[], bool] = lambda: False
 
     def find(self, namespace: str) -> KnownUpstream:
         """Return the upstream of a namespace, and its state on this node; NotFound without one."""
@@ -80,10 +84,13 @@ class Upstreams:
     def put(self, actor: Principal, namespace: str, fields: Mapping[str, Any]) -> KnownUpstream:
         """Set the upstream of a namespace; 422 for a URL or branch that none can have.
 
+        Raises Forbidden as `require_grants` does.
+
         Secrets that are not given stay as they are while `url` and `hostUrl` do: else a caller who cannot read them could
         have them sent to a host of its own. Pull requests are forgotten where the repository or the branch is another one.
         """
         _check(fields)
+        require_grants(actor, namespace, fields)
         with self.state.database.writing() as connection:
             before = upstreams.find_upstream(connection, namespace)
             kept = before if before and _same_host(before, fields) else None
@@ -107,6 +114,7 @@ class Upstreams:
                 path=fields.get("path", "").strip("/"),
                 proposals=str(fields.get("proposals", default_proposals(fields["mode"]))),
                 drafts=str(fields.get("drafts", DraftsPlace.LOCAL)),
+                trusted_authors=fields.get("trustedAuthors", False),
             )
             _check_host(found)
             upstreams.put_upstream(connection, found)
@@ -151,7 +159,7 @@ class Upstreams:
 
     def apply(self, upstream: StoredUpstream) -> None:
         """Have the jobs of this node work by the row."""
-        self._apply(upstream.namespace, to_settings(upstream, self.rules))
+        self._apply(upstream.namespace, to_settings(upstream, self.rules, is_paused=self.is_paused()))
 
     def _apply(self, namespace: str, settings: UpstreamSettings | None) -> None:
         """Write the file of this node. The row is committed: where the file cannot be written now, the syncer does it."""
@@ -162,14 +170,33 @@ class Upstreams:
         except (StoreError, OSError) as ex:
             _log.warning("upstream_not_applied_yet", namespace=namespace, error=str(ex))
 
+    def require_applied(self, namespace: str) -> None:
+        """Apply the row of a source that the jobs of this node do not work by yet. Raises RemoteAway where that fails.
+
+        Without it, a publish would be live here and not on the source: right after another node set it, or a restore. While the
+        database is unavailable, the file counts.
+        """
+        try:
+            with self.state.database.reading() as connection:
+                found = upstreams.find_upstream(connection, namespace)
+        except (StateBusy, StateBroken):
+            return
+        if found is None or found.mode != UpstreamMode.SOURCE.value:
+            return
+        wanted = to_settings(found, self.rules, is_paused=self.is_paused())
+        if not self.store.upstreams.has_settings(namespace, wanted):
+            self._apply(namespace, wanted)
+            if not self.store.upstreams.has_settings(namespace, wanted):
+                raise RemoteAway("This node does not work by the settings of the upstream yet. Try again in a moment.")
+
     def _record(
         self, connection: Connection, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]
     ) -> None:
         audit.record(connection, AuditEntry(self.clock(), event, actor.actor(), namespace, detail, namespace))
 
 
-def to_settings(upstream: StoredUpstream, rules: UpstreamRules) -> UpstreamSettings:
-    """Return the settings that the content store works by."""
+def to_settings(upstream: StoredUpstream, rules: UpstreamRules, *, is_paused: bool = False) -> UpstreamSettings:
+    """Return the settings that the content store works by; while all is paused, a suspended upstream."""
     return UpstreamSettings(
         upstream.url,
         UpstreamMode(upstream.mode),
@@ -179,7 +206,7 @@ def to_settings(upstream: StoredUpstream, rules: UpstreamRules) -> UpstreamSetti
         upstream.poll,
         upstream.ssh_key,
         upstream.known_hosts,
-        upstream.suspended,
+        upstream.suspended or is_paused,
         upstream.publish == BY_PULL_REQUEST,
         rules,
         path=upstream.path,

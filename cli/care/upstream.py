@@ -10,6 +10,7 @@ import click
 
 from api.auth.leaked_tokens import LeakedTokens
 from api.auth.principal import OPERATOR
+from api.data.restored_copy import RESUME, RestoredCopy
 from api.resources.service.upstreams import show_upstream
 from api.upstreams.hosts.git_host import HostKind
 from api.upstreams.upstreams import BY_PULL_REQUEST, KnownUpstream, Upstreams
@@ -72,6 +73,11 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
     show_default=True,
     help="push: drafts are also pushed to the upstream, under draft/.",
 )
+@click.option(
+    "--trusted-authors",
+    is_flag=True,
+    help="Approvals here of the upstream's branches count: the host checks who an author is.",
+)
 @click.option("--username", default="", help="The user name for HTTP.")
 @click.option(
     "--known-hosts",
@@ -105,6 +111,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
     folder: str,
     proposals: str | None,
     drafts: str,
+    trusted_authors: bool,
     username: str,
     known_hosts: Path | None,
     poll: int,
@@ -123,7 +130,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
     """
     fields: dict[str, Any] = {"url": url, "mode": mode, "branch": branch, "username": username, "poll": poll}
     fields |= {"host": host, "hostUrl": host_url or None, "publish": publish}
-    fields |= {"path": folder, "drafts": drafts}
+    fields |= {"path": folder, "drafts": drafts, "trustedAuthors": trusted_authors}
     if proposals:
         fields["proposals"] = proposals
     for variable, name in _SECRETS.items():
@@ -188,6 +195,10 @@ def sync(namespace: str, *, as_json: bool, data: str | None, database: str | Non
             raise CommandFailed(
                 f"The upstream of {namespace} is suspended. Resume it: waypost upstream resume {namespace}"
             )
+        if upstreams.is_paused():
+            raise CommandFailed(
+                f"This is a copy restored from a backup: it syncs nothing. If it replaces the original: {RESUME}"
+            )
         upstreams.apply(known.upstream)
         tokens = LeakedTokens(upstreams.state.database, upstreams.clock)
         found = upstreams.store.upstreams.sync(
@@ -208,7 +219,8 @@ def _open(data: str | None, database: str | None, namespace: str) -> Iterator[Up
     store.live.require_namespace(namespace)
     with open_existing_services(data, database) as services:
         rules = read_settings(data=data, database=database).upstream_rules
-        yield Upstreams(store, services.state, services.clock, rules)
+        is_paused = RestoredCopy(store.directory.root).is_paused
+        yield Upstreams(store, services.state, services.clock, rules, is_paused)
 
 
 def _print(known: KnownUpstream, *, as_json: bool, difference: Difference | None = None) -> None:

@@ -12,6 +12,10 @@ from gitstore.history.messages import APPROVED_BY, OVERRIDE, signature
 from gitstore.layout import PROJECT_FILE, CommitId
 from gitstore.publish.authorship import ReviewSubject
 
+_FOLLOWED = (
+    " It has commits of a branch of the upstream, whose pushers are not known here: approvals count only with the upstream's "
+    "setting trustedAuthors. Else merge it there."
+)
 _NONE = {"review": "optional", "lint": "normal"}
 
 
@@ -109,7 +113,7 @@ def require_approval(
         if not approvals:
             lapsed = [each for each in of_head if each.lapsed and each.approves]
             error = ApprovalRequired if of_head else NoVerdict
-            raise error(_describe_missing_approval(state, lapsed))
+            raise error(_describe_missing_approval(state, lapsed) + (_FOLLOWED if draft.is_followed else ""))
     return tuple(verdict.reviewer for verdict in approvals)
 
 

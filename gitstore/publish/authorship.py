@@ -11,9 +11,10 @@ from gitstore.drafts.drafts import DraftState, project_tree
 from gitstore.errors import Invalid
 from gitstore.git.ancestry import commits_between
 from gitstore.git.objects import blob_id
+from gitstore.git.refs import list_proposals
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.history.tree_changes import find_change
-from gitstore.layout import CommitId, TreeId
+from gitstore.layout import CommitId, TreeId, is_followed_ref
 from gitstore.merge.merging import MergedFiles, MergeTrees, merge_trees
 
 # Records times commits that are compared at most to find the authors of some changes; some 10 ms each at 100,000 rules.
@@ -26,7 +27,8 @@ class ReviewSubject:
 
     `commits` are all that its publish would merge, `authors` their authors, each once, in order of first commit.
     `is_required` is true where release, as it is now, requires approval. `written` are the commits that have an author:
-    all but the merges that only take in published content.
+    all but the merges that only take in published content. `is_followed` is true where one is on a branch or pull request of the
+    upstream: who pushed it there is not known here.
     """
 
     head: CommitId | None
@@ -34,6 +36,7 @@ class ReviewSubject:
     authors: tuple[Author, ...]
     is_required: bool
     written: frozenset[CommitId]
+    is_followed: bool = False
 
 
 def read_review_subject(compiler: Compiler, state: DraftState) -> ReviewSubject:
@@ -52,7 +55,20 @@ def read_branch_subject(
     commits = frozenset(info.id for info in found)
     required = is_review_required(compiler, project, release_tree)
     written = [info for info in found if not _is_plain_merge(compiler, project, info, commits)]
-    return ReviewSubject(ends[1], commits, _authors(written), required, frozenset(info.id for info in written))
+    ids = frozenset(info.id for info in written)
+    return ReviewSubject(
+        ends[1], commits, _authors(written), required, ids, required and _is_followed(compiler, ends, ids)
+    )
+
+
+def _is_followed(compiler: Compiler, ends: tuple[CommitId, CommitId], written: frozenset[CommitId]) -> bool:
+    """Tell whether a branch of the upstream that is followed here has any of these commits."""
+    repository = compiler.repository
+    refs = (ref for ref in list_proposals(repository.path) if is_followed_ref(ref))
+    tips = {tip for ref in refs if (tip := repository.ref(ref))}
+    if not written.isdisjoint(tips):
+        return True
+    return any(info.id in written for tip in tips for info in commits_between(repository, ends[0], tip))
 
 
 def is_review_required(compiler: Compiler, project: str, release_tree: TreeId | None) -> bool:

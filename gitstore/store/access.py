@@ -126,12 +126,16 @@ class StoreAccess:
         A push by plain git does not take the lock, and others push to the upstream. Raises LostRace where one overtook
         every try.
         """
+        said = ""
         for _ in range(_UPSTREAM_TRIES):
             try:
                 return self._write(namespace, work)
-            except RemoteMoved:
+            except RemoteMoved as ex:
+                said = str(ex)
                 self.follow_upstream(namespace)
-        raise LostRace("Others publish to the upstream without a pause. Nothing was published; try again in a moment.")
+        raise LostRace(
+            f"Others publish to the upstream without a pause. Nothing was published; try again in a moment. {said}"
+        )
 
     def _write(self, namespace: str, work: Callable[[Compiler, Transaction], T]) -> T:
         with self.writing(namespace) as (compiler, transaction):

@@ -26,6 +26,9 @@ from gitstore.wire.client.remote_errors import (
 
 SOCKET = ".upstreams.sock"
 MOST_BYTES = 65_536
+LATE = (
+    "The upstream has moved, and its new commits did not arrive in time. Nothing was published; try again in a moment."
+)
 UNKNOWN = (
     "The upstream did not answer in time, so it may have this publish or not. The next sync shows it: look at the history, "
     "then publish again if it is missing."
@@ -43,6 +46,10 @@ class Errand(NamedTuple):
     namespace: str
     old: CommitId | None = None
     new: CommitId | None = None
+
+    def late(self) -> RemoteAway:
+        """Return the fault where no answer comes in time: only a push may be done nevertheless."""
+        return RemoteUnknown(UNKNOWN) if self.new else RemoteAway(LATE)
 
     def dump(self) -> bytes:
         """Return the line of the request."""
@@ -88,7 +95,7 @@ def hand_over(repositories: Path, errand: Errand, seconds: float) -> None:
                 return _raise_fault(answer)
         time.sleep(_POLL_SECONDS)
     if is_sent:
-        raise RemoteUnknown(UNKNOWN)
+        raise errand.late()
     raise RemoteAway("No process of this node talks to upstreams now. Try again in a moment.")
 
 
@@ -106,7 +113,7 @@ def _ask(repositories: Path, errand: Errand, deadline: float) -> bytes:
                     return b""
                 answer += piece
         except TimeoutError as ex:
-            raise RemoteUnknown(UNKNOWN) from ex
+            raise errand.late() from ex
         except ConnectionError:
             return b""
         return answer

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from api.auth.grants import Grant
 from tests.api.upstreams.host_bodies import github
+from tests.e2e.caller import Caller
 from tests.e2e.git import git, rules
 from tests.e2e.pusher import Pusher
 from tests.e2e.test_upstreams import SECONDS, Upstream
@@ -104,7 +106,14 @@ def test_what_differs_is_shown_with_commits_and_rules(upstream: Upstream) -> Non
     assert len(behind["commits"]) == 2
     assert behind["projects"][0]["changes"]["redirects"]["added"] == 2
     assert behind["otherFiles"]
+    assert shown["fault"]["problems"]
+    side_branch(upstream, "fix/home", rules("/a", "/host"))
+    upstream.ask("POST", "/sync", 202)
+    wait_until(lambda: upstream.ask("GET", "", 200)["branches"], SECONDS, "the branch")
     reader = upstream.place.world.holder(("namespace", "read"), namespace=upstream.place.namespace)
+    withheld = reader.get(f"{upstream.place.space}/upstream")
+    assert withheld["branches"] == []
+    assert [each.partition(":")[0] for each in withheld["fault"]["problems"]] == ["Problems withheld"]
     hidden = reader.get(f"{upstream.place.space}/upstream")["difference"]["behind"]
     assert (hidden["projects"], hidden["otherFiles"]) == ([], False)
     assert {each["message"] for each in hidden["commits"]} == {""}
@@ -122,5 +131,46 @@ def test_an_edit_is_on_the_upstream_without_a_poll(upstream: Upstream) -> None:
 
     wait_until(is_pushed, SECONDS, "the draft to be pushed")
     assert git(upstream.path, "rev-parse", ref) == head
+    world, namespace = upstream.place.world, upstream.place.namespace
+    some = [Grant(namespace, "*", "namespace", "read"), Grant(namespace, "other", "project", "read")]
+    path = f"{upstream.place.space}/upstream"
+    assert Caller(world.http, world.token(some)).get(path)["draftBranches"] == []
+    some.append(Grant(namespace, upstream.place.project, "project", "read"))
+    assert len(Caller(world.http, world.token(some)).get(path)["draftBranches"]) == 1
     upstream.place.publish()
     wait_until(lambda: not git(upstream.path, "for-each-ref", ref), SECONDS, "the draft to be removed")
+
+
+def test_who_pushed_a_branch_of_the_host_cannot_approve_it_under_another_name(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    place = upstream.place
+    place.ask("PATCH", "", 200, json={"review": "required"})
+    upstream.set("source")
+    commit = side_branch(upstream, "fix/home", rules("/a", "/host"))
+    upstream.ask("POST", "/sync", 202)
+    found: list[Any] = []
+
+    def has_proposals(count: int) -> bool:
+        found[:] = place.root.get(f"{place.space}/proposals")["items"]
+        return len(found) == count
+
+    wait_until(lambda: has_proposals(1), SECONDS, "the branch to be a proposal")
+    person = place.world.person("publisher")
+    followed = f"{place.space}/proposal/{found[0]['id']}"
+    approval = {"action": "approve", "head": commit}
+    error = person.refused("POST", f"{followed}/review", 403, "unknown_pusher", json=approval)
+    assert "trustedAuthors" in error["message"]
+    pusher = Pusher.of(place, tmp_path / "clone")
+    pusher.pushed("origin", "origin/upstream/branch/fix/home:refs/heads/mine")
+    wait_until(lambda: has_proposals(2), SECONDS, "another proposal")
+    for each in found:
+        path = f"{place.space}/proposal/{each['id']}"
+        person.refused("POST", f"{path}/review", 403, "unknown_pusher", json=approval)
+        error = person.refused("POST", f"{path}/merge", 403, "approval_required", json={})
+        assert "trustedAuthors" in error["message"]
+    shown = upstream.ask("PUT", "", 200, json={"url": str(upstream.path), "mode": "source", "trustedAuthors": True})
+    assert shown["trustedAuthors"]
+    person.ask("POST", f"{followed}/review", 200, json=approval)
+    merged = person.ask("POST", f"{followed}/merge", 200, json={}).json()
+    assert upstream.tip == merged["version"]

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from api.auth.grants import Grant
+from gitstore.file_lock import hold_lock_file
 from gitstore.git.lock import hold
 from gitstore.upstream.upstream_settings import read_settings
 from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab_signed, hex_digest
 from tests.cli.terminal import invoke_ok
+from tests.e2e.caller import Caller
 from tests.e2e.git import check_repository, git, rules
 from tests.e2e.world import Place, World, open_world
 from tests.metrics_text import read_metrics, total
@@ -349,6 +351,29 @@ def test_upstreams_need_grants_and_are_in_the_audit_trail(here: World, upstream:
     assert SECRET not in json.dumps(entries)
 
 
+def test_setting_an_upstream_needs_the_grants_for_what_it_does(here: World, upstream: Upstream) -> None:
+    namespace, path = upstream.place.namespace, f"{upstream.place.space}/upstream"
+    needed = {
+        ("source", "local"): [("project", "publish"), ("project", "override")],
+        ("mirror", "local"): [("project", "read"), ("redirect", "read"), ("page", "read")],
+        ("mirror", "push"): [("project", "read"), ("redirect", "read"), ("page", "read")],
+    }
+    needed["source", "push"] = needed["source", "local"] + needed["mirror", "push"]
+    for (mode, drafts), pairs in needed.items():
+        body = {"url": str(upstream.path), "mode": mode, "drafts": drafts}
+        for left_out in pairs:
+            some = [("namespace", "write"), *(each for each in pairs if each != left_out)]
+            caller = here.holder(*some, namespace=namespace)
+            error = caller.refused("PUT", path, 403, "forbidden", json=body)
+            assert ":".join(left_out) in error["message"]
+        in_one = [Grant(namespace, "shop", *pair) for pair in pairs] + [Grant(namespace, "*", "namespace", "write")]
+        Caller(here.http, here.token(in_one)).refused("PUT", path, 403, "forbidden", json=body)
+    upstream.ask("GET", "", 404)
+    for (mode, drafts), pairs in needed.items():
+        caller = here.holder(("namespace", "write"), *pairs, namespace=namespace)
+        caller.ask("PUT", path, 200, json={"url": str(upstream.path), "mode": mode, "drafts": drafts})
+
+
 def test_upstreams_are_in_the_metrics_without_their_names(upstream: Upstream) -> None:
     def read(name: str, **labels: str) -> float:
         return total(read_metrics(upstream.place.world.http, upstream.place.root.token), name, **labels)
@@ -405,6 +430,26 @@ def test_a_hundred_webhooks_are_a_few_fetches(upstream: Upstream) -> None:
     upstream.place.wait_for(commit)
     upstream.wait("synced")
     assert count() - before < 50
+
+
+def test_a_source_that_this_node_has_not_applied_yet_is_never_bypassed(tmp_path: Path) -> None:
+    settings = {"WAYPOST_UPSTREAM_FOLDERS": str(tmp_path)}
+    with running(WAYPOST, tmp_path / "data", settings) as service, open_world(service) as world:
+        first = world.place()
+        first.published("/a")
+    # With the lock of the background, no task of this node applies the row.
+    with (
+        hold_lock_file(tmp_path / "data/repos/.upstreams.lock", SECONDS) as is_held,
+        running(WAYPOST, tmp_path / "data", settings) as service,
+        open_world(service) as world,
+    ):
+        assert is_held
+        upstream = Upstream(Place(world, first.namespace, first.project, world.root), tmp_path)
+        git(upstream.place.repository, "push", "-q", str(upstream.path), "release")
+        upstream.ask("PUT", "", 200, json={"url": str(upstream.path), "mode": "source"})
+        for name in ("waypost-upstream", "waypost-source"):  # as on another node, and after a restore
+            (upstream.place.repository / name).unlink()
+        assert upstream.place.published("/b")["version"] == upstream.tip
 
 
 def test_a_restored_copy_syncs_nothing_until_it_is_resumed(tmp_path: Path) -> None:

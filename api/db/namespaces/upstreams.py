@@ -37,6 +37,7 @@ class StoredUpstream:
     path: str = ""
     proposals: str = "none"
     drafts: str = "local"
+    trusted_authors: bool = False
 
     @property
     def repository(self) -> tuple[str, str, str]:
@@ -154,4 +155,5 @@ def _load(row: Row[Any]) -> StoredUpstream:
         path=row.path,
         proposals=row.proposals,
         drafts=row.drafts,
+        trusted_authors=row.trusted_authors,
     )

@@ -1,5 +1,6 @@
 """Upstreams over HTTP: their settings and state, and the webhooks of their hosts. No response has a secret."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,7 +8,7 @@ from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
 from api.db.timestamps import dump_time
-from api.http.guard.access import grants, principal_of, public
+from api.http.guard.access import EVERYWHERE, grants, principal_of, public
 from api.http.guard.proposal_access import readable_projects, reads_all
 from api.http.request.json_body import check_coding, check_json, read_bytes, read_json
 from api.http.response import json_views
@@ -18,7 +19,7 @@ from api.upstreams.host_webhooks import MOST_BYTES, HostWebhook, HostWebhooks
 from api.upstreams.hosts.git_host import guess_kind
 from api.upstreams.upstreams import KnownUpstream, Upstreams
 from gitstore.history.messages import signature
-from gitstore.layout import BRANCH_PREFIX, proposal_id
+from gitstore.layout import BRANCH_PREFIX, DRAFT_PREFIX, proposal_id
 from gitstore.proposals.proposal import first_line
 from gitstore.upstream.difference import Difference, Side
 from gitstore.upstream.draft_sync import PushedDraft
@@ -26,6 +27,9 @@ from gitstore.upstream.followed_branches import FollowedBranch
 from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState
 
 _MOST_TITLE = 200
+_WITHHELD = (
+    "Problems withheld: they name rules; reading them needs project:read, redirect:read and page:read in every project."
+)
 
 
 class UpstreamResource:
@@ -41,7 +45,8 @@ class UpstreamResource:
         await self._releases.namespace(namespace)
         known = await run_in_thread(self._upstreams.find, namespace)
         difference: Difference | None = await run_in_process(self._upstreams.store.upstreams.difference, namespace)
-        resp.media = show_upstream(known, _readable(req, namespace, difference) if difference else None)
+        found = _readable(req, namespace, difference) if difference else None
+        resp.media = show_upstream(_visible(req, known), found)
 
     @grants("namespace", "write")
     async def on_put(self, req: Request, resp: Response, namespace: str) -> None:
@@ -49,7 +54,7 @@ class UpstreamResource:
         await self._releases.namespace(namespace)
         body = await read_json(req, "upstream-put")
         actor = as_principal(principal_of(req))
-        resp.media = show_upstream(await run_in_thread(self._upstreams.put, actor, namespace, body))
+        resp.media = show_upstream(_visible(req, await run_in_thread(self._upstreams.put, actor, namespace, body)))
 
     @grants("namespace", "write")
     async def on_delete(self, req: Request, resp: Response, namespace: str) -> None:
@@ -59,11 +64,11 @@ class UpstreamResource:
         resp.status = 204
 
     @grants("namespace", "write")
-    async def on_post_sync(self, _req: Request, resp: Response, namespace: str) -> None:
+    async def on_post_sync(self, req: Request, resp: Response, namespace: str) -> None:
         """Have every node sync at once: 202."""
         await self._releases.namespace(namespace)
         resp.status = 202
-        resp.media = show_upstream(await run_in_thread(self._upstreams.request_sync, namespace))
+        resp.media = show_upstream(_visible(req, await run_in_thread(self._upstreams.request_sync, namespace)))
 
     @grants("namespace", "write")
     async def on_post_suspend(self, req: Request, resp: Response, namespace: str) -> None:
@@ -79,7 +84,7 @@ class UpstreamResource:
         await self._releases.namespace(namespace)
         actor = as_principal(principal_of(req))
         found = await run_in_thread(self._upstreams.suspend, actor, namespace, suspended=suspended)
-        resp.media = show_upstream(found)
+        resp.media = show_upstream(_visible(req, found))
 
 
 class HostWebhookResource:
@@ -98,6 +103,29 @@ class HostWebhookResource:
         action = await run_in_thread(self._webhooks.receive, namespace, webhook)
         resp.status = 202
         resp.media = {"action": action.value}
+
+
+def _visible(req: Request, known: KnownUpstream) -> KnownUpstream:
+    """Return an upstream without the rules, branches and drafts that the caller may not read."""
+    principal, namespace = principal_of(req), known.upstream.namespace
+    if all(principal.can(resource, "read", namespace, EVERYWHERE) for resource in ("project", "redirect", "page")):
+        return known
+    projects = readable_projects(principal, namespace, {_project_of(each) for each in known.drafts})
+    branches = known.followed.branches if reads_all(principal, namespace) else ()
+    shown = tuple(replace(each, fault=_withhold(each.fault)) for each in branches)
+    return known._replace(
+        state=replace(known.state, fault=_withhold(known.state.fault)),
+        followed=replace(known.followed, branches=shown, fault=_withhold(known.followed.fault)),
+        drafts=tuple(each for each in known.drafts if _project_of(each) in projects),
+    )
+
+
+def _withhold(fault: UpstreamFault | None) -> UpstreamFault | None:
+    return replace(fault, problems=(_WITHHELD,)) if fault and fault.problems else fault
+
+
+def _project_of(draft: PushedDraft) -> str:
+    return draft.ref.removeprefix(DRAFT_PREFIX).partition("/")[0]
 
 
 def _readable(req: Request, namespace: str, found: Difference) -> Difference:
@@ -126,6 +154,7 @@ def show_upstream(known: KnownUpstream, difference: Difference | None = None) ->
         "path": upstream.path,
         "proposals": upstream.proposals,
         "drafts": upstream.drafts,
+        "trustedAuthors": upstream.trusted_authors,
         "username": upstream.username,
         "hasPassword": bool(upstream.password),
         "hasSshKey": bool(upstream.ssh_key),

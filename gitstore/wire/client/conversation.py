@@ -143,14 +143,20 @@ def read_report(reader: Readable, remote: RemoteRefs, moves: Sequence[PushedRef]
         raise RemoteAway("The upstream's answer to the push is cut off; whether it was accepted is not known yet.")
 
 
-# The reasons of C git, and of Waypost, for a ref that is not at the old value of a push:
-# https://github.com/git/git/blob/master/builtin/receive-pack.c
-_STALE = re.compile(r"fetch first|non-fast-forward|failed to update ref|cannot lock ref|stale info|moved it first|lock")
+# The reasons of C git, JGit and Waypost for a ref that is not at the old value of a push. They begin with these words; those of
+# a policy ("blocked", "the branch is locked") may have any words in them.
+# https://github.com/git/git/blob/master/builtin/receive-pack.c and refs.c
+_STALE = re.compile(
+    r"fetch first|non-fast-forward|stale info|incorrect old value provided|reference already exists"
+    r"|failed to update ref$|failed to lock$|(?:cannot|unable to|failed to) lock ref\b|another push moved it first"
+)
+# These come with the same reasons, but a later attempt changes nothing.
+_NO_RACE = re.compile(r"permission denied|read-only file system|no space left", re.IGNORECASE)
 
 
 def _refusal(ref: str, reason: str, said: Sequence[str]) -> RemoteMoved | RemoteRefused:
-    if _STALE.search(reason):
-        return RemoteMoved(f"The upstream's branch {quote_remote(ref)} has moved.")
+    if _STALE.match(reason) and not any(map(_NO_RACE.search, (reason, *said))):
+        return RemoteMoved(f"The upstream's branch {quote_remote(ref)} has moved: {_explain(reason, said)}")
     return RemoteRefused(f"The upstream refuses the push of {quote_remote(ref)}: {_explain(reason, said)}")
 
 
