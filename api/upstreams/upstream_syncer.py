@@ -163,14 +163,14 @@ class UpstreamSyncer(TaskService):
     def _is_due(self, upstream: StoredUpstream) -> bool:
         """Have the jobs of this node work by the row, and tell whether a sync is due."""
         namespace = upstream.namespace
-        until, requests = self._resting.get(namespace, (0.0, 0))
-        if until > time.monotonic() and requests >= upstream.requests:
-            return False
         try:
             is_suspended = upstream.suspended or self._is_paused()
             settings = replace(to_settings(upstream, self._rules), is_suspended=is_suspended)
             if not self._store.upstreams.has_settings(namespace, settings):
                 self._store.upstreams.configure(namespace, settings, _APPLY_SECONDS)
+            until, requests = self._resting.get(namespace, (0.0, 0))
+            if until > time.monotonic() and requests >= upstream.requests:
+                return False
             state = self._store.upstreams.state(namespace)
             self.levels.note(namespace, _name_state(state, is_suspended=is_suspended), state.good_at)
             if is_suspended:

@@ -35,7 +35,7 @@ _NO_PACK = ReceivedPack.none()
 _PROGRESS_SECONDS = 1.0
 _MANY_OBJECTS = 1_000
 _STALE = "another push moved it first; fetch, then push again"
-_NO_ACCESS = "your grants have changed since the push began; push again"
+NO_ACCESS = "your grants have changed since the push began; push again"
 _NOT_ATOMIC = "atomic push failed: another ref was refused"
 
 Judge = Callable[[Compiler, Push, Progress, PushRecords, PushRules], tuple[RefVerdict, ...]]
@@ -171,7 +171,7 @@ class _Reception:
         """Refuse everything if the pusher has lost access while the push was received and checked."""
         if not self._push.records.has_access():
             for update in self._accepted():
-                self._refuse(update.name, _NO_ACCESS)
+                self._refuse(update.name, NO_ACCESS)
 
     def note_overrides(self) -> None:
         """Record the publishes that were made without an approval."""

@@ -204,4 +204,12 @@ def test_ping_is_204_for_anybody(world: World) -> None:
 def test_ready_names_its_checks(world: World) -> None:
     """The checks are also named if another test has left a fault behind and the service is not ready."""
     found = world.nobody.send("GET", "/health/ready").json()
-    assert {check["name"] for check in found["checks"]} == {"data", "restored", "state", "content", "write", "disk"}
+    assert {check["name"] for check in found["checks"]} == {
+        "data",
+        "restored",
+        "state",
+        "content",
+        "write",
+        "disk",
+        "upstreams",
+    }

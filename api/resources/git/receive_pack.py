@@ -27,7 +27,7 @@ from gitstore.git.atomic_io import translate_os_error, write_all
 from gitstore.git.quarantine import Quarantine
 from gitstore.git.repository import Author
 from gitstore.pushes.push import NoRecords, Pusher, PushRecords, PushRules, Scope
-from gitstore.pushes.receiving import ReceivedPush, Reception
+from gitstore.pushes.receiving import NO_ACCESS, ReceivedPush, Reception
 from gitstore.store.store import Store
 from gitstore.wire.fetch.upload_pack import RECEIVE_PACK
 from gitstore.wire.pkt_lines import MalformedRequest
@@ -135,7 +135,11 @@ class ReceivePack:
         begun = time.monotonic()
         reception = await run_transfer(self._store.pushes.receive, namespace, received)
         if not reception.moved:
-            await check_again(req, begun)
+            try:
+                await check_again(req, begun)
+            except ApiError:
+                statuses = tuple(RefStatus(command.ref, NO_ACCESS) for command in received.request.commands)
+                return Reception(PushReport(statuses))
         return reception
 
 

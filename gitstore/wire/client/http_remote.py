@@ -14,14 +14,11 @@ from contextlib import contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteGarbage, RemoteRefused
 from gitstore.wire.client.remote_url import RemoteUrl, Transport
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 _CONNECT_SECONDS = 10.0
 _PIECE = 1 << 16
@@ -231,7 +228,7 @@ class _TimedReader(io.RawIOBase):
         """Tell that it can be read."""
         return True
 
-    def readinto(self, buffer: "WriteableBuffer") -> int | None:
+    def readinto(self, buffer: Any) -> int | None:
         """Read what has arrived, as soon as there is any."""
         self._socket.settimeout(_seconds_left(self._deadline))
         return self._raw.readinto(buffer)

@@ -49,7 +49,7 @@ def name_of(operation: Operation) -> str:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     """Return the application with every route of the service, and a directory of fake tokens."""
-    settings = Settings(data=tmp_path_factory.mktemp("denial"))
+    settings = Settings(data=tmp_path_factory.mktemp("denial"), invalid_tokens_per_minute=1_000_000)
     store, services = store_at(settings.data), open_services(settings)
     served = ReleaseLoader(store)
     MetricsStore(settings.data / DIRECTORY).clear()  # the server does that at its start

@@ -139,7 +139,11 @@ def test_a_client_that_waits_for_its_pack_gets_signs_of_life(tmp_path: Path, mon
         first = [await anext(stream) for _ in range(3)]
         is_wanted.set()
         await stream.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others)
+        await asyncio.sleep(0)  # for the callback that closes the pack
         return first
 
     assert asyncio.run(read()) == [HEAD, KEEP_ALIVE, KEEP_ALIVE]
+    assert not list(tmp_path.iterdir())
     assert not open_files(tmp_path)
