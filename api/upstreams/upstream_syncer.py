@@ -92,7 +92,7 @@ class UpstreamSyncer(TaskService):
         async with AsyncExitStack() as stack:
             lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
-                if not is_elected and await take_node_lock(lock, stack):
+                if not is_elected and self._data.fault is None and await take_node_lock(lock, stack):
                     is_elected = True
                     await self._open_desk()
                 await asyncio.sleep(_ROUND_SECONDS)
