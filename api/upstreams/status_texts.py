@@ -7,8 +7,8 @@ from api.db.namespaces.commit_statuses import StoredStatus
 from api.upstreams.hosts.host_api import StatusState
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
+from gitstore.comparison.descriptions import count_text
 from gitstore.history.live import LiveNamespace
-from gitstore.history.messages import count_text
 from gitstore.upstream.upstream_state import UpstreamState
 
 _OF_CONTENT = frozenset({"upstream_invalid", "upstream_rewound", "upstream_diverged", "upstream_garbage"})

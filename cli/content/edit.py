@@ -33,14 +33,14 @@ from content.changes.diff import count
 from content.records.problem_codes import count_never_answering
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
+from gitstore.comparison.change_lines import file_lines, text_lines
+from gitstore.comparison.descriptions import change_text
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete
 from gitstore.drafts.reverting import RevertRequest
 from gitstore.drafts.revisions import BASE, DRAFT
 from gitstore.errors import NotFound
 from gitstore.git.repository import Author
-from gitstore.history.change_lines import file_lines, text_lines
-from gitstore.history.messages import change_text
 from gitstore.store.store import Store
 
 

@@ -10,9 +10,9 @@ from cli.console.output import count_noun, print_json, print_lines, print_notes
 from content.changes.diff import Counts
 from content.records.problem import Problem
 from content.records.vocabulary import STATUS_BY_WORD, Kind, RedirectType
+from gitstore.comparison.descriptions import count_text
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import StoreError
-from gitstore.history.messages import count_text
 from gitstore.layout import CommitId
 from gitstore.store.store import Store
 

@@ -12,12 +12,12 @@ from content.changes.diff import ChangeType
 from content.records.names import is_name
 from content.records.pattern_limits import PatternLimits
 from content.records.vocabulary import Kind
+from gitstore.comparison.file_changes import FileChange, compare_settings, find_equal_rules
+from gitstore.comparison.project_changes import ProjectChanges
 from gitstore.compiled.segments.segment import Segment
 from gitstore.compiled.segments.snapshot import File, FileSource, Snapshot, take_snapshot
 from gitstore.compiled.validation.lint import lint_snapshot
 from gitstore.drafts.state_changes import compare_states
-from gitstore.history.file_changes import FileChange, compare_settings, find_equal_rules
-from gitstore.history.project_changes import ProjectChanges
 from gitstore.layout import PROJECT_FILE, BlobId, FileRole, TreeId, role_of
 from gitstore.namespaces.checkout import list_files, read_files
 from gitstore.namespaces.parallel_reading import ParallelSegments

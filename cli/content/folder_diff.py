@@ -11,10 +11,10 @@ from cli.content.folder_changes import FolderChanges, compare_folder
 from content.formats.markdown import as_code
 from content.records.pattern_limits import PatternLimits
 from content.records.printable import escape_unprintable
-from gitstore.history.change_comment import render_comment
-from gitstore.history.change_lines import file_lines, text_lines
-from gitstore.history.messages import change_text
-from gitstore.history.project_changes import NO_IMPACT, ProjectChanges
+from gitstore.comparison.change_comment import render_comment
+from gitstore.comparison.change_lines import file_lines, text_lines
+from gitstore.comparison.descriptions import change_text
+from gitstore.comparison.project_changes import NO_IMPACT, ProjectChanges
 from gitstore.pushes.answer import impact_lines
 
 

@@ -6,11 +6,11 @@ from cli.console.output import print_json, print_lines, print_notes
 from content.changes.diff import count
 from content.formats.markdown import as_code
 from content.records.vocabulary import Kind
+from gitstore.comparison.change_comment import render_comment
+from gitstore.comparison.change_lines import file_lines, text_lines
+from gitstore.comparison.descriptions import change_text, count_text
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.revisions import DRAFT
-from gitstore.history.change_comment import render_comment
-from gitstore.history.change_lines import file_lines, text_lines
-from gitstore.history.messages import change_text, count_text
 from gitstore.store.store import Store
 
 

@@ -11,9 +11,9 @@ from cli.preview.baseline import ChangesSince
 from content.changes.diff import Counts, count
 from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
+from gitstore.comparison.change_lines import text_lines
+from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.segments.changes import ChangesByKind
-from gitstore.history.change_lines import text_lines
-from gitstore.history.messages import count_text
 from gitstore.publish.advance import PublishResult
 from gitstore.yamlfiles.yaml_reader import LINE_BREAK
 

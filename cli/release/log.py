@@ -9,8 +9,8 @@ from api.http.response import json_views
 from cli.console.output import count_noun, print_json, print_notes, print_rows
 from cli.console.setup import data_option, json_option, namespace_argument, open_store, project_argument
 from content.records.vocabulary import Kind
+from gitstore.comparison.descriptions import count_text
 from gitstore.history.history import PublishRecord
-from gitstore.history.messages import count_text
 from gitstore.history.rule_history import RuleEvent
 
 _SHORT_SHA_LENGTH = 12

@@ -21,9 +21,9 @@ from content.matching.request import parse_request
 from content.records.printable import escape_unprintable
 from content.records.problem import Severity
 from content.records.vocabulary import Kind
+from gitstore.comparison.change_lines import file_lines, text_lines
+from gitstore.comparison.descriptions import change_text
 from gitstore.drafts.revisions import BASE
-from gitstore.history.change_lines import file_lines, text_lines
-from gitstore.history.messages import change_text
 from gitstore.layout import PROPOSAL_PREFIX
 from gitstore.proposals.proposal import Proposal
 from gitstore.store.store import Store

@@ -30,9 +30,9 @@ from cli.console.setup import (
     yes_option,
 )
 from cli.release.found_proposal import find_proposal, proposal_argument
+from gitstore.comparison.descriptions import count_text
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound
-from gitstore.history.messages import count_text
 from gitstore.layout import BRANCH_PREFIX, proposal_id
 from gitstore.proposals.proposal import Proposal
 from gitstore.proposals.publishing import MergeRequest, MergeResult

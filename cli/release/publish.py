@@ -22,9 +22,9 @@ from cli.console.setup import (
 )
 from cli.release.publishing import publish_draft, publisher_of
 from content.records.record import identity_id
+from gitstore.comparison.descriptions import published_text
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound, UnknownChange
-from gitstore.history.messages import published_text
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import read_reason
 from gitstore.publish.publishing import PublishRequest

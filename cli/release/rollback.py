@@ -15,8 +15,8 @@ from cli.release.publish import print_published
 from cli.release.publishing import publisher_of
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
+from gitstore.comparison.descriptions import count_text
 from gitstore.drafts.drafts import DraftName
-from gitstore.history.messages import count_text
 from gitstore.layout import CommitId
 
 

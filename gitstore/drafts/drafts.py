@@ -8,6 +8,7 @@ from content.changes.diff import Change, ChangeType
 from content.records.names import is_name
 from content.records.record import Record
 from content.records.vocabulary import Kind
+from gitstore.comparison.descriptions import edit_message
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.edits import Edit, Patch, Put
@@ -19,7 +20,6 @@ from gitstore.git.file_paths import require_depth, require_free_paths
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import describe_misplaced
-from gitstore.history.messages import edit_message
 from gitstore.history.reached import find_base
 from gitstore.layout import COMMIT_PREFIX, PROPOSAL_PREFIX, BlobId, CommitId, TreeId, draft_ref, is_root_file
 from gitstore.yamlfiles.dump import EMPTY_FILES

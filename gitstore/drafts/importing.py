@@ -17,6 +17,7 @@ from content.records.problem import Problem
 from content.records.problem_codes import count_never_answering
 from content.records.record import Page, Placed, Redirect
 from content.records.vocabulary import Kind
+from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
@@ -27,7 +28,6 @@ from gitstore.drafts.workspace import Workspace
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
-from gitstore.history.messages import count_text
 from gitstore.layout import BlobId, CommitId, TreeId
 from gitstore.yamlfiles.dump import new_file
 from gitstore.yamlfiles.rewrite import RewrittenFile

@@ -1,5 +1,6 @@
 """Reopened versions: a draft with the rules and pages of an old version."""
 
+from gitstore.comparison.tree_changes import read_tree_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.versions import Version
 from gitstore.compiled.segments.changes import ChangesByKind
@@ -8,7 +9,6 @@ from gitstore.errors import DraftExists, NotFound, NothingToChange
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.messages import dump_message
-from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import PROJECT_FILE, TESTS_FILE, BlobId, CommitId, TreeId
 
 # Kept as on release: they are the policy of a publish, not the content of a version.

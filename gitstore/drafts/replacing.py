@@ -11,6 +11,7 @@ from content.checks.pattern_budget import CostlyRule, exceeds_project, is_patter
 from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
+from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.drafts.drafts import DraftState, commit_draft, read_draft, write_project
@@ -20,7 +21,6 @@ from gitstore.drafts.workspace import Files
 from gitstore.errors import Invalid
 from gitstore.git.repository import Author, Repository
 from gitstore.git.transaction import Transaction
-from gitstore.history.messages import count_text
 from gitstore.layout import CommitId
 
 _MAX_PROBLEMS = 50

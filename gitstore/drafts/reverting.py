@@ -8,6 +8,7 @@ from content.changes.diff import Change
 from content.changes.rule_order import restore_rules
 from content.records.record import Page, Placed, Record, identity_id
 from content.records.vocabulary import Kind
+from gitstore.comparison.descriptions import edit_message
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import find_records_in_differing_files
 from gitstore.compiled.segments.snapshot import Snapshot, body_path
@@ -27,7 +28,6 @@ from gitstore.drafts.workspace import Files
 from gitstore.errors import NotAllowed, NotFound
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
-from gitstore.history.messages import edit_message
 from gitstore.layout import CommitId, TreeId
 from gitstore.yamlfiles.dump import EMPTY_FILES, LAYOUTS, dump_item
 from gitstore.yamlfiles.rewrite import rewrite

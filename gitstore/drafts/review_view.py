@@ -7,11 +7,11 @@ from content.changes.diff import Change, Counts, count
 from content.changes.impact import Impact
 from content.records.problem_codes import NEVER_ANSWER
 from content.records.vocabulary import Kind
+from gitstore.comparison.file_changes import FileChange, file_changes
+from gitstore.comparison.state_impact import find_state_impact
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.drafts.drafts import DraftName, DraftState, read_draft, snapshot_of
-from gitstore.history.file_changes import FileChange, file_changes
-from gitstore.history.state_impact import find_state_impact
 
 MAX_SHOWN = 100  # entries of each list of the impact; the totals count all of them
 

@@ -5,6 +5,9 @@ from collections.abc import Callable, Sequence
 from content.changes.diff import Change, ChangeType
 from content.records.pattern_limits import PatternLimits
 from content.records.vocabulary import Kind
+from gitstore.comparison.file_changes import FileChange, file_changes
+from gitstore.comparison.project_changes import NO_IMPACT, ProjectChanges
+from gitstore.comparison.state_impact import compare_lints
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
@@ -12,9 +15,6 @@ from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.lint import Lint
 from gitstore.drafts.revisions import require_readable
 from gitstore.errors import Invalid
-from gitstore.history.file_changes import FileChange, file_changes
-from gitstore.history.project_changes import NO_IMPACT, ProjectChanges
-from gitstore.history.state_impact import compare_lints
 from gitstore.layout import TreeId
 
 LintFunction = Callable[[Snapshot, Lint | None], Lint]  # the state, and the lint of a similar one for speed

@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from content.changes.diff import ChangeType, Counts, count
+from gitstore.comparison.tree_changes import read_tree_changes
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
 from gitstore.compiled.indexes.versions import Version, VersionIndex
 from gitstore.errors import Busy, OutOfSpace
 from gitstore.git.file_paths import MAX_FOLDER_DEPTH
 from gitstore.git.repository import Repository, TreeEntry
-from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import TreeId
 
 _FOLDER_CACHE_SIZE = 512  # folders; most of them stay the same from one publish to the next

@@ -8,13 +8,14 @@ from typing import NamedTuple
 from content.cache import LruCache
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
+from gitstore.comparison.file_changes import FileChange, file_changes
+from gitstore.comparison.tree_changes import read_tree_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.versions import Version, VersionIndex
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.errors import Broken
 from gitstore.git.repository import Repository
 from gitstore.history.counts import FileCounter, with_counts
-from gitstore.history.file_changes import FileChange, file_changes
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.messages import (
     APPROVED_BY,
@@ -28,7 +29,6 @@ from gitstore.history.messages import (
 from gitstore.history.notes import read_note
 from gitstore.history.numbering import read_index
 from gitstore.history.rewinds import current_release
-from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import CommitId, TreeId
 
 _CACHE_SIZE = 5_000  # commits in each process, a kilobyte each; reading a page of 500 takes 40 milliseconds

@@ -13,6 +13,7 @@ from content.changes.diff import Counts
 from content.changes.diff import count as count_changes
 from content.records.names import is_name
 from content.records.vocabulary import Kind
+from gitstore.comparison.tree_changes import read_tree_changes
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
 from gitstore.compiled.indexes.change_log import BlockEntries, append_blocks, build_entries, dump_block
 from gitstore.compiled.indexes.manifest import (
@@ -26,7 +27,6 @@ from gitstore.errors import Broken, OutOfSpace
 from gitstore.git.repository import CommitInfo, Repository, TreeEntry
 from gitstore.history.messages import load_highest_numbers
 from gitstore.history.refusals import read_refusals
-from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import CommitId, TreeId
 
 Rows = dict[str, list[Version]]

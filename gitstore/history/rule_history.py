@@ -10,6 +10,7 @@ from content.cache import LruCache
 from content.changes.diff import identity_field
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
+from gitstore.comparison.tree_changes import find_change, read_tree_changes
 from gitstore.compiled.compiler import Compiler, hold_compile_lock
 from gitstore.compiled.indexes.change_log import ChangeLog, LoggedChange, append_blocks, build_entries, dump_block
 from gitstore.compiled.indexes.versions import VersionIndex
@@ -18,7 +19,6 @@ from gitstore.errors import Busy, OutOfSpace, StoreError
 from gitstore.file_lock import hold_lock_file
 from gitstore.history.counts import with_counts
 from gitstore.history.history import PublishRecord, read_publish, version_index
-from gitstore.history.tree_changes import find_change, read_tree_changes
 
 _FLUSH_SECONDS = 1.0  # of work that a crash can lose, unless one publish takes longer
 _MAX_LOCK_SECONDS = 86_400.0

@@ -13,13 +13,13 @@ from typing import NamedTuple
 
 from content.changes.diff import ChangeType, Counts
 from content.records.vocabulary import Kind
+from gitstore.comparison.tree_changes import build_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.change_log import CODES, MAX_DETAILED_CHANGES, BlockEntries, dump_details
 from gitstore.compiled.segments.encoded_file import encode_file
 from gitstore.compiled.segments.sections import raw_numbers
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.history.numbering import PublishDelta
-from gitstore.history.tree_changes import build_changes
 from gitstore.layout import TreeId
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from content.changes.diff import ChangeType, Counts, count
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
+from gitstore.comparison.file_changes import FileChange, file_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.drafts.drafts import project_tree
@@ -15,7 +16,6 @@ from gitstore.errors import Broken, Invalid
 from gitstore.git.ancestry import commits_between
 from gitstore.git.file_paths import printable_path
 from gitstore.git.repository import Author
-from gitstore.history.file_changes import FileChange, file_changes
 from gitstore.layout import TreeId
 from gitstore.proposals.merging import Ends, ProposalMerge, changed_files_beside, merge_proposal
 from gitstore.proposals.proposal import UNRELATED, Proposal

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
+from gitstore.comparison.descriptions import publish_message
+from gitstore.comparison.file_changes import file_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.indexes.manifest import Manifest
 from gitstore.compiled.indexes.served_record import read_served
@@ -18,14 +20,13 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import moved_first
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
-from gitstore.history.file_changes import file_changes
-from gitstore.history.gc import clean_releases
 from gitstore.history.manifests import ensure_manifest
-from gitstore.history.messages import MERGED_HEAD, PUBLISHED_BY, dump_message, publish_message, signature
+from gitstore.history.messages import MERGED_HEAD, PUBLISHED_BY, dump_message, signature
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta
 from gitstore.history.reached import note_release
 from gitstore.history.rewinds import record_served, require_continuous
+from gitstore.history.upkeep.gc import clean_releases
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.publish.gate import NextState, check_and_compile, read_served_state
 

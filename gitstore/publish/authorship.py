@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from content.changes.decision import Decisions
 from content.changes.diff import Change
+from gitstore.comparison.tree_changes import find_change
 from gitstore.compiled.compiler import Compiler
 from gitstore.drafts.decisions import read_decisions
 from gitstore.drafts.drafts import DraftState, project_tree
@@ -13,7 +14,6 @@ from gitstore.git.ancestry import commits_between
 from gitstore.git.objects import blob_id
 from gitstore.git.refs import list_proposals
 from gitstore.git.repository import Author, CommitInfo
-from gitstore.history.tree_changes import find_change
 from gitstore.layout import CommitId, TreeId, is_followed_ref
 from gitstore.merge.merging import MergedFiles, MergeTrees, merge_trees
 

@@ -9,14 +9,14 @@ from content.matching.matcher import Matcher
 from content.matching.rule_book import RuleBook
 from content.records.problem_report import never_answer_text
 from content.records.vocabulary import Kind
+from gitstore.comparison.change_lines import file_lines, text_lines
+from gitstore.comparison.descriptions import published_text
+from gitstore.comparison.file_changes import file_changes
+from gitstore.comparison.state_impact import find_state_impact
+from gitstore.comparison.tree_changes import read_tree_changes
 from gitstore.compiled.compiler import MAX_UNLINTED_RULES, Compiler
 from gitstore.compiled.validation.checks import build_matcher
-from gitstore.history.change_lines import file_lines, text_lines
-from gitstore.history.file_changes import file_changes
-from gitstore.history.messages import published_text
 from gitstore.history.numbering import PublishDelta
-from gitstore.history.state_impact import find_state_impact
-from gitstore.history.tree_changes import read_tree_changes
 from gitstore.layout import CommitId, TreeId
 from gitstore.pushes.answer import first, impact_lines, show
 

@@ -9,6 +9,7 @@ from content.checks.pattern_budget import CallBudget
 from content.formats.tsv import Row
 from content.records.problem import Problem
 from content.records.vocabulary import Kind
+from gitstore.comparison.file_changes import FileChange, file_changes
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
@@ -43,7 +44,6 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import list_drafts
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
-from gitstore.history.file_changes import FileChange, file_changes
 from gitstore.layout import CommitId
 from gitstore.merge.draft_merge import merge_draft
 from gitstore.merge.resolving import ResolveRequest, ResolveResult, resolve

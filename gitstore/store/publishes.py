@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from content.records.vocabulary import Kind
+from gitstore.comparison.file_changes import FileChange
 from gitstore.compiled.indexes.versions import Version
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.drafts import DraftName
@@ -11,7 +12,6 @@ from gitstore.errors import BadRequest, LostRace, NotFound
 from gitstore.git.after_commit import after_commit
 from gitstore.git.repository import Author
 from gitstore.history import history
-from gitstore.history.file_changes import FileChange
 from gitstore.history.history import PublishRecord
 from gitstore.history.rule_history import RuleEvent, read_rule_history
 from gitstore.layout import CommitId

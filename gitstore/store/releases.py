@@ -18,7 +18,7 @@ from gitstore.history.list_changes import VersionChanges, read_changes
 from gitstore.history.live import ContentFault, LiveNamespace, LiveProject
 from gitstore.history.manifests import ensure_manifest
 from gitstore.history.rewinds import current_release
-from gitstore.history.warmup import prepare
+from gitstore.history.upkeep.warmup import prepare
 from gitstore.store.access import Component
 
 

@@ -5,6 +5,8 @@ from content.records.names import DEFAULT_DRAFT
 from content.records.problem import Problem
 from content.records.record import Record
 from content.records.vocabulary import Kind
+from gitstore.comparison.file_changes import FileChange, file_changes
+from gitstore.comparison.project_changes import ProjectChanges
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import ChangesByKind, changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
@@ -12,8 +14,6 @@ from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import build_matcher
 from gitstore.drafts.revisions import BASE, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
 from gitstore.drafts.state_changes import compare_trees
-from gitstore.history.file_changes import FileChange, file_changes
-from gitstore.history.project_changes import ProjectChanges
 from gitstore.layout import TreeId
 from gitstore.store.access import Component
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from content.changes.diff import count
+from gitstore.comparison.change_comment import comment_marker, render_comment
+from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.drafts.drafts import DraftName, commit_draft, end_draft, project_tree, read_draft
@@ -17,8 +19,7 @@ from gitstore.drafts.state_changes import compare_trees
 from gitstore.errors import Broken, StoreError
 from gitstore.git.repository import Repository, open_repository
 from gitstore.git.transaction import Transaction
-from gitstore.history.change_comment import comment_marker, render_comment
-from gitstore.history.messages import PUBLISHED_BY, count_text, load_message
+from gitstore.history.messages import PUBLISHED_BY, load_message
 from gitstore.layout import BRANCH_PREFIX, PULLED_BRANCHES, CommitId
 from gitstore.merge.draft_merge import merge_draft, write_merged
 from gitstore.publish.advance import PublishResult

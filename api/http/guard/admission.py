@@ -21,6 +21,8 @@ _EVERY_LOOK = 5
 """Looks after which all waiting callers are checked even if the directory is unchanged: tokens expire by themselves."""
 _SLICE = 200
 """Callers that are checked before others have a turn."""
+NOT_CHECKED = float("-inf")
+"""The time of a check that never was: a caller is asked for its access before it gets an answer."""
 
 
 Credential = str | Password
@@ -135,8 +137,8 @@ class AdmittedCaller:
         self._access = access
         self._scope = namespace, project
         self._needed: tuple[tuple[str, str], ...] = ()
-        self.admitted_at = 0.0
-        """The monotonic time of the last successful check."""
+        self.admitted_at = NOT_CHECKED
+        """The monotonic time of the last successful check; NOT_CHECKED before it, and after every wait."""
 
     async def check(self) -> Principal:
         """Return the principal; raises 401 without a valid token, and 403 without a sufficient grant."""
@@ -157,8 +159,12 @@ class AdmittedCaller:
     def watch(self, *needed: tuple[str, str]) -> Iterator[asyncio.Future[None]]:
         """Give a future that is done when the access ends; from now on every check also requires the `needed` grants."""
         self._needed = needed
-        with self._admission.watch(self) as ended:
-            yield ended
+        try:
+            with self._admission.watch(self) as ended:
+                yield ended
+        finally:
+            # What ended the wait may be newer than the loss of the access, however short the wait was.
+            self.admitted_at = NOT_CHECKED
 
     def _require(self, principal: Principal) -> None:
         if not self._access.is_satisfied(principal, *self._scope):

@@ -12,11 +12,11 @@ from content.matching.request import Request
 from content.records.problem_codes import count_never_answering
 from content.records.record import Page
 from content.records.vocabulary import Kind
+from gitstore.comparison.file_changes import FileChange
 from gitstore.compiled.indexes.versions import Version
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.listing import DraftRecord
 from gitstore.drafts.review_view import ReviewView
-from gitstore.history.file_changes import FileChange
 from gitstore.history.history import PublishRecord
 from gitstore.history.live import LiveProject
 from gitstore.history.rule_history import RuleEvent

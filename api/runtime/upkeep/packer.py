@@ -12,7 +12,7 @@ from api.runtime.jobs.background_task import TaskService
 from api.runtime.jobs.job_process import JobLimits, JobProcess
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import StoreError
-from gitstore.history.repository_upkeep import keep_up, needs_upkeep
+from gitstore.history.upkeep.repository_upkeep import keep_up, needs_upkeep
 
 _ROUND_SECONDS = 2.0
 _REST = 20  # times the duration of a look at a namespace, so that it uses no more than a twentieth of a core

@@ -12,7 +12,7 @@ import pytest
 from gitstore.compiled.indexes import manifest as manifests
 from gitstore.compiled.indexes.manifest import Manifest, load_manifest, manifest_path, store_manifest
 from gitstore.drafts.drafts import DraftName
-from gitstore.history.gc import KEPT_MANIFESTS, KEPT_RELEASES, MOST_PUT_OFF
+from gitstore.history.upkeep.gc import KEPT_MANIFESTS, KEPT_RELEASES, MOST_PUT_OFF
 from gitstore.layout import CommitId
 from tests.gitstore.fixtures import SPACE, Place, bytes_read, create_place, put, redirect, yaml
 

@@ -4,20 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from content.changes.decision import Decision
-from content.changes.diff import Change
-from content.records.vocabulary import Kind
 from gitstore.drafts.decisions import dump_decisions
 from gitstore.git.repository import Author
-from gitstore.history.messages import (
-    APPROVED_BY,
-    OVERRIDE,
-    PUBLISHED_BY,
-    dump_message,
-    edit_message,
-    load_message,
-    signature,
-)
-from tests.gitstore.fixtures import page, redirect
+from gitstore.history.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, dump_message, load_message, signature
 
 _lines = st.lists(
     st.one_of(
@@ -51,16 +40,6 @@ def test_several_trailers_of_one_name_have_a_line_each_and_are_read_together() -
     message = dump_message("Sale", {PUBLISHED_BY: "Ada", APPROVED_BY: ("Kim", "Lee\nOverride-reason: x"), OVERRIDE: ()})
     assert message == "Sale\n\nPublished-by: Ada\nApproved-by: Kim\nApproved-by: Lee Override-reason: x\n"
     assert load_message(message).trailers == {PUBLISHED_BY: "Ada", APPROVED_BY: "Kim, Lee Override-reason: x"}
-
-
-def test_edits_are_named_while_they_are_few() -> None:
-    """Many edits are counted."""
-    add = [Change(Kind.REDIRECTS, None, redirect(f"/{number}")) for number in range(4)]
-    assert edit_message(add[:1]) == "Add redirect /0"
-    assert edit_message([Change(Kind.PAGES, page("/p"), page("/p", "x"))]) == "Change page /p (content)"
-    assert edit_message([Change(Kind.REDIRECTS, redirect("/a"), None)]) == "Remove redirect /a"
-    assert edit_message(add) == "4 redirects added"
-    assert "\n" not in edit_message([Change(Kind.REDIRECTS, None, redirect("/" + "a" * 300))])
 
 
 def test_person_has_the_format_of_git() -> None:

@@ -13,7 +13,7 @@ from gitstore.errors import Broken
 from gitstore.git.repository import Repository, open_repository
 from gitstore.history import reached
 from gitstore.history.reached import REACHED_FILE, complete_record, find_base, is_record_complete, note_release
-from gitstore.history.repository_upkeep import keep_up, needs_upkeep
+from gitstore.history.upkeep.repository_upkeep import keep_up, needs_upkeep
 from gitstore.layout import RELEASE_REF, CommitId
 from tests.gitstore.fixtures import SPACE, Place, git, put, redirect, seeded_random
 

@@ -17,7 +17,7 @@ from gitstore.compiled.validation import checks
 from gitstore.drafts.edits import Delete
 from gitstore.errors import Invalid
 from gitstore.git.atomic_io import TEMPORARY_PREFIX
-from gitstore.history.gc import clean_daily
+from gitstore.history.upkeep.gc import clean_daily
 from tests.gitstore.compiled.test_rebuilding import DAMAGES
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, git, page, put, redirect, yaml
 from tests.gitstore.folders import join_window

@@ -16,7 +16,7 @@ from gitstore.git.packs.packing import hold_packing, is_packing_due, pack_loose
 from gitstore.git.quarantine import list_quarantines
 from gitstore.git.ref_moves import JOURNAL
 from gitstore.git.transaction import update
-from gitstore.history.repository_upkeep import keep_up, needs_upkeep
+from gitstore.history.upkeep.repository_upkeep import keep_up, needs_upkeep
 from gitstore.pushes.push import Progress, Push, PushRecords, PushRules, RefVerdict
 from gitstore.pushes.receiving import Judge
 from gitstore.wire.push.installation import MOST_LOOSE

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from content.changes.impact import Impact, find_impact
 from content.records.record import Redirect
 from content.records.vocabulary import Kind, RedirectStatus, RedirectType
+from gitstore.comparison.state_impact import compare_lints, read_rules
 from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.lint import lint_snapshot
-from gitstore.history.state_impact import compare_lints, read_rules
 from tests.gitstore.rule_states import page_lists, redirect_lists, some_page, some_redirect, state
 
 _FILLER = [Redirect(RedirectType.BASIC, f"/f/{n}", f"/to/{n}", RedirectStatus.FOUND) for n in range(60)]

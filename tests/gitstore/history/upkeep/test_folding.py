@@ -12,9 +12,9 @@ from gitstore.compiled.releases.release_file import read_base_name, release_path
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete
 from gitstore.errors import Broken
-from gitstore.history.folding import is_folding_due
-from gitstore.history.gc import KEPT_RELEASES, MOST_PUT_OFF
-from gitstore.history.repository_upkeep import keep_up, needs_upkeep
+from gitstore.history.upkeep.folding import is_folding_due
+from gitstore.history.upkeep.gc import KEPT_RELEASES, MOST_PUT_OFF
+from gitstore.history.upkeep.repository_upkeep import keep_up, needs_upkeep
 from gitstore.layout import TreeId
 from gitstore.yamlfiles.dump import new_file
 from tests.gitstore.fixtures import SHOP, SPACE, Place, git, put, redirect

@@ -16,9 +16,9 @@ from gitstore.git.packs.pruning import is_prune_due, prune
 from gitstore.git.quarantine import has_abandoned, sweep_quarantines
 from gitstore.git.ref_moves import has_unfinished_moves
 from gitstore.git.transaction import update
-from gitstore.history.folding import fold_releases, is_folding_due
-from gitstore.history.gc import clean_daily, is_clean_up_due
 from gitstore.history.reached import complete_record, is_record_complete
+from gitstore.history.upkeep.folding import fold_releases, is_folding_due
+from gitstore.history.upkeep.gc import clean_daily, is_clean_up_due
 from gitstore.wire.packs.release_list import is_list_due, update_list
 
 

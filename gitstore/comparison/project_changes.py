@@ -7,7 +7,7 @@ from content.changes.diff import Change, ChangeType, Counts, count
 from content.changes.impact import Impact
 from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
-from gitstore.history.file_changes import FileChange
+from gitstore.comparison.file_changes import FileChange
 
 TEST_FAILED = "test_failed"
 NO_IMPACT = Impact((), (), ())

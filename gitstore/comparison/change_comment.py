@@ -16,10 +16,10 @@ from content.formats.markdown import as_code, as_html_code
 from content.records.problem import Problem, Severity
 from content.records.problem_codes import NEVER_ANSWER
 from content.records.vocabulary import Kind
-from gitstore.history.change_lines import format_value, shorten, shown_fields
-from gitstore.history.file_changes import FileChange
-from gitstore.history.messages import DIFFERENCE_LABELS, count_text
-from gitstore.history.project_changes import ProjectChanges
+from gitstore.comparison.change_lines import format_value, shorten, shown_fields
+from gitstore.comparison.descriptions import DIFFERENCE_LABELS, count_text
+from gitstore.comparison.file_changes import FileChange
+from gitstore.comparison.project_changes import ProjectChanges
 
 MAX_BYTES = 60_000
 """Bytes of a comment: GitHub takes 65,536 characters, GitLab 1,000,000."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from content.changes.diff import Change, ChangeType, item_kind
-from gitstore.history.file_changes import FileChange
-from gitstore.history.messages import DIFFERENCE_LABELS
+from gitstore.comparison.descriptions import DIFFERENCE_LABELS
+from gitstore.comparison.file_changes import FileChange
 
 _SIGNS = {ChangeType.ADDED: "+", ChangeType.CHANGED: "~", ChangeType.REMOVED: "-"}
 _MAX_LENGTH = 200

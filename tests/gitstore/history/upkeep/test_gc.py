@@ -10,7 +10,7 @@ from content.records.vocabulary import Kind
 from gitstore.compiled.releases.release_file import release_path
 from gitstore.compiled.segments.segment_store import SEGMENT_SUFFIX
 from gitstore.git.atomic_io import TEMPORARY_PREFIX
-from gitstore.history.gc import KEPT_MANIFESTS, KEPT_RELEASES, MOST_PUT_OFF, clean_daily
+from gitstore.history.upkeep.gc import KEPT_MANIFESTS, KEPT_RELEASES, MOST_PUT_OFF, clean_daily
 from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, put, redirect
 
@@ -111,7 +111,7 @@ def test_packed_segments_of_another_format_and_the_oldest_above_the_limit_are_re
     for file, days in zip([*files, other], (30, 20, 10, 0), strict=True):
         age(file, days)
     size = files[0].stat().st_blocks * 512
-    monkeypatch.setattr("gitstore.history.gc.KEPT_BYTES", 2 * size + len(packed(place)) * size)
+    monkeypatch.setattr("gitstore.history.upkeep.gc.KEPT_BYTES", 2 * size + len(packed(place)) * size)
     (place.paths.compiled / "cleaned").unlink(missing_ok=True)
     clean_daily(place.paths)
     assert [file.exists() for file in [*files, other]] == [False, True, True, False]

@@ -14,9 +14,9 @@ from content.matching.rule_book import RuleBook
 from content.records.problem import Problem
 from content.records.record import Placed, Redirect
 from content.records.vocabulary import Kind, RedirectStatus, RedirectType
-from gitstore.history.change_comment import MAX_BYTES, comment_marker, render_comment
-from gitstore.history.file_changes import FileChange
-from gitstore.history.project_changes import ProjectChanges
+from gitstore.comparison.change_comment import MAX_BYTES, comment_marker, render_comment
+from gitstore.comparison.file_changes import FileChange
+from gitstore.comparison.project_changes import ProjectChanges
 
 
 def redirect(source: str, target: str, status: str = "FOUND", of_type: str = "BASIC", note: str = "") -> Redirect:

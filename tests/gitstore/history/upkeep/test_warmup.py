@@ -6,7 +6,7 @@ import os
 import pytest
 
 from gitstore.errors import Invalid
-from gitstore.history import warmup
+from gitstore.history.upkeep import warmup
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, git, put, redirect, yaml
 from tests.gitstore.publish.test_rollback import nothing_read_again, remove, roll_back, sent, weeks_later
 
