@@ -364,6 +364,7 @@ upstreams = Table(
     Column("proposals", String(20), nullable=False),
     Column("drafts", String(20), nullable=False),
     Column("trusted_authors", Boolean, nullable=False),
+    Column("creates", Boolean, nullable=False),
     Index("upstreams_by_namespace", "namespace", "archive", unique=True),
 )
 

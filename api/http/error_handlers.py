@@ -1,5 +1,6 @@
 """Error handling: the table from exceptions to HTTP statuses, and the serializer of error responses."""
 
+import math
 import re
 from http import HTTPStatus
 from typing import Any
@@ -12,7 +13,7 @@ from api import logs
 from api.db.errors import TooManyAgents
 from api.errors import ApiError
 from gitstore import errors as store
-from gitstore.wire.client.remote_errors import RemoteError
+from gitstore.wire.client.remote_errors import RemoteBusy, RemoteError
 
 _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.NotFound: 404,
@@ -108,7 +109,8 @@ def unexpected_error(req: Request, ex: Exception) -> ApiError:
 
 def _from_store_error(ex: store.StoreError) -> ApiError:
     status = next(_STORE_STATUS[kind] for kind in type(ex).__mro__ if kind in _STORE_STATUS)
-    headers = {"Retry-After": "1"} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
+    seconds = math.ceil(ex.seconds) if isinstance(ex, RemoteBusy) else 1
+    headers = {"Retry-After": str(max(seconds, 1))} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     problems = ex.problems if isinstance(ex, store.Invalid) else ()
     error = ApiError(status, ex.code, str(ex) or "The content store refused the request.", problems, headers)
     return error.with_details(conflicts=list(ex.conflicts)) if isinstance(ex, store.Conflicts) else error

@@ -78,6 +78,11 @@ def show(namespace: str, *, as_json: bool, data: str | None, database: str | Non
     is_flag=True,
     help="Approvals here of the upstream's branches count: the host checks who an author is.",
 )
+@click.option(
+    "--create",
+    is_flag=True,
+    help="Create the branch or folder of a source if the host does not have it.",
+)
 @click.option("--username", default="", help="The user name for HTTP.")
 @click.option(
     "--known-hosts",
@@ -112,6 +117,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
     proposals: str | None,
     drafts: str,
     trusted_authors: bool,
+    create: bool,
     username: str,
     known_hosts: Path | None,
     poll: int,
@@ -130,7 +136,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
     """
     fields: dict[str, Any] = {"url": url, "mode": mode, "branch": branch, "username": username, "poll": poll}
     fields |= {"host": host, "hostUrl": host_url or None, "publish": publish}
-    fields |= {"path": folder, "drafts": drafts, "trustedAuthors": trusted_authors}
+    fields |= {"path": folder, "drafts": drafts, "trustedAuthors": trusted_authors, "create": create}
     if proposals:
         fields["proposals"] = proposals
     for variable, name in _SECRETS.items():

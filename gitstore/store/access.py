@@ -27,7 +27,7 @@ from gitstore.layout import BlobId
 from gitstore.pushes.pushed_files import TokenFinder, find_no_token
 from gitstore.upstream.sync import SyncedNamespace, follow, push_first
 from gitstore.upstream.upstream_settings import read_settings
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteMoved
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteMissing, RemoteMoved
 from gitstore.yamlfiles.rewrite import RewrittenFile
 
 T = TypeVar("T")
@@ -148,6 +148,8 @@ class StoreAccess:
         """Bring the upstream's commits in. Raises RemoteError where that fails."""
         synced = self.synced(namespace)
         state = follow(synced, _UPSTREAM_WAIT) if synced else None
+        if state and state.fault and state.fault.code == RemoteMissing.code:
+            raise RemoteMissing(state.fault.message)
         if state and state.fault:
             raise RemoteAway(f"The upstream has newer commits that cannot be fetched. {state.fault.message}")
 

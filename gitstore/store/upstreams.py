@@ -9,6 +9,7 @@ from gitstore.layout import CommitId
 from gitstore.pushes.pushed_files import TokenFinder, find_no_token
 from gitstore.store.access import Component, StoreAccess
 from gitstore.store.proposals import Proposals
+from gitstore.upstream.attempts import clear_attempt
 from gitstore.upstream.branch_sync import drop_branches, follow_branches
 from gitstore.upstream.branch_verdicts import BranchVerdict
 from gitstore.upstream.difference import Difference, find_difference
@@ -23,7 +24,7 @@ from gitstore.upstream.upstream_settings import (
     write_settings,
 )
 from gitstore.upstream.upstream_state import UpstreamState, read_state, remove_state
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteMissing, RemoteRefused
 
 
 class Upstreams(Component):
@@ -52,6 +53,7 @@ class Upstreams(Component):
             is_other = is_damaged or (before is not None and (settings is None or before.place != settings.place))
             if is_other:
                 remove_state(repository)
+                clear_attempt(repository)
                 remove_pushed(repository)
             was_following = is_damaged or (before is not None and is_following(before))
             if was_following and (is_other or (settings and not is_following(settings))):
@@ -146,7 +148,7 @@ def _sync_beside(synced: SyncedNamespace, state: UpstreamState) -> None:
     """Sync the branches and drafts."""
     if is_following(synced.settings):
         follow_branches(synced, state)
-    is_away = state.fault is not None and state.fault.code == RemoteAway.code
+    is_away = state.fault is not None and state.fault.code in {RemoteAway.code, RemoteMissing.code}
     push_drafts(synced, state.fault if is_away else None)
 
 

@@ -35,7 +35,7 @@ from gitstore.upstream.followed_branches import (
 from gitstore.upstream.haves import choose_haves
 from gitstore.upstream.sync import SyncedNamespace, open_upstream
 from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState, shorten
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMissing, RemoteRefused
 from gitstore.wire.push.connectivity import COMMITS, Connectivity
 from gitstore.wire.push.installation import install
 from gitstore.wire.push.pack_reader import PackReader, ReceivedPack
@@ -84,7 +84,9 @@ def sync_branches(namespace: SyncedNamespace) -> FollowedBranches | None:
 
 def follow_branches(namespace: SyncedNamespace, state: UpstreamState) -> None:
     """Bring the proposals up to date after a sync of release; what fails is noted beside them."""
-    if state.fault and state.fault.code in {RemoteAway.code, RemoteRefused.code, RemoteGarbage.code}:
+    if state.fault and state.fault.code in {
+        each.code for each in (RemoteAway, RemoteRefused, RemoteGarbage, RemoteMissing)
+    }:
         return
     try:
         sync_branches(namespace)
@@ -203,7 +205,7 @@ class _BranchSync:
         if self._is_complete(tip):
             return None if self._has_released(tip) else self._accept(branch, tip, None, None)
         with open_repository(self._namespace.repository) as repository:
-            haves = list(choose_haves(repository, repository.release()))
+            haves = choose_haves(repository, repository.release())
             haves += [CommitId(each.head) for each in self._known.values() if each.head and repository.has(each.head)]
         with open_quarantine(self._namespace.repository) as quarantine:
             self._remote.fetch(quarantine, tip, haves)

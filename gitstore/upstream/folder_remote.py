@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gitstore.errors import Broken, InvalidPush
 from gitstore.file_lock import hold_lock_file
+from gitstore.git.after_commit import after_commit
 from gitstore.git.object_log import empty_log, is_log_due
 from gitstore.git.packs.packing import hold_packing, is_packing_due, pack_loose
 from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
@@ -138,7 +139,7 @@ class FolderRemote:
         others = [commit for ref, commit in known.items() if ref not in _OWN]
         with open_repository(self._cache) as repository:
             first = known.get(RELEASE_REF)
-            haves = [*islice(choose_haves(repository, first) if first else (), _MOST_HAVES), *others[:_MOST_HAVES]]
+            haves = [*(choose_haves(repository, first, _MOST_HAVES) if first else ()), *others[:_MOST_HAVES]]
         with open_quarantine(self._cache) as quarantine:
             self._remote.fetch(quarantine, tip, list(dict.fromkeys(haves)))
             if quarantine.request.stat().st_size > self._most_bytes:
@@ -182,6 +183,13 @@ class FolderRemote:
                     )
                 )
 
+    def list_folders(self) -> Sequence[str] | None:
+        """Return the paths of the folders where this one should be; None if the branch is missing."""
+        if self.origin is None:
+            return None
+        with open_repository(self._cache) as repository:
+            return self._folder.list_siblings(repository, self.origin)
+
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         """Write the pack of a commit of `read_tips` or `translate` into a quarantine's request file."""
         try:
@@ -206,7 +214,7 @@ class FolderRemote:
             made = self._put_back(transaction, tip, move.old, move.new)
             transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
         self._remote.push(self._cache, PushedRef(move.name, tip, made))
-        with update(self._cache) as transaction:
+        with after_commit("the record of a push into a folder of the upstream"), update(self._cache) as transaction:
             CommitMap(self._cache / _MAP_FILE).add({made: move.new})
             transaction.move(RELEASE_REF, transaction.ref(RELEASE_REF), made)
 

@@ -88,6 +88,16 @@ class Folder(NamedTuple):
             tree = repository.folder(tree, part) if tree else None
         return tree
 
+    def list_siblings(self, repository: Repository, commit: CommitId) -> list[str]:
+        """Return the paths of the folders beside this one at a commit, or beside the first folder on its path that is missing."""
+        tree, above = repository.commit(commit).tree, ""
+        for part in self.path.split("/"):
+            below = repository.folder(tree, part)
+            if below is None:
+                break
+            tree, above = below, f"{above}{part}/"
+        return [f"{above}{entry.name}" for entry in repository.entries(tree) if entry.is_folder]
+
     def put(self, transaction: Transaction, root: TreeId | None, tree: TreeId) -> TreeId:
         """Write the tree of a whole commit with this folder replaced, and nothing else; return it."""
         return _put(transaction, root, self.path.split("/"), tree)

@@ -25,6 +25,7 @@ from gitstore.merge.draft_merge import merge_draft, write_merged
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import VerdictSource
 from gitstore.publish.publishing import PublishRequest, publish
+from gitstore.upstream.attempts import note_attempts
 from gitstore.upstream.sync import SyncedNamespace, open_to_push
 from gitstore.wire.client.conversation import PushedRef
 from gitstore.wire.client.remote_errors import RemoteMoved, RemoteRefused
@@ -123,7 +124,11 @@ def push_pull(namespace: SyncedNamespace, made: PullCommit, known: Collection[st
     ref = BRANCH_PREFIX + made.branch
     remote, repository, commit = _find_outgoing(namespace, made)
     for number in range(_TRIES):
-        old = remote.read_tips().get(ref)
+        with note_attempts(namespace.repository):
+            tips = remote.read_tips()
+        if namespace.settings.ref not in tips:
+            raise RemoteMoved(f"The upstream of {namespace.name} has no branch {namespace.settings.branch}.")
+        old = tips.get(ref)
         if old == commit:
             break
         if old and old not in known and not _is_own(repository, old):

@@ -65,6 +65,10 @@ class Remote(Protocol):
         """Return the commit here of a commit there: the same one, unless the upstream is a folder; None without it."""
         ...
 
+    def list_folders(self) -> Sequence[str] | None:
+        """Return the folders where the upstream's one should be, once its tips are read; None if the branch itself is missing."""
+        ...
+
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         """Write the pack of a commit into a quarantine's request file."""
         ...
@@ -95,6 +99,10 @@ class _Whole:
     @staticmethod
     def translate(tip: CommitId) -> CommitId | None:
         return tip
+
+    @staticmethod
+    def list_folders() -> None:
+        return None
 
     @staticmethod
     def place(_source: Path, commit: CommitId, _base: CommitId | None) -> CommitId:

@@ -6,9 +6,10 @@ is in the state's file.
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,8 +24,10 @@ from gitstore.history.pristine import is_pristine
 from gitstore.layout import CommitId
 from gitstore.pushes.pushed_files import TokenFinder, find_no_token
 from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
+from gitstore.upstream.attempts import clear_attempt, note_attempts, require_rested
 from gitstore.upstream.errands import SOCKET, Errand, hand_over
 from gitstore.upstream.haves import choose_haves
+from gitstore.upstream.missing_places import find_missing
 from gitstore.upstream.upstream_settings import UpstreamSettings, folder_cache, read_settings, remove_other_caches
 from gitstore.upstream.upstream_state import (
     UpstreamFault,
@@ -86,6 +89,11 @@ class SyncedNamespace:
     """True for a command: it may start `ssh` for a publish, which a process for requests may not."""
     find_token: TokenFinder = find_no_token
 
+    @property
+    def name(self) -> str:
+        """The name of the namespace."""
+        return self.repository.stem
+
     def open(self, quarantine: Quarantine | None) -> Opened:
         """Return the namespace, to write only while its settings are these. Writing raises Superseded."""
         return _Synced(self, self.opener(quarantine))
@@ -94,7 +102,9 @@ class SyncedNamespace:
         """Raise Superseded unless this node still syncs by these settings; they stay so under the repository's lock."""
         found = read_settings(self.repository)
         if found is None or found.is_suspended or found.followed != self.settings.followed:
-            raise Superseded("The upstream was changed, suspended or removed during its sync. Try again.")
+            raise Superseded(
+                f"The upstream of {self.name} was changed, suspended or removed during its sync. Try again."
+            )
 
     @contextmanager
     def holding(self) -> Iterator[None]:
@@ -141,6 +151,8 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests), good_at=good_at)
         with namespace.holding():
             write_state(namespace.repository, state)
+        if not state.fault:
+            clear_attempt(namespace.repository)
         return state
 
 
@@ -161,10 +173,18 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     tip: CommitId | None = None
     remote: Remote | None = None
     try:
-        remote = open_upstream(namespace.repository, namespace.settings)
-        tip = remote.read_tips().get(namespace.settings.ref)
-        state = replace(state, reached_at=time.time(), tip=tip or "")
-        tip = _fetch(namespace, remote, tip) if namespace.settings.is_source and tip else _push(namespace, remote, tip)
+        with note_attempts(namespace.repository):
+            remote = open_upstream(namespace.repository, namespace.settings)
+            tips = remote.read_tips()
+            tip = tips.get(namespace.settings.ref)
+            state = replace(state, reached_at=time.time(), tip=tip or "")
+            if tip is None:
+                _require_place(namespace, remote, tips)
+            tip = (
+                _fetch(namespace, remote, tip)
+                if namespace.settings.is_source and tip
+                else _push(namespace, remote, tip)
+            )
     except FaultyTip as ex:
         state = replace(state, fault=ex.fault)
     except (RemoteAway, RemoteGarbage, RemoteMoved, LostRace, StoreError) as ex:
@@ -174,6 +194,14 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
         state = replace(state, fault=_explain(ex), due_at=rest)
     state = replace(state, tip=tip or state.tip)
     return _measure(namespace.repository, replace(state, origin=_find_origin(namespace.settings, remote, state)))
+
+
+def _require_place(namespace: SyncedNamespace, remote: "Remote", tips: Mapping[str, CommitId]) -> None:
+    """Raise FaultyTip for a branch or folder that the upstream does not have, and that is not to be created there."""
+    folders = remote.list_folders()
+    fault = find_missing(namespace.name, namespace.settings, tips, folders)
+    if fault:
+        raise FaultyTip(fault)
 
 
 def _find_origin(settings: UpstreamSettings, remote: "Remote | None", state: UpstreamState) -> str:
@@ -195,11 +223,9 @@ def _explain(ex: StoreError) -> UpstreamFault:
 def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> CommitId:
     """Bring the upstream's tip in; return it."""
     with open_repository(namespace.repository) as repository:
-        release = repository.release()
+        if tip == repository.release():
+            return tip
         is_here = repository.has(tip)
-        haves = list(choose_haves(repository, release))
-    if tip == release:
-        return tip
     settings = namespace.settings
     if is_here and _is_complete(namespace, tip):
         with namespace.open(None).writing() as (compiler, transaction):
@@ -207,6 +233,8 @@ def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> Commi
             accept_tip(compiler, transaction, tip, settings.rules.allowed_files, namespace.find_token)
         return tip
     with open_quarantine(namespace.repository) as quarantine:
+        with open_repository(namespace.repository) as repository:
+            haves = choose_haves(repository, repository.release())
         remote.fetch(quarantine, tip, haves)
         limits = PushLimits(request_bytes=settings.rules.most_bytes)
         opened = namespace.open(quarantine)
@@ -289,28 +317,24 @@ def count_differences(repository: Repository, release: CommitId, tip: CommitId |
     """Return the first-parent commits that only release has, and those that only the upstream has; -1 for unknown."""
     if tip == release:
         return 0, 0
-    ours = _list_first_parents(repository, release)
-    if tip is None:
-        return len(ours), 0
-    if tip in ours:
-        return ours.index(tip), 0
-    if not repository.has(tip):
+    if tip is not None and not repository.has(tip):
         return -1, -1
-    theirs = _list_first_parents(repository, tip)
-    base = next((commit for commit in theirs if commit in set(ours)), None)
-    if base is None:
-        return len(ours), len(theirs)
-    return ours.index(base), theirs.index(base)
+    ours = dict[CommitId, int]()
+    for number, commit in enumerate(_list_first_parents(repository, release)):
+        if commit == tip:
+            return number, 0
+        ours[commit] = number
+    theirs = 0
+    for commit in _list_first_parents(repository, tip) if tip else ():
+        if commit in ours:
+            return ours[commit], theirs
+        theirs += 1
+    return len(ours), theirs
 
 
-def _list_first_parents(repository: Repository, start: CommitId) -> list[CommitId]:
-    found = list[CommitId]()
+def _list_first_parents(repository: Repository, start: CommitId) -> Iterator[CommitId]:
     with suppress(Broken):
-        for info in repository.first_parents(start):
-            found.append(info.id)
-            if len(found) >= _MOST_COUNTED:
-                break
-    return found
+        yield from (info.id for info in islice(repository.first_parents(start), _MOST_COUNTED))
 
 
 def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
@@ -338,12 +362,13 @@ def open_to_push(namespace: SyncedNamespace) -> "Remote":
 
 
 def _require_in_use(namespace: SyncedNamespace) -> None:
-    """Raise RemoteAway for a suspended upstream, and for one that was away at the last sync."""
+    """Raise RemoteAway for a suspended upstream, RemoteBusy for one that did not answer a moment ago."""
     if namespace.settings.is_suspended:
-        raise RemoteAway("The upstream is suspended, and publishes go to it. Resume it: waypost upstream resume")
-    state = read_state(namespace.repository)
-    if state.fault and state.fault.code == RemoteAway.code and state.due_at > time.time():
-        raise RemoteAway(f"Nothing can be published until the upstream is back. {state.fault.message}")
+        raise RemoteAway(
+            f"The upstream of {namespace.name} is suspended, and publishes go to it. Resume it: waypost upstream resume "
+            f"{namespace.name}"
+        )
+    require_rested(namespace.repository)
 
 
 def follow(namespace: SyncedNamespace, wait: float) -> UpstreamState | None:
@@ -367,9 +392,12 @@ def _hand_over(namespace: SyncedNamespace, errand: Errand) -> None:
 def push_now(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
     """Push a commit; where the answer is lost, ask what the upstream has now. Raises RemoteError."""
     settings = namespace.settings
-    remote, move = open_upstream(namespace.repository, settings), PushedRef(settings.ref, old, new)
+    move = PushedRef(settings.ref, old, new)
+    with note_attempts(namespace.repository):
+        remote = open_upstream(namespace.repository, settings)
     try:
-        remote.push(namespace.repository, move)
+        with note_attempts(namespace.repository):
+            remote.push(namespace.repository, move)
     except RemoteUnknown:
         tip = _read_tip(remote, move)
         if tip == move.new:
@@ -381,6 +409,6 @@ def push_now(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) ->
 
 def _read_tip(remote: "Remote", move: PushedRef) -> CommitId | None:
     """Return where the branch is; where that cannot be asked, the expected value."""
-    with suppress(StoreError):
+    with suppress(StoreError, OSError):
         return remote.read_tips().get(move.name)
     return move.old

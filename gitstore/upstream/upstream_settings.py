@@ -61,7 +61,8 @@ def is_folder_path(path: str) -> bool:
 class UpstreamSettings:
     """The upstream of one namespace; `poll` is in seconds, `path` is the folder there that has the content.
 
-    With `by_pull_request`, publishes open pull requests there.
+    With `by_pull_request`, publishes open pull requests there. With `creates`, a sync makes a branch or folder that a source does
+    not have.
     """
 
     url: str
@@ -78,6 +79,7 @@ class UpstreamSettings:
     path: str = ""
     proposals: str = ProposalsFrom.NONE
     drafts: str = DraftsPlace.LOCAL
+    creates: bool = False
 
     @property
     def place(self) -> tuple[str, str, str]:
@@ -87,7 +89,7 @@ class UpstreamSettings:
     @property
     def followed(self) -> tuple[object, ...]:
         """The upstream, its mode, and the settings of what is synced beside release."""
-        return *self.place, self.mode, self.proposals, self.drafts
+        return *self.place, self.mode, self.proposals, self.drafts, self.creates
 
     @property
     def ref(self) -> str:

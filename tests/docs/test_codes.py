@@ -14,7 +14,7 @@ from gitstore import errors
 from gitstore.compiled.indexes.manifest import COLLISION, INVALID, NOT_A_FOLDER, UNREADABLE
 from gitstore.history.live import REWOUND
 from gitstore.upstream import arrival
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMissing, RemoteRefused
 from tests.docs.blocks import code, rows
 from tests.docs.reference import modules, name_of, page, texts
 from tests.service import ROOT
@@ -94,7 +94,7 @@ def test_every_code_of_a_reason_of_health_is_listed_with_its_status_and_none_is_
         arrival.INVALID,
         arrival.REWOUND,
         arrival.DIVERGED,
-        *(each.code for each in (RemoteAway, RemoteRefused, RemoteGarbage)),
+        *(each.code for each in (RemoteAway, RemoteRefused, RemoteGarbage, RemoteMissing)),
     )
     degraded = dict.fromkeys((*of_content, *of_upstreams), "degraded")
     assert listed == literal | degraded | {DataLost.code: "unavailable"}

@@ -1,7 +1,7 @@
 """The table of upstreams, with their credentials; and the webhooks of hosts that were accepted, so that none counts twice."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -38,6 +38,7 @@ class StoredUpstream:
     proposals: str = "none"
     drafts: str = "local"
     trusted_authors: bool = False
+    creates: bool = False
 
     @property
     def repository(self) -> tuple[str, str, str]:
@@ -135,25 +136,7 @@ def _of(namespace: str) -> ColumnElement[bool]:
 
 
 def _load(row: Row[Any]) -> StoredUpstream:
-    return StoredUpstream(
-        row.namespace,
-        row.url,
-        row.mode,
-        row.branch,
-        row.username,
-        row.password,
-        row.hook_secret,
-        row.poll,
-        row.suspended,
-        row.requests,
-        row.ssh_key,
-        row.known_hosts,
-        row.host,
-        row.host_url,
-        row.host_token,
-        row.publish,
-        path=row.path,
-        proposals=row.proposals,
-        drafts=row.drafts,
-        trusted_authors=row.trusted_authors,
-    )
+    return StoredUpstream(**{name: getattr(row, name) for name in _COLUMNS})
+
+
+_COLUMNS = tuple(each.name for each in fields(StoredUpstream))

@@ -27,9 +27,7 @@ from gitstore.upstream.followed_branches import FollowedBranch
 from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState
 
 _MOST_TITLE = 200
-_WITHHELD = (
-    "Problems withheld: they name rules; reading them needs project:read, redirect:read and page:read in every project."
-)
+_WITHHELD = "Problems withheld: they name rules or branches; reading them needs project:read, redirect:read and page:read in every project."
 
 
 class UpstreamResource:
@@ -155,6 +153,7 @@ def show_upstream(known: KnownUpstream, difference: Difference | None = None) ->
         "proposals": upstream.proposals,
         "drafts": upstream.drafts,
         "trustedAuthors": upstream.trusted_authors,
+        "create": upstream.creates,
         "username": upstream.username,
         "hasPassword": bool(upstream.password),
         "hasSshKey": bool(upstream.ssh_key),

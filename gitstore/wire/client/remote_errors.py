@@ -42,6 +42,12 @@ class RemoteRefused(RemoteError):
     code = "upstream_refused"
 
 
+class RemoteMissing(RemoteError):
+    """It has no such branch, or no such folder in it, and this service may not create them."""
+
+    code = "upstream_missing"
+
+
 class RemoteGarbage(RemoteError):
     """It sends what is not Git's protocol, or more than is allowed."""
 

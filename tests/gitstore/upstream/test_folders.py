@@ -1,13 +1,16 @@
 """A folder of the upstream's repository: the same commits on each node, and pushes that keep everything beside it."""
 
+import errno
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
+from typing import Any
 
 import pytest
 
 from gitstore.errors import StoreError
+from gitstore.upstream.projection import CommitMap
 from gitstore.upstream.upstream_settings import UpstreamMode, folder_cache, write_settings
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
@@ -32,7 +35,7 @@ def bed(tmp_path: Path) -> UpstreamBed:
     return found
 
 
-def follow(bed: UpstreamBed, name: str, mode: UpstreamMode = SOURCE, url: str = "", **fields: str) -> Place:
+def follow(bed: UpstreamBed, name: str, mode: UpstreamMode = SOURCE, url: str = "", **fields: Any) -> Place:
     """Return a data directory that follows the folder."""
     place = create_place(bed.folder / name)
     bed.follow(place, mode, url, path=PATH, **fields)
@@ -151,6 +154,21 @@ def test_a_publish_replaces_the_folder_alone(bed: UpstreamBed, node: Place) -> N
     assert not node.git("for-each-ref", "refs/heads/draft")
 
 
+def test_a_publish_whose_record_fails_after_the_push_is_answered_as_done(
+    bed: UpstreamBed, node: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CommitMap, "add", fail)
+        published = node.publish(put(redirect("/b")))
+    assert published.version == node.tip == split(bed)[-1]
+    sync_well(node)
+    node.publish(put(redirect("/c")))
+    assert split(bed)[-1] == node.tip
+
+
 def test_the_same_publish_again_returns_it(node: Place) -> None:
     head = node.save(put(redirect("/b")))
     first = node.publish(head=head)
@@ -259,7 +277,7 @@ def test_an_invalid_tip_is_not_served(bed: UpstreamBed, node: Place) -> None:
 
 
 def test_an_empty_namespace_makes_the_folder(bed: UpstreamBed) -> None:
-    place = follow(bed, "first")
+    place = follow(bed, "first", creates=True)
     sync_well(place)
     assert split(bed) == [place.tip]
     place.begin(SHOP).publish(put(redirect("/a")))
@@ -270,7 +288,7 @@ def test_an_empty_namespace_makes_the_folder(bed: UpstreamBed) -> None:
 def test_a_namespace_with_merges_does_not_make_the_folder(bed: UpstreamBed) -> None:
     place = create_place(bed.folder / "own").begin(SHOP)
     place.publish(put(redirect("/a")))
-    bed.follow(place, SOURCE, path=PATH)
+    bed.follow(place, SOURCE, path=PATH, creates=True)
     before = bed.tip
     assert fault_of(place) == "upstream_refused"
     assert bed.tip == before

@@ -60,6 +60,12 @@ def test_a_publish_is_on_the_upstream_before_it_is_answered(bed: UpstreamBed, no
     git(bed.path, "fsck", "--strict", "--full")
 
 
+def test_a_sync_that_finds_nothing_new_reads_no_history(node: Place) -> None:
+    first = node.git("rev-list", "--max-parents=0", "release")
+    (node.repo / "objects" / first[:2] / first[2:]).unlink()
+    assert sync_well(node).release == node.tip
+
+
 def test_a_lost_race_is_merged_by_rule_and_pushed(bed: UpstreamBed, node: Place) -> None:
     node.save(put(redirect("/c", "/mine")))
     (theirs,) = bed.commit({RULES: yaml([("/a", "/changed")])})
