@@ -73,6 +73,7 @@ class UpstreamSyncer(TaskService):
         self.count: Callable[[str, str, float], None] = lambda _kind, _outcome, _seconds: None
         self._begun: dict[str, float] = {}  # the time of the last sync, by namespace: the longest ago is the next
         self._named: set[str] | None = None  # the namespaces with an upstream in the last round
+        self._desk_fault = ""
         self._desk = ErrandDesk(store, tokens.find, self._run_errand)
 
     def ready_check(self) -> ReadyCheck:
@@ -94,16 +95,21 @@ class UpstreamSyncer(TaskService):
             while True:
                 if not is_elected and self._data.fault is None and await take_node_lock(lock, stack):
                     is_elected = True
-                    await self._open_desk()
-                await asyncio.sleep(_ROUND_SECONDS)
                 if is_elected and self._data.fault is None:
+                    await self._open_desk()
                     await self._round()
+                await asyncio.sleep(_ROUND_SECONDS)
 
     async def _open_desk(self) -> None:
+        """Open the desk for publishes, if it is not open; a failure is logged when it changes, and tried again."""
+        fault = ""
         try:
             await self._desk.open(self._store.directory.repositories)
         except OSError as ex:  # syncs go on
-            _log.warning("errand_desk_not_open", error=str(ex))
+            fault = str(ex)
+        if fault and fault != self._desk_fault:
+            _log.warning("errand_desk_not_open", error=fault)
+        self._desk_fault = fault
 
     async def _run_errand(self, kind: str, work: Callable[[], object]) -> None:
         process, begun, outcome = self._take_process(), time.monotonic(), "failed"
