@@ -56,7 +56,7 @@ class _Seen(NamedTuple):
 
 
 class _Round(NamedTuple):
-    """What a round needs of the database.
+    """The rows of the database that a round needs.
 
     The upstreams whose host has an API that this service may use; the pull requests of this node's drafts, since another
     node ends its own; and the namespaces with a status that is due.

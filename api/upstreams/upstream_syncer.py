@@ -5,7 +5,7 @@ One worker of a node does it, and another takes over when that one ends.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -137,11 +137,9 @@ class UpstreamSyncer(TaskService):
             return
         self.levels.keep({each.namespace for each in found})
         self._begun = {each.namespace: self._begun.get(each.namespace, 0.0) for each in found}
-        due = [
-            each
-            for each in sorted(found, key=lambda each: self._begun[each.namespace])
-            if each.namespace not in self._syncs and await run_in_thread(self._is_due, each)
-        ]
+        self._resting = {name: self._resting[name] for name in named.intersection(self._resting)}
+        idle = [each for each in found if each.namespace not in self._syncs]
+        due = await run_in_thread(self._find_due, sorted(idle, key=lambda each: self._begun[each.namespace]))
         free = _MOST_AT_ONCE - len(self._syncs)
         for upstream in due[:free]:
             self._begin(upstream)
@@ -165,6 +163,9 @@ class UpstreamSyncer(TaskService):
                 except Busy:
                     is_complete = False
         return is_complete
+
+    def _find_due(self, found: Sequence[StoredUpstream]) -> list[StoredUpstream]:
+        return [each for each in found if self._is_due(each)]
 
     def _is_due(self, upstream: StoredUpstream) -> bool:
         """Have the jobs of this node work by the row, and tell whether a sync is due."""

@@ -17,7 +17,7 @@ from api.db.upserts import put_row
 PUSHED = "pushed"
 """The state while only the branch is on the upstream."""
 ANY_NODE = ""
-"""The node of a pull request that was opened before nodes were told apart: the first one that publishes takes it over."""
+"""The node of a pull request that was opened before records had a node: the first one that publishes takes it over."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the answers of hosts about pull requests have in common: their numbers and addresses, and one that exists already."""
+"""The common parts of the answers of hosts about pull requests: numbers and addresses, and one that exists already."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
