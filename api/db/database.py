@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -248,13 +247,6 @@ def _connect(url: URL, lock_timeout: float) -> sqlite3.Connection:
     # Without mode=rw SQLite creates a missing file: https://www.sqlite.org/uri.html#recognized_query_parameters
     name = f"file:{quote(url.database)}?mode=rw" if url.database else ":memory:"
     return sqlite3.connect(name, timeout=lock_timeout, check_same_thread=False, uri=True)
-
-
-def upsert(connection: Connection, table: Table) -> Any:
-    """Return an insert of the dialect in use, which has `on_conflict_do_update`."""
-    # SQLAlchemy 2.1: the inserts of both dialects have no class in common.
-    # https://docs.sqlalchemy.org/en/21/dialects/sqlite.html#insert-on-conflict-upsert
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
 
 
 def _prepare(connection: sqlite3.Connection, _record: object) -> None:

@@ -386,13 +386,14 @@ pull_requests = Table(
     Column("namespace", String(50), nullable=False),
     Column("project", String(50), nullable=False),
     Column("draft", String(50), nullable=False),
+    Column("node", String(32), nullable=False),  # the identity of its data directory
     Column("branch", String(250), nullable=False),
     Column("commit", String(40), nullable=False),
     Column("number", Integer, nullable=False),  # 0 until it is open on the host
     Column("url", Text, nullable=False),
     Column("state", String(20), nullable=False),
     Column("at", Moment, nullable=False),
-    Index("pull_requests_by_draft", "namespace", "project", "draft", unique=True),
+    Index("pull_requests_by_draft", "namespace", "project", "draft", "node", unique=True),
 )
 
 commit_statuses = Table(

@@ -7,11 +7,11 @@ namespace has a task of its own, with a few requests at a time: a host that hang
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from api import logs
 from api.data.served_data import ServedData
@@ -31,7 +31,7 @@ from gitstore.errors import NotFound, StoreError
 from gitstore.git.refs import read_ref
 from gitstore.layout import RELEASE_REF
 from gitstore.upstream.upstream_state import UpstreamState
-from gitstore.wire.client.remote_errors import RemoteError
+from gitstore.wire.client.remote_errors import RemoteBusy, RemoteError
 
 _ROUND_SECONDS = 1.0
 _CLAIM_SECONDS = 120  # after which a status that a killed worker claimed is sent again
@@ -55,6 +55,18 @@ class _Seen(NamedTuple):
     fault: str = ""
 
 
+class _Round(NamedTuple):
+    """The rows of the database that a round needs.
+
+    The upstreams whose host has an API that this service may use; the pull requests of this node's drafts, since another
+    node ends its own; and the namespaces with a status that is due.
+    """
+
+    hosted: dict[str, StoredUpstream]
+    pulls: dict[str, list[StoredPull]]
+    due: frozenset[str]
+
+
 class HostReporter(TaskService):
     """A background service. While `data` is lost, or the service is a paused copy, it waits."""
 
@@ -71,6 +83,7 @@ class HostReporter(TaskService):
         self._followed = dict[str, tuple[object, ...]]()  # the branches and release of the last look, by namespace
         self._looked = dict[tuple[str, str, str], float]()  # the time of the next look at a pull request
         self._moved = dict[str, tuple[object, ...]]()
+        self._resting = dict[str, tuple[tuple[str, ...], float]]()  # the repositories of namespaces, and until when
         self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
         self._tasks = dict[str, asyncio.Task[None]]()
 
@@ -94,27 +107,42 @@ class HostReporter(TaskService):
     async def _round(self) -> None:
         """Begin the turn of each namespace whose last one has ended."""
         try:
-            hosted = await run_in_thread(self._list_hosted)
-            pulls = await run_in_thread(self._list_pulls)
+            hosted, pulls, due = await run_in_thread(self._read_round)
         except (StoreError, OSError) as ex:
             _log.warning("hosts_not_reached", error=str(ex))
             return
+        self._forget_others(hosted)
         for namespace, upstream in hosted.items():
             if namespace not in self._tasks:
-                task = asyncio.create_task(self._report(upstream, pulls.get(namespace, ())))
+                task = asyncio.create_task(self._report(upstream, pulls.get(namespace, ()), is_due=namespace in due))
                 self._tasks[namespace] = task
                 task.add_done_callback(partial(self._forget_task, namespace))
 
     def _forget_task(self, namespace: str, _task: object) -> None:
         self._tasks.pop(namespace, None)
 
-    async def _report(self, upstream: StoredUpstream, pulls: Sequence[StoredPull]) -> None:
-        """Do what is due for a namespace; a failure is logged, and its next turn tries again."""
+    def _forget_others(self, hosted: Collection[str]) -> None:
+        """Forget what was seen of namespaces that have no host any more."""
+        known: tuple[dict[str, Any], ...] = (self._seen, self._followed, self._moved, self._resting)
+        for seen in known:
+            for namespace in [each for each in seen if each not in hosted]:
+                del seen[namespace]
+        for key in [each for each in self._looked if each[0] not in hosted]:
+            del self._looked[key]
+
+    async def _report(self, upstream: StoredUpstream, pulls: Sequence[StoredPull], *, is_due: bool) -> None:
+        """Do what is due for a namespace; a failure is logged, and its next turn tries again.
+
+        While its host wants no request, none is sent, whatever changes or arrives meanwhile.
+        """
         try:
             async with self._turns:
                 await run_in_thread(self._note_tip, upstream)
                 await self._note_proposals(upstream)
-                await self._send_due(upstream)
+                if self._is_resting(upstream):
+                    return
+                if is_due:
+                    await self._send_due(upstream)
                 if pulls:
                     await self._follow_pulls(upstream, pulls)
         except (StoreError, OSError) as ex:
@@ -122,13 +150,24 @@ class HostReporter(TaskService):
         except Exception:  # noqa: BLE001 - otherwise it is not in the log
             _log.exception("host_not_reached", namespace=upstream.namespace)
 
-    def _list_hosted(self) -> dict[str, StoredUpstream]:
-        """Return the upstreams whose host has an API that this service may use."""
+    def _is_resting(self, upstream: StoredUpstream) -> bool:
+        repository, until = self._resting.get(upstream.namespace, ((), 0.0))
+        return repository == upstream.repository and until > time.monotonic()
+
+    def _rest(self, upstream: StoredUpstream, ex: RemoteError) -> None:
+        """Send nothing to a host that asks for it, for so many seconds."""
+        if isinstance(ex, RemoteBusy) and ex.seconds:
+            self._resting[upstream.namespace] = upstream.repository, time.monotonic() + ex.seconds
+
+    def _read_round(self) -> _Round:
+        """Return what a round needs of the database, for all namespaces at once."""
         if self._is_paused():
-            return {}
+            return _Round({}, {}, frozenset())
         with self._database.reading() as connection:
             found = upstreams.list_upstreams(connection)
-        return {each.namespace: each for each in found if not each.suspended and _is_hosted(each)}
+            hosted = {each.namespace: each for each in found if not each.suspended and _is_hosted(each)}
+            pulls = pull_requests.list_unfinished(connection, (OPEN, MERGED), self._pulls.node())
+            return _Round(hosted, pulls, commit_statuses.list_due(connection, self._clock()))
 
     def _note_tip(self, upstream: StoredUpstream) -> None:
         """Note the status of the upstream's tip, if it has changed since the last round."""
@@ -198,9 +237,6 @@ class HostReporter(TaskService):
 
     def _claim(self, namespace: str) -> list[StoredStatus]:
         now = self._clock()
-        with self._database.reading() as connection:
-            if not commit_statuses.has_due(connection, namespace, now):
-                return []
         with self._database.writing() as connection:
             until = now + timedelta(seconds=_CLAIM_SECONDS)
             return commit_statuses.claim_statuses(connection, [namespace], now, until, _MOST_OF_ONE)
@@ -213,6 +249,7 @@ class HostReporter(TaskService):
             await api.post_status(CommitStatus(status.commit, status.context, state, status.text, status.target))
         except RemoteError as ex:
             error = str(ex)
+            self._rest(upstream, ex)
             _log.warning("commit_status_not_sent", namespace=status.namespace, commit=status.commit, error=error)
         else:
             _log.info("commit_status_sent", namespace=status.namespace, commit=status.commit, state=status.state)
@@ -250,14 +287,11 @@ class HostReporter(TaskService):
             self._looked[namespace, pull.project, pull.draft] = time.monotonic() + pause
         await asyncio.gather(*(self._look(upstream, pull) for pull in due[:_MOST_OF_ONE]))
 
-    def _list_pulls(self) -> dict[str, list[StoredPull]]:
-        with self._database.reading() as connection:
-            return pull_requests.list_unfinished(connection, (OPEN, MERGED))
-
     async def _look(self, upstream: StoredUpstream, pull: StoredPull) -> None:
         try:
             found = await open_api(upstream, self._pulls.network).read_pull_request(pull.number)
         except RemoteError as ex:
+            self._rest(upstream, ex)
             _log.warning("pull_request_not_read", namespace=pull.namespace, url=pull.url, error=str(ex))
             return
         if found.state is PullState.OPEN:

@@ -158,4 +158,4 @@ def _is_push(webhook: HostWebhook, branch: str, *, follows_all: bool) -> bool:
         problem = Problem("wrong_type", "The body of a push is an object with the field ref.", pointer="")
         raise invalid("The body is no push of a Git host; see the problems.", [problem])
     ref = body.get("ref")
-    return ref == BRANCH_PREFIX + branch or (follows_all and str(ref).startswith(BRANCH_PREFIX))
+    return ref == BRANCH_PREFIX + branch or (follows_all and isinstance(ref, str) and ref.startswith(BRANCH_PREFIX))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from api import logs
+from api.data.identity import FOLDER_FILE, read_identity
 from api.db.namespaces import commit_statuses, pull_requests, upstreams
 from api.db.namespaces.commit_statuses import StoredStatus
 from api.db.namespaces.pull_requests import PUSHED, StoredPull
@@ -21,16 +22,24 @@ from api.upstreams.status_texts import proposal_context
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import StoreError
 from gitstore.store.store import Store
-from gitstore.upstream.pull_branch import PullCommit
+from gitstore.upstream.pull_branch import PullCommit, pull_branch
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteRefused
 
 _MOST_TITLE = 200
+_NODE_DIGITS = 8
 _UNKNOWN_BRANCH = frozenset({400, 404, 422})
 _PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds
 MERGED, CLOSED, OPEN = PullState.MERGED.value, PullState.CLOSED.value, PullState.OPEN.value
 """States of a pull request here, beside `PUSHED`."""
 
 _log = logs.logger("upstreams")
+
+
+class PullPlace(NamedTuple):
+    """The branch of the upstream that a draft of this node has, and the commits that this node has pushed there."""
+
+    branch: str
+    known: tuple[str, ...]
 
 
 class PulledPublish(NamedTuple):
@@ -64,8 +73,33 @@ class PullPublishes:
     def find(self, namespace: str, name: DraftName) -> StoredPull | None:
         """Return the pull request of a draft; None without one, and while the database cannot be read. Blocks."""
         with suppress(StoreError, OSError), self.state.database.reading() as connection:
-            return pull_requests.find_pull(connection, namespace, *name)
+            return pull_requests.find_pull(connection, namespace, *name, self.node())
         return None
+
+    def node(self) -> str:
+        """Return the identity of this node: that of its data directory, since it has the drafts. Blocks for a small file."""
+        return read_identity(self.store.directory.repositories / FOLDER_FILE)
+
+    def claim(self, namespace: str, name: DraftName) -> PullPlace:
+        """Claim a branch of the upstream for a draft of this node, which keeps it from publish to publish. Blocks.
+
+        Another node's branch is never taken: its commits would be lost. It may have a draft of the same name.
+        """
+        node = self.node()
+        with self.state.database.writing() as connection:
+            upstreams.lock_upstream(connection, namespace)  # for one node at a time
+            found = pull_requests.find_pull(connection, namespace, *name, node)
+            if found and found.node == node:
+                return PullPlace(found.branch, (found.commit,) if found.commit else ())
+            taken = pull_requests.list_branches(connection, namespace)
+            branch = pull_branch(name)
+            if found:
+                branch = found.branch
+            elif branch in taken:
+                branch = f"{branch}+{node[:_NODE_DIGITS]}"
+            claimed = found or StoredPull(namespace, *name, branch, "", 0, "", PUSHED, self.clock())
+            pull_requests.put_pull(connection, replace(claimed, node=node))
+        return PullPlace(branch, ())
 
     async def note(self, namespace: str, name: DraftName, made: PullCommit) -> PulledPublish:
         """Open the pull request of a pushed commit, or bring the open one up to date. Raises RemoteError.
@@ -73,7 +107,8 @@ class PullPublishes:
         If the host fails, the branch stays pushed; the same publish again continues from there.
         """
         upstream, before = await run_in_thread(self._read, namespace, name)
-        pull = StoredPull(namespace, *name, made.branch, made.commit, 0, "", PUSHED, self.clock())
+        node = await run_in_thread(self.node)
+        pull = StoredPull(namespace, *name, made.branch, made.commit, 0, "", PUSHED, self.clock(), node)
         if before and before.number:
             pull = replace(pull, number=before.number, url=before.url, state=before.state)
         await run_in_thread(self._put, upstream, pull)
@@ -110,7 +145,7 @@ class PullPublishes:
     def _read(self, namespace: str, name: DraftName) -> tuple[StoredUpstream, StoredPull | None]:
         with self.state.database.reading() as connection:
             found = upstreams.require_upstream(connection, namespace)
-            return found, pull_requests.find_pull(connection, namespace, *name)
+            return found, pull_requests.find_pull(connection, namespace, *name, self.node())
 
     def _put(self, upstream: StoredUpstream, pull: StoredPull, status: StoredStatus | None = None) -> None:
         """Store a pull request of an upstream. Raises RemoteRefused where that is another repository or branch meanwhile."""
@@ -120,11 +155,6 @@ class PullPublishes:
             pull_requests.put_pull(connection, pull)
             if status:
                 commit_statuses.note_status(connection, status, self.clock())
-
-    def known_commits(self, namespace: str, name: DraftName) -> tuple[str, ...]:
-        """Return the commits that were pushed to a draft's branch, as far as they are known. Blocks."""
-        found = self.find(namespace, name)
-        return (found.commit,) if found else ()
 
     def _text(self, namespace: str, name: DraftName, made: PullCommit) -> PullText:
         title, _, rest = made.message.partition("\n")

@@ -5,7 +5,7 @@ One worker of a node does it, and another takes over when that one ends.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -73,6 +73,7 @@ class UpstreamSyncer(TaskService):
         self.count: Callable[[str, str, float], None] = lambda _kind, _outcome, _seconds: None
         self._begun: dict[str, float] = {}  # the time of the last sync, by namespace: the longest ago is the next
         self._named: set[str] | None = None  # the namespaces with an upstream in the last round
+        self._desk_fault = ""
         self._desk = ErrandDesk(store, tokens.find, self._run_errand)
 
     def ready_check(self) -> ReadyCheck:
@@ -94,16 +95,21 @@ class UpstreamSyncer(TaskService):
             while True:
                 if not is_elected and self._data.fault is None and await take_node_lock(lock, stack):
                     is_elected = True
-                    await self._open_desk()
-                await asyncio.sleep(_ROUND_SECONDS)
                 if is_elected and self._data.fault is None:
+                    await self._open_desk()
                     await self._round()
+                await asyncio.sleep(_ROUND_SECONDS)
 
     async def _open_desk(self) -> None:
+        """Open the desk for publishes, if it is not open; a failure is logged when it changes, and tried again."""
+        fault = ""
         try:
             await self._desk.open(self._store.directory.repositories)
         except OSError as ex:  # syncs go on
-            _log.warning("errand_desk_not_open", error=str(ex))
+            fault = str(ex)
+        if fault and fault != self._desk_fault:
+            _log.warning("errand_desk_not_open", error=fault)
+        self._desk_fault = fault
 
     async def _run_errand(self, kind: str, work: Callable[[], object]) -> None:
         process, begun, outcome = self._take_process(), time.monotonic(), "failed"
@@ -131,11 +137,9 @@ class UpstreamSyncer(TaskService):
             return
         self.levels.keep({each.namespace for each in found})
         self._begun = {each.namespace: self._begun.get(each.namespace, 0.0) for each in found}
-        due = [
-            each
-            for each in sorted(found, key=lambda each: self._begun[each.namespace])
-            if each.namespace not in self._syncs and await run_in_thread(self._is_due, each)
-        ]
+        self._resting = {name: self._resting[name] for name in named.intersection(self._resting)}
+        idle = [each for each in found if each.namespace not in self._syncs]
+        due = await run_in_thread(self._find_due, sorted(idle, key=lambda each: self._begun[each.namespace]))
         free = _MOST_AT_ONCE - len(self._syncs)
         for upstream in due[:free]:
             self._begin(upstream)
@@ -159,6 +163,9 @@ class UpstreamSyncer(TaskService):
                 except Busy:
                     is_complete = False
         return is_complete
+
+    def _find_due(self, found: Sequence[StoredUpstream]) -> list[StoredUpstream]:
+        return [each for each in found if self._is_due(each)]
 
     def _is_due(self, upstream: StoredUpstream) -> bool:
         """Have the jobs of this node work by the row, and tell whether a sync is due."""

@@ -92,7 +92,7 @@ class Upstreams:
         _check(fields)
         require_grants(actor, namespace, fields)
         with self.state.database.writing() as connection:
-            before = upstreams.find_upstream(connection, namespace)
+            before = upstreams.lock_upstream(connection, namespace)
             kept = before if before and _same_host(before, fields) else None
             found = StoredUpstream(
                 namespace=namespace,

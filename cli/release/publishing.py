@@ -61,8 +61,8 @@ def _publish(
     from api.app.git_hosts import open_pulls  # noqa: PLC0415 - loads an HTTP client, which most commands never need
 
     pulls = open_pulls(read_settings(data=str(store.directory.root)), store, services)
-    known = pulls.known_commits(key.namespace, request.name)
-    made = store.publishes.push_pull(key.namespace, request, verdicts, known)
+    place = pulls.claim(key.namespace, request.name)
+    made = store.publishes.push_pull(key.namespace, request, verdicts, place.known, place.branch)
     return made if isinstance(made, PublishResult) else asyncio.run(pulls.note(key.namespace, request.name, made))
 
 

@@ -42,10 +42,11 @@ class Publishes(Component):
         request: PublishRequest,
         verdicts: VerdictSource = no_verdicts,
         known: Collection[str] = (),
+        branch: str = "",
     ) -> PullCommit | PublishResult:
         """Publish a draft as a branch of the upstream, for a pull request; `known` are earlier commits of that branch.
 
-        Release does not move. The request of a publish that is on release already gets that one.
+        `branch` is empty for the one that is named after the draft. Release does not move. The request of a publish that is on release already gets that one.
         """
         for _ in range(_PULL_TRIES):
             made = self._access.write(
@@ -54,6 +55,7 @@ class Publishes(Component):
             synced = self._access.synced(namespace)
             if not isinstance(made, PullCommit) or synced is None:
                 return made
+            made = replace(made, branch=branch or made.branch)
             try:
                 commit = push_pull(synced, made, known)
             except RemoteMoved:  # a folder of the upstream, which has moved

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, delete, or_, select, update
 
-from api.db.database import upsert
 from api.db.tables import login_attempts
+from api.db.upserts import upsert
 
 
 class Rate(NamedTuple):

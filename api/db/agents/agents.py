@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, delete, func, select, update
 
-from api.db.database import upsert
 from api.db.tables import agents
+from api.db.upserts import upsert
 from gitstore.errors import NotFound
 
 DEFAULT_TYPE = "default"

@@ -1,13 +1,14 @@
 """The table of commit statuses for hosts: the newest one of each commit and context, sent or still to send."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, not_, or_, select, update
 
 from api.db.tables import commit_statuses
+from api.db.upserts import put_row
 
 _MOST_KEPT = 5_000  # of a namespace
 
@@ -32,15 +33,12 @@ def is_noted(connection: Connection, status: StoredStatus) -> bool:
 
 def note_status(connection: Connection, status: StoredStatus, now: datetime) -> bool:
     """Store a status to be sent at once; false where the same one was noted before."""
-    if is_noted(connection, status):
-        return False
-    values = {"state": status.state, "text": status.text, "target": status.target}
-    fresh = {**values, "attempts": 0, "due_at": now, "error": "", "at": now}
-    if not connection.execute(update(commit_statuses).where(_place(status)).values(**fresh)).rowcount:
-        own = {"namespace": status.namespace, "commit": status.commit, "context": status.context}
-        connection.execute(insert(commit_statuses).values(**own, **fresh))
+    row = {**asdict(status), "attempts": 0, "due_at": now, "error": "", "at": now}
+    key = ("namespace", "commit", "context")
+    is_new = put_row(connection, commit_statuses, key, row, only_if=not_(_same(status)))
+    if is_new:
         _remove_old(connection, status.namespace)
-    return True
+    return is_new
 
 
 def _place(status: StoredStatus) -> ColumnElement[bool]:
@@ -68,10 +66,10 @@ def _remove_old(connection: Connection, namespace: str) -> None:
         connection.execute(delete(commit_statuses).where(own, commit_statuses.c.id <= last))
 
 
-def has_due(connection: Connection, namespace: str, now: datetime) -> bool:
-    """Tell whether any status of a namespace is due."""
+def list_due(connection: Connection, now: datetime) -> frozenset[str]:
+    """Return the namespaces with statuses that are due."""
     due = select(commit_statuses.c.namespace).where(commit_statuses.c.due_at <= now).distinct()  # few, by their index
-    return namespace in connection.execute(due).scalars().all()
+    return frozenset(connection.execute(due).scalars())
 
 
 def claim_statuses(

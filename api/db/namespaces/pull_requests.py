@@ -1,23 +1,30 @@
-"""The table of pull requests that publishes have opened on hosts: the newest one of each draft."""
+"""The table of pull requests that publishes have opened on hosts: the newest one of each draft of each node.
+
+Each node has drafts of its own, so it has branches and pull requests of its own for them, also where several nodes use one
+database.
+"""
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, select, update
 
 from api.db.tables import pull_requests
+from api.db.upserts import put_row
 
 PUSHED = "pushed"
 """The state while only the branch is on the upstream."""
+ANY_NODE = ""
+"""The node of a pull request that was opened before records had a node: the first one that publishes takes it over."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPull:
-    """The pull request of a draft: its branch on the upstream, the commit that was pushed there, and its state.
+    """The pull request of a draft of a node: its branch on the upstream, the commit that was pushed there, and its state.
 
-    `number` is 0 while only the branch was pushed.
+    `number` is 0 while only the branch was pushed, `commit` is empty while the branch is only claimed.
     """
 
     namespace: str
@@ -29,17 +36,30 @@ class StoredPull:
     url: str
     state: str
     at: datetime
+    node: str = ANY_NODE
 
 
-def find_pull(connection: Connection, namespace: str, project: str, draft: str) -> StoredPull | None:
-    """Return the pull request of a draft; None without one."""
-    row = connection.execute(select(pull_requests).where(_of(namespace, project, draft))).one_or_none()
+def find_pull(
+    connection: Connection, namespace: str, project: str, draft: str, node: str = ANY_NODE
+) -> StoredPull | None:
+    """Return the pull request of a draft of a node, else one that no node has; None without one."""
+    query = select(pull_requests).where(_of(namespace, project, draft), pull_requests.c.node.in_((node, ANY_NODE)))
+    row = connection.execute(query.order_by(pull_requests.c.node.desc()).limit(1)).one_or_none()
     return None if row is None else _load(row)
 
 
-def list_unfinished(connection: Connection, states: Collection[str]) -> dict[str, list[StoredPull]]:
-    """Return the pull requests in some states, by namespace."""
-    query = select(pull_requests).where(pull_requests.c.state.in_(states)).order_by(pull_requests.c.id)
+def list_branches(connection: Connection, namespace: str) -> set[str]:
+    """Return the branches of the upstream that pull requests of any node have."""
+    query = select(pull_requests.c.branch).where(pull_requests.c.namespace == namespace)
+    return set(connection.execute(query).scalars())
+
+
+def list_unfinished(
+    connection: Connection, states: Collection[str], node: str = ANY_NODE
+) -> dict[str, list[StoredPull]]:
+    """Return the pull requests in some states that are of a node, or of none, by namespace."""
+    mine = and_(pull_requests.c.state.in_(states), pull_requests.c.node.in_((node, ANY_NODE)))
+    query = select(pull_requests).where(mine).order_by(pull_requests.c.id)
     found = dict[str, list[StoredPull]]()
     for row in connection.execute(query):
         found.setdefault(row.namespace, []).append(_load(row))
@@ -47,9 +67,11 @@ def list_unfinished(connection: Connection, states: Collection[str]) -> dict[str
 
 
 def put_pull(connection: Connection, pull: StoredPull) -> None:
-    """Store the pull request of a draft, in place of an earlier one."""
-    connection.execute(delete(pull_requests).where(_of(pull.namespace, pull.project, pull.draft)))
-    connection.execute(insert(pull_requests).values(**asdict(pull)))
+    """Store the pull request of a draft of a node, in place of an earlier one, also of one that no node had."""
+    if pull.node != ANY_NODE:
+        old = and_(_of(pull.namespace, pull.project, pull.draft), pull_requests.c.node == ANY_NODE)
+        connection.execute(delete(pull_requests).where(old))
+    put_row(connection, pull_requests, ("namespace", "project", "draft", "node"), asdict(pull))
 
 
 def set_state(connection: Connection, pull: StoredPull, state: str) -> bool:
@@ -77,6 +99,7 @@ def _of(namespace: str, project: str, draft: str) -> ColumnElement[bool]:
 def _same(pull: StoredPull) -> ColumnElement[bool]:
     return and_(
         _of(pull.namespace, pull.project, pull.draft),
+        pull_requests.c.node == pull.node,
         pull_requests.c.commit == pull.commit,
         pull_requests.c.number == pull.number,
     )
@@ -84,5 +107,14 @@ def _same(pull: StoredPull) -> ColumnElement[bool]:
 
 def _load(row: Row[Any]) -> StoredPull:
     return StoredPull(
-        row.namespace, row.project, row.draft, row.branch, row.commit, row.number, row.url, row.state, row.at
+        row.namespace,
+        row.project,
+        row.draft,
+        row.branch,
+        row.commit,
+        row.number,
+        row.url,
+        row.state,
+        row.at,
+        row.node,
     )

@@ -5,9 +5,10 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, select, update
 
 from api.db.tables import commit_statuses, host_webhooks, pull_requests, upstreams
+from api.db.upserts import add_row, put_row
 from gitstore.errors import NotFound
 
 _KEPT = timedelta(days=7)  # hosts repeat a delivery for some hours at most
@@ -63,6 +64,12 @@ def find_upstream(connection: Connection, namespace: str) -> StoredUpstream | No
     return None if row is None else _load(row)
 
 
+def lock_upstream(connection: Connection, namespace: str) -> StoredUpstream | None:
+    """Return the upstream of a namespace, None without one; no other transaction changes it until the commit."""
+    row = connection.execute(select(upstreams).where(_of(namespace)).with_for_update()).one_or_none()
+    return None if row is None else _load(row)
+
+
 def require_upstream(connection: Connection, namespace: str) -> StoredUpstream:
     """Return the upstream of a namespace; NotFound without one."""
     found = find_upstream(connection, namespace)
@@ -73,14 +80,14 @@ def require_upstream(connection: Connection, namespace: str) -> StoredUpstream:
 
 def is_current(connection: Connection, upstream: StoredUpstream) -> bool:
     """Tell whether an upstream that was read before is still of that repository and branch; it stays so until the commit."""
-    row = connection.execute(select(upstreams).where(_of(upstream.namespace)).with_for_update()).one_or_none()
-    return row is not None and _load(row).base == upstream.base
+    found = lock_upstream(connection, upstream.namespace)
+    return found is not None and found.base == upstream.base
 
 
 def put_upstream(connection: Connection, upstream: StoredUpstream) -> None:
-    """Store the upstream of a namespace, in place of an earlier one."""
-    connection.execute(delete(upstreams).where(_of(upstream.namespace)))
-    connection.execute(insert(upstreams).values(**asdict(upstream), archive=""))
+    """Store the upstream of a namespace, in place of an earlier one, whose count of requests goes on."""
+    requests = {"requests": upstreams.c.requests + 1}
+    put_row(connection, upstreams, ("namespace", "archive"), {**asdict(upstream), "archive": ""}, requests)
 
 
 def change_upstream(connection: Connection, namespace: str, changes: Mapping[str, Any]) -> None:
@@ -121,9 +128,9 @@ def note_webhook(connection: Connection, namespace: str, digest: bytes, at: date
     """Note the digest of an accepted webhook; false if it was noted before. Old ones are forgotten."""
     connection.execute(delete(host_webhooks).where(host_webhooks.c.at < at - _KEPT))
     own = host_webhooks.c.namespace == namespace
-    if connection.execute(select(host_webhooks.c.id).where(own, host_webhooks.c.digest == digest)).first():
+    row = {"namespace": namespace, "digest": digest, "at": at}
+    if not add_row(connection, host_webhooks, ("namespace", "digest"), row):
         return False
-    connection.execute(insert(host_webhooks).values(namespace=namespace, digest=digest, at=at))
     oldest = select(host_webhooks.c.id).where(own).order_by(host_webhooks.c.id.desc()).offset(_MOST_KEPT).limit(1)
     last = connection.execute(oldest).scalar_one_or_none()
     if last is not None:

@@ -113,8 +113,10 @@ class Publish:
         verdicts = partial(self._reviews.verdicts, key)
         if not await run_in_thread(self._pulls.applies, key.namespace):
             return await run_in_process(self._store.publishes.publish, key.namespace, order, verdicts)
-        known = await run_in_thread(self._pulls.known_commits, key.namespace, order.name)
-        made = await run_in_process(self._store.publishes.push_pull, key.namespace, order, verdicts, known)
+        place = await run_in_thread(self._pulls.claim, key.namespace, order.name)
+        made = await run_in_process(
+            self._store.publishes.push_pull, key.namespace, order, verdicts, place.known, place.branch
+        )
         return made if isinstance(made, PublishResult) else await self._pulls.note(key.namespace, order.name, made)
 
 

@@ -3,11 +3,13 @@
 https://docs.gitea.com/api and https://forgejo.org/docs/latest/user/api-usage/
 """
 
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 from api.upstreams.hosts.host_api import CommitStatus, PullRequest, PullState, PullText, shorten_text
 from api.upstreams.hosts.host_client import HostClient
+from api.upstreams.hosts.pull_answers import build_pull, change_or_take
 from gitstore.wire.client.remote_errors import RemoteRefused
 
 _MOST_TEXT = 255
@@ -43,13 +45,8 @@ class GiteaApi:
         """Open a pull request, or change the open one: https://docs.gitea.com/api/next/#tag/repository/operation/repoCreatePullRequest ."""
         body = {"title": text.title, "body": text.body, "head": branch, "base": base}
         answer = await self._client.call("POST", f"{self._path}/pulls", body)
-        if answer.status == _EXISTS:
-            found = await self._find_open(branch, base)
-            if found:
-                return await self.change_pull_request(found.number, text)
-        if not answer.is_success:
-            raise self._client.refusal(answer)
-        return _to_pull(answer.body)
+        find = partial(self._find_open, branch, base) if answer.status == _EXISTS else None
+        return await change_or_take(self, self._client, answer, find, _to_pull, text)
 
     async def _find_open(self, branch: str, base: str) -> PullRequest | None:
         for page in range(1, _MOST_PAGES + 1):
@@ -87,6 +84,6 @@ def _ref(body: Any, end: str) -> str:
 def _to_pull(body: Any) -> PullRequest:
     try:
         state = PullState.MERGED if body["merged"] else PullState(body["state"])
-        return PullRequest(int(body["number"]), str(body["html_url"])[:2000], state)
+        return build_pull(body["number"], body["html_url"], state)
     except (KeyError, TypeError, ValueError):
         raise RemoteRefused("The host does not answer as the API of Gitea does. Check host and hostUrl.") from None

@@ -3,11 +3,13 @@
 https://docs.github.com/en/rest
 """
 
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from api.upstreams.hosts.host_api import CommitStatus, PullRequest, PullState, PullText, shorten_text
 from api.upstreams.hosts.host_client import HostClient
+from api.upstreams.hosts.pull_answers import build_pull, change_or_take, first_of
 from gitstore.wire.client.remote_errors import RemoteRefused
 
 _MOST_TEXT = 140
@@ -45,14 +47,13 @@ class GithubApi:
         """Open a pull request, or change the open one: https://docs.github.com/en/rest/pulls/pulls#create-a-pull-request ."""
         body = {"title": text.title, "body": text.body, "head": branch, "base": base}
         answer = await self._client.call("POST", f"{self._path}/pulls", body)
-        if answer.status == _EXISTS:  # also for other faults, which this error then names
-            query = urlencode({"state": "open", "head": f"{self._owner}:{branch}", "base": base})
-            found = await self._client.require("GET", f"{self._path}/pulls?{query}")
-            if isinstance(found, list) and found:
-                return await self.change_pull_request(_to_pull(found[0]).number, text)
-        if not answer.is_success:
-            raise self._client.refusal(answer)
-        return _to_pull(answer.body)
+        find = partial(self._find_open, branch, base) if answer.status == _EXISTS else None  # also for other faults
+        return await change_or_take(self, self._client, answer, find, _to_pull, text)
+
+    async def _find_open(self, branch: str, base: str) -> PullRequest | None:
+        query = urlencode({"state": "open", "head": f"{self._owner}:{branch}", "base": base})
+        found = first_of(await self._client.require("GET", f"{self._path}/pulls?{query}"))
+        return _to_pull(found) if found else None
 
     async def change_pull_request(self, number: int, text: PullText) -> PullRequest:
         """Change the text: https://docs.github.com/en/rest/pulls/pulls#update-a-pull-request ."""
@@ -68,6 +69,6 @@ def _to_pull(body: Any) -> PullRequest:
     try:
         is_merged = bool(body.get("merged") or body.get("merged_at"))
         state = PullState.MERGED if is_merged else PullState(body["state"])
-        return PullRequest(int(body["number"]), str(body["html_url"])[:2000], state)
+        return build_pull(body["number"], body["html_url"], state)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise RemoteRefused("The host does not answer as the API of GitHub does. Check host and hostUrl.") from None

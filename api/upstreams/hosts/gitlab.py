@@ -3,11 +3,13 @@
 https://docs.gitlab.com/api/rest/
 """
 
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from api.upstreams.hosts.host_api import CommitStatus, PullRequest, PullState, PullText, StatusState, shorten_text
 from api.upstreams.hosts.host_client import HostClient
+from api.upstreams.hosts.pull_answers import build_pull, change_or_take, first_of
 from gitstore.wire.client.remote_errors import RemoteRefused
 
 _MOST_TEXT = 255
@@ -53,14 +55,13 @@ class GitlabApi:
         """Open a pull request, or change the open one: https://docs.gitlab.com/api/merge_requests/#create-mr ."""
         body = {"title": text.title, "description": text.body, "source_branch": branch, "target_branch": base}
         answer = await self._client.call("POST", f"{self._path}/merge_requests", body)
-        if answer.status == _EXISTS:
-            query = urlencode({"state": "opened", "source_branch": branch, "target_branch": base})
-            found = await self._client.require("GET", f"{self._path}/merge_requests?{query}")
-            if isinstance(found, list) and found:
-                return await self.change_pull_request(_to_pull(found[0]).number, text)
-        if not answer.is_success:
-            raise self._client.refusal(answer)
-        return _to_pull(answer.body)
+        find = partial(self._find_open, branch, base) if answer.status == _EXISTS else None
+        return await change_or_take(self, self._client, answer, find, _to_pull, text)
+
+    async def _find_open(self, branch: str, base: str) -> PullRequest | None:
+        query = urlencode({"state": "opened", "source_branch": branch, "target_branch": base})
+        found = first_of(await self._client.require("GET", f"{self._path}/merge_requests?{query}"))
+        return _to_pull(found) if found else None
 
     async def change_pull_request(self, number: int, text: PullText) -> PullRequest:
         """Change the text: https://docs.gitlab.com/api/merge_requests/#update-mr ."""
@@ -74,6 +75,6 @@ class GitlabApi:
 
 def _to_pull(body: Any) -> PullRequest:
     try:
-        return PullRequest(int(body["iid"]), str(body["web_url"])[:2000], _PULL_STATES[body["state"]])
+        return build_pull(body["iid"], body["web_url"], _PULL_STATES[body["state"]])
     except (KeyError, TypeError, ValueError):
         raise RemoteRefused("The host does not answer as the API of GitLab does. Check host and hostUrl.") from None

@@ -4,8 +4,10 @@ The token goes in a header alone; no error has it, nor more than a short line of
 """
 
 import asyncio
+import re
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,10 +17,13 @@ import orjson
 from api.runtime.checked_network import CheckedBackend, Resolve, error_class, resolve_host
 from api.runtime.jobs.background import run_in_thread
 from gitstore.wire.addresses import AddressPolicy
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteRefused, quote_remote
+from gitstore.wire.client.http_remote import read_retry
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteRefused, quote_remote
 from gitstore.wire.client.remote_url import RemoteUrl, Transport
 
 _MOST_BYTES = 4 << 20
+_MOST_DEPTH = 5  # of lists and objects in an error
+_LONGEST_REST = 86_400.0
 _MOST_TEXT = 10_000  # of an answer, looked at for an error
 _CONNECT_SECONDS = 5.0
 _REFUSED = "address_refused"
@@ -29,6 +34,8 @@ class HostAnswer(NamedTuple):
 
     status: int
     body: Any = None
+    rest: float = 0.0
+    """The seconds for which the host wants no request."""
 
     @property
     def is_success(self) -> bool:
@@ -64,9 +71,9 @@ class HostClient(NamedTuple):
         answer = await self.network.send(self, method, path, body)
         host, status = self.base.host, answer.status
         if status in {401, 403, 429} and "rate limit" in answer.message.lower():
-            raise RemoteAway(f"The API of {host} answers {status}: {answer.message}")
+            raise RemoteBusy(f"The API of {host} answers {status}: {answer.message}", answer.rest)
         if status in {408, 425, 429} or status >= 500:  # noqa: PLR2004 - HTTP
-            raise RemoteAway(f"The API of {host} answers {status}.")
+            raise RemoteBusy(f"The API of {host} answers {status}.", answer.rest)
         if 300 <= status < 400:  # noqa: PLR2004 - HTTP
             raise RemoteRefused(f"The API of {host} redirects, which is not followed. Set hostUrl to where it leads.")
         if status == 401:  # noqa: PLR2004 - HTTP
@@ -131,7 +138,7 @@ class HostNetwork:
         try:
             response = await connection.handle_async_request(request)
             try:
-                return HostAnswer(response.status, _parse(await _read(response)))
+                return HostAnswer(response.status, _parse(await _read(response)), _read_rest(response.headers))
             finally:
                 await response.aclose()
         finally:
@@ -159,15 +166,33 @@ def _parse(data: bytes) -> Any:
         return None
 
 
-def _texts(body: Any) -> list[str]:
-    """Return the messages of an error as hosts write them: text, lists, or objects of them."""
+def _texts(body: Any, depth: int = _MOST_DEPTH) -> list[str]:
+    """Return the messages of an error as hosts write them: text, lists, or objects of them, not nested deeply."""
     if isinstance(body, str):
         return [body]
+    if not depth:
+        return []
     if isinstance(body, list):
-        return [text for each in body[:5] for text in _texts(each)]
+        return [text for each in body[:5] for text in _texts(each, depth - 1)]
     if isinstance(body, Mapping):
-        return [text for name in ("message", "error", "errors") if name in body for text in _texts(body[name])]
+        names = [name for name in ("message", "error", "errors") if name in body]
+        return [text for name in names for text in _texts(body[name], depth - 1)]
     return []
+
+
+def _read_rest(headers: Sequence[tuple[bytes, bytes]]) -> float:
+    """Return the seconds for which a host wants no request, 0 for none: of `Retry-After` or of a spent rate limit.
+
+    https://docs.github.com/en/rest/using-the-rest-api/best-practices-for-using-the-rest-api
+    https://docs.gitlab.com/administration/settings/user_and_ip_rate_limits/#response-headers
+    """
+    found = {name.lower(): value.decode("ascii", "replace").strip() for name, value in headers}
+    seconds = read_retry(found.get(b"retry-after", ""))
+    for prefix in (b"x-ratelimit-", b"ratelimit-"):
+        reset = found.get(prefix + b"reset", "")
+        if not seconds and found.get(prefix + b"remaining") == "0" and re.fullmatch("[0-9]{1,12}", reset):
+            seconds = max(int(reset) - time.time(), 0.0)
+    return min(seconds, _LONGEST_REST)
 
 
 _WORDS = {

@@ -134,7 +134,7 @@ class HttpRemote:
                 f"The upstream at {self._url.host} redirects, which is not followed. Give the URL that it leads to."
             )
         if status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}:
-            seconds = _read_retry(answer.headers.get("Retry-After", ""))
+            seconds = read_retry(answer.headers.get("Retry-After", ""))
             when = f", and asks to come again in {seconds:.0f} seconds" if seconds else ""
             raise RemoteBusy(f"The upstream at {self._url.host} answers {status}{when}.", seconds)
         if status != HTTPStatus.OK:
@@ -264,7 +264,7 @@ class Response:
         return piece
 
 
-def _read_retry(text: str) -> float:
+def read_retry(text: str) -> float:
     """Return the seconds of a Retry-After, which may be a date too; 0 for none: RFC 9110, 10.2.3."""
     seconds = 0.0
     if text.isdecimal() and len(text) < _MOST_DIGITS:

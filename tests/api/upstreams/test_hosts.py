@@ -14,7 +14,7 @@ from api.upstreams.hosts.git_host import find_host, guess_kind, token_of
 from api.upstreams.hosts.host_api import CommitStatus, HostApi, PullState, PullText, StatusState, shorten_text
 from api.upstreams.hosts.host_client import HostNetwork
 from gitstore.wire.addresses import AddressPolicy
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteError, RemoteRefused
 from tests.api.upstreams.fake_hosts import TOKEN, FakeHost, fake_host
 from tests.e2e.git import git
 from tests.gitstore.wire.client.http_host import answering
@@ -216,6 +216,62 @@ def test_a_host_that_answers_badly_is_an_error_within_the_time(
         with pytest.raises(kind) as caught:
             run(found.open(TOKEN, HostNetwork(LOOPBACK, 2.0)).read_pull_request(1))
     assert TOKEN not in str(caught.value)
+
+
+def answer_with(body: bytes, head: bytes = b"200 OK") -> Callable[[socket], None]:
+    """Return a host that answers with a body."""
+    return lambda found: found.sendall(b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n%b" % (head, len(body), body))
+
+
+def ask(answer: Callable[[socket], None], kind: str) -> Any:
+    """Read a pull request from a host that answers so."""
+    with answering(answer) as url:
+        found = find_host(upstream(f"{url.removesuffix('/repo.git')}/acme/redirects.git", kind))
+        assert found is not None
+        return run(found.open(TOKEN, HostNetwork(LOOPBACK, 20.0)).read_pull_request(1))
+
+
+NUMBERS = ("true", "1.0", "1e300", "-1", "0", '"1"', "null", "[]", "{}", "2147483648", "18446744073709551616", "NaN")
+PULL_BODY = '{"number": %s, "iid": %s, "state": "%s", "merged": false, "html_url": %s, "web_url": %s}'
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab", "gitea"])
+def test_a_number_or_address_that_no_pull_request_has_is_refused(kind: str) -> None:
+    state, url = "opened" if kind == "gitlab" else "open", '"https://host.example/1"'
+    good = PULL_BODY % ("7", "7", state, url, url)
+    assert ask(answer_with(good.encode()), kind).number == 7
+    bad = [PULL_BODY % (number, number, state, url, url) for number in NUMBERS]
+    bad += [PULL_BODY % ("7", "7", state, each, each) for each in ("7", "null", '"javascript:alert(1)"')]
+    for body in bad:
+        with pytest.raises(RemoteRefused, match="does not answer as the API of"):
+            ask(answer_with(body.encode()), kind)
+
+
+@pytest.mark.parametrize("opening", [b'{"message":', b"[", b'{"errors":['])
+@pytest.mark.parametrize("status", [b"200 OK", b"422 No", b"429 Later"])
+@pytest.mark.parametrize("depth", [300, 1_000, 50_000])
+def test_an_answer_that_is_nested_deeply_is_an_error_of_the_host(opening: bytes, status: bytes, depth: int) -> None:
+    closing = {b"[": b"]", b'{"message":': b"}", b'{"errors":[': b"]}"}[opening]
+    with pytest.raises(RemoteError):
+        ask(answer_with(opening * depth + b"1" + closing * depth, status), "github")
+
+
+HOUR = 3_600.0
+RESTS = (
+    (b"429 Later\r\nRetry-After: 3600", HOUR),
+    (b"503 Later\r\nretry-after: 3600", HOUR),
+    (b"403 No\r\nRetry-After: 3600", HOUR),
+    (b"403 No\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: %d" % (time.time() + HOUR), HOUR),
+    (b"429 No\r\nRateLimit-Remaining: 0\r\nRateLimit-Reset: 99999999999", 24 * HOUR),
+    (b"429 No\r\nRetry-After: never", 0.0),
+)
+
+
+@pytest.mark.parametrize(("head", "seconds"), RESTS)
+def test_a_host_says_for_how_long_it_wants_no_request(head: bytes, seconds: float) -> None:
+    with pytest.raises(RemoteBusy) as caught:
+        ask(answer_with(b'{"message": "API rate limit exceeded"}', head), "github")
+    assert caught.value.seconds == pytest.approx(seconds, abs=600)
 
 
 def test_a_text_is_one_line_of_at_most_so_many_characters() -> None:

@@ -11,8 +11,8 @@ from api.db.namespaces.commit_statuses import (
     StoredStatus,
     claim_statuses,
     find_failure,
-    has_due,
     is_noted,
+    list_due,
     note_status,
     record_attempt,
     retry_statuses,
@@ -57,7 +57,7 @@ def test_the_same_status_is_noted_and_sent_once(state: StateStore) -> None:
     assert note(state) is False
     assert claim(state, NOW + timedelta(days=1)) == []
     with state.database.reading() as connection:
-        assert (is_noted(connection, STATUS), has_due(connection, "acme", LATER)) == (True, False)
+        assert (is_noted(connection, STATUS), list_due(connection, LATER)) == (True, frozenset())
 
 
 def test_another_state_of_the_commit_is_sent_also_after_the_first(state: StateStore) -> None:
@@ -113,4 +113,4 @@ def test_statuses_and_pull_requests_go_with_the_upstream(state: StateStore) -> N
         put_pull(connection, PULL)
         upstreams.archive_upstream(connection, "acme", "an-archive")
         assert find_pull(connection, "acme", "shop", "main") is None
-        assert has_due(connection, "acme", LATER) is False
+        assert list_due(connection, LATER) == frozenset()
