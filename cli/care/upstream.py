@@ -18,7 +18,10 @@ from cli.console.exits import CommandFailed, ProblemsFound
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import confirm, json_option, namespace_argument, open_store, read_settings, yes_option
+from content.changes.diff import Counts
 from content.records.printable import escape_unprintable
+from content.records.vocabulary import Kind
+from gitstore.comparison.descriptions import count_text
 from gitstore.upstream.difference import Difference
 from gitstore.upstream.upstream_settings import DraftsPlace, ProposalsFrom, UpstreamMode
 
@@ -169,9 +172,7 @@ def remove(namespace: str, *, yes: bool, data: str | None, database: str | None)
 @state_options
 def suspend(namespace: str, *, data: str | None, database: str | None) -> None:
     """Stop syncing. While a source is suspended, nothing can be published."""
-    with _open(data, database, namespace) as upstreams:
-        upstreams.suspend(OPERATOR, namespace, suspended=True)
-    print_notes(f"Suspended the upstream of {namespace}.")
+    _set_suspended(namespace, data, database, suspended=True)
 
 
 @command.command()
@@ -179,9 +180,13 @@ def suspend(namespace: str, *, data: str | None, database: str | None) -> None:
 @state_options
 def resume(namespace: str, *, data: str | None, database: str | None) -> None:
     """Sync again after a suspension."""
+    _set_suspended(namespace, data, database, suspended=False)
+
+
+def _set_suspended(namespace: str, data: str | None, database: str | None, *, suspended: bool) -> None:
     with _open(data, database, namespace) as upstreams:
-        upstreams.suspend(OPERATOR, namespace, suspended=False)
-    print_notes(f"Resumed the upstream of {namespace}.")
+        upstreams.suspend(OPERATOR, namespace, suspended=suspended)
+    print_notes(f"{'Suspended' if suspended else 'Resumed'} the upstream of {namespace}.")
 
 
 @command.command()
@@ -203,7 +208,8 @@ def sync(namespace: str, *, as_json: bool, data: str | None, database: str | Non
             )
         if upstreams.is_paused():
             raise CommandFailed(
-                f"This is a copy restored from a backup: it syncs nothing. If it replaces the original: {RESUME}"
+                f"The upstream of {namespace} is not synced in a copy restored from a backup. If the copy replaces the original: "
+                f"{RESUME}"
             )
         upstreams.apply(known.upstream)
         tokens = LeakedTokens(upstreams.state.database, upstreams.clock)
@@ -246,7 +252,7 @@ def _describe(shown: dict[str, Any]) -> Iterator[str]:
     yield f"release   {shown['release'] or 'not synced yet'}"
     yield f"upstream  {shown['tip'] or 'no such branch, or never reached'}"
     if shown["ahead"] or shown["behind"]:
-        yield f"differs   {shown['ahead']} ahead, {shown['behind']} behind"
+        yield f"differs   {_count_commits(shown['ahead'])} ahead, {_count_commits(shown['behind'])} behind"
     for name in ("ahead", "behind"):
         yield from _describe_side(name, (shown["difference"] or {}).get(name))
     yield from _describe_branches(shown)
@@ -279,7 +285,7 @@ def _describe_side(name: str, side: dict[str, Any] | None) -> Iterator[str]:
     for each in side["commits"] if side else ():
         yield f"{name:<9} {each['commit'][:12]} {escape_unprintable(each['message'])}"
     for each in side["projects"] if side else ():
-        text = "cannot be read" if each["changes"] is None else _count(each["changes"])
+        text = "cannot be read" if each["changes"] is None else _count_rules(each["changes"])
         yield f"  {each['name']}: {text}"
 
 
@@ -291,6 +297,9 @@ def _describe_drafts(shown: dict[str, Any]) -> Iterator[str]:
             yield f"    {each['fault']['message']}"
 
 
-def _count(changes: dict[str, dict[str, int]]) -> str:
-    parts = (f"{number} {kind} {name}" for kind, counts in changes.items() for name, number in counts.items() if number)
-    return ", ".join(parts) or "no rule changed"
+def _count_commits(number: int) -> str:
+    return f"{number:,} commit" if number == 1 else f"{number:,} commits"
+
+
+def _count_rules(changes: dict[str, dict[str, int]]) -> str:
+    return count_text({Kind(kind): Counts(**numbers) for kind, numbers in changes.items()})

@@ -213,7 +213,11 @@ def test_while_a_source_is_away_only_publishing_is_refused(upstream: Upstream) -
     upstream.place.refused("POST", "/publish", 503, "upstream_unavailable")
     upstream.place.add("/c")
     assert upstream.place.sources() == ["/a"]
+    refused = upstream.place.ask("POST", "/publish", 503)
+    assert refused.headers["Retry-After"] in {"2", "3", "4", "5"}
     away.rename(upstream.path)
+    upstream.ask("POST", "/sync", 202)
+    upstream.wait("synced")
     published = upstream.place.publish()
     assert upstream.tip == published["version"]
 

@@ -16,7 +16,8 @@ from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any, BinaryIO, NamedTuple
 
-from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
+from gitstore.wire.addresses import AddressPolicy
+from gitstore.wire.client.remote_addresses import resolve
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteGarbage, RemoteRefused
 from gitstore.wire.client.remote_url import RemoteUrl, Transport
 
@@ -99,20 +100,8 @@ class HttpRemote:
             connection.close()
 
     def _find_addresses(self) -> list[tuple[int, str]]:
-        """Resolve the host once; raises RemoteRefused for an address that is not allowed."""
-        try:
-            self._policy.check_host(self._url.host)
-            found = socket.getaddrinfo(self._url.host, self._url.port, type=socket.SOCK_STREAM)
-            addresses = list(dict.fromkeys((int(each[0]), str(each[4][0])) for each in found))
-            for _, address in addresses:
-                self._policy.check(address)
-        except AddressNotAllowed as ex:
-            raise RemoteRefused(
-                f"The upstream's host {self._url.host} is at an address that is not allowed: {ex} The operator can "
-                "allow its network with the setting upstream_networks."
-            ) from ex
-        except (OSError, UnicodeError) as ex:
-            raise RemoteAway(f"The upstream's host {self._url.host} cannot be resolved.") from ex
+        """Resolve the host once; raises RemoteAway, RemoteRefused for an address that is not allowed."""
+        addresses = resolve(self._url, self._policy)
         # Without TLS anybody on the way reads the password; so only in networks that the operator names.
         if self._url.transport is Transport.HTTP and any(
             not self._policy.is_named(ip_address(address)) for _, address in addresses

@@ -5,7 +5,6 @@ It connects to an address that was checked, under the name of the host.
 
 import os
 import shlex
-import socket
 import subprocess
 import threading
 import time
@@ -14,8 +13,9 @@ from contextlib import contextmanager, suppress
 from select import select
 from typing import BinaryIO, NamedTuple
 
-from gitstore.wire.addresses import AddressNotAllowed, AddressPolicy
+from gitstore.wire.addresses import AddressPolicy
 from gitstore.wire.client.http_remote import Limits
+from gitstore.wire.client.remote_addresses import resolve
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteRefused, quote_remote
 from gitstore.wire.client.remote_url import RemoteUrl
 
@@ -79,24 +79,8 @@ class SshRemote:
         return [
             *("ssh", "-F", "none", "-T", "-i", key, "-p", str(url.port), "-l", url.username),
             *(word for option in options for word in ("-o", option)),
-            *("--", self._find_address(), f"{service} {shlex.quote(url.path)}"),
+            *("--", resolve(url, self._policy)[0][1], f"{service} {shlex.quote(url.path)}"),
         ]
-
-    def _find_address(self) -> str:
-        """Resolve the host once; raises RemoteRefused for an address that is not allowed."""
-        try:
-            self._policy.check_host(self._url.host)
-            found = socket.getaddrinfo(self._url.host, self._url.port, type=socket.SOCK_STREAM)
-            for each in found:
-                self._policy.check(str(each[4][0]))
-            return str(found[0][4][0])
-        except AddressNotAllowed as ex:
-            raise RemoteRefused(
-                f"The upstream's host {self._url.host} is at an address that is not allowed: {ex} The operator can "
-                "allow its network with the setting upstream_networks."
-            ) from ex
-        except (OSError, UnicodeError) as ex:
-            raise RemoteAway(f"The upstream's host {self._url.host} cannot be resolved.") from ex
 
 
 SSH_PORT = 22

@@ -75,6 +75,33 @@ def test_a_fault_is_shown_with_the_exit_code_of_problems(upstream: Path) -> None
     assert invoke("upstream", "show", "sample").code == 1
 
 
+def test_the_commits_and_rules_of_one_side_are_counted(upstream: Path) -> None:
+    invoke_ok("upstream", "set", "sample", upstream, "--mode", "source")
+    invoke_ok("upstream", "sync", "sample")
+    before = release_of(upstream)
+    invoke_ok("import", "sample", "shop", "-", "--publish", stdin=b"type\tsource\ttarget\tstatus\nBASIC\t/a\t/b\t301\n")
+    git(upstream, "update-ref", "refs/heads/release", before)
+    found = invoke("upstream", "sync", "sample").out
+    assert "differs   1 commit ahead, 0 commits behind" in found
+    assert "  shop: 1 redirect added" in invoke("upstream", "show", "sample").out
+
+
+def test_a_typing_error_in_the_branch_is_refused_unless_it_is_to_be_created(upstream: Path) -> None:
+    invoke_ok("upstream", "set", "sample", upstream, "--mode", "source")
+    invoke_ok("upstream", "sync", "sample")
+    invoke_ok("upstream", "set", "sample", upstream, "--mode", "source", "--branch", "relaese")
+    found = invoke("upstream", "sync", "sample")
+    assert found.code == 1
+    assert "upstream_missing: The upstream of sample has no branch relaese" in found.out
+    assert "It has the branches: release" in found.out
+    shown = invoke_ok(
+        "upstream", "set", "sample", upstream, "--mode", "source", "--branch", "new", "--create", "--json"
+    )
+    assert shown.json["create"]
+    invoke_ok("upstream", "sync", "sample")
+    assert git(upstream, "for-each-ref", "--format=%(refname)").split() == ["refs/heads/new", "refs/heads/release"]
+
+
 def test_a_suspended_upstream_is_not_synced_and_a_removed_one_is_none(upstream: Path) -> None:
     invoke_ok("upstream", "set", "sample", upstream, "--mode", "mirror")
     invoke_ok("upstream", "suspend", "sample")
