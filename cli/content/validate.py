@@ -2,7 +2,7 @@
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +16,20 @@ from cli.console.progress import show_status
 from cli.console.setup import read_settings
 from cli.console.suggestion import suggest
 from cli.content.changed_files import ChangedFiles, find_changed_files
-from cli.content.problem_output import ProjectTests, Report, print_counts_by_code, print_for_ci, print_text
+from cli.content.problem_output import (
+    ProjectTests,
+    Report,
+    print_counts_by_code,
+    print_for_ci,
+    print_text,
+    read_lines_in,
+)
 from content.records.problem import Problem, Severity
 from content.records.problem_codes import CODES, NEVER_ANSWER, count_never_answering
 from content.records.problem_report import ProblemFilter, never_answer_text, summarize
 from gitstore.git.file_paths import printable_path
 from gitstore.namespaces.checkout import Checkout, ProgressCallback, read_checkout
 from gitstore.namespaces.parallel_reading import ParallelSegments
-from gitstore.yamlfiles.yaml_reader import LINE_BREAK
 
 if TYPE_CHECKING:
     from gitstore.compiled.validation.lint_cache import LintCache
@@ -115,7 +121,7 @@ def command(  # noqa: PLR0913 - one parameter an option
         print_counts(selected)
     else:
         tests = _tests(run.found, run.problems)
-        report = Report(window.shown, tests, path, _line_reader(path), is_bare=bare, strict=strict)
+        report = Report(window.shown, tests, path, read_lines_in(path), is_bare=bare, strict=strict)
         _print_report(report, wanted, excerpts=excerpt)
         print_counts_by_code(run.problems)
     if run.fixes:
@@ -256,19 +262,6 @@ def _tests(found: Checkout, problems: Sequence[Problem]) -> list[ProjectTests]:
         )
         for each in found.snapshots
     ]
-
-
-def _line_reader(path: Path) -> Callable[[str], Sequence[str]]:
-    """Return a reader of the lines of a file; none of a file that is not there, as in a bare repository."""
-
-    def read(file: str) -> Sequence[str]:
-        try:
-            data = (path / file).read_bytes() if (path / file).is_file() else b""
-        except OSError:
-            return ()
-        return LINE_BREAK.split(data.decode(errors="replace").removeprefix("\ufeff"))
-
-    return read
 
 
 def _changes_view(changes: ChangedFiles, found: Checkout) -> dict[str, object]:
