@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cli.console.output import count_noun, print_lines
-from cli.content.problem_output import Report, print_text, read_lines_in
+from cli.content.validate.problem_output import Report, print_text, read_lines_in
 from cli.preview.baseline import ChangesSince
 from content.changes.diff import Counts, count
 from content.records.problem import Problem, Severity

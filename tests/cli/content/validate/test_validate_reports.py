@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from cli.content.problem_output import read_lines_in
+from cli.content.validate.problem_output import read_lines_in
 from tests.cli.rule_folders import flow, project, write
 from tests.cli.terminal import SECONDS, Outcome, invoke, invoke_ok, run, start
 from tests.content.formats.schemas import code_quality_faults, junit_faults, parse_xml, sarif_faults
