@@ -297,3 +297,13 @@ def test_an_excerpt_follows_no_link(work_folder: Path, linked: str) -> None:
     assert "another file" not in found.out + found.err
     assert list(read_lines_in(shop)(f"{linked}/rules.yaml" if linked == "redirects" else linked)) == []
     assert list(read_lines_in(outside)("rules.yaml")) == ["the text of another file", ""]
+
+
+def test_a_repository_without_commits_is_named_as_such(work_folder: Path) -> None:
+    project(work_folder / "shop")
+    git(work_folder, "init", "-q")
+    found = invoke("validate", "--changed-since", "HEAD")
+    assert (found.code, found.err) == (
+        2,
+        "waypost: The repository of . has no commits, so there is nothing to compare with. Commit first.\n",
+    )
