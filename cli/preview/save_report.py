@@ -1,12 +1,12 @@
 """The output of a preview: what is served after each save, what changed, and the problems."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
 from cli.console.output import count_noun, print_lines
-from cli.content.problem_output import Report, print_text
+from cli.content.validate.problem_output import Report, print_text, read_lines_in
 from cli.preview.baseline import ChangesSince
 from content.changes.diff import Counts, count
 from content.records.problem import Problem, Severity
@@ -15,7 +15,6 @@ from gitstore.comparison.change_lines import text_lines
 from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.publish.advance import PublishResult
-from gitstore.yamlfiles.yaml_reader import LINE_BREAK
 
 _MOST_PROBLEMS = 20
 _MOST_LINES = 12
@@ -73,19 +72,6 @@ def print_problems(problems: Sequence[Problem], root: Path, shown_root: Path, se
     numbers = f"{count_noun(errors, 'error')}, {count_noun(len(problems) - errors, 'warning')}"
     passed = f"{count_noun(served.projects, 'project')}, {count_noun(served.tests, 'test')} passed: " if served else ""
     print_lines(f"  {passed}{numbers}.")
-
-
-def read_lines_in(root: Path) -> Callable[[str], Sequence[str]]:
-    """Return a reader of the lines of a file below a folder, for excerpts; none of a file that cannot be read."""
-
-    def read(file: str) -> Sequence[str]:
-        try:
-            data = (root / file).read_bytes() if (root / file).is_file() else b""
-        except OSError:
-            return ()
-        return LINE_BREAK.split(data.decode(errors="replace").removeprefix("\ufeff"))
-
-    return read
 
 
 def _change_lines(found: ChangesByKind) -> list[str]:

@@ -8,8 +8,9 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
 
 from content.changes.fixes import FixedRules, FixKind, fix_rules
 from content.records.problem_codes import CODES
@@ -60,7 +61,8 @@ def fix_folder(folder: Path, checkout: Checkout) -> FolderFixes:
     return found
 
 
-class _FileRules(NamedTuple):
+@dataclass(frozen=True)
+class _FileRules:
     """The records of a file before and after the fixes; `start` is the position of the first one in the project."""
 
     path: str
@@ -68,6 +70,20 @@ class _FileRules(NamedTuple):
     start: int
     before: Sequence[Record]
     after: Sequence[Record | None]
+
+    @property
+    def differs(self) -> bool:
+        """True if a rule was fixed."""
+        return list(self.before) != list(self.after)
+
+    def place(self, position: int) -> Place:
+        """Return the new place of the rule at a position in the project."""
+        return self.path, self._staying[position - self.start]
+
+    @cached_property
+    def _staying(self) -> Sequence[int]:
+        """The number of rules that stay above each rule."""
+        return list(accumulate((record is not None for record in self.after), initial=0))
 
 
 class _Plan:
@@ -82,35 +98,25 @@ class _Plan:
             Kind.REDIRECTS: [each.record for each in redirects],
             Kind.PAGES: [each.record for each in pages],
         }
-        self._files = [file for kind in Kind for file in self._list_files(kind)]
+        self._files = {kind: list(self._list_files(kind)) for kind in Kind}
 
     def count_in(self, paths: Collection[str]) -> Counter[FixKind]:
         """Count the fixes in some files."""
-        files = [file for file in self._files if file.path in paths]
-        return Counter(
-            fix
-            for fix, kind, position in self._fixed.done
-            if any(each.kind is kind and each.start <= position < each.start + len(each.before) for each in files)
-        )
+        return Counter(fix for fix, kind, position in self._fixed.done if self._find(kind, position).path in paths)
 
     def texts(self) -> dict[str, bytes]:
         """Return the changed files by path; raises _CommentsLost."""
-        found, moved = dict[str, bytes](), defaultdict[Place, list[str]](list)
-        for file in self._files:
-            if list(file.before) != list(file.after):
-                data = self._read(file)
-                try:
-                    found[file.path] = _rewritten(file, data)
-                except (
-                    Invalid
-                ):  # a layout that cannot be edited: the file stays, and each other fix is right without it
-                    continue
-                for place, comment in self._lost_comments(file, data, found[file.path]):
-                    moved[place].append(comment)
-        for file in self._files:
-            above = {position: texts for (path, position), texts in moved.items() if path == file.path}
-            if above:
-                found[file.path] = _with_comments(found.get(file.path) or self._read(file), above)
+        found, moved = dict[str, bytes](), defaultdict[str, dict[int, list[str]]](lambda: defaultdict(list))
+        for file in (file for files in self._files.values() for file in files if file.differs):
+            data = self._read(file.path)
+            try:
+                found[file.path] = _rewritten(file, data)
+            except Invalid:  # a layout that cannot be edited: the file stays, and each other fix is right without it
+                continue
+            for (path, position), comment in self._lost_comments(file, data, found[file.path]):
+                moved[path][position].append(comment)
+        for path, above in moved.items():
+            found[path] = _with_comments(found.get(path) or self._read(path), above)
         return found
 
     def _list_files(self, kind: Kind) -> Iterator[_FileRules]:
@@ -122,8 +128,13 @@ class _Plan:
             yield _FileRules(self._snapshot.full_path(file.path), kind, start, before, after)
             start = end
 
-    def _read(self, file: _FileRules) -> bytes:
-        return (self._folder / file.path).read_bytes()
+    def _read(self, path: str) -> bytes:
+        return (self._folder / path).read_bytes()
+
+    def _find(self, kind: Kind, position: int) -> _FileRules:
+        """Return the file of a rule: the last one that starts at its position or before; an empty file has no rule."""
+        files = self._files[kind]
+        return files[bisect_right(files, position, key=lambda file: file.start) - 1]
 
     def _lost_comments(self, file: _FileRules, before: bytes, after: bytes) -> Iterator[tuple[Place, str]]:
         """Yield the comments that the new text does not have, each with the place of the rule that it moves to."""
@@ -131,11 +142,10 @@ class _Plan:
         lost = Counter(each.text for each in comments) - Counter(each.text for each in _comments(after))
         if not lost:
             return
-        lines, text = load(before, "").lines, LINE_BREAK.sub("\n", decode(before, ""))
+        lines, starts = load(before, "").lines, _line_starts(LINE_BREAK.sub("\n", decode(before, "")))
         dropped = {position for position, record in enumerate(file.after) if record is None}
         for comment in comments:
-            line = text.count("\n", 0, comment.offset) + 1
-            above = bisect_right(lines, line) - 1
+            above = bisect_right(lines, bisect_right(starts, comment.offset)) - 1
             owner = above if above in dropped else above + 1
             if lost[comment.text] and owner in dropped:
                 lost[comment.text] -= 1
@@ -147,10 +157,7 @@ class _Plan:
         """Return the new place of the rule that stays in place of a dropped one."""
         while (kind, position) in self._fixed.kept:
             position = self._fixed.kept[kind, position]
-        file = next(
-            each for each in self._files if each.kind is kind and each.start <= position < each.start + len(each.before)
-        )
-        return file.path, sum(record is not None for record in file.after[: position - file.start])
+        return self._find(kind, position).place(position)
 
 
 def _is_read(file: CompiledFile, kind: Kind) -> bool:
@@ -168,19 +175,24 @@ def _rewritten(file: _FileRules, data: bytes) -> bytes:
 
 
 def _with_comments(data: bytes, above: Mapping[int, Sequence[str]]) -> bytes:
-    """Insert comments above rules, from the last one to the first, so that the lines above stay where they are."""
+    """Insert comments above rules."""
     rules, text = load(data, ""), data.decode()
-    starts = [0, *(found.end() for found in LINE_BREAK.finditer(text))]
-    for position in sorted(above, reverse=True):
+    starts, parts, end = _line_starts(text), list[str](), 0
+    for position in sorted(above):
         at = starts[rules.lines[position] - 1]
         dash = _DASH.match(text, at)
         if dash is None:
             raise _CommentsLost
-        lines = (f"{dash[1]}{comment}{line_break_of(text)}" for comment in above[position])
-        text = f"{text[:at]}{''.join(lines)}{text[at:]}"
+        parts += [text[end:at], *(f"{dash[1]}{comment}{line_break_of(text)}" for comment in above[position])]
+        end = at
+    text = "".join([*parts, text[end:]])
     if load(text.encode(), "").records != rules.records:
         raise _CommentsLost
     return text.encode()
+
+
+def _line_starts(text: str) -> list[int]:
+    return [0, *(found.end() for found in LINE_BREAK.finditer(text))]
 
 
 def _comments(data: bytes) -> list[Comment]:

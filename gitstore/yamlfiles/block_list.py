@@ -184,13 +184,15 @@ def close_gaps(block: BlockList, kept: frozenset[int]) -> tuple[list[str], str]:
 
     Of two runs of blank lines that meet, the longer one stays; at the edges of the list, the outer one.
     """
-    gaps = [rule.gap for rule in block.rules] + [block.tail]
     count, first = len(block.rules), min(kept, default=len(block.rules))
-    for position in range(count):
-        if position not in kept:
-            choose = _lower if position + 1 == count else _upper if position < first else _longer
-            gaps[position + 1] = _join_gaps(gaps[position], gaps[position + 1], choose)
-    return gaps[:count], gaps[count]
+    found, gap = list[str](), _Gap(block.rules[0].gap if block.rules else "")
+    for position, below in enumerate([*(rule.gap for rule in block.rules[1:]), block.tail]):
+        found.append(gap.text if position in kept else "")
+        if position in kept:
+            gap = _Gap(below)
+        else:
+            gap.join(below, _lower if position + 1 == count else _upper if position < first else _longer)
+    return found, gap.text
 
 
 def blank_lines_above(gap: str) -> str:
@@ -198,16 +200,33 @@ def blank_lines_above(gap: str) -> str:
     return "".join(takewhile(_is_blank, lines_of(gap)))
 
 
-def _blank_lines_below(gap: str) -> str:
-    lines = lines_of(gap)
-    count = sum(1 for _ in takewhile(_is_blank, reversed(lines)))
-    return "".join(lines[len(lines) - count :])
+class _Gap:
+    """The lines between two rules, joined with those below when a rule between them goes: each line is read once."""
 
+    def __init__(self, text: str) -> None:
+        self._parts, self._blank_below = list[str](), ""
+        self._add(text)
 
-def _join_gaps(above: str, below: str, choose: Callable[[str, str], str]) -> str:
-    """Join two gaps with nothing left between them; `choose` takes one of the runs of blank lines that meet."""
-    upper, lower = _blank_lines_below(above), blank_lines_above(below)
-    return above.removesuffix(upper) + choose(upper, lower) + below.removeprefix(lower)
+    @property
+    def text(self) -> str:
+        """The lines."""
+        return "".join([*self._parts, self._blank_below])
+
+    def join(self, below: str, choose: Callable[[str, str], str]) -> None:
+        """Add the lines below, with nothing left between them; `choose` takes one of the runs of blank lines that meet."""
+        lower = blank_lines_above(below)
+        met = choose(self._blank_below, lower)
+        if lower == below:
+            self._blank_below = met
+        else:
+            self._parts.append(met)
+            self._add(below.removeprefix(lower))
+
+    def _add(self, text: str) -> None:
+        lines = lines_of(text)
+        count = len(lines) - sum(1 for _ in takewhile(_is_blank, reversed(lines)))
+        self._parts.append("".join(lines[:count]))
+        self._blank_below = "".join(lines[count:])
 
 
 def _upper(upper: str, lower: str) -> str:  # noqa: ARG001 - one of three choices with the same parameters

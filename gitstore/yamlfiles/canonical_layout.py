@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from content.records.vocabulary import Kind
-from gitstore.yamlfiles.comments import Comment, find_comments
+from gitstore.yamlfiles.comments import CommentIndex, find_comments
 from gitstore.yamlfiles.dump import INDENT, dump_json, dump_scalar, dump_value
 from gitstore.yamlfiles.flow_lines import read_flow_lines
 from gitstore.yamlfiles.yaml_node import MappingNode, Node, ScalarNode, SequenceNode, plain
@@ -172,14 +172,17 @@ class _Layout:
         return node.end
 
     def _dash_column(self, node: MappingNode) -> int:
-        before = self._source[: node.start].rstrip(" \t\n")
-        return len(before) - before.rfind("\n") - 2 if before.endswith("-") else 0
+        end = node.start
+        while end and self._source[end - 1] in " \t\n":
+            end -= 1
+        return end - self._source.rfind("\n", 0, end) - 2 if self._source[end - 1 : end] == "-" else 0
 
     def _attach(self) -> None:
         """Give each comment and blank line to the part beside it."""
-        comments = find_comments(self._document)
+        comments = CommentIndex(find_comments(self._document))
         after = [*self._units[1:], None]
-        self._attach_inner(comments)
+        for unit in self._units:
+            unit.above = [each.text for each in comments.between(unit.start, unit.end)]
         lead = self._between(0, self._units[0].start, comments)[1]
         self._units[0].above[:0] = _collapse([text for _, text in lead])
         for unit, below in zip(self._units, after, strict=True):
@@ -199,10 +202,6 @@ class _Layout:
                     f"{INDENT if column > 0 and unit.item >= 0 else ''}{text}" if text else "" for column, text in rest
                 ]
 
-    def _attach_inner(self, comments: Sequence[Comment]) -> None:
-        for unit in self._units:
-            unit.above = [each.text for each in comments if unit.start <= each.offset < unit.end]
-
     def _own_below(self, unit: _Unit, below: _Unit | None, lines: Sequence[tuple[int, str]]) -> int:
         """Count the comments directly below a rule that are deeper than its dash: they are the rule's own."""
         if unit.item < 0 or (below and below.item == unit.item):
@@ -212,11 +211,10 @@ class _Layout:
             count += 1
         return count
 
-    def _between(self, start: int, end: int, comments: Sequence[Comment]) -> tuple[str, list[tuple[int, str]]]:
+    def _between(self, start: int, end: int, comments: CommentIndex) -> tuple[str, list[tuple[int, str]]]:
         """Return the comment on the rest of the line, and the lines below with the column of each; blank ones are empty."""
         trail, lines = "", list[tuple[int, str]]()
-        at, found = start, [each for each in comments if start <= each.offset < end]
-        position = 0
+        at, position, found = start, 0, comments.between(start, end)
         if start and (first := self._source.find("\n", start, end)) >= 0:
             if found and found[0].offset < first:
                 trail, position = found[0].text, 1

@@ -1,7 +1,8 @@
 """The comments of a document, and the lines between its parts."""
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gitstore.yamlfiles.yaml_node import MappingNode, Node, ScalarNode, SequenceNode
@@ -18,6 +19,18 @@ class Comment(NamedTuple):
     offset: int
     column: int
     text: str
+
+
+class CommentIndex:
+    """Comments in the order of their offsets; a look-up costs no more in a file with many."""
+
+    def __init__(self, comments: Sequence[Comment]) -> None:
+        self._comments = comments
+        self._offsets = [each.offset for each in comments]
+
+    def between(self, start: int, end: int) -> Sequence[Comment]:
+        """Return the comments that begin at `start` or later, and before `end`."""
+        return self._comments[bisect_left(self._offsets, start) : bisect_left(self._offsets, end)]
 
 
 def find_comments(document: Document, start: int = 0, end: int | None = None) -> list[Comment]:

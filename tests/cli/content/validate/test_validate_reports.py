@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from cli.content.validate.problem_output import read_lines_in
 from tests.cli.rule_folders import flow, project, write
 from tests.cli.terminal import SECONDS, Outcome, invoke, invoke_ok, run, start
 from tests.content.formats.schemas import code_quality_faults, junit_faults, parse_xml, sarif_faults
@@ -280,3 +281,29 @@ def test_a_run_loads_neither_the_service_nor_a_database(work_folder: Path) -> No
     }
     assert "click" in loaded
     assert not loaded & heavy
+
+
+@pytest.mark.parametrize("linked", ["redirects.yaml", "redirects"])
+def test_an_excerpt_follows_no_link(work_folder: Path, linked: str) -> None:
+    """A pull request may add a link to any file of the machine that checks it: nothing of that file is shown."""
+    outside = work_folder.parent / "outside"
+    outside.mkdir()
+    (outside / "rules.yaml").write_text("the text of another file\n")
+    shop = project(work_folder / "shop")
+    (shop / "redirects.yaml").unlink()
+    (shop / linked).symlink_to(outside if linked == "redirects" else outside / "rules.yaml")
+    found = invoke("validate", "--excerpt")
+    assert (found.code, "not_a_file" in found.out) == (1, True)
+    assert "another file" not in found.out + found.err
+    assert list(read_lines_in(shop)(f"{linked}/rules.yaml" if linked == "redirects" else linked)) == []
+    assert list(read_lines_in(outside)("rules.yaml")) == ["the text of another file", ""]
+
+
+def test_a_repository_without_commits_is_named_as_such(work_folder: Path) -> None:
+    project(work_folder / "shop")
+    git(work_folder, "init", "-q")
+    found = invoke("validate", "--changed-since", "HEAD")
+    assert (found.code, found.err) == (
+        2,
+        "waypost: The repository of . has no commits, so there is nothing to compare with. Commit first.\n",
+    )

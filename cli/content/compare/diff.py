@@ -57,13 +57,13 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     form = "json" if as_json else form
     if base is None:
-        from cli.content.state_diff import print_difference  # noqa: PLC0415 - loads the store, which folders do not need
+        from cli.content.compare.state_diff import print_difference  # noqa: PLC0415 - loads the store, which folders do not need
 
         if not project or head:
             raise InvalidUsage("Name a namespace and a project; or a folder of a Git repository, with --base REV.")
         differs = print_difference(open_store(data), (first, project), (old or BASE, new or DRAFT), draft, form)
     else:
-        from cli.content.folder_diff import print_folder_changes  # noqa: PLC0415 - as above
+        from cli.content.compare.folder_diff import print_folder_changes  # noqa: PLC0415 - as above
 
         if project:
             raise InvalidUsage("With --base, name one folder only.")

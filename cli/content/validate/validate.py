@@ -2,31 +2,35 @@
 
 import gc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from cli.console.exits import InvalidUsage, ProblemsFound
+from cli.console.exits import ProblemsFound
 from cli.console.output import count_noun, print_json, print_notes, print_rows
 from cli.console.progress import show_status
-from cli.console.setup import read_settings
 from cli.console.suggestion import suggest
-from cli.content.changed_files import ChangedFiles, find_changed_files
-from cli.content.problem_output import ProjectTests, Report, print_counts_by_code, print_for_ci, print_text
+from cli.content.validate.changed_files import ChangedFiles, find_changed_files
+from cli.content.validate.check_run import CheckRun, check_folder, is_bare
+from cli.content.validate.problem_output import (
+    ProjectTests,
+    Report,
+    print_counts_by_code,
+    print_for_ci,
+    print_text,
+    read_lines_in,
+)
 from content.records.problem import Problem, Severity
 from content.records.problem_codes import CODES, NEVER_ANSWER, count_never_answering
 from content.records.problem_report import ProblemFilter, never_answer_text, summarize
 from gitstore.git.file_paths import printable_path
-from gitstore.namespaces.checkout import Checkout, ProgressCallback, read_checkout
-from gitstore.namespaces.parallel_reading import ParallelSegments
-from gitstore.yamlfiles.yaml_reader import LINE_BREAK
+from gitstore.namespaces.checkout import Checkout
 
 if TYPE_CHECKING:
-    from gitstore.compiled.validation.lint_cache import LintCache
     from gitstore.namespaces.folder_fixes import FolderFixes
 
 FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
@@ -105,17 +109,17 @@ def command(  # noqa: PLR0913 - one parameter an option
     bare = is_bare(path)
     since = find_changed_files(path, changed_since, ref if bare else "") if changed_since is not None else None
     with _pause_gc(), show_status(f"Reading {path}") as watch:
-        run = _check(path, ref if bare else "", since, cache, watch, is_fixing=fix)
+        run = check_folder(path, ref if bare else "", since, cache, watch, is_fixing=fix)
     _note_unknown(codes, run.problems)
     selected = ProblemFilter(codes, severity or "", place).select(run.problems)
     window = _Window(selected, offset, limit, is_counted=counts, is_chosen=never_answer)
     if wanted == "json":
         _print_json(path, run, window)
     elif counts:
-        print_counts(selected)
+        _print_counts(selected)
     else:
         tests = _tests(run.found, run.problems)
-        report = Report(window.shown, tests, path, _line_reader(path), is_bare=bare, strict=strict)
+        report = Report(window.shown, tests, path, read_lines_in(path), is_bare=bare, strict=strict)
         _print_report(report, wanted, excerpts=excerpt)
         print_counts_by_code(run.problems)
     if run.fixes:
@@ -125,15 +129,6 @@ def command(  # noqa: PLR0913 - one parameter an option
     errors, warnings = _count(run.problems)
     if errors or (strict and warnings):
         raise ProblemsFound
-
-
-class _Run(NamedTuple):
-    """The projects that were read, with their problems, and what was fixed."""
-
-    found: Checkout
-    problems: Sequence[Problem]
-    since: ChangedFiles | None
-    fixes: "FolderFixes | None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,27 +147,7 @@ class _Window:
         return self.selected[self.offset : None if self.limit is None else self.offset + self.limit]
 
 
-def _check(
-    path: Path,
-    branch: str,
-    since: ChangedFiles | None,
-    cache: Path | None,
-    watch: ProgressCallback,
-    *,
-    is_fixing: bool,
-) -> _Run:
-    """Read the projects, fix what is wanted, and find their problems; `branch` is that of a bare repository."""
-    segments = ParallelSegments(cache / "segments") if cache else None
-    settings = read_settings()
-    found = _read(path, branch, segments, _report_reading(watch), settings.allowed_files, since)
-    fixes = _fix(path, found, bare=bool(branch)) if is_fixing else None
-    if fixes and fixes.files:
-        found = _read(path, "", segments, _report_reading(watch), settings.allowed_files, since)
-    watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
-    return _Run(found, list(found.check(settings.pattern_limits, _lint_cache(cache))), since, fixes)
-
-
-def _print_json(path: Path, run: _Run, window: _Window) -> None:
+def _print_json(path: Path, run: CheckRun, window: _Window) -> None:
     shown = {"total": len(window.selected), "limit": window.limit, "offset": window.offset}
     names = [each.project or path.resolve().name for each in run.found.snapshots]
     since = {"changedSince": _changes_view(run.since, run.found)} if run.since else {}
@@ -186,36 +161,6 @@ def _print_report(report: Report, wanted: str, *, excerpts: bool) -> None:
         print_text(report, excerpts=excerpts)
     else:
         print_for_ci(report, wanted)
-
-
-def is_bare(path: Path) -> bool:
-    """Tell whether a folder is a bare repository."""
-    return (path / "HEAD").is_file() and (path / "objects").is_dir()
-
-
-def _read(
-    path: Path,
-    branch: str,
-    segments: ParallelSegments | None,
-    watch: ProgressCallback,
-    allowed: Sequence[str],
-    changes: ChangedFiles | None,
-) -> Checkout:
-    """Read the projects that the changes can affect: those with changed files, since no rule leads into another project."""
-    only = changes.top_names if changes else None
-    if branch:
-        from gitstore.namespaces.branch_checkout import read_release  # noqa: PLC0415 - loads the reader of repositories
-
-        return read_release(path, branch, allowed, only)
-    return read_checkout(path, segments, watch, allowed, only)
-
-
-def _fix(path: Path, found: Checkout, *, bare: bool) -> "FolderFixes":
-    from gitstore.namespaces.folder_fixes import fix_folder  # noqa: PLC0415 - only runs with --fix need it
-
-    if bare:
-        raise InvalidUsage("A bare repository has no files to change. Run --fix in a working tree.")
-    return fix_folder(path, found)
 
 
 def _fixes_view(fixes: "FolderFixes") -> dict[str, object]:
@@ -237,14 +182,6 @@ def _chains_text(problems: Sequence[Problem]) -> Iterator[str]:
         )
 
 
-def _lint_cache(folder: Path | None) -> "LintCache | None":
-    if folder is None:
-        return None
-    from gitstore.compiled.validation.lint_cache import LintCache  # noqa: PLC0415 - only runs with a cache need it
-
-    return LintCache(folder / "lint")
-
-
 def _tests(found: Checkout, problems: Sequence[Problem]) -> list[ProjectTests]:
     """Return the tests of each project; those of a project with errors were not run."""
     broken = {each.file for each in problems if each.severity is Severity.ERROR and each.code != "test_failed"}
@@ -256,19 +193,6 @@ def _tests(found: Checkout, problems: Sequence[Problem]) -> list[ProjectTests]:
         )
         for each in found.snapshots
     ]
-
-
-def _line_reader(path: Path) -> Callable[[str], Sequence[str]]:
-    """Return a reader of the lines of a file; none of a file that is not there, as in a bare repository."""
-
-    def read(file: str) -> Sequence[str]:
-        try:
-            data = (path / file).read_bytes() if (path / file).is_file() else b""
-        except OSError:
-            return ()
-        return LINE_BREAK.split(data.decode(errors="replace").removeprefix("\ufeff"))
-
-    return read
 
 
 def _changes_view(changes: ChangedFiles, found: Checkout) -> dict[str, object]:
@@ -304,11 +228,7 @@ def _pause_gc() -> Iterator[None]:
             gc.enable()
 
 
-def _report_reading(watch: ProgressCallback) -> ProgressCallback:
-    return lambda name: watch(f"Reading {name}")
-
-
-def print_counts(problems: Sequence[Problem]) -> None:
+def _print_counts(problems: Sequence[Problem]) -> None:
     """Print the number of problems of each severity and code, the most frequent ones first."""
     counts = Counter((problem.severity, problem.code) for problem in problems)
     print_rows(("COUNT", "SEVERITY", "CODE"), ((number, *what) for what, number in counts.most_common()))

@@ -16,6 +16,7 @@ from content.checks.expectations import Expectation
 from content.records.printable import escape_unprintable
 from content.records.problem import Problem, Severity
 from content.records.problem_report import count_by_code
+from gitstore.yamlfiles.yaml_reader import LINE_BREAK
 
 _COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
@@ -33,7 +34,8 @@ class ProjectTests:
 class Report:
     """The problems to print, with files relative to `folder`, and the tests of each project.
 
-    In a bare repository, files are relative to the root of a branch. `read_lines` returns the lines of a file for excerpts, none if it cannot be read.
+    In a bare repository, files are relative to the root of a branch. `read_lines` returns the lines of a file for
+    excerpts, none if it cannot be read.
     """
 
     problems: Sequence[Problem]
@@ -54,6 +56,26 @@ class Report:
         path = self.folder.resolve()
         root = next((each for each in (path, *path.parents) if (each / ".git").exists()), None)
         return Path() if self.is_bare else Path(os.path.relpath(path, root))
+
+
+def read_lines_in(root: Path) -> Callable[[str], Sequence[str]]:
+    """Return a reader of the lines of a file below a folder, for excerpts.
+
+    It returns none of a file that cannot be read or that Git does not store: it follows no link, which may lead outside.
+    """
+
+    def read(file: str) -> Sequence[str]:
+        path = root / file
+        below = path.parents[: len(Path(file).parts) - 1]
+        try:
+            if not path.is_file() or any(each.is_symlink() for each in (path, *below)):
+                return ()
+            data = path.read_bytes()
+        except OSError:
+            return ()
+        return LINE_BREAK.split(data.decode(errors="replace").removeprefix("\ufeff"))
+
+    return read
 
 
 def print_text(report: Report, *, excerpts: bool) -> None:

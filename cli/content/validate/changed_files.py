@@ -64,6 +64,10 @@ def _require_repository(path: Path) -> None:
 def _require_commit(path: Path, revision: str) -> str:
     found = _commit(path, revision)
     if not found:
+        if not run_git(path, "rev-list", "--all", "--max-count=1"):
+            raise InvalidUsage(
+                f"The repository of {path} has no commits, so there is nothing to compare with. Commit first."
+            )
         raise InvalidUsage(
             f"{path} has no revision {revision!r}. Name a commit, branch or tag; in CI, fetch it first, with the history."
         )

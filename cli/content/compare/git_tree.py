@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cli.console.exits import CommandFailed
 from cli.console.git_environment import git_environment
-from cli.content.changed_files import run_git
+from cli.content.validate.changed_files import run_git
 from gitstore.compiled.segments.snapshot import File
 from gitstore.git.file_paths import printable_path
 from gitstore.git.modes import SUBMODULE_MODE

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from cli.console.exits import InvalidUsage
 from cli.console.output import print_json, print_lines, print_notes
-from cli.content.changed_files import ChangedFiles
-from cli.content.folder_changes import FolderChanges, compare_folder
+from cli.content.compare.folder_changes import FolderChanges, compare_folder
+from cli.content.validate.changed_files import ChangedFiles
 from content.formats.markdown import as_code
 from content.records.pattern_limits import PatternLimits
 from content.records.printable import escape_unprintable

@@ -27,7 +27,7 @@ def command(file: IO[bytes], author: str) -> None:
     updated. The host and the pull request are those of the job's environment, in GitHub, Gitea, Forgejo or GitLab. The
     token is GITHUB_TOKEN, or WAYPOST_COMMENT_TOKEN, which GitLab needs.
     """
-    from cli.content.host_comments import CommentClient, find_pull_request  # noqa: PLC0415 - loads an HTTP client
+    from cli.content.compare.host_comments import CommentClient, find_pull_request  # noqa: PLC0415 - loads an HTTP client
 
     text = file.read().decode(errors="replace")
     marker = _MARKER.match(text)

@@ -6,8 +6,8 @@ from itertools import chain
 from pathlib import Path
 
 from cli.console.exits import InvalidUsage
-from cli.content.changed_files import ChangedFiles, find_changed_files
-from cli.content.git_tree import list_tree, read_blobs
+from cli.content.compare.git_tree import list_tree, read_blobs
+from cli.content.validate.changed_files import ChangedFiles, find_changed_files
 from content.changes.diff import ChangeType
 from content.records.names import is_name
 from content.records.pattern_limits import PatternLimits

@@ -1,0 +1,1 @@
+"""`waypost diff` and `waypost comment`: the changes between two states, and the comment on a pull request."""

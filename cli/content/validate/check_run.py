@@ -1,0 +1,88 @@
+"""One run of `waypost validate`: the projects of a folder or of a branch, read, fixed if wanted, and checked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from cli.console.exits import InvalidUsage
+from cli.console.output import count_noun
+from cli.console.setup import read_settings
+from cli.content.validate.changed_files import ChangedFiles
+from content.records.problem import Problem
+from gitstore.namespaces.checkout import Checkout, ProgressCallback, read_checkout
+from gitstore.namespaces.parallel_reading import ParallelSegments
+
+if TYPE_CHECKING:
+    from gitstore.compiled.validation.lint_cache import LintCache
+    from gitstore.namespaces.folder_fixes import FolderFixes
+
+
+class CheckRun(NamedTuple):
+    """The projects that were read, with their problems, and what was fixed."""
+
+    found: Checkout
+    problems: Sequence[Problem]
+    since: ChangedFiles | None
+    fixes: "FolderFixes | None"
+
+
+def check_folder(
+    path: Path,
+    branch: str,
+    since: ChangedFiles | None,
+    cache: Path | None,
+    watch: ProgressCallback,
+    *,
+    is_fixing: bool,
+) -> CheckRun:
+    """Read the projects, fix what is wanted, and find their problems; `branch` is that of a bare repository."""
+    segments = ParallelSegments(cache / "segments") if cache else None
+    settings = read_settings()
+    found = _read(path, branch, segments, _report_reading(watch), settings.allowed_files, since)
+    fixes = _fix(path, found, bare=bool(branch)) if is_fixing else None
+    if fixes and fixes.files:
+        found = _read(path, "", segments, _report_reading(watch), settings.allowed_files, since)
+    watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
+    return CheckRun(found, list(found.check(settings.pattern_limits, _lint_cache(cache))), since, fixes)
+
+
+def is_bare(path: Path) -> bool:
+    """Tell whether a folder is a bare repository."""
+    return (path / "HEAD").is_file() and (path / "objects").is_dir()
+
+
+def _read(
+    path: Path,
+    branch: str,
+    segments: ParallelSegments | None,
+    watch: ProgressCallback,
+    allowed: Sequence[str],
+    changes: ChangedFiles | None,
+) -> Checkout:
+    """Read the projects that the changes can affect: those with changed files, since no rule leads into another project."""
+    only = changes.top_names if changes else None
+    if branch:
+        from gitstore.namespaces.branch_checkout import read_release  # noqa: PLC0415 - loads the reader of repositories
+
+        return read_release(path, branch, allowed, only)
+    return read_checkout(path, segments, watch, allowed, only)
+
+
+def _fix(path: Path, found: Checkout, *, bare: bool) -> "FolderFixes":
+    from gitstore.namespaces.folder_fixes import fix_folder  # noqa: PLC0415 - only runs with --fix need it
+
+    if bare:
+        raise InvalidUsage("A bare repository has no files to change. Run --fix in a working tree.")
+    return fix_folder(path, found)
+
+
+def _lint_cache(folder: Path | None) -> "LintCache | None":
+    if folder is None:
+        return None
+    from gitstore.compiled.validation.lint_cache import LintCache  # noqa: PLC0415 - only runs with a cache need it
+
+    return LintCache(folder / "lint")
+
+
+def _report_reading(watch: ProgressCallback) -> ProgressCallback:
+    return lambda name: watch(f"Reading {name}")
