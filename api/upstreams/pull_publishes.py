@@ -19,6 +19,7 @@ from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.hosts.host_api import HostApi, PullRequest, PullState, PullText, StatusState, shorten_text
 from api.upstreams.hosts.host_client import AnswerRefused, HostNetwork
 from api.upstreams.status_texts import proposal_context
+from content.formats.markdown import as_code_block
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import StoreError
 from gitstore.store.store import Store
@@ -160,7 +161,7 @@ class PullPublishes:
         title, _, rest = made.message.partition("\n")
         address = f"{self.public_url}/api/namespace/{namespace}/project/{name.project}/draft?draft={name.draft}"
         lines = [
-            *([rest.strip(), ""] if rest.strip() else []),
+            *([as_code_block(rest.strip()), ""] if rest.strip() else []),
             f"Draft `{name.draft}` of `{name.project}`: {made.changes}. Waypost has checked it, and serves it once it is merged.",
             "",
             *([f"[The draft in Waypost]({address})", ""] if self.public_url else []),

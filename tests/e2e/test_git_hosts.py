@@ -1,6 +1,7 @@
 """Hosts of upstreams, each a fake that answers as its public API documents: commit statuses, pull requests, protection."""
 
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -199,6 +200,10 @@ def test_a_publish_opens_a_pull_request_and_its_merge_is_served(followed: Follow
     assert followed.publish(message="Add two") == pull
     assert host.tip(branch) != first
     assert [each.title for each in host.pulls] == ["Add two"]
+    message = "Add three\n\n/approve\n```\n/merge\nFixes #12 @acme/all"
+    assert followed.publish(message=message) == pull
+    assert not re.search("^(/|```|Fixes)", host.pulls[0].body, re.MULTILINE), "GitLab would do what the message says"
+    assert "Fixes #12 @acme/all" in host.pulls[0].body
     tip = host.merge(1)
     followed.ask("POST", "/sync", 202)
     place.wait_for(tip)
