@@ -7,7 +7,7 @@ import base64
 import binascii
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -17,6 +17,8 @@ from api.db.namespaces import upstreams
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
 from api.errors import ApiError, Unauthenticated, bad_request, invalid
+from api.runtime.jobs.background import run_in_thread
+from api.runtime.joined_calls import JoinedCalls
 from content.records.problem import Problem
 from gitstore.layout import BRANCH_PREFIX
 from gitstore.upstream.upstream_settings import ProposalsFrom
@@ -29,7 +31,7 @@ _EVENT_HEADERS = ("x-github-event", "x-forgejo-event", "x-gitea-event", "x-gitla
 _REFUSED = "The webhook has no valid signature. Set the same secret here (hookSecret) and on the host."
 
 Header = Callable[[str], str]
-"""Returns a header of the request by its name in lower case, empty without one."""
+"""Returns a header of the request by its name in lower case, as Latin-1; empty without one."""
 
 
 class HookAction(Enum):
@@ -50,32 +52,46 @@ class HostWebhook(NamedTuple):
         return next(filter(None, map(self.header, _EVENT_HEADERS)), "").lower()
 
 
-class HostWebhooks(NamedTuple):
-    """The reception of the webhooks of hosts. Its calls block: run them in threads."""
+class HostWebhooks:
+    """The reception of the webhooks of hosts; those of a namespace that arrive at once share a transaction."""
 
-    state: StateStore
-    clock: Clock
+    def __init__(self, state: StateStore, clock: Clock) -> None:
+        self._state = state
+        self._clock = clock
+        self._notes = JoinedCalls(self._note)
 
-    def receive(self, namespace: str, webhook: HostWebhook) -> HookAction:
+    async def receive(self, namespace: str, webhook: HostWebhook) -> HookAction:
         """Verify a webhook and have the namespace synced; many at once lead to one sync.
 
         401 for a signature that is not valid, the same for a namespace that has no upstream or no secret; 409 for one that
         was received before; 400 for a body that is not JSON, 422 for one that is no object.
         """
-        with self.state.database.reading() as connection:  # strangers take no lock
+        proof = await run_in_thread(self._check, namespace, webhook)
+        if not proof:
+            return HookAction.IGNORED
+        if not await self._notes.call(namespace, proof):
+            raise ApiError(409, "webhook_replayed", "This webhook was received before; nothing is done again.")
+        return HookAction.SYNC
+
+    def _check(self, namespace: str, webhook: HostWebhook) -> bytes:
+        """Return what identifies a valid webhook, empty for one that changes nothing here."""
+        with self._state.database.reading() as connection:  # strangers take no lock
             upstream = upstreams.find_upstream(connection, namespace)
         secret = upstream.hook_secret if upstream else ""
-        proof = _verify(webhook, secret or "\0none", self.clock().timestamp())
+        proof = _verify(webhook, secret or "\0none", self._clock().timestamp())
         if upstream is None or not secret or not proof:
             raise Unauthenticated(_REFUSED, "invalid_signature")
         follows_all = upstream.proposals == ProposalsFrom.BRANCHES
-        if webhook.event() not in _PULLS and not _is_push(webhook, upstream.branch, follows_all=follows_all):
-            return HookAction.IGNORED
-        with self.state.database.writing() as connection:
-            if not upstreams.note_webhook(connection, namespace, proof, self.clock()):
-                raise ApiError(409, "webhook_replayed", "This webhook was received before; nothing is done again.")
-            upstreams.request_sync(connection, namespace)
-            return HookAction.SYNC
+        is_change = webhook.event() in _PULLS or _is_push(webhook, upstream.branch, follows_all=follows_all)
+        return proof if is_change else b""
+
+    def _note(self, namespace: str, proofs: Sequence[bytes]) -> list[bool]:
+        """Note webhooks, and ask for one sync if any is new; tell for each whether it is."""
+        with self._state.database.writing() as connection:
+            found = upstreams.note_webhooks(connection, namespace, proofs, self._clock())
+            if any(found):
+                upstreams.request_sync(connection, namespace)
+            return found
 
 
 def _verify(webhook: HostWebhook, secret: str, now: float) -> bytes:
@@ -116,7 +132,7 @@ def _verify_standard(webhook: HostWebhook, secret: str, now: float) -> bytes:
     number, seconds = webhook.header("webhook-id"), webhook.header("webhook-timestamp")
     if not seconds.isdecimal() or len(seconds) > 12 or abs(now - int(seconds)) > _MOST_AGE:  # noqa: PLR2004 - digits
         return _INVALID
-    content = b"%b.%b.%b" % (number.encode(errors="replace"), seconds.encode(), webhook.body)
+    content = b"%b.%b.%b" % (_raw(number), seconds.encode(), webhook.body)
     wanted = "v1," + base64.b64encode(hmac.new(_key(secret), content, hashlib.sha256).digest()).decode()
     return wanted.encode() if any(_is_same(each, wanted) for each in given.split()) else _INVALID
 
@@ -129,7 +145,7 @@ def _verify_token(webhook: HostWebhook, secret: str, _now: float) -> bytes:
     if not _is_same(given, secret):
         return _INVALID
     number = webhook.header("idempotency-key") or webhook.header("x-gitlab-event-uuid")
-    return hashlib.sha256(number.encode(errors="replace") + b"\n" + webhook.body).digest()
+    return hashlib.sha256(_raw(number) + b"\n" + webhook.body).digest()
 
 
 def _key(secret: str) -> bytes:
@@ -141,8 +157,14 @@ def _key(secret: str) -> bytes:
     return secret.encode()
 
 
-def _is_same(one: str, other: str) -> bool:
-    return hmac.compare_digest(one.encode(errors="replace"), other.encode(errors="replace"))
+def _is_same(given: str, wanted: str) -> bool:
+    """Compare a header with a text of ours."""
+    return hmac.compare_digest(_raw(given), wanted.encode())
+
+
+def _raw(header: str) -> bytes:
+    """Return the bytes of a header, which the server decodes as Latin-1: a secret may be any UTF-8."""
+    return header.encode("latin-1", errors="replace")
 
 
 def _is_push(webhook: HostWebhook, branch: str, *, follows_all: bool) -> bool:

@@ -1,6 +1,6 @@
 """The table of upstreams, with their credentials; and the webhooks of hosts that were accepted, so that none counts twice."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -124,18 +124,18 @@ def forget_host(connection: Connection, namespace: str) -> None:
         connection.execute(delete(table).where(table.c.namespace == namespace))
 
 
-def note_webhook(connection: Connection, namespace: str, digest: bytes, at: datetime) -> bool:
-    """Note the digest of an accepted webhook; false if it was noted before. Old ones are forgotten."""
+def note_webhooks(connection: Connection, namespace: str, digests: Sequence[bytes], at: datetime) -> list[bool]:
+    """Note the digests of accepted webhooks; tell for each whether it is new. Old ones are forgotten."""
     connection.execute(delete(host_webhooks).where(host_webhooks.c.at < at - _KEPT))
     own = host_webhooks.c.namespace == namespace
-    row = {"namespace": namespace, "digest": digest, "at": at}
-    if not add_row(connection, host_webhooks, ("namespace", "digest"), row):
-        return False
-    oldest = select(host_webhooks.c.id).where(own).order_by(host_webhooks.c.id.desc()).offset(_MOST_KEPT).limit(1)
-    last = connection.execute(oldest).scalar_one_or_none()
-    if last is not None:
-        connection.execute(delete(host_webhooks).where(own, host_webhooks.c.id <= last))
-    return True
+    rows = ({"namespace": namespace, "digest": digest, "at": at} for digest in digests)
+    found = [add_row(connection, host_webhooks, ("namespace", "digest"), row) for row in rows]
+    if any(found):
+        oldest = select(host_webhooks.c.id).where(own).order_by(host_webhooks.c.id.desc()).offset(_MOST_KEPT).limit(1)
+        last = connection.execute(oldest).scalar_one_or_none()
+        if last is not None:
+            connection.execute(delete(host_webhooks).where(own, host_webhooks.c.id <= last))
+    return found
 
 
 def _of(namespace: str) -> ColumnElement[bool]:

@@ -98,7 +98,7 @@ class HostWebhookResource:
         check_coding(req)
         body = await read_bytes(req, MOST_BYTES)
         webhook = HostWebhook(lambda name: req.get_header(name) or "", body)
-        action = await run_in_thread(self._webhooks.receive, namespace, webhook)
+        action = await self._webhooks.receive(namespace, webhook)
         resp.status = 202
         resp.media = {"action": action.value}
 

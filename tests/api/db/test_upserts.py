@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from api.db.database import Connection
 from api.db.namespaces.commit_statuses import StoredStatus, note_status
 from api.db.namespaces.pull_requests import StoredPull, find_pull, put_pull
-from api.db.namespaces.upstreams import StoredUpstream, note_webhook, put_upstream, require_upstream
+from api.db.namespaces.upstreams import StoredUpstream, note_webhooks, put_upstream, require_upstream
 from api.db.state_store import StateStore, open_state_store
 from api.db.tables import commit_statuses
 from tests.postgres import running_postgres
@@ -69,7 +69,7 @@ def test_writers_of_one_row_never_fail(state: StateStore) -> None:
 def test_a_webhook_and_a_status_count_once_for_all_writers(state: StateStore) -> None:
     for number in range(ROUNDS):
         name = f"space-{number}"
-        hooks = race(state, lambda connection, _, found=name: note_webhook(connection, found, b"digest", NOW))  # type: ignore[misc]  # as above
+        hooks = race(state, lambda connection, _, found=name: note_webhooks(connection, found, [b"digest"], NOW)[0])  # type: ignore[misc]  # as above
         assert sorted(hooks) == [False] * (WRITERS - 1) + [True]
         status = replace(STATUS, namespace=name)
         noted = race(state, lambda connection, _, found=status: note_status(connection, found, NOW))  # type: ignore[misc]  # as above
