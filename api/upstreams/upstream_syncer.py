@@ -6,8 +6,7 @@ One worker of a node does it, and another takes over when that one ends.
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
+from contextlib import AsyncExitStack
 from functools import partial
 
 from api import logs
@@ -15,21 +14,21 @@ from api.auth.leaked_tokens import LeakedTokens
 from api.data.served_data import ServedData
 from api.db.database import Database
 from api.db.namespaces.upstreams import StoredUpstream, list_upstreams
-from api.readiness import Fault, ReadyCheck, Status
+from api.readiness import Fault, ReadyCheck
 from api.runtime.jobs.background import ProcessLost, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.jobs.job_process import JobLimits, JobProcess, JobTimeout
 from api.upstreams.errand_desk import ErrandDesk
 from api.upstreams.node_lock import take_node_lock
+from api.upstreams.upstream_faults import UpstreamFaults
 from api.upstreams.upstream_levels import UpstreamLevels
+from api.upstreams.upstream_looks import UpstreamLooks
 from api.upstreams.upstreams import to_settings
 from gitstore.errors import Busy, NotFound, StoreError
-from gitstore.git.refs import read_ref
-from gitstore.layout import RELEASE_REF
 from gitstore.store.store import Store
 from gitstore.upstream.upstream_rules import UpstreamRules
-from gitstore.upstream.upstream_settings import SETTINGS_FILE, UpstreamMode
-from gitstore.upstream.upstream_state import UpstreamState
+from gitstore.upstream.upstream_settings import SETTINGS_FILE, DraftsPlace, UpstreamMode
+from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState
 from gitstore.wire.client.remote_errors import RemoteError
 
 _ROUND_SECONDS = 0.5
@@ -69,6 +68,9 @@ class UpstreamSyncer(TaskService):
         self._idle: list[JobProcess] = []
         self._used_at = 0.0
         self._resting: dict[str, tuple[float, int]] = {}  # until when, and the requests to sync so far
+        self._looks = UpstreamLooks(store)
+        self._faults = UpstreamFaults(store.directory.repositories)
+        self._failing: dict[str, UpstreamFault | None] = {}  # the fault of each, as this worker saw it last
         self.levels = UpstreamLevels()
         self.count: Callable[[str, str, float], None] = lambda _kind, _outcome, _seconds: None
         self._begun: dict[str, float] = {}  # the time of the last sync, by namespace: the longest ago is the next
@@ -135,7 +137,9 @@ class UpstreamSyncer(TaskService):
         except (StoreError, OSError) as ex:
             _log.warning("upstreams_not_read", error=str(ex))
             return
-        self.levels.keep({each.namespace for each in found})
+        self.levels.keep(named)
+        self._looks.keep(named)
+        self._failing = {name: self._failing[name] for name in named.intersection(self._failing)}
         self._begun = {each.namespace: self._begun.get(each.namespace, 0.0) for each in found}
         self._resting = {name: self._resting[name] for name in named.intersection(self._resting)}
         idle = [each for each in found if each.namespace not in self._syncs]
@@ -165,31 +169,37 @@ class UpstreamSyncer(TaskService):
         return is_complete
 
     def _find_due(self, found: Sequence[StoredUpstream]) -> list[StoredUpstream]:
-        return [each for each in found if self._is_due(each)]
+        is_paused = self._is_paused()
+        due = [each for each in found if self._is_due(each, is_paused=is_paused)]
+        self._faults.note({namespace: fault for namespace, fault in sorted(self._failing.items()) if fault})
+        return due
 
-    def _is_due(self, upstream: StoredUpstream) -> bool:
+    def _is_due(self, upstream: StoredUpstream, *, is_paused: bool) -> bool:
         """Have the jobs of this node work by the row, and tell whether a sync is due."""
         namespace = upstream.namespace
         try:
-            is_suspended = upstream.suspended or self._is_paused()
-            settings = replace(to_settings(upstream, self._rules), is_suspended=is_suspended)
-            if not self._store.upstreams.has_settings(namespace, settings):
+            settings = to_settings(upstream, self._rules, is_paused=is_paused)
+            found = self._looks.look(namespace)
+            if found.settings != settings:
                 self._store.upstreams.configure(namespace, settings, _APPLY_SECONDS)
+                found = self._looks.look(namespace)
+            state = found.state
+            self._failing[namespace] = state.fault
             until, requests = self._resting.get(namespace, (0.0, 0))
             if until > time.monotonic() and requests >= upstream.requests:
                 return False
-            state = self._store.upstreams.state(namespace)
-            self.levels.note(namespace, _name_state(state, is_suspended=is_suspended), state.good_at)
-            if is_suspended:
+            self.levels.note(namespace, _name_state(state, is_suspended=settings.is_suspended), state.good_at)
+            if settings.is_suspended:
                 return False
-            release = read_ref(self._store.directory.namespace(namespace).repository, RELEASE_REF)
+            is_moved = state.release != found.require_release()
+            if state.due_at <= time.time() or state.requests < upstream.requests or is_moved:
+                return True
+            return settings.drafts == DraftsPlace.PUSH and self._store.upstreams.has_unpushed_drafts(namespace)
         except (NotFound, Busy):  # archived meanwhile; or locked, so the settings are not applied yet
             return False
         except (StoreError, OSError) as ex:
             self._rest(upstream, ex)
             return False
-        is_moved = state.release != (release or "") or self._store.upstreams.has_unpushed_drafts(namespace)
-        return state.due_at <= time.time() or state.requests < upstream.requests or is_moved
 
     def _begin(self, upstream: StoredUpstream) -> None:
         self._begun[upstream.namespace] = time.monotonic()
@@ -252,16 +262,8 @@ class UpstreamSyncer(TaskService):
             process.kill()
             await run_in_thread(partial(process.close, wait=True))
 
-    def _find_faults(self) -> list[Fault]:
-        if self._data.fault is not None:
-            return []
-        found = list[Fault]()
-        for namespace in self._store.directory.namespaces():
-            with suppress(StoreError, OSError):
-                if self._store.upstreams.settings(namespace) is not None:
-                    fault = _to_fault(namespace, self._store.upstreams.state(namespace))
-                    found += [fault] if fault else []
-        return found
+    def _find_faults(self) -> Sequence[Fault]:
+        return [] if self._data.fault is not None else self._faults.find()
 
 
 def _name_state(state: UpstreamState, *, is_suspended: bool) -> str:
@@ -283,17 +285,3 @@ def _report(namespace: str, before: UpstreamState, state: UpstreamState) -> None
         _log.info("upstream_recovered", namespace=namespace, tip=state.tip)
     if not state.fault and (before.tip, before.release) != (state.tip, state.release):
         _log.info("upstream_synced", namespace=namespace, tip=state.tip, release=state.release)
-
-
-def _to_fault(namespace: str, state: UpstreamState) -> Fault | None:
-    if state.fault is None:
-        return None
-    detail = " ".join([state.fault.message, *state.fault.problems])
-    return Fault(
-        Status.DEGRADED,
-        state.fault.code,
-        "A namespace and its upstream are not the same, and a sync does not change that.",
-        "Ask for the upstream's state: GET /api/namespace/{namespace}/upstream, or `waypost upstream show`.",
-        namespace=namespace,
-        detail=detail,
-    )

@@ -48,11 +48,15 @@ _POLL_SECONDS = 0.005
 _REMOVED_AT_ONCE = 200
 
 
-class Signature(NamedTuple):
-    """The `stat` results of the files that can hold a ref; every move of the ref changes them."""
+FileSignature = tuple[int, int, int]
+"""The inode and times of a file; every replacement of the file changes them."""
 
-    loose: tuple[int, int, int] | None
-    packed: tuple[int, int, int] | None
+
+class Signature(NamedTuple):
+    """The signatures of the files that can hold a ref; every move of the ref changes them."""
+
+    loose: FileSignature | None
+    packed: FileSignature | None
 
 
 def signature(repository: Path | str, ref: str) -> Signature:
@@ -61,14 +65,15 @@ def signature(repository: Path | str, ref: str) -> Signature:
     A ref's own file takes precedence over packed-refs, so while it exists nothing else matters.
     """
     # Precedence of loose refs: https://git-scm.com/docs/gitrepository-layout
-    loose = _stat(f"{repository}/{ref}")
-    return Signature(loose, None if loose else _stat(f"{repository}/{PACKED_REFS}"))
+    loose = file_signature(f"{repository}/{ref}")
+    return Signature(loose, None if loose else file_signature(f"{repository}/{PACKED_REFS}"))
 
 
-def _stat(path: str) -> tuple[int, int, int] | None:
+def file_signature(path: str) -> FileSignature | None:
+    """Return the signature of a file now, by one `stat`; None for one that is missing or unreadable."""
     try:
         found = os.stat(path)  # noqa: PTH116 - the hot path: pathlib takes four times as long
-    except OSError:  # missing or unreadable: the read of the ref that follows shows which
+    except OSError:  # the read that follows shows why
         return None
     return found.st_ino, found.st_mtime_ns, found.st_ctime_ns
 

@@ -39,6 +39,8 @@ _FAMILIES = {
     HostKind.FORGEJO: _Family("/api/v1", gitea_headers, GiteaApi),
 }
 _KNOWN = {"github.com": HostKind.GITHUB, "ssh.github.com": HostKind.GITHUB, "gitlab.com": HostKind.GITLAB}
+_OWNED = 2
+"""The parts of a repository's path: its owner and its name. On GitLab, the owner may have several."""
 _GITHUB_API = parse_url("https://api.github.com")
 
 
@@ -109,7 +111,7 @@ def _api_path(path: str, tail: str) -> str:
 
 def _require_repository(kind: HostKind, repository: str) -> None:
     parts: list[Any] = repository.split("/")
-    if not all(parts) or len(parts) < 2 or (kind is not HostKind.GITLAB and len(parts) != 2):  # noqa: PLR2004
+    if not all(parts) or len(parts) < _OWNED or (kind is not HostKind.GITLAB and len(parts) > _OWNED):
         raise ValueError(
             f"The URL's path {repository[:100]!r} is not that of a repository on {kind.value}. Set hostUrl to the address of "
             "the host, with its path."
