@@ -1,215 +1,116 @@
 """The settings of the service in one frozen record; each from an option, WAYPOST_…, waypost.toml or its default."""
 
-import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from ipaddress import ip_network
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
+from api.setting_formats import (
+    DAY,
+    GIB,
+    HOUR,
+    MIB,
+    SettingFormat,
+    address,
+    addresses,
+    choice,
+    cost,
+    delays,
+    directory,
+    file_patterns,
+    flag,
+    folders,
+    integer,
+    origin,
+    seconds,
+    setting,
+    size,
+)
+from api.setting_sources import InvalidSetting, Layers, environment_name, find_setting, read_toml, require_known
 from content.records.pattern_limits import PatternLimits
 from gitstore.git.push_hook import PushHook, find_python
-from gitstore.layout import ALLOWED_FILES, is_file_pattern
+from gitstore.layout import ALLOWED_FILES
 from gitstore.upstream.upstream_rules import UpstreamRules
 
-ENVIRONMENT_PREFIX = "WAYPOST_"
-LARGEST_PORT = 65535
+__all__ = ["DAY", "PROPOSAL_PATH", "SETTING_FORMATS", "InvalidSetting", "Settings", "environment_name"]
+
 PROPOSAL_PATH = "/api/namespace/{namespace}/proposal/{id}"
 """The path of a proposal, with places for its namespace and its id."""
 
-
-class InvalidSetting(ValueError):
-    """An invalid setting; the message names its source and the allowed values."""
-
-
-class SettingFormat(NamedTuple):
-    """The format of a setting: `parse` raises ValueError, `allowed` describes the valid values, `about` the effect."""
-
-    parse: Callable[[str], object]
-    allowed: str
-    about: str
-
-
-def integer(least: int, most: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers within bounds, in ASCII digits."""
-
-    def parse(text: str) -> int:
-        if not re.fullmatch("[0-9]{1,12}", text) or not least <= int(text) <= most:
-            raise ValueError(text)
-        return int(text)
-
-    return parse
-
-
-def choice(*words: str) -> Callable[[str], str]:
-    """Return a parser of one of the words, ignoring case."""
-
-    def parse(text: str) -> str:
-        if text.lower() not in words:
-            raise ValueError(text)
-        return text.lower()
-
-    return parse
-
-
-def directory(text: str) -> Path:
-    """Parse a path; never empty."""
-    if not text.strip():
-        raise ValueError(text)
-    return Path(text)
-
-
-def flag(text: str) -> bool:
-    """Parse `true` or `false`."""
-    return choice("true", "false")(text) == "true"
-
-
-def address(text: str) -> str:
-    """Parse `host:port`, `[v6]:port` or `unix:/path`."""
-    if not re.fullmatch(r"unix:/.+|(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]*):[0-9]{1,5}", text):
-        raise ValueError(text)
-    if not text.startswith("unix:") and int(text.rpartition(":")[2]) > LARGEST_PORT:
-        raise ValueError(text)
-    return text
-
-
-def origin(text: str) -> str:
-    """Parse an http or https origin without a path, or an empty text for none."""
-    if text and not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]-]+/?", text):
-        raise ValueError(text)
-    return text.rstrip("/")
-
-
-def addresses(text: str) -> tuple[str, ...]:
-    """Parse addresses or networks, separated by commas; empty for none."""
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    for part in found:
-        ip_network(part)
-    return found
-
-
-def folders(text: str) -> tuple[str, ...]:
-    """Parse absolute paths, separated by commas; empty for none."""
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not all(part.startswith("/") for part in found):
-        raise ValueError(text)
-    return found
-
-
-def file_patterns(text: str) -> tuple[str, ...]:
-    """Parse paths of files beside the projects, or folders there with `/**`, separated by commas; empty for none."""
-    found = tuple(part.strip() for part in text.split(",") if part.strip())
-    if not all(map(is_file_pattern, found)):
-        raise ValueError(text)
-    return found
-
-
-def delays(text: str) -> tuple[int, ...]:
-    """Parse up to 20 whole numbers of seconds, separated by commas."""
-    found = tuple(integer(0, DAY)(part.strip()) for part in text.split(","))
-    if len(found) > MAX_DELAYS:
-        raise ValueError(text)
-    return found
-
-
-def _format(parse: Callable[[str], object], allowed: str, about: str) -> dict[str, SettingFormat]:
-    return {"form": SettingFormat(parse, allowed, about)}
-
-
-def _seconds(least: int, most: int, about: str) -> dict[str, SettingFormat]:
-    return _format(integer(least, most), f"seconds from {least} to {most:,}", about)
-
-
-def _bytes(about: str) -> dict[str, SettingFormat]:
-    return _format(integer(1024, 2**40), "bytes from 1024 upwards", about)
-
-
-def _cost(about: str) -> dict[str, SettingFormat]:
-    return _format(integer(100, 10**12), "a number from 100 upwards", about)
-
-
-HOUR = 60 * 60
-DAY = 24 * HOUR
-MIB = 1024 * 1024
-GIB = 1024 * MIB
-MAX_DELAYS = 20
-
-_DATA = _format(directory, "a directory", "the directory of repositories, database and keys")
-_INIT = _format(
+_DATA = setting(directory, "a directory", "the directory of repositories, database and keys")
+_INIT = setting(
     flag, "true or false", "create the data directory and an administrator, if it does not exist or is empty"
 )
-_BIND = _format(address, "host:port, [address]:port or unix:/path", "the address to listen on")
-_WORKERS = _format(integer(1, 256), "a number from 1 to 256", "the number of worker processes")
-_PUBLIC_URL = _format(
+_BIND = setting(address, "host:port, [address]:port or unix:/path", "the address to listen on")
+_WORKERS = setting(integer(1, 256), "a number from 1 to 256", "the number of worker processes")
+_PUBLIC_URL = setting(
     origin,
     "an http or https origin such as https://waypost.example",
     "the public origin of the service, as clients see it",
 )
-_DATABASE = _format(
+_DATABASE = setting(
     str, "a database URL, or nothing for SQLite in the data directory", "the database of users, tokens and other state"
 )
-_HIDE_USERS = _format(flag, "true or false", "give the same error for an unknown account as for a wrong password")
+_HIDE_USERS = setting(flag, "true or false", "give the same error for an unknown account as for a wrong password")
 _ATTEMPTS = integer(1, 1_000_000), "a number from 1 to 1,000,000"
-_LOGIN_ATTEMPTS = _format(*_ATTEMPTS, "failed logins allowed in five minutes from one address, and for one account")
-_LOGIN_ATTEMPTS_TOTAL = _format(*_ATTEMPTS, "failed logins allowed in five minutes in total")
+_LOGIN_ATTEMPTS = setting(*_ATTEMPTS, "failed logins allowed in five minutes from one address, and for one account")
+_LOGIN_ATTEMPTS_TOTAL = setting(*_ATTEMPTS, "failed logins allowed in five minutes in total")
 _PER_MINUTE = integer(0, 1_000_000), "a number from 0 (no limit) to 1,000,000"
-_WRITES = _format(
+_WRITES = setting(
     *_PER_MINUTE, "writes allowed in a minute to one user or token, and four times as many to one address"
 )
-_HEAVY_CALLS = _format(
+_HEAVY_CALLS = setting(
     *_PER_MINUTE, "tests, lints, diffs, imports and exports allowed in a minute to one user or token, as for writes"
 )
-_INVALID_TOKENS = _format(*_PER_MINUTE, "requests without a valid token allowed in a minute from one address")
-_READS = _format(*_PER_MINUTE, "reads allowed in a minute, as for writes; any limit makes the reads of agents slower")
-_CONNECTIONS = _format(
+_INVALID_TOKENS = setting(*_PER_MINUTE, "requests without a valid token allowed in a minute from one address")
+_READS = setting(*_PER_MINUTE, "reads allowed in a minute, as for writes; any limit makes the reads of agents slower")
+_CONNECTIONS = setting(
     integer(10, 1_000_000), "a number from 10 to 1,000,000", "the maximum number of connections of one worker"
 )
-_AGENTS = _format(
+_AGENTS = setting(
     integer(1, 10_000_000), "a number from 1 to 10,000,000", "the maximum number of agents of one project"
 )
-_OBJECTS = _format(
+_OBJECTS = setting(
     integer(1_000, 10_000_000),
     "a number from 1,000 to 10,000,000",
     "the most objects of one push by Git: files, folders and commits",
 )
-_MAPS = _format(
+_MAPS = setting(
     integer(0, 1_000_000),
     "a number from 0 to 1,000,000",
     "the most files of releases that a worker maps, and so holds open; it reads others into memory",
 )
-_PROXIES = _format(
+_PROXIES = setting(
     addresses, "addresses or networks, separated by commas", "proxies whose X-Forwarded-… headers are trusted"
 )
-_WEBHOOK_NETWORKS = _format(
+_WEBHOOK_NETWORKS = setting(
     addresses, "addresses or networks, separated by commas", "private networks that webhooks may be sent to"
 )
-_UPSTREAM_NETWORKS = _format(
+_UPSTREAM_NETWORKS = setting(
     addresses,
     "addresses or networks, separated by commas",
     "private networks in which upstreams may be, also by http without TLS",
 )
-_UPSTREAM_FOLDERS = _format(
+_UPSTREAM_FOLDERS = setting(
     folders, "absolute paths, separated by commas", "folders of this machine in which repositories may be upstreams"
 )
-_WEBHOOK_RETRIES = _format(
+_WEBHOOK_RETRIES = setting(
     delays,
     "up to 20 whole numbers of seconds, separated by commas",
     "the delay before each retry of a webhook",
 )
-_PROPOSAL_STALE = _format(
+_PROPOSAL_STALE = setting(
     integer(1, 3650), "a number from 1 to 3650", "the days without a new commit before a proposal is reported stale"
 )
-_ALLOWED_FILES = _format(
+_ALLOWED_FILES = setting(
     file_patterns,
     "paths such as .gitignore, or folders such as .vscode/**, separated by commas; no folder with the name of a project",
     "the files that may be beside the projects in Git, in addition to README.md and others that are known; none is read",
 )
-_PUSH_HOOKS = _format(
+_PUSH_HOOKS = setting(
     flag, "true or false", "check pushes by path and SSH too, by a hook that the service writes into each repository"
 )
-_LOG_LEVEL = _format(
+_LOG_LEVEL = setting(
     choice("debug", "info", "warning", "error"),
     "debug, info, warning or error",
     "the least severe level that is logged; debug logs every request",
@@ -226,12 +127,12 @@ class Settings:
     workers: int = field(default=2, metadata=_WORKERS)
     public_url: str = field(default="", metadata=_PUBLIC_URL)
     database: str = field(default="", metadata=_DATABASE)
-    access_lifetime: int = field(default=900, metadata=_seconds(10, DAY, "the lifetime of an access token"))
+    access_lifetime: int = field(default=900, metadata=seconds(10, DAY, "the lifetime of an access token"))
     refresh_idle_lifetime: int = field(
-        default=7 * DAY, metadata=_seconds(60, 365 * DAY, "the lifetime of an unused refresh token")
+        default=7 * DAY, metadata=seconds(60, 365 * DAY, "the lifetime of an unused refresh token")
     )
     refresh_lifetime: int = field(
-        default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "the lifetime of a login, however often it is refreshed")
+        default=30 * DAY, metadata=seconds(60, 3650 * DAY, "the lifetime of a login, however often it is refreshed")
     )
     hide_unknown_users: bool = field(default=False, metadata=_HIDE_USERS)
     login_attempts: int = field(default=10, metadata=_LOGIN_ATTEMPTS)
@@ -240,74 +141,74 @@ class Settings:
     heavy_calls_per_minute: int = field(default=600, metadata=_HEAVY_CALLS)
     invalid_tokens_per_minute: int = field(default=600, metadata=_INVALID_TOKENS)
     reads_per_minute: int = field(default=0, metadata=_READS)
-    json_limit: int = field(default=MIB, metadata=_bytes("the largest JSON body"))
-    page_limit: int = field(default=8 * MIB, metadata=_bytes("the largest body of a request with a page"))
+    json_limit: int = field(default=MIB, metadata=size("the largest JSON body"))
+    page_limit: int = field(default=8 * MIB, metadata=size("the largest body of a request with a page"))
     import_limit: int = field(
-        default=200 * MIB, metadata=_bytes("the largest import file, and the largest list of changes")
+        default=200 * MIB, metadata=size("the largest import file, and the largest list of changes")
     )
-    push_limit: int = field(default=GIB, metadata=_bytes("the largest push by Git, as it is sent"))
+    push_limit: int = field(default=GIB, metadata=size("the largest push by Git, as it is sent"))
     push_content_limit: int = field(
-        default=16 * GIB, metadata=_bytes("the largest content of all objects of one push together, uncompressed")
+        default=16 * GIB, metadata=size("the largest content of all objects of one push together, uncompressed")
     )
     push_objects_limit: int = field(default=500_000, metadata=_OBJECTS)
     header_timeout: int = field(
-        default=10, metadata=_seconds(1, HOUR, "the time allowed for a client to send the headers of a request")
+        default=10, metadata=seconds(1, HOUR, "the time allowed for a client to send the headers of a request")
     )
     body_timeout: int = field(
-        default=30, metadata=_seconds(1, HOUR, "the time allowed for a client to send a JSON body")
+        default=30, metadata=seconds(1, HOUR, "the time allowed for a client to send a JSON body")
     )
     write_timeout: int = field(
         default=30,
-        metadata=_seconds(
+        metadata=seconds(
             1, HOUR, "the time after which a client that reads less than 512 bytes a second is disconnected"
         ),
     )
-    keepalive: int = field(default=75, metadata=_seconds(0, HOUR, "the time for which an idle connection stays open"))
+    keepalive: int = field(default=75, metadata=seconds(0, HOUR, "the time for which an idle connection stays open"))
     graceful_timeout: int = field(
-        default=30, metadata=_seconds(1, HOUR, "the time allowed for running requests to finish at a stop")
+        default=30, metadata=seconds(1, HOUR, "the time allowed for running requests to finish at a stop")
     )
     connections: int = field(default=20_000, metadata=_CONNECTIONS)
     trusted_proxies: tuple[str, ...] = field(default=(), metadata=_PROXIES)
     agent_silent: int = field(
-        default=5 * 60, metadata=_seconds(2, DAY, "the time without a heartbeat before an agent is reported silent")
+        default=5 * 60, metadata=seconds(2, DAY, "the time without a heartbeat before an agent is reported silent")
     )
     agents_per_project: int = field(default=100_000, metadata=_AGENTS)
     proposal_stale_days: int = field(default=30, metadata=_PROPOSAL_STALE)
     event_lifetime: int = field(
-        default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "the retention time of events and webhook deliveries")
+        default=30 * DAY, metadata=seconds(60, 3650 * DAY, "the retention time of events and webhook deliveries")
     )
     webhook_networks: tuple[str, ...] = field(default=(), metadata=_WEBHOOK_NETWORKS)
     webhook_retries: tuple[int, ...] = field(
         default=(5, 60, 300, 1800, 2 * HOUR, 5 * HOUR, 8 * HOUR, 8 * HOUR), metadata=_WEBHOOK_RETRIES
     )
     webhook_timeout: int = field(
-        default=15, metadata=_seconds(1, 120, "the time allowed for a webhook's receiver to respond")
+        default=15, metadata=seconds(1, 120, "the time allowed for a webhook's receiver to respond")
     )
     upstream_networks: tuple[str, ...] = field(default=(), metadata=_UPSTREAM_NETWORKS)
     upstream_folders: tuple[str, ...] = field(default=(), metadata=_UPSTREAM_FOLDERS)
     upstream_timeout: int = field(
-        default=20, metadata=_seconds(1, HOUR, "the time allowed for one request to an upstream, with its response")
+        default=20, metadata=seconds(1, HOUR, "the time allowed for one request to an upstream, with its response")
     )
     regex_rule_limit: int = field(
-        default=5_000, metadata=_cost("the largest program of one new regular expression, in instructions of RE2")
+        default=5_000, metadata=cost("the largest program of one new regular expression, in instructions of RE2")
     )
     regex_project_limit: int = field(
-        default=4_000_000, metadata=_cost("the largest programs of a project's regular expressions together")
+        default=4_000_000, metadata=cost("the largest programs of a project's regular expressions together")
     )
     regex_call_limit: int = field(
         default=4_000_000,
-        metadata=_cost("the largest programs of the regular expressions that one call adds or changes"),
+        metadata=cost("the largest programs of the regular expressions that one call adds or changes"),
     )
     regex_call_seconds: int = field(
-        default=20, metadata=_seconds(1, HOUR, "the CPU time for compiling the regular expressions of one call")
+        default=20, metadata=seconds(1, HOUR, "the CPU time for compiling the regular expressions of one call")
     )
     allowed_files: tuple[str, ...] = field(default=ALLOWED_FILES, metadata=_ALLOWED_FILES)
     push_hooks: bool = field(default=True, metadata=_PUSH_HOOKS)
     job_timeout: int = field(
-        default=300, metadata=_seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
+        default=300, metadata=seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
     )
     job_memory: int = field(
-        default=GIB, metadata=_bytes("the memory of a process for jobs above which it is replaced after its job")
+        default=GIB, metadata=size("the memory of a process for jobs above which it is replaced after its job")
     )
     release_maps: int = field(default=2_000, metadata=_MAPS)
     log_level: str = field(default="info", metadata=_LOG_LEVEL)
@@ -359,63 +260,13 @@ class Settings:
         Raises InvalidSetting for a value that is not allowed, an unknown option or key, or a file that is not TOML; OSError for one
         that cannot be read.
         """
-        file = _read_toml(toml) if toml is not None else {}
-        _check_known(options, "option")
-        _check_known(file, f"key of {toml}")
-        found = {name: _find(name, (options, env, file), toml) for name in SETTING_FORMATS}
+        file = read_toml(toml) if toml is not None else {}
+        require_known(options, SETTING_FORMATS, "option")
+        require_known(file, SETTING_FORMATS, f"key of {toml}")
+        layers = Layers(options, env, file, toml)
+        found = {name: find_setting(name, form, layers) for name, form in SETTING_FORMATS.items()}
         return cls(**{**defaults, **{name: value for name, value in found.items() if value is not None}})
 
 
 # By the names of the record's fields.
 SETTING_FORMATS: dict[str, SettingFormat] = {part.name: part.metadata["form"] for part in fields(Settings)}
-
-
-def environment_name(name: str) -> str:
-    """Return the environment variable of a setting: `WAYPOST_LOG_LEVEL` for `log_level`."""
-    return ENVIRONMENT_PREFIX + name.upper()
-
-
-def _find(
-    name: str, layers: tuple[Mapping[str, object], Mapping[str, str], Mapping[str, object]], toml: Path | None
-) -> Any:
-    options, env, file = layers
-    variable = environment_name(name)
-    given: tuple[tuple[object, str], ...] = (
-        (options.get(name), f"option --{name.replace('_', '-')}"),
-        (env.get(variable), f"environment variable {variable}"),
-        (file.get(name), f"key '{name}' of {toml}"),
-    )
-    return next((_parse(SETTING_FORMATS[name], value, source) for value, source in given if value is not None), None)
-
-
-def _parse(form: SettingFormat, value: object, source: str) -> object:
-    try:
-        return form.parse(_text(value))
-    except ValueError as ex:
-        raise InvalidSetting(f"The {source} is {value!r}; allowed: {form.allowed}.") from ex
-
-
-def _text(value: object) -> str:
-    """Return a value as it is written in the environment, so that one parser serves all sources."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return ",".join(str(part) for part in value)
-    if isinstance(value, str | int | Path):
-        return str(value)
-    raise ValueError(value)
-
-
-def _check_known(given: Mapping[str, object], what: str) -> None:
-    for name in given:
-        if name not in SETTING_FORMATS:
-            raise InvalidSetting(f"Unknown setting '{name}' ({what}). Use one of: {', '.join(SETTING_FORMATS)}.")
-
-
-def _read_toml(path: Path) -> dict[str, object]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except ValueError as ex:
-        raise InvalidSetting(f"The settings file {path} cannot be read: {ex}.") from ex

@@ -310,10 +310,18 @@ def test_a_webhook_without_a_valid_signature_is_refused(upstream: Upstream) -> N
     upstream.ask("PUT", "", 200, json={"url": str(upstream.path), "mode": "mirror", "hookSecret": SECRET})
     for spoil in SPOILT:
         assert upstream.hook(spoil(github(BRANCH)), 401)["error"] == "invalid_signature"
-    for body, status in ((b"[]", 422), (b"{", 400), (b'{"ref": %b}' % (b"[" * 1020 + b"]" * 1020), 202)):
+    for body, status in ((b"[]", 422), (b"{", 400)):
         headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": f"sha256={hex_digest(body)}"}
         upstream.hook(Sent(headers, body), status)
     assert upstream.hook(github(BRANCH), 202) == {"action": "sync"}
+
+
+def test_a_ref_that_is_no_text_is_of_no_branch(upstream: Upstream) -> None:
+    upstream.set("source")
+    for ref in (b"[" * 1020 + b"]" * 1020, b"{}", b"7", b"null"):
+        body = b'{"ref": %b}' % ref
+        headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": f"sha256={hex_digest(body)}"}
+        assert upstream.hook(Sent(headers, body), 202) == {"action": "ignored"}
 
 
 def test_a_secret_may_have_any_characters(upstream: Upstream) -> None:

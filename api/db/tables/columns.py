@@ -1,0 +1,39 @@
+"""The parts that all tables share: their collection, timestamps, and indexes of some rows."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import DateTime, Dialect, Index, MetaData, TypeDecorator, text
+
+metadata = MetaData()
+
+
+class Moment(TypeDecorator[datetime]):
+    """An aware timestamp in UTC.
+
+    SQLite has no type for it, and SQLAlchemy 2.1 stores text of one fixed form without the offset; in UTC the order of
+    the text is the order of time: https://docs.sqlalchemy.org/en/21/dialects/sqlite.html#date-and-time-types
+    """
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Convert a timestamp for the database."""
+        if value is None:
+            return None
+        moment = value.astimezone(UTC)
+        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> datetime | None:
+        """Convert a timestamp from the database to UTC."""
+        del dialect
+        if value is None:
+            return None
+        moment: datetime = value
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def index_some(name: str, column: str, condition: str) -> Index:
+    """Return an index of the rows that meet a condition; queries have to repeat it word by word."""
+    return Index(name, column, sqlite_where=text(condition), postgresql_where=text(condition))
