@@ -15,6 +15,7 @@ from api.auth.api_token import find_any
 from api.data.parts import DataParts
 from api.settings import SETTING_FORMATS, Settings, environment_name
 from cli.console.exits import InvalidUsage
+from cli.console.output import print_notes
 from cli.console.owner import become_owner
 from cli.console.suggestion import remember_lookup
 
@@ -53,6 +54,12 @@ def read_settings(defaults: Mapping[str, object] = MappingProxyType({}), /, **op
             f"Give the URL in the variable {environment_name('database')} instead."
         )
     return settings
+
+
+def note_settings_file() -> None:
+    """Say that the settings file of the current folder is used; of a checkout, anyone may have changed it."""
+    if SETTINGS_FILE.exists():
+        print_notes(f"The settings of ./{SETTINGS_FILE} are used.")
 
 
 def open_store(data: str | None) -> "Store":

@@ -44,7 +44,7 @@ class Baseline:
         key = head.commit, project
         if self._read is None or self._read[0] != key:
             try:
-                with open_head(self._path, head, project) as files:
+                with open_head(head, project) as files:
                     found = self._store.namespaces.read_elsewhere(self._namespace, files.projects, files)
             except (StoreError, OSError):
                 return None

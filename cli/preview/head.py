@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.console.git_environment import git_environment
+from cli.console.exits import CommandFailed, InvalidUsage
+from cli.console.git import Git, open_git
 from content.records.names import is_name
 from gitstore.compiled.segments.snapshot import File
 from gitstore.errors import Broken
@@ -15,7 +16,6 @@ from gitstore.git.file_paths import printable_path
 from gitstore.layout import BlobId
 
 _SHORT = 7
-_TIMEOUT = 60.0
 _BLOB = "blob"
 _FIELDS = 3
 
@@ -25,6 +25,7 @@ class Head(NamedTuple):
 
     commit: str
     branch: str
+    git: Git
 
     @property
     def text(self) -> str:
@@ -56,17 +57,21 @@ class HeadFiles(NamedTuple):
 
 def read_head(path: Path) -> Head | None:
     """Return what HEAD is now; None without a repository, a commit, or `git`."""
-    found = _git(path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    try:
+        git = open_git(path, offline=True)
+    except (CommandFailed, InvalidUsage, OSError, subprocess.TimeoutExpired):
+        return None
+    found = _output(git, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
     if not found:
         return None
-    branch = _git(path, "symbolic-ref", "--quiet", "--short", "HEAD")
-    return Head(found.decode().strip(), (branch or b"").decode(errors="replace").strip())
+    branch = _output(git, "symbolic-ref", "--quiet", "--short", "HEAD")
+    return Head(found.decode().strip(), (branch or b"").decode(errors="replace").strip(), git)
 
 
 @contextmanager
-def open_head(path: Path, head: Head, project: str = "") -> Iterator[HeadFiles]:
+def open_head(head: Head, project: str = "") -> Iterator[HeadFiles]:
     """Give the files of the projects in a folder, or of the one `project` that the folder is. Raises OSError without git."""
-    listed = _git(path, "ls-tree", "-r", "-z", head.commit) or b""
+    listed = _output(head.git, "ls-tree", "-r", "-z", head.commit) or b""
     projects: dict[str, list[File]] = {project: []} if project else {}
     for name, file in _entries(listed):
         top, slash, rest = name.partition("/")
@@ -74,13 +79,7 @@ def open_head(path: Path, head: Head, project: str = "") -> Iterator[HeadFiles]:
             projects[project].append(file)
         elif slash and is_name(top):
             projects.setdefault(top, []).append(file._replace(path=rest))
-    with subprocess.Popen(  # noqa: S603 - the words are ours
-        ["git", "-C", str(path), "cat-file", "--batch"],  # noqa: S607 - the user's own git, from the PATH
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=_environment(),
-    ) as reader:
+    with head.git.start("cat-file", "--batch") as reader:
         yield HeadFiles({name: files for name, files in projects.items() if files}, reader)
 
 
@@ -93,22 +92,10 @@ def _entries(listed: bytes) -> Iterator[tuple[str, File]]:
             yield name, File(name, int(mode, 8), BlobId(object_id))
 
 
-def _git(path: Path, *words: str) -> bytes | None:
-    """Return the output of `git`; None if it fails, or is not installed."""
+def _output(git: Git, *words: str) -> bytes | None:
+    """Return the output of `git`; None if it fails."""
     try:
-        found = subprocess.run(  # noqa: S603 - the words are ours
-            ["git", "-C", str(path), *words],  # noqa: S607 - the user's own git, from the PATH
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_TIMEOUT,
-            env=_environment(),
-        )
+        found = git.run(*words)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return None if found.returncode else found.stdout
-
-
-def _environment() -> dict[str, str]:
-    """Return an environment in which `git` writes nothing, asks no other machine, and finds the repository of the folder."""
-    return {**git_environment(), "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"}

@@ -23,8 +23,9 @@ from api.auth.principal import OPERATOR
 from api.data.preview import Preview
 from api.settings import Settings
 from cli.console.exits import CommandFailed, InvalidUsage
+from cli.console.git import is_bare
 from cli.console.output import print_lines
-from cli.console.setup import operator, read_settings, setting_options
+from cli.console.setup import note_settings_file, operator, read_settings, setting_options
 from cli.preview.saves import follow_saves
 from cli.preview.server_process import ServerProcess
 from cli.preview.session import Session
@@ -86,6 +87,7 @@ def command(path: Path, name: str | None, port: int, host: str, *, opens: bool, 
     not served, and its problems are printed. Nothing is written in DIR. Ctrl-C stops the preview.
     """
     settings = read_settings({"log_level": "warning"}, log_level=log_level)
+    note_settings_file()
     folder = _find_folder(path)
     namespace = _find_name(name, folder)
     logs.configure(settings.log_level)
@@ -181,7 +183,7 @@ def _list_origins(url: str) -> Iterator[str]:
 
 def _find_folder(path: Path) -> Path:
     folder = path.resolve()
-    if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
+    if is_bare(path):
         raise InvalidUsage(f"{path} is a bare repository, without files to save. Clone it, and preview the clone.")
     return folder
 

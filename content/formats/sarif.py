@@ -8,6 +8,7 @@ from content.records.problem import Problem, Severity
 from content.records.problem_codes import CODES
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_NO_LINK = str.maketrans({"\\": r"\\", "[": r"\[", "]": r"\]"})  # SARIF 3.11.6: else `[text](address)` is a link
 _ROOT = "%SRCROOT%"  # the root of the sources, which the reader of the log knows: SARIF 3.14.14
 
 
@@ -46,7 +47,7 @@ def _result(problem: Problem, rule: int, fingerprint: str) -> dict[str, object]:
         "ruleId": problem.code,
         "ruleIndex": rule,
         "level": problem.severity.value,
-        "message": {"text": problem.message},
+        "message": {"text": problem.message.translate(_NO_LINK)},
         **({"locations": [place]} if problem.file else {}),
         "partialFingerprints": {"problem/v1": fingerprint},
     }

@@ -40,7 +40,7 @@ class FolderFixes:
 
 
 class _CommentsLost(Exception):
-    """A comment of a dropped rule has no place in a list in brackets."""
+    """A comment has no place in the new text: of a dropped rule in brackets, or behind a value that is a block now."""
 
 
 def fix_folder(folder: Path, checkout: Checkout) -> FolderFixes:
@@ -90,7 +90,7 @@ class _Plan:
     """The new bytes of a project's files."""
 
     def __init__(self, folder: Path, snapshot: Snapshot, *, drops: bool) -> None:
-        self._folder, self._snapshot = folder, snapshot
+        self._folder, self._snapshot, self._drops = folder, snapshot, drops
         redirects, pages = snapshot.redirects(), snapshot.pages()
         is_whole = all(_is_read(file, kind) for kind in Kind for file in snapshot.rule_files[kind])
         self._fixed: FixedRules = fix_rules(redirects, pages, snapshot.expectations, is_whole=is_whole, drops=drops)
@@ -105,15 +105,21 @@ class _Plan:
         return Counter(fix for fix, kind, position in self._fixed.done if self._find(kind, position).path in paths)
 
     def texts(self) -> dict[str, bytes]:
-        """Return the changed files by path; raises _CommentsLost."""
+        """Return the changed files by path; raises _CommentsLost if rules are dropped."""
         found, moved = dict[str, bytes](), defaultdict[str, dict[int, list[str]]](lambda: defaultdict(list))
         for file in (file for files in self._files.values() for file in files if file.differs):
             data = self._read(file.path)
             try:
                 found[file.path] = _rewritten(file, data)
+                lost = list(self._lost_comments(file, data, found[file.path]))
             except Invalid:  # a layout that cannot be edited: the file stays, and each other fix is right without it
                 continue
-            for (path, position), comment in self._lost_comments(file, data, found[file.path]):
+            except _CommentsLost:
+                if self._drops:
+                    raise
+                del found[file.path]  # a value that the new text has in several lines: the file stays too
+                continue
+            for (path, position), comment in lost:
                 moved[path][position].append(comment)
         for path, above in moved.items():
             found[path] = _with_comments(found.get(path) or self._read(path), above)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from gitstore.yamlfiles.yaml_node import MappingNode, Node, ScalarNode, SequenceNode
 from gitstore.yamlfiles.yaml_reader import Document
 
-# A comment begins at the start of a line, or after a blank: https://yaml.org/spec/1.2.2/#66-comments
-_COMMENT = re.compile(r"(?:(?<=[ \t\n])|\A)#[^\n]*")
+# A comment begins at the start of a line, or after a blank, or after a byte order mark: https://yaml.org/spec/1.2.2/#66-comments
+_COMMENT = re.compile(r"(?:(?<=[ \t\n\ufeff])|\A)#[^\n]*")
 _BLOCK_HEADER = re.compile(r"[|>][-+0-9]*([ \t]+#[^\n]*)?")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from cli.console.exits import InvalidUsage, ProblemsFound
-from cli.console.setup import data_option, open_store, read_settings
+from cli.console.setup import data_option, note_settings_file, open_store, read_settings
 from gitstore.drafts.revisions import BASE, DRAFT
 
 
@@ -67,6 +67,7 @@ def command(  # noqa: PLR0913 - one parameter an option
 
         if project:
             raise InvalidUsage("With --base, name one folder only.")
+        note_settings_file()
         differs = print_folder_changes(Path(first), base, head, form, read_settings().pattern_limits)
     if exit_code and differs:
         raise ProblemsFound

@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from cli.console.exits import InvalidUsage
+from cli.console.git import Git, open_git
 from cli.content.compare.git_tree import list_tree, read_blobs
 from cli.content.validate.changed_files import ChangedFiles, find_changed_files
 from content.changes.diff import ChangeType
@@ -66,9 +67,10 @@ def compare_folder(path: Path, revision: str, head: str, limits: PatternLimits) 
 
     With `head`, that revision is compared in place of the files on disk.
     """
-    since = find_changed_files(path, revision, head)
-    old = list_tree(path, since.commit)
-    new = list_tree(path, head) if head else None
+    git = open_git(path)
+    since = find_changed_files(git, revision, head)
+    old = list_tree(git, since.commit)
+    new = list_tree(git, head) if head else None
     names = _project_names(_paths(path, new)) or _project_names([file.path for file in old])
     if not names:
         raise InvalidUsage(
@@ -78,8 +80,8 @@ def compare_folder(path: Path, revision: str, head: str, limits: PatternLimits) 
     wanted = sorted(name for name in known if not name or name in since.top_names)
     segments, found = _Segments(), []
     for name in wanted if since.paths else ():
-        before = _from_git(path, name, old, segments)
-        after = _from_disk(path / name, name, segments) if new is None else _from_git(path, name, new, segments)
+        before = _from_git(git, name, old, segments)
+        after = _from_disk(path / name, name, segments) if new is None else _from_git(git, name, new, segments)
         if before.snapshot or after.snapshot:
             found.append(_compare(name or path.resolve().name, before, after, limits))
     return FolderChanges(since, found)
@@ -105,10 +107,10 @@ def _folders(paths: Sequence[str]) -> list[str]:
     return sorted({name for name, slash, _ in (path.partition("/") for path in paths) if slash and is_name(name)})
 
 
-def _from_git(path: Path, name: str, files: Sequence[File], segments: _Segments) -> _State:
+def _from_git(git: Git, name: str, files: Sequence[File], segments: _Segments) -> _State:
     prefix = f"{name}/" if name else ""
     own = [file._replace(path=file.path.removeprefix(prefix)) for file in files if file.path.startswith(prefix)]
-    return _state(name, own, read_blobs(path, own), segments) if own else _State()
+    return _state(name, own, read_blobs(git, own), segments) if own else _State()
 
 
 def _from_disk(folder: Path, name: str, segments: _Segments) -> _State:

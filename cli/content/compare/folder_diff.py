@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cli.console.exits import InvalidUsage
+from cli.console.git import find_checkout
 from cli.console.output import print_json, print_lines, print_notes
 from cli.content.compare.folder_changes import FolderChanges, compare_folder
 from cli.content.validate.changed_files import ChangedFiles
@@ -42,9 +43,7 @@ def _heading(since: ChangedFiles) -> str:
 
 def _folder_in_repository(path: Path) -> str:
     """Return the path from the root of the repository; empty for the root, and in a bare repository."""
-    path = path.resolve()
-    root = next((each for each in (path, *path.parents) if (each / ".git").exists()), path)
-    shown = os.path.relpath(path, root)
+    shown = os.path.relpath(path.resolve(), find_checkout(path) or path.resolve())
     return "" if shown == "." else shown
 
 

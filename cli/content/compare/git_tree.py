@@ -1,12 +1,10 @@
 """The files of a commit below a folder, as `git` reads them: also from shallow and partial clones, and from other working trees."""
 
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from cli.console.exits import CommandFailed
-from cli.console.git_environment import git_environment
+from cli.console.git import Git
 from cli.content.validate.changed_files import run_git
 from gitstore.compiled.segments.snapshot import File
 from gitstore.git.file_paths import printable_path
@@ -25,10 +23,10 @@ class GitFiles:
         return self.data[blob_id]
 
 
-def list_tree(path: Path, commit: str) -> list[File]:
+def list_tree(git: Git, commit: str) -> list[File]:
     """Return the files of a commit below a folder of its repository, relative to it."""
     files = []
-    for entry in run_git(path, "ls-tree", "-r", "-z", commit).split("\0"):
+    for entry in run_git(git, "ls-tree", "-r", "-z", commit).split("\0"):
         words, _, name = entry.partition("\t")
         if name:
             mode, _, blob = words.split(" ")
@@ -36,16 +34,10 @@ def list_tree(path: Path, commit: str) -> list[File]:
     return files
 
 
-def read_blobs(path: Path, files: Iterable[File]) -> GitFiles:
+def read_blobs(git: Git, files: Iterable[File]) -> GitFiles:
     """Return the content of these files; raises CommandFailed if git has not all of it."""
     wanted = list(dict.fromkeys(file.blob for file in files if file.mode != SUBMODULE_MODE))
-    found = subprocess.run(  # noqa: S603 - the words are ours
-        ["git", "-C", str(path), "cat-file", "--batch"],  # noqa: S607 - the user's own git, from the PATH
-        input="".join(f"{blob}\n" for blob in wanted).encode(),
-        capture_output=True,
-        check=False,
-        env=git_environment(),
-    )
+    found = git.run("cat-file", "--batch", data="".join(f"{blob}\n" for blob in wanted).encode())
     if found.returncode:
         raise CommandFailed(f"git cat-file failed: {found.stderr.decode(errors='replace').strip()}")
     return GitFiles(dict(_split(wanted, found.stdout)))

@@ -19,6 +19,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
 from cli.console.exits import CommandFailed
+from cli.console.output import print_notes
 from content.records.printable import escape_unprintable
 
 TOKEN = "WAYPOST_COMMENT_TOKEN"  # noqa: S105 - the name of a variable
@@ -125,12 +126,21 @@ class CommentClient:
         own = self._own_names()
         found = next((each for each in self._list() if each.author in own and each.text.startswith(marker)), None)
         if found is None:
-            self._ask("POST", self._at.comments, {"body": text})
+            made = self._ask("POST", self._at.comments, {"body": text})
+            self._note_author(_comment(made), own)
             return "created"
         if found.text.replace("\r\n", "\n").strip() == text.strip():
             return "unchanged"
         self._ask(self._at.update_method, f"{self._at.comment}/{found.id}", {"body": text})
         return "updated"
+
+    def _note_author(self, made: Comment | None, own: frozenset[str]) -> None:
+        """Say that the next run will not find the comment, where its author is none of the own names."""
+        if made and made.author and made.author not in own:
+            print_notes(
+                f"The comment's author is {self._clean(made.author)}, so the next run does not find it, and creates another. "
+                "Name that account with --author, or the input `author` of the action or component."
+            )
 
     def _own_names(self) -> frozenset[str]:
         """Return the names of the own account: a comment of anyone else is not updated, whatever it begins with."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cli.console.exits import InvalidUsage
 from cli.console.output import count_noun
-from cli.console.setup import read_settings
+from cli.console.setup import note_settings_file, read_settings
 from cli.content.validate.changed_files import ChangedFiles
 from content.records.problem import Problem
 from gitstore.namespaces.checkout import Checkout, ProgressCallback, read_checkout
@@ -38,17 +38,13 @@ def check_folder(
     """Read the projects, fix what is wanted, and find their problems; `branch` is that of a bare repository."""
     segments = ParallelSegments(cache / "segments") if cache else None
     settings = read_settings()
+    note_settings_file()
     found = _read(path, branch, segments, _report_reading(watch), settings.allowed_files, since)
     fixes = _fix(path, found, bare=bool(branch)) if is_fixing else None
     if fixes and fixes.files:
         found = _read(path, "", segments, _report_reading(watch), settings.allowed_files, since)
     watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
     return CheckRun(found, list(found.check(settings.pattern_limits, _lint_cache(cache))), since, fixes)
-
-
-def is_bare(path: Path) -> bool:
-    """Tell whether a folder is a bare repository."""
-    return (path / "HEAD").is_file() and (path / "objects").is_dir()
 
 
 def _read(

@@ -9,7 +9,8 @@ from itertools import groupby
 from pathlib import Path
 
 from cli.console.colors import Palette, is_terminal, palette_of
-from cli.console.output import count_noun, print_json, print_lines, print_notes
+from cli.console.git import find_checkout
+from cli.console.output import count_noun, hide_commands, print_commands, print_json, print_lines, print_notes
 from cli.console.streams import write
 from cli.version import __version__
 from content.checks.expectations import Expectation
@@ -53,9 +54,8 @@ class Report:
     @property
     def folder_in_repository(self) -> Path:
         """The path from the root of the repository, or from the current folder where there is none."""
-        path = self.folder.resolve()
-        root = next((each for each in (path, *path.parents) if (each / ".git").exists()), None)
-        return Path() if self.is_bare else Path(os.path.relpath(path, root))
+        root = find_checkout(self.folder)
+        return Path() if self.is_bare else Path(os.path.relpath(self.folder.resolve(), root))
 
 
 def read_lines_in(root: Path) -> Callable[[str], Sequence[str]]:
@@ -111,7 +111,7 @@ def _print_excerpts(report: Report) -> None:
                     f"{palette.paint(number, 'blue', bold=True)} {bar} {shown.text}",
                     f"{margin} {bar} {indent}{marker}",
                 ]
-            write("".join(f"{line}\n" for line in [*lines, ""]), colors=palette.has_colors)
+            write(hide_commands("".join(f"{line}\n" for line in [*lines, ""])), colors=palette.has_colors)
 
 
 def _head_line(problem: Problem, palette: Palette) -> str:
@@ -134,7 +134,7 @@ def print_for_ci(report: Report, wanted: str) -> None:
     if wanted == "github":
         from content.formats.github_annotations import annotation_lines  # noqa: PLC0415 - one format a run
 
-        print_lines(*annotation_lines(problems))
+        print_commands(*annotation_lines(problems))
     elif wanted == "gitlab":
         from content.formats.gitlab_code_quality import code_quality  # noqa: PLC0415 - as above
 
@@ -163,7 +163,7 @@ def _print_junit(report: Report) -> None:
         )
         for name, problems in by_project.items()
     ]
-    write(junit_xml(reports, strict=report.strict))
+    write(junit_xml(reports, strict=report.strict).replace("##[", "#&#35;["))  # a runner takes `##[` for a command
 
 
 def print_counts_by_code(problems: Sequence[Problem]) -> None:

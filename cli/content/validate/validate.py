@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.console.exits import ProblemsFound
+from cli.console.git import find_checkout, is_bare, looks_bare, open_git
 from cli.console.output import count_noun, print_json, print_notes, print_rows
 from cli.console.progress import show_status
 from cli.console.suggestion import suggest
 from cli.content.validate.changed_files import ChangedFiles, find_changed_files
-from cli.content.validate.check_run import CheckRun, check_folder, is_bare
+from cli.content.validate.check_run import CheckRun, check_folder
 from cli.content.validate.problem_output import (
     ProjectTests,
     Report,
@@ -107,7 +108,10 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     codes = NEVER_ANSWER if never_answer else frozenset(filter(None, code.split(",")))
     bare = is_bare(path)
-    since = find_changed_files(path, changed_since, ref if bare else "") if changed_since is not None else None
+    _note_repository(path, ref, bare=bare)
+    since = (
+        find_changed_files(open_git(path), changed_since, ref if bare else "") if changed_since is not None else None
+    )
     with _pause_gc(), show_status(f"Reading {path}") as watch:
         run = check_folder(path, ref if bare else "", since, cache, watch, is_fixing=fix)
     _note_unknown(codes, run.problems)
@@ -243,6 +247,17 @@ def _print_hints(problems: Sequence[Problem], window: _Window) -> None:
         after = window.offset + len(window.shown)
         following = f"; to see the next ones, add --offset {after}" if after < len(window.selected) else ""
         print_notes(f"Shown: {len(window.shown):,} of {count_noun(len(window.selected), 'problem')}{following}.")
+
+
+def _note_repository(path: Path, branch: str, *, bare: bool) -> None:
+    """Say what is checked of a folder with the files of a bare repository."""
+    if bare:
+        print_notes(f"{path} is a bare repository. Its branch {branch} is checked.")
+    elif looks_bare(path):
+        print_notes(
+            f"{path} has the files of a bare repository, but is in the checkout {find_checkout(path)}: its files are checked, "
+            "not its branches. To check a branch, move or clone the repository out of the checkout."
+        )
 
 
 def _note_unknown(codes: Iterable[str], problems: Iterable[Problem]) -> None:

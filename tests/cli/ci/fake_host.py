@@ -19,7 +19,7 @@ PATHS = {
 class FakeHost:
     """The comments, and the account of the token (empty: the token cannot ask); `status` refuses all writes.
 
-    `moved_to` is the address to which the list of comments redirects.
+    `moved_to` is the address to which the list of comments redirects, `writer` the author of new comments.
     """
 
     kind: str
@@ -30,6 +30,7 @@ class FakeHost:
     status: int = 0
     has_pages: bool = True
     moved_to: str = ""
+    writer: str = ""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -85,7 +86,9 @@ class _Handler(BaseHTTPRequestHandler):
         body, host = self._body(), self.server.host
         if self._is_writable():
             is_list = self.path == PATHS[host.kind][0]
-            self._send(*((201, host.add(body, host.account or "github-actions[bot]")) if is_list else (404, {})))
+            self._send(
+                *((201, host.add(body, host.writer or host.account or "github-actions[bot]")) if is_list else (404, {}))
+            )
 
     def do_PATCH(self) -> None:
         self._update("github")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.version import __version__
+from tests.cli.bare_files import disguise
 from tests.cli.ci.fake_host import FakeHost, fake_host
 from tests.cli.ci.jobs import ActionJob, Checkout, commit, git, pull_request
 from tests.cli.installation import create_environment, install, run
@@ -60,6 +61,25 @@ def test_an_error_is_in_the_comment_and_fails_the_job(tmp_path: Path, host: Fake
     checked = ours.step(CHECK, PROGRAMS)
     assert checked.code == 1
     assert "::error title=Waypost (redirect_loop),file=shop/redirects/catalogue.yaml,line=" in checked.out
+
+
+def test_files_that_look_like_a_bare_repository_are_checked_and_obeyed_by_nothing(
+    tmp_path: Path, host: FakeHost
+) -> None:
+    checkout = pull_request(tmp_path, LOOP)
+    disguise(checkout.folder, tmp_path / "ran")
+    commit(checkout.folder, "Disguise")
+    ours = job(tmp_path, checkout, host)
+    assert [ours.step(name, PROGRAMS).code for name in (COMPARE, COMMENT, CHECK)] == [0, 0, 1]
+    assert "10 errors" in host.comments[0]["body"]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_account_of_a_token_can_be_named(tmp_path: Path, host: FakeHost) -> None:
+    host.writer = "acme-app[bot]"
+    ours = job(tmp_path, pull_request(tmp_path, SALE), host, author="acme-app[bot]")
+    assert [ours.step(name, PROGRAMS).code for name in (COMPARE, COMMENT, COMMENT)] == [0, 0, 0]
+    assert len(host.comments) == 1
 
 
 def test_a_refused_comment_is_a_warning(tmp_path: Path, host: FakeHost) -> None:

@@ -84,6 +84,13 @@ def test_an_account_can_be_named(github: FakeHost) -> None:
     assert comment(github, f"{MARKER}\n\nB\n", "--author", "acme-app[bot]").err.endswith("updated.\n")
 
 
+def test_a_comment_that_the_next_run_will_not_find_is_noted(github: FakeHost) -> None:
+    github.writer = "acme-app[bot]"
+    outcome = comment(github, f"{MARKER}\n\nA\n")
+    assert (outcome.code, "author is acme-app[bot], so the next run does not find it" in outcome.err) == (0, True)
+    assert "author" not in comment(github, "<!-- waypost-diff: x -->\n", "--author", "acme-app[bot]").err
+
+
 @pytest.mark.parametrize("status", [403, 404, 422, 500, 307])
 def test_a_refusal_is_an_error_without_the_token(host: FakeHost, status: int) -> None:
     host.status = status

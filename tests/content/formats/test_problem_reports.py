@@ -105,6 +105,11 @@ def test_sarif_names_tool_rule_place_and_level() -> None:
     assert chain["shortDescription"]["text"] == "A redirect whose target is redirected again."
 
 
+def test_text_in_sarif_is_no_link() -> None:
+    log = json.loads(json.dumps(sarif_log([Problem("chain", r"not '[a](https://b.example)\'", "shop/a.yaml")], "1")))
+    assert log["runs"][0]["results"][0]["message"]["text"] == r"not '\[a\](https://b.example)\\'"
+
+
 def test_a_sarif_schema_refuses_what_is_no_log() -> None:
     """The schema is really applied."""
     assert sarif_faults({"version": "2.1.0", "runs": [{}]})

@@ -69,3 +69,11 @@ def test_links_are_not_followed(work_folder: Path, tmp_path: Path) -> None:
     invoke_ok("fmt")
     assert outside.read_text() == RAGGED
     assert invoke("fmt", "shop/link.yaml").code == 2
+
+
+def test_a_comment_behind_a_byte_order_mark_stays(work_folder: Path) -> None:
+    file = work_folder / "shop/tests.yaml"
+    file.write_text('tests:\n  - {url: "/b", status: 404}\n\ufeff# keep me\n')
+    invoke_ok("fmt", file)
+    assert "# keep me" in file.read_text()
+    assert invoke_ok("fmt", "--check", file).err == "0 files would be formatted, 1 file left unchanged.\n"

@@ -159,7 +159,9 @@ def test_a_project_may_be_called_as_a_folder_of_a_project_is(work_folder: Path, 
 
 def test_a_bare_repository_is_checked_as_its_release_is(data: Path) -> None:
     repository = data / "repos" / "sample.git"
-    assert invoke_ok("validate", repository).err.startswith("3 projects: 0 errors")
+    head, totals = invoke_ok("validate", repository).err.splitlines()
+    assert head == f"{repository} is a bare repository. Its branch release is checked."
+    assert totals.startswith("3 projects: 0 errors")
     assert invoke_ok("validate", repository, "--format", "json").json["projects"] == ["company", "docs", "shop"]
 
 

@@ -166,3 +166,12 @@ def test_thousands_of_duplicates_with_comments_are_dropped_in_seconds(work_folde
     assert "7,990 duplicates" in invoke_ok("validate", "--fix").err
     assert time.process_time() - begun < 10
     assert sum(before.values()) - sum(comments(path).values()) == 0
+
+
+def test_a_file_whose_comment_has_no_place_in_the_fixed_text_stays(work_folder: Path) -> None:
+    rules = 'redirects:\n  - type: BASIC\n    source: "/f%c3%9f\\u000a::x" # c0\n    target: /u\n    status: 301\n'
+    folder = project(work_folder / "shop", {"redirects.yaml": rules, "redirects/more.yaml": flow("/caf%c3%a9")})
+    outcome = invoke("validate", "--fix", folder)
+    assert (outcome.code, "[control_character]" in outcome.out) == (1, True), outcome.err
+    assert "Fixed in 1 file" in outcome.err
+    assert (folder / "redirects.yaml").read_text() == rules
