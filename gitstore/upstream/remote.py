@@ -29,7 +29,6 @@ from gitstore.wire.client.conversation import (
 from gitstore.wire.client.http_remote import Credentials, HttpRemote, Limits
 from gitstore.wire.client.remote_errors import (
     RemoteAway,
-    RemoteBusy,
     RemoteMoved,
     RemoteRefused,
     RemoteUnknown,
@@ -180,12 +179,11 @@ def _sending() -> Iterator[None]:
     """Raise RemoteUnknown where a push fails that was sent, in whole or in part."""
     try:
         yield
-    except RemoteBusy:  # it has not read the push
-        raise
-    except RemoteAway as ex:
+    except RemoteAway as ex:  # also RemoteBusy: a proxy answers 503 for a server that has read the push
         raise RemoteUnknown(
             f"{ex} It may have this publish or not. The next sync shows it: look at the history, then publish again if it "
-            "is missing."
+            "is missing.",
+            ex.seconds,
         ) from ex
 
 
