@@ -13,7 +13,7 @@ from api import logs
 from api.db.errors import TooManyAgents
 from api.errors import ApiError
 from gitstore import errors as store
-from gitstore.wire.client.remote_errors import RemoteBusy, RemoteError
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteError
 
 _STORE_STATUS: dict[type[store.StoreError], int] = {
     store.NotFound: 404,
@@ -109,7 +109,7 @@ def unexpected_error(req: Request, ex: Exception) -> ApiError:
 
 def _from_store_error(ex: store.StoreError) -> ApiError:
     status = next(_STORE_STATUS[kind] for kind in type(ex).__mro__ if kind in _STORE_STATUS)
-    seconds = math.ceil(ex.seconds) if isinstance(ex, RemoteBusy) else 1
+    seconds = math.ceil(ex.seconds) if isinstance(ex, RemoteAway) else 1
     headers = {"Retry-After": str(max(seconds, 1))} if status == HTTPStatus.SERVICE_UNAVAILABLE else {}
     problems = ex.problems if isinstance(ex, store.Invalid) else ()
     error = ApiError(status, ex.code, str(ex) or "The content store refused the request.", problems, headers)

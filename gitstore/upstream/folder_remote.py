@@ -22,7 +22,8 @@ from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.upstream.arrival import INVALID, FaultyTip
 from gitstore.upstream.haves import choose_haves
 from gitstore.upstream.projection import MIRRORED, CommitMap, Folder, project, write_like
-from gitstore.upstream.remote import Remote, make_pack_for, write_fetched
+from gitstore.upstream.remote import Remote
+from gitstore.upstream.remote_packs import make_pack_for, write_fetched
 from gitstore.upstream.upstream_settings import UpstreamSettings
 from gitstore.upstream.upstream_state import UpstreamFault
 from gitstore.wire.client.conversation import PushedRef

@@ -39,7 +39,6 @@ from gitstore.upstream.upstream_state import (
 from gitstore.wire.client.conversation import PushedRef
 from gitstore.wire.client.remote_errors import (
     RemoteAway,
-    RemoteBusy,
     RemoteGarbage,
     RemoteMoved,
     RemoteRefused,
@@ -190,7 +189,7 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
     except (RemoteAway, RemoteGarbage, RemoteMoved, LostRace, StoreError) as ex:
         if isinstance(ex, Broken | Busy):
             raise
-        rest = time.time() + ex.seconds if isinstance(ex, RemoteBusy) else 0.0
+        rest = time.time() + ex.seconds if isinstance(ex, RemoteAway) else 0.0
         state = replace(state, fault=_explain(ex), due_at=rest)
     state = replace(state, tip=tip or state.tip)
     return _measure(namespace.repository, replace(state, origin=_find_origin(namespace.settings, remote, state)))

@@ -18,7 +18,7 @@ from api.runtime.checked_network import CheckedBackend, Resolve, error_class, re
 from api.runtime.jobs.background import run_in_thread
 from gitstore.wire.addresses import AddressPolicy
 from gitstore.wire.client.http_remote import read_retry
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteRefused, quote_remote
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteRefused, hiding, quote_remote
 from gitstore.wire.client.remote_url import RemoteUrl, Transport
 
 _MOST_BYTES = 4 << 20
@@ -26,6 +26,7 @@ _MOST_DEPTH = 5  # of lists and objects in an error
 _LONGEST_REST = 86_400.0
 _MOST_TEXT = 10_000  # of an answer, looked at for an error
 _CONNECT_SECONDS = 5.0
+_SECRET_HEADERS = frozenset({"authorization", "private-token"})
 _REFUSED = "address_refused"
 
 
@@ -70,8 +71,9 @@ class HostClient(NamedTuple):
         """Send a request; raises RemoteAway or RemoteRefused where no answer can be had, and for 5xx, 3xx, 401, 429."""
         answer = await self.network.send(self, method, path, body)
         host, status = self.base.host, answer.status
-        if status in {401, 403, 429} and "rate limit" in answer.message.lower():
-            raise RemoteBusy(f"The API of {host} answers {status}: {answer.message}", answer.rest)
+        message = self._quote(answer)
+        if status in {401, 403, 429} and "rate limit" in message.lower():
+            raise RemoteBusy(f"The API of {host} answers {status}: {message}", answer.rest)
         if status in {408, 425, 429} or status >= 500:  # noqa: PLR2004 - HTTP
             raise RemoteBusy(f"The API of {host} answers {status}.", answer.rest)
         if 300 <= status < 400:  # noqa: PLR2004 - HTTP
@@ -89,10 +91,16 @@ class HostClient(NamedTuple):
 
     def refusal(self, answer: HostAnswer) -> AnswerRefused:
         """Return the error of an answer that is no success."""
-        reason = f": {answer.message}" if answer.message else ""
+        message = self._quote(answer)
+        reason = f": {message}" if message else ""
         hint = " Check the permissions of its token, and hostUrl." if answer.status in {403, 404} else ""
         text = f"The API of {self.base.host} answers {answer.status}{reason.rstrip('.')}.{hint}"
         return AnswerRefused(text, answer.status)
+
+    def _quote(self, answer: HostAnswer) -> str:
+        """Return the messages of an answer without the token, which hosts and proxies may repeat."""
+        with hiding(*(value.split()[-1] for name, value in self.headers.items() if name.lower() in _SECRET_HEADERS)):
+            return answer.message
 
 
 class HostNetwork:

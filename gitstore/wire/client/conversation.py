@@ -166,7 +166,7 @@ def _explain(reason: str, said: Sequence[str]) -> str:
 
 
 def _split_bands(reader: Readable) -> "tuple[_Lines, list[str]]":
-    lines, report, said = _Lines(reader), list[bytes](), list[str]()
+    lines, report, said = _Lines(reader), list[bytes](), list[bytes]()
     size = 0
     while not isinstance(line := lines.next(), Mark):
         band = _read_band(line)
@@ -176,8 +176,8 @@ def _split_bands(reader: Readable) -> "tuple[_Lines, list[str]]":
         if band == _PACK:
             report.append(line[_BAND:])
         elif band == _PROGRESS:
-            said += line[_BAND:].decode(errors="replace").splitlines()
-    return _Lines(_Bytes(b"".join(report))), said
+            said.append(line[_BAND:])  # C git cuts it after 128 bytes, wherever that is
+    return _Lines(_Bytes(b"".join(report))), b"".join(said).decode(errors="replace").splitlines()
 
 
 def _read_band(line: bytes) -> int:

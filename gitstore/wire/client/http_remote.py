@@ -15,14 +15,16 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import quote
 
 from gitstore.wire.addresses import AddressPolicy
 from gitstore.wire.client.remote_addresses import resolve
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteGarbage, RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteGarbage, RemoteRefused, hiding
 from gitstore.wire.client.remote_url import RemoteUrl, Transport
 
 _CONNECT_SECONDS = 10.0
 _PIECE = 1 << 16
+_TOKEN_LENGTH = 20  # characters
 _LONGEST_RETRY, _MOST_DIGITS = 3600.0, 10
 _FAILURES = (OSError, http.client.HTTPException)
 
@@ -39,6 +41,12 @@ class Credentials(NamedTuple):
             return {}
         pair = f"{self.username}:{self.password}".encode()
         return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+
+    def secrets(self) -> tuple[str, ...]:
+        """Return the texts that no message may have; a long user name may be a token."""
+        header = self.headers().get("Authorization", "").removeprefix("Basic ")
+        names = (self.username,) if len(self.username) >= _TOKEN_LENGTH else ()
+        return self.password, quote(self.password, safe=""), header, *names
 
     def __repr__(self) -> str:
         return f"Credentials({self.username!r}, …)"
@@ -93,7 +101,8 @@ class HttpRemote:
             connection.request(method, target, body=body, headers=sent)
             answer = connection.getresponse()
             self._require_success(answer, media)
-            yield Response(answer, deadline, self._limits.response_bytes)
+            with hiding(*self._credentials.secrets()):
+                yield Response(answer, deadline, self._limits.response_bytes)
         except _FAILURES as ex:
             raise self._away(ex) from ex
         finally:

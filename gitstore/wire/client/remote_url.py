@@ -78,6 +78,10 @@ def _parse_ssh(text: str, *, is_relative: bool) -> RemoteUrl:
         raise ValueError("The URL of SSH needs a plain user name and no password, such as ssh://git@host/path.")
     found = _parse_http(Transport.SSH, f"ssh://{host}/{rest}")
     path = found.path.lstrip("/") if is_relative else found.path
+    if path.startswith("/~"):  # as C git: the home of a user there
+        path = path.removeprefix("/")
+    if path.startswith("-"):  # an option of the programs there; C git refuses it too
+        raise ValueError("The path of the repository begins with '-'. Put ./ or its folders before it.")
     if not path.strip("/"):
         raise ValueError("The URL has no path of a repository.")
     return found._replace(username=username, path=path)

@@ -3,8 +3,11 @@
 It connects to an address that was checked, under the name of the host.
 """
 
+import math
 import os
 import shlex
+import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -20,6 +23,7 @@ from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, Remote
 from gitstore.wire.client.remote_url import RemoteUrl
 
 _CONNECT_SECONDS = 10
+_GRACE_SECONDS = 5.0
 _PIECE = 1 << 16
 _MOST_ERROR_BYTES = 4096
 _OPTIONS = (
@@ -77,6 +81,8 @@ class SshRemote:
         alias = url.host if url.port == SSH_PORT else f"[{url.host}]:{url.port}"
         options = (*_OPTIONS, f"UserKnownHostsFile={hosts}", f"HostKeyAlias={alias}")
         return [
+            # It ends ssh also where this process was killed, and the host keeps the connection.
+            *("timeout", "-s", "KILL", f"{math.ceil(self._limits.seconds + _GRACE_SECONDS)}"),
             *("ssh", "-F", "none", "-T", "-i", key, "-p", str(url.port), "-l", url.username),
             *(word for option in options for word in ("-o", option)),
             *("--", resolve(url, self._policy)[0][1], f"{service} {shlex.quote(url.path)}"),
@@ -179,6 +185,9 @@ class SshCall:
 
 @contextmanager
 def _start(command: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
+    """Start a child that ends with the block."""
+    if shutil.which("ssh") is None:
+        raise RemoteAway("This machine has no program ssh, which an upstream by SSH needs. Install openssh-client.")
     environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
     try:
         child = subprocess.Popen(  # noqa: S603 - a list of words; host, user and path are parsed strictly
@@ -191,14 +200,15 @@ def _start(command: list[str]) -> "Iterator[subprocess.Popen[bytes]]":
         )
     except OSError as ex:
         raise RemoteAway(
-            "This machine has no program ssh, which an upstream by SSH needs. Install openssh-client."
+            "This machine has no program timeout, which an upstream by SSH needs. Install coreutils."
         ) from ex
     try:
         if child.stdin:
             os.set_blocking(child.stdin.fileno(), False)
         yield child
     finally:
-        child.kill()
+        if child.poll() is None:  # once it has ended, its number may be another one's
+            os.killpg(child.pid, signal.SIGKILL)  # the program timeout, and ssh
         child.wait()
         for stream in (child.stdin, child.stdout):
             with suppress(OSError):

@@ -275,6 +275,15 @@ def test_a_host_says_for_how_long_it_wants_no_request(head: bytes, seconds: floa
     assert caught.value.seconds == pytest.approx(seconds, abs=600)
 
 
+@pytest.mark.parametrize("kind", ["github", "gitlab", "gitea"])
+def test_a_token_that_the_host_repeats_is_in_no_message(kind: str) -> None:
+    body = b'{"message": "The token %b has no rate limit"}' % TOKEN.encode()
+    for head in (b"403 No", b"409 No"):
+        with pytest.raises(RemoteError, match="has no rate limit") as caught:
+            ask(answer_with(body, head), kind)
+        assert TOKEN not in str(caught.value)
+
+
 def test_a_text_is_one_line_of_at_most_so_many_characters() -> None:
     assert shorten_text("a\n b", 10) == "a b"
     assert shorten_text("a" * 11, 10) == "a" * 9 + "…"

@@ -1,5 +1,8 @@
 """Upstreams by HTTP: C git's http-backend as the host, and hosts that answer anything else."""
 
+import base64
+import re
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,11 +12,11 @@ import pytest
 
 from gitstore.upstream.upstream_rules import UpstreamRules
 from gitstore.upstream.upstream_settings import UpstreamSettings
-from gitstore.wire.client.remote_errors import RemoteError
+from gitstore.wire.client.remote_errors import RemoteError, RemoteUnknown
 from gitstore.wire.push.push_limits import MIB
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
-from tests.gitstore.wire.client.http_host import PASSWORD, RETRY_SECONDS, USER, HttpHost, answering, hosting
+from tests.gitstore.wire.client.http_host import PASSWORD, RETRY_SECONDS, USER, Asked, HttpHost, answering, hosting
 from tests.service import wait_until
 
 pytestmark = pytest.mark.usefixtures("web_server")
@@ -94,6 +97,54 @@ def test_a_protected_branch_is_reported_with_the_words_of_the_host(bed: Upstream
         node.publish(put(redirect("/a")))
     assert caught.value.code == "upstream_refused"
     assert node.tip == before == bed.tip
+
+
+def test_a_secret_that_the_host_repeats_is_in_no_message(bed: UpstreamBed, node: Place) -> None:
+    hook = bed.path / "hooks/pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    header = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+    filling = "x" * 180
+    lines = (f"The token {PASSWORD} has expired", f"Authorization: Basic {header}", f"{filling}{PASSWORD}")
+    hook.write_text("#!/bin/sh\n" + "".join(f"echo '{line}' >&2\n" for line in lines) + "exit 1\n", "utf-8")
+    hook.chmod(0o755)
+    with pytest.raises(RemoteError, match="has expired") as caught:
+        node.publish(put(redirect("/a")))
+    message = str(caught.value)
+    assert filling in message
+    assert not [part for part in (PASSWORD, PASSWORD[:8], header) if part in message], message
+
+
+@pytest.mark.parametrize("is_done", [True, False])
+def test_a_503_for_a_push_does_not_tell_that_it_was_not_done(bed: UpstreamBed, *, is_done: bool) -> None:
+    bed.node("first").begin(SHOP)
+
+    def answer(asked: Asked) -> tuple[int, dict[str, str], bytes]:
+        service = re.search("git-(upload|receive)-pack", asked.path)
+        assert service is not None
+        if asked.method == "POST" and service[1] == "receive" and not is_done:
+            return 503, {"Retry-After": str(RETRY_SECONDS)}, b""
+        words = ["git", f"{service[1]}-pack", "--stateless-rpc"]
+        words += ["--advertise-refs"] if asked.method == "GET" else []
+        done = subprocess.run([*words, bed.path], input=asked.body, capture_output=True, check=True).stdout
+        if asked.method == "GET":
+            head = f"# service={service[0]}\n".encode()
+            media = f"application/x-{service[0]}-advertisement"
+            return 200, {"Content-Type": media}, f"{len(head) + 4:04x}".encode() + head + b"0000" + done
+        if service[1] == "receive":
+            return 503, {"Retry-After": str(RETRY_SECONDS)}, b""
+        return 200, {"Content-Type": f"application/x-{service[0]}-result"}, done
+
+    with hosting(bed.folder, answer) as found:
+        place = create_place(bed.folder / "node")
+        bed.follow(place, SOURCE, f"{found.url}/api/up.git")
+        before = sync_well(place).release
+        if is_done:
+            assert place.publish(put(redirect("/a"))).version == bed.tip == place.tip != before
+            return
+        with pytest.raises(RemoteUnknown) as caught:
+            place.publish(put(redirect("/a")))
+        assert caught.value.seconds == RETRY_SECONDS
+        assert bed.tip == before == place.tip
 
 
 def test_a_host_that_takes_push_options_gets_none(bed: UpstreamBed, node: Place) -> None:

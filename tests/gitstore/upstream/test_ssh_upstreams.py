@@ -1,6 +1,8 @@
 """Upstreams by SSH: the system's sshd on loopback; keys of hosts are checked, and nothing is asked."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +18,7 @@ from gitstore.wire.client.ssh_remote import SshKeys, SshRemote
 from tests.gitstore.fixtures import SHOP, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, sync, sync_well
 from tests.gitstore.wire.client.ssh_host import SshHost, ssh_host
+from tests.service import wait_until
 
 RULES = "shop/redirects.yaml"
 
@@ -130,6 +133,37 @@ def test_a_flood_of_errors_takes_a_bounded_memory(tmp_path: Path) -> None:
         with remote.call("git-receive-pack") as call:
             assert call.read(5) == b"done\n"
             assert used_memory() - before < 16 << 20
+
+
+def test_ssh_ends_though_the_process_that_started_it_was_killed(tmp_path: Path) -> None:
+    with ssh_host(tmp_path / "host", "echo ready; exec tail -f /dev/null") as host:
+        code = (
+            "from gitstore.wire.addresses import AddressPolicy\n"
+            "from gitstore.wire.client.http_remote import Limits\n"
+            "from gitstore.wire.client.remote_url import parse_url\n"
+            "from gitstore.wire.client.ssh_remote import SshKeys, SshRemote\n"
+            f"remote = SshRemote(parse_url({host.url(tmp_path)!r}), SshKeys({host.key!r}, {host.known_hosts!r}),\n"
+            "    AddressPolicy(('127.0.0.0/8',)), Limits(seconds=5.0))\n"
+            "with remote.call('git-receive-pack') as call:\n"
+            "    assert call.read(6) == b'ready\\n'\n"
+            "    print(call._child.pid, flush=True)\n"
+            "    input()\n"
+        )
+        with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            group = int(process.stdout.readline())
+            process.kill()
+        wait_until(lambda: not list_group(group), 30, "ssh to end")
+
+
+def list_group(group: int) -> list[int]:
+    """Return the processes of a group that run."""
+    found = list[int]()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, _, owner = path.read_text("utf-8").rpartition(")")[2].split()[:3]
+            found += [int(path.parent.name)] if int(owner) == group and state != "Z" else []
+    return found
 
 
 def used_memory() -> int:

@@ -13,6 +13,10 @@ from gitstore.wire.client.remote_url import RemoteUrl, Transport, parse_url
         ("https://host.example/a/b.git", RemoteUrl(Transport.HTTPS, "/a/b.git", "host.example", 443)),
         ("https://host.example:8443/a/", RemoteUrl(Transport.HTTPS, "/a", "host.example", 8443)),
         ("http://[::1]:3000/a", RemoteUrl(Transport.HTTP, "/a", "::1", 3000)),
+        ("ssh://git@host/~team/a.git", RemoteUrl(Transport.SSH, "~team/a.git", "host", 22, "git")),
+        ("git@host:~team/a.git", RemoteUrl(Transport.SSH, "~team/a.git", "host", 22, "git")),
+        ("git@host:/~team/a.git", RemoteUrl(Transport.SSH, "~team/a.git", "host", 22, "git")),
+        ("ssh://git@host/-a.git", RemoteUrl(Transport.SSH, "/-a.git", "host", 22, "git")),
         ("/srv/git/a.git", RemoteUrl(Transport.PATH, "/srv/git/a.git")),
         ("file:///srv/git/a.git", RemoteUrl(Transport.PATH, "/srv/git/a.git")),
     ],
@@ -24,6 +28,7 @@ def test_a_url_is_parsed(text: str, found: RemoteUrl) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        *("git@host:--help", "git@host:-x/a.git"),
         *("", "a", "a/b", "../a", "/a/../b", "-x", "ext::sh -c id", "ssh://-oProxyCommand=x/a", "git://host/a"),
         *(
             "https://user:secret@host/a",
