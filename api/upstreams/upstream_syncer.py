@@ -176,7 +176,7 @@ class UpstreamSyncer(TaskService):
             if not self._store.upstreams.has_settings(namespace, settings):
                 self._store.upstreams.configure(namespace, settings, _APPLY_SECONDS)
             until, requests = self._resting.get(namespace, (0.0, 0))
-            if until > time.monotonic() and requests >= upstream.requests:
+            if until > time.monotonic() and requests == upstream.requests:
                 return False
             state = self._store.upstreams.state(namespace)
             self.levels.note(namespace, _name_state(state, is_suspended=is_suspended), state.good_at)
@@ -188,8 +188,10 @@ class UpstreamSyncer(TaskService):
         except (StoreError, OSError) as ex:
             self._rest(upstream, ex)
             return False
+        if state.is_resting(time.time()):  # what has moved, or is asked for, is synced after it
+            return False
         is_moved = state.release != (release or "") or self._store.upstreams.has_unpushed_drafts(namespace)
-        return state.due_at <= time.time() or state.requests < upstream.requests or is_moved
+        return is_moved or state.is_due(upstream.poll, upstream.requests, time.time())
 
     def _begin(self, upstream: StoredUpstream) -> None:
         self._begun[upstream.namespace] = time.monotonic()
