@@ -311,7 +311,7 @@ class HostReporter(TaskService):
     async def _end_merged(self, pull: StoredPull, state: UpstreamState) -> None:
         """End the draft of a merged pull request, once a sync has brought the merge in."""
         requests = await run_in_thread(self._count_requests, pull.namespace)
-        if state.fault or state.requests < requests or state.tip != state.release:
+        if state.fault or state.requests != requests or state.tip != state.release:
             return
         name = DraftName(pull.project, pull.draft)
         try:

@@ -186,13 +186,15 @@ class UpstreamSyncer(TaskService):
             state = found.state
             self._failing[namespace] = state.fault
             until, requests = self._resting.get(namespace, (0.0, 0))
-            if until > time.monotonic() and requests >= upstream.requests:
+            if until > time.monotonic() and requests == upstream.requests:
                 return False
             self.levels.note(namespace, _name_state(state, is_suspended=settings.is_suspended), state.good_at)
             if settings.is_suspended:
                 return False
+            if state.is_resting(time.time()):  # what has moved, or is asked for, is synced after it
+                return False
             is_moved = state.release != found.require_release()
-            if state.due_at <= time.time() or state.requests < upstream.requests or is_moved:
+            if is_moved or state.is_due(upstream.poll, upstream.requests, time.time()):
                 return True
             return settings.drafts == DraftsPlace.PUSH and self._store.upstreams.has_unpushed_drafts(namespace)
         except (NotFound, Busy):  # archived meanwhile; or locked, so the settings are not applied yet

@@ -186,10 +186,13 @@ class _Numbers:
 
     def skip(self, message: str) -> None:
         """Skip the numbers up to those that a commit names."""
-        for name, highest in load_highest_numbers(message).items():
-            if highest > self._highest(name):
-                gap = Gap(self._newest_of(name), highest)
-                self.gaps = {**self.gaps, name: add_gap(self.gaps.get(name, ()), gap)}
+        skipped = {
+            name: add_gap(self.gaps.get(name, ()), Gap(self._newest_of(name), highest))
+            for name, highest in load_highest_numbers(message).items()
+            if highest > self._highest(name)
+        }
+        if skipped:
+            self.gaps = {**self.gaps, **skipped}
 
     def take(self, name: str) -> int:
         """Return the number of a project's next version."""
@@ -203,6 +206,14 @@ class _Numbers:
     def _newest_of(self, name: str) -> int:
         entry = self._base.get(name)
         return self._newest.get(name, entry.newest if entry else 0)
+
+
+def may_skip(info: CommitInfo, before: TreeId | None) -> bool:
+    """Tell whether a commit, with the tree of its first parent, may name numbers: it begins a history, or changes nothing.
+
+    The service writes such commits alone. A squashed merge on a Git host may have copied their messages.
+    """
+    return not info.parents or (len(info.parents) == 1 and info.tree == before)
 
 
 def _number_commits(
@@ -238,7 +249,8 @@ def _number_projects(
     exists = dict[str, bool]()  # of the projects that changed since `base`
     root = repository.commit(base.commit).tree if base.commit else None
     for info in commits:
-        numbers.skip(info.message)
+        if may_skip(info, root):
+            numbers.skip(info.message)
         differing = repository.differing_entries(root, info.tree)
         for name in sorted(filter(is_name, differing)):
             known = base.projects.get(name)

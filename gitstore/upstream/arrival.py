@@ -16,8 +16,9 @@ from gitstore.git.quarantine import Quarantine
 from gitstore.git.repository import CommitInfo, Repository
 from gitstore.git.transaction import Transaction
 from gitstore.history.manifests import ensure_manifest
+from gitstore.history.messages import HIGHEST_NUMBER, load_highest_numbers
 from gitstore.history.name_collisions import require_unique_name
-from gitstore.history.numbering import PublishDelta
+from gitstore.history.numbering import PublishDelta, may_skip
 from gitstore.history.pristine import is_pristine
 from gitstore.history.refusals import note_refusals
 from gitstore.history.rewinds import require_continuous
@@ -35,6 +36,7 @@ from gitstore.wire.push.references import References
 
 UPSTREAM_REF = "refs/waypost/upstream"
 """The tip of the upstream's branch as it was fetched last, also a refused one; it is not advertised."""
+_MOST_SKIPPED = 10**9  # the highest publish number that the first history of a namespace may begin with
 _MOST_CHECKED = 1_000  # commits on the way; of older ones a rollback still checks the content, as the tip's is checked
 INVALID, REWOUND, DIVERGED = "upstream_invalid", "upstream_rewound", "upstream_diverged"
 
@@ -111,6 +113,7 @@ def accept_tip(
     except Rewound as ex:
         raise FaultyTip(UpstreamFault("release_rewound", str(ex))) from ex
     commits = _list_commits(transaction, release, tip)
+    _require_own_numbers(commits, is_first_history=commits[0].id != release)
     check = _TipCheck(compiler, release, allowed_files, find_token)
     deltas = check.check(commits)
     manifest = ensure_manifest(compiler, tip, deltas, waits=False)
@@ -137,6 +140,23 @@ def _list_commits(repository: Repository, release: CommitId, tip: CommitId) -> l
     if is_pristine(repository, release):
         return found[::-1]
     raise FaultyTip(_find_divergence(repository, release, tip))
+
+
+def _require_own_numbers(commits: Sequence[CommitInfo], *, is_first_history: bool) -> None:
+    """Raise FaultyTip for commits of the upstream that would move publish numbers permanently: anyone can write their trailers.
+
+    The history that a new namespace takes may begin with such numbers, within a bound.
+    """
+    before: TreeId | None = None
+    for info in commits if is_first_history else commits[1:]:
+        numbers = load_highest_numbers(info.message) if may_skip(info, before or commits[0].tree) else {}
+        before = info.tree
+        if numbers and not (is_first_history and max(numbers.values()) <= _MOST_SKIPPED):
+            problem = (
+                f"The message of commit {info.id[:12]} has a line {HIGHEST_NUMBER}: that would change publish numbers. Rewrite "
+                "that commit there without the line."
+            )
+            raise FaultyTip(UpstreamFault(INVALID, _invalid(commits[-1].id), (problem,)))
 
 
 def _find_divergence(repository: Repository, release: CommitId, tip: CommitId) -> UpstreamFault:

@@ -4,11 +4,11 @@ Nothing is overwritten there that this node has not pushed, unless it is the onl
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 DRAFTS_FILE = "waypost-upstream-drafts"
 MOVED = "upstream_draft_moved"
 _LOCK_FILE = "waypost-upstream-drafts.lock"
+_MOST_TRIED = 10  # pushes of a draft without an answer
 _SECONDS = 60.0  # for the pushes of one sync; the next one goes on
 
 
@@ -38,24 +39,41 @@ _SECONDS = 60.0  # for the pushes of one sync; the next one goes on
 class PushedDraft:
     """A draft on the upstream: the head that was tried last, the commit that this node pushed, and why they differ.
 
-    `tried` is empty for a draft that is to be removed there.
+    `tried` is empty for a draft that is to be removed there. `trying` are commits whose push began and may have arrived, though
+    its answer was lost.
     """
 
     ref: str
     tried: str = ""
     pushed: str = ""
     fault: UpstreamFault | None = None
+    trying: tuple[str, ...] = ()
+
+    @property
+    def ours(self) -> set[str]:
+        """The commits that this node has pushed, or may have."""
+        return {self.pushed, *self.trying}
 
 
 def read_pushed(repository: Path) -> tuple[PushedDraft, ...]:
     """Return the drafts that were pushed; none where the file is missing or damaged."""
     try:
         data = orjson.loads((repository / DRAFTS_FILE).read_bytes())
-        return tuple(
-            PushedDraft(**{**each, "fault": UpstreamFault(**each["fault"]) if each["fault"] else None}) for each in data
-        )
+        return tuple(map(_load, data))
     except (OSError, ValueError, TypeError, KeyError):
         return ()
+
+
+def _load(data: dict[str, Any]) -> PushedDraft:
+    fault = UpstreamFault(**data["fault"]) if data["fault"] else None
+    return PushedDraft(**{**data, "fault": fault, "trying": tuple(data.get("trying", ()))})
+
+
+def _write(namespace: SyncedNamespace, drafts: Iterable[PushedDraft], *, sync: bool) -> None:
+    """Write the drafts while the upstream's settings are these; with `sync`, they survive a power cut. Raises Superseded."""
+    data = orjson.dumps([asdict(each) for each in drafts])
+    with namespace.holding():
+        replace_file(namespace.repository / DRAFTS_FILE, data, sync=sync)
 
 
 def remove_pushed(repository: Path) -> None:
@@ -89,10 +107,7 @@ def push_drafts(namespace: SyncedNamespace, away: UpstreamFault | None = None) -
             known |= {ref: PushedDraft(ref) for ref in here if ref not in known}
             work = _Drafts(namespace, here)
             done = work.put_off(known, away) if away else work.run(known)
-            with namespace.holding():
-                replace_file(
-                    namespace.repository / DRAFTS_FILE, orjson.dumps([asdict(each) for each in done]), sync=False
-                )
+            _write(namespace, done, sync=False)
 
 
 class _Drafts:
@@ -102,6 +117,7 @@ class _Drafts:
         self._namespace = namespace
         self._here = here
         self._deadline = time.monotonic() + _SECONDS
+        self._known = dict[str, PushedDraft]()
 
     def put_off(self, known: Mapping[str, PushedDraft], fault: UpstreamFault) -> list[PushedDraft]:
         """Return the drafts as they are, with a fault."""
@@ -116,10 +132,14 @@ class _Drafts:
             raise
         except StoreError as ex:
             return self.put_off(known, UpstreamFault(ex.code, str(ex)))
-        found = (
-            self._bring(remote, each, tips.get(each.ref)) for each in sorted(known.values(), key=lambda it: it.ref)
-        )
-        return [each for each in found if each]
+        self._known = dict(known)
+        for ref in sorted(known):
+            found = self._bring(remote, known[ref], tips.get(ref))
+            if found:
+                self._known[ref] = found
+            else:
+                del self._known[ref]
+        return list(self._known.values())
 
     def _bring(self, remote: "Remote", draft: PushedDraft, theirs: CommitId | None) -> PushedDraft | None:
         """Push or remove one draft; None for one that is on neither side."""
@@ -128,14 +148,14 @@ class _Drafts:
             if time.monotonic() > self._deadline:
                 raise RemoteAway("Not pushed yet: the next sync goes on with it.")
             if head is None:
-                if theirs is not None and theirs == draft.pushed:
+                if theirs is not None and theirs in draft.ours:
                     self._namespace.require_current()
                     remote.push(self._namespace.repository, PushedRef(draft.ref, theirs, None))
                 return None
             made = remote.place(self._namespace.repository, head, self._find_base(head))
             if theirs != made:
                 self._require_ours(draft, theirs, head)
-                self._namespace.require_current()
+                draft = self._note(draft, theirs, made)
                 remote.push(self._namespace.repository, PushedRef(draft.ref, theirs, made))
             return PushedDraft(draft.ref, head, made)
         except (Busy, OutOfSpace):
@@ -144,13 +164,21 @@ class _Drafts:
             code = MOVED if isinstance(ex, _Moved) else ex.code
             return replace(draft, tried=head or "", fault=UpstreamFault(code, str(ex)))
 
+    def _note(self, draft: PushedDraft, theirs: CommitId | None, made: CommitId) -> PushedDraft:
+        """Note a push that begins, with those before it: after a kill, or a lost answer, the branch there is still ours."""
+        tried = dict.fromkeys([*draft.trying, made])
+        noted = replace(draft, pushed=theirs or draft.pushed, trying=tuple(tried)[-_MOST_TRIED:])
+        self._known[draft.ref] = noted
+        _write(self._namespace, self._known.values(), sync=True)
+        return noted
+
     def _find_base(self, head: CommitId) -> CommitId | None:
         with open_repository(self._namespace.repository) as repository:
             return find_base(repository, repository.release(), head)
 
     def _require_ours(self, draft: PushedDraft, theirs: CommitId | None, head: CommitId) -> None:
         """Raise _Moved unless the branch there is what this node pushed, or is in the history of the draft."""
-        if theirs is None or theirs == draft.pushed or not self._namespace.settings.is_source:
+        if theirs is None or theirs in draft.ours or not self._namespace.settings.is_source:
             return
         with open_repository(self._namespace.repository) as repository, suppress(Broken):
             if repository.has(theirs) and repository.merge_base(theirs, head) == theirs:

@@ -13,6 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import orjson
+
 from gitstore.compiled.compiler import Compiler
 from gitstore.errors import Broken, Busy, InvalidPush, LostRace, StoreError
 from gitstore.file_lock import hold_lock_file
@@ -56,6 +58,7 @@ _LOCK_FILE = "waypost-upstream.lock"
 _MOST_COUNTED = 10_000
 _PRISTINE_BYTES = 1 << 20
 _REQUESTS_OF_A_PUSH = 3  # each with its own time limit
+_CHECK_SECONDS = 600.0  # until a refused tip is checked again, e.g. by a newer program
 _START_SECONDS = 10.0  # for the process of the background
 
 # As GitHub, GitLab, Gitea and Forgejo word it, beside "pre-receive hook declined".
@@ -143,16 +146,24 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         sweep_quarantines(namespace.repository)
         remove_other_caches(namespace.repository, namespace.settings)
         before = read_state(namespace.repository)
-        state = _sync(namespace, before)
-        failures = before.failures + 1 if state.fault else 0
+        is_asked = requests != before.requests
+        state = _sync(namespace, before, is_asked=is_asked)
+        failures = before.failures + 1 if _has_failed(before, state) else 0
         due = max(next_due(namespace.settings.poll, failures), state.due_at)
         good_at = before.good_at if state.fault else time.time()
-        state = replace(state, failures=failures, due_at=due, requests=max(requests, before.requests), good_at=good_at)
+        state = replace(state, failures=failures, due_at=due, requests=requests or before.requests, good_at=good_at)
         with namespace.holding():
             write_state(namespace.repository, state)
         if not state.fault:
             clear_attempt(namespace.repository)
         return state
+
+
+def _has_failed(before: UpstreamState, state: UpstreamState) -> bool:
+    """Tell whether the upstream itself is at fault, so that it is asked less often; not for content that it has."""
+    return state.fault is not None and (
+        state.reached_at == before.reached_at or state.fault.code in {RemoteAway.code, RemoteGarbage.code}
+    )
 
 
 def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
@@ -167,8 +178,8 @@ def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
     return FolderRemote(remote, settings, folder_cache(repository, settings))
 
 
-def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
-    state = replace(before, synced_at=time.time(), fault=None, due_at=0.0)
+def _sync(namespace: SyncedNamespace, before: UpstreamState, *, is_asked: bool) -> UpstreamState:
+    state = replace(before, synced_at=time.time(), fault=None, due_at=0.0, rests_until=0.0, checked_at=0.0, checked="")
     tip: CommitId | None = None
     remote: Remote | None = None
     try:
@@ -179,20 +190,40 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState) -> UpstreamState:
             state = replace(state, reached_at=time.time(), tip=tip or "")
             if tip is None:
                 _require_place(namespace, remote, tips)
+            elif not is_asked and _is_same_fault(namespace, before, tip):
+                return replace(
+                    before, synced_at=state.synced_at, reached_at=state.reached_at, due_at=0.0, rests_until=0.0
+                )
             tip = (
                 _fetch(namespace, remote, tip)
                 if namespace.settings.is_source and tip
                 else _push(namespace, remote, tip)
             )
     except FaultyTip as ex:
-        state = replace(state, fault=ex.fault)
+        state = replace(state, fault=ex.fault, checked_at=time.time(), checked=_describe_rules(namespace.settings))
     except (RemoteAway, RemoteGarbage, RemoteMoved, LostRace, StoreError) as ex:
         if isinstance(ex, Broken | Busy):
             raise
         rest = time.time() + ex.seconds if isinstance(ex, RemoteAway) else 0.0
-        state = replace(state, fault=_explain(ex), due_at=rest)
+        state = replace(state, fault=_explain(ex), due_at=rest, rests_until=rest)
     state = replace(state, tip=tip or state.tip)
     return _measure(namespace.repository, replace(state, origin=_find_origin(namespace.settings, remote, state)))
+
+
+def _is_same_fault(namespace: SyncedNamespace, before: UpstreamState, tip: CommitId) -> bool:
+    """Tell whether a tip was refused a moment ago, and neither release nor the rules have changed since."""
+    with open_repository(namespace.repository) as repository:
+        return (
+            (before.tip, before.release, before.checked)
+            == (tip, repository.release(), _describe_rules(namespace.settings))
+            and before.fault is not None
+            and 0 <= time.time() - before.checked_at < _CHECK_SECONDS
+        )
+
+
+def _describe_rules(settings: UpstreamSettings) -> str:
+    """Return what the check of a tip depends on, beside the commits."""
+    return orjson.dumps(list(settings.rules.allowed_files)).decode()
 
 
 def _require_place(namespace: SyncedNamespace, remote: "Remote", tips: Mapping[str, CommitId]) -> None:

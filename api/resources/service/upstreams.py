@@ -180,7 +180,7 @@ def _show_status(known: KnownUpstream) -> str:
         return "suspended"
     if known.state.fault:
         return "failing"
-    return "synced" if known.state.synced_at and known.state.requests >= known.upstream.requests else "pending"
+    return "synced" if known.state.synced_at and known.state.requests == known.upstream.requests else "pending"
 
 
 def _show_state(state: UpstreamState) -> dict[str, Any]:

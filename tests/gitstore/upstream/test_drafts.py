@@ -1,14 +1,18 @@
 """Drafts on the upstream, where a setting says so: pushed, moved and removed, and nothing of others is overwritten."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from gitstore.upstream.draft_sync import PushedDraft
+from gitstore.upstream.folder_remote import FolderRemote
+from gitstore.wire.client.conversation import PushedRef
+from gitstore.wire.client.remote_errors import RemoteUnknown
 from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.test_folders import PATH
-from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync_well
+from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
 from tests.gitstore.wire.client.http_host import PASSWORD, USER, hosting
 
 DRAFT = "refs/heads/draft/shop/main"
@@ -175,6 +179,40 @@ def test_a_draft_on_the_upstream_is_no_proposal(bed: UpstreamBed) -> None:
     sync_well(place)
     assert drafts(bed)
     assert not place.store.proposals.all(SPACE)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("error", [RemoteUnknown, KeyboardInterrupt])
+def test_in_a_folder_a_push_without_an_answer_is_ours(
+    bed: UpstreamBed,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+    ends: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    place = follow(bed, path=PATH).begin(SHOP)
+    place.save(put(redirect("/a")))
+    sync_well(place)
+    place.save(put(redirect("/b")))
+    push = FolderRemote.push
+
+    def push_unanswered(self: FolderRemote, source: Path, move: PushedRef) -> None:
+        push(self, source, move)
+        raise error("The answer is lost.")
+
+    with monkeypatch.context() as patch, suppress(KeyboardInterrupt):  # as a kill: nothing after the push is done
+        patch.setattr(FolderRemote, "push", push_unanswered)
+        sync(place)
+    (arrived,) = drafts(bed).values()
+    if ends:
+        place.store.drafts.discard(SPACE, MAIN)
+    else:
+        place.save(put(redirect("/c")))
+    sync_well(place)
+    if ends:
+        assert not drafts(bed)
+    else:
+        assert pushed(place).fault is None
+        assert drafts(bed)[DRAFT] == pushed(place).pushed != arrived
 
 
 def test_in_a_folder_it_is_one_commit_that_changes_the_folder_alone(bed: UpstreamBed) -> None:
