@@ -61,6 +61,11 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
+def key_file(text: str) -> Path | None:
+    """Parse the path of a key, or an empty text for none."""
+    return Path(text).absolute() if text.strip() else None
+
+
 def flag(text: str) -> bool:
     """Parse `true` or `false`."""
     return choice("true", "false")(text) == "true"
@@ -209,6 +214,11 @@ _ALLOWED_FILES = _format(
 _PUSH_HOOKS = _format(
     flag, "true or false", "check pushes by path and SSH too, by a hook that the service writes into each repository"
 )
+_SIGNING_KEY = _format(
+    key_file,
+    "the path of an OpenSSH Ed25519 private key without a passphrase, or nothing",
+    "the key that signs the commits of the service",
+)
 _LOG_LEVEL = _format(
     choice("debug", "info", "warning", "error"),
     "debug, info, warning or error",
@@ -303,6 +313,7 @@ class Settings:
     )
     allowed_files: tuple[str, ...] = field(default=ALLOWED_FILES, metadata=_ALLOWED_FILES)
     push_hooks: bool = field(default=True, metadata=_PUSH_HOOKS)
+    signing_key: Path | None = field(default=None, metadata=_SIGNING_KEY)
     job_timeout: int = field(
         default=300, metadata=_seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
     )

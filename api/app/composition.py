@@ -61,7 +61,7 @@ def make_service(
     """
     configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
     limit_maps(settings.release_maps)
-    store = store_at(settings.data.absolute(), settings.pattern_limits, settings.push_hook)
+    store = store_at(settings.data.absolute(), settings.pattern_limits, settings.push_hook, settings.signing_key)
     services = open_services(settings, create=False)
     _require_database(services, data)
     data.listen(services.directory.retry)

@@ -19,6 +19,7 @@ from cli.console.exits import CommandFailed, InvalidUsage
 from cli.console.owner import become_owner
 from cli.console.setup import operator, read_settings, require_directory, setting_options
 from gitstore.namespaces.records import NO_RECORDS, NamespaceRecords
+from gitstore.signatures.signing_key import load_signing_key
 
 T = TypeVar("T")
 
@@ -62,8 +63,13 @@ def open_namespace_records(data: str | None, *, keep_grants: bool = False) -> It
 
 
 def prepare_data(settings: Settings, create: Callable[[Settings], object] | None = None) -> ServedData:
-    """Return the data directory for a service, as its owner; `create` creates what was never there."""
+    """Return the data directory for a service, as its owner; `create` creates what was never there.
+
+    Raises SigningKeyUnusable for a key of the service that cannot be used.
+    """
     enter_data(settings)
+    if settings.signing_key is not None:
+        load_signing_key(settings.signing_key)  # a key that cannot be used is reported now, not at the first publish
     if create is not None:
         _translated(create, settings)
     return _translated(open_data, settings)
