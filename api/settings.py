@@ -66,6 +66,11 @@ def key_file(text: str) -> Path | None:
     return Path(text).absolute() if text.strip() else None
 
 
+def key_files(text: str) -> tuple[Path, ...]:
+    """Parse paths of public keys, separated by commas; empty for none."""
+    return tuple(Path(part.strip()).absolute() for part in text.split(",") if part.strip())
+
+
 def flag(text: str) -> bool:
     """Parse `true` or `false`."""
     return choice("true", "false")(text) == "true"
@@ -217,7 +222,12 @@ _PUSH_HOOKS = _format(
 _SIGNING_KEY = _format(
     key_file,
     "the path of an OpenSSH Ed25519 private key without a passphrase, or nothing",
-    "the key that signs the commits of the service",
+    "the key that signs the commits of the service, and its manifests",
+)
+_PUBLIC_KEYS = _format(
+    key_files,
+    "paths of OpenSSH Ed25519 public keys, separated by commas",
+    "the public keys that are served beside that of signing_key: of other nodes, the former ones and the next one",
 )
 _LOG_LEVEL = _format(
     choice("debug", "info", "warning", "error"),
@@ -314,6 +324,7 @@ class Settings:
     allowed_files: tuple[str, ...] = field(default=ALLOWED_FILES, metadata=_ALLOWED_FILES)
     push_hooks: bool = field(default=True, metadata=_PUSH_HOOKS)
     signing_key: Path | None = field(default=None, metadata=_SIGNING_KEY)
+    public_keys: tuple[Path, ...] = field(default=(), metadata=_PUBLIC_KEYS)
     job_timeout: int = field(
         default=300, metadata=_seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
     )

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from api import logs
 from api.app.data_directory import data_parts, open_data
+from api.app.manifest_signing import load_signer
 from api.app.services import Services, open_services
 from api.auth.principal import OPERATOR
 from api.data.parts import DataParts
@@ -19,7 +20,6 @@ from cli.console.exits import CommandFailed, InvalidUsage
 from cli.console.owner import become_owner
 from cli.console.setup import operator, read_settings, require_directory, setting_options
 from gitstore.namespaces.records import NO_RECORDS, NamespaceRecords
-from gitstore.signatures.signing_key import load_signing_key
 
 T = TypeVar("T")
 
@@ -68,8 +68,7 @@ def prepare_data(settings: Settings, create: Callable[[Settings], object] | None
     Raises SigningKeyUnusable for a key of the service that cannot be used.
     """
     enter_data(settings)
-    if settings.signing_key is not None:
-        load_signing_key(settings.signing_key)  # a key that cannot be used is reported now, not at the first publish
+    load_signer(settings)  # a key that cannot be used is reported now, not at the first publish
     if create is not None:
         _translated(create, settings)
     return _translated(open_data, settings)
