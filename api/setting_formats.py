@@ -48,6 +48,16 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
+def key_file(text: str) -> Path | None:
+    """Parse the path of a key, or an empty text for none."""
+    return Path(text).absolute() if text.strip() else None
+
+
+def key_files(text: str) -> tuple[Path, ...]:
+    """Parse paths of public keys, separated by commas; empty for none."""
+    return tuple(Path(part.strip()).absolute() for part in text.split(",") if part.strip())
+
+
 def flag(text: str) -> bool:
     """Parse `true` or `false`."""
     return choice("true", "false")(text) == "true"

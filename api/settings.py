@@ -21,6 +21,8 @@ from api.setting_formats import (
     flag,
     folders,
     integer,
+    key_file,
+    key_files,
     origin,
     seconds,
     setting,
@@ -109,6 +111,16 @@ _ALLOWED_FILES = setting(
 )
 _PUSH_HOOKS = setting(
     flag, "true or false", "check pushes by path and SSH too, by a hook that the service writes into each repository"
+)
+_SIGNING_KEY = setting(
+    key_file,
+    "the path of an OpenSSH Ed25519 private key without a passphrase, or nothing",
+    "the key that signs the commits of the service, and its manifests",
+)
+_PUBLIC_KEYS = setting(
+    key_files,
+    "paths of OpenSSH Ed25519 public keys, separated by commas",
+    "the public keys that are served beside that of signing_key: of other nodes, the former ones and the next one",
 )
 _LOG_LEVEL = setting(
     choice("debug", "info", "warning", "error"),
@@ -204,6 +216,8 @@ class Settings:
     )
     allowed_files: tuple[str, ...] = field(default=ALLOWED_FILES, metadata=_ALLOWED_FILES)
     push_hooks: bool = field(default=True, metadata=_PUSH_HOOKS)
+    signing_key: Path | None = field(default=None, metadata=_SIGNING_KEY)
+    public_keys: tuple[Path, ...] = field(default=(), metadata=_PUBLIC_KEYS)
     job_timeout: int = field(
         default=300, metadata=seconds(1, DAY, "the time allowed for one job in a process, such as a publish")
     )

@@ -30,6 +30,7 @@ COMMANDS = {
     "publish": "release.publish",
     "rollback": "release.rollback",
     "log": "release.log",
+    "verify": "content.verify",
     "match": "content.match",
     "diff": "content.compare.diff",
     "comment": "content.compare.comment",

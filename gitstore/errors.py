@@ -193,6 +193,12 @@ class Busy(StoreError):
     code = "store_busy"
 
 
+class SigningKeyUnusable(StoreError):
+    """The key with which the service signs its commits is missing or is not one; nothing is committed without it."""
+
+    code = "signing_key_unusable"
+
+
 class OutOfSpace(StoreError):
     """The disk is full; nothing changed."""
 

@@ -2,7 +2,7 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from hypothesis import settings
 from tests.requirements import IS_CI, fails_ci, missing, report
 from tests.seeds import RANDOM_SEEDS
 from tests.service import DATASETS, SKELETON, WAYPOST, Service, faults_in, running
+from tests.ssh_keys import Key
 
 # A deadline per example would measure the shared machine, not the code.
 settings.register_profile("waypost", deadline=None, derandomize=not RANDOM_SEEDS)
@@ -30,6 +31,12 @@ def datasets() -> Path:
 @pytest.fixture(scope="session")
 def web_server() -> None:
     """Mark a test that needs nginx and fcgiwrap; it is left out where they are not installed."""
+
+
+@pytest.fixture(scope="session")
+def ssh_keygen() -> Callable[..., Key]:
+    """Return the maker of keys by ssh-keygen; tests that use it are left out where it is not installed."""
+    return Key.make
 
 
 @pytest.fixture(scope="session")

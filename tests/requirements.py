@@ -12,6 +12,7 @@ from tests import other_user, postgres
 from tests.gitstore.wire.client.http_host import has_web_server
 from tests.gitstore.wire.client.ssh_host import SSHD
 from tests.service import DATASETS
+from tests.ssh_keys import has_ssh_keygen
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ REQUIREMENTS = (
         "sshd",
         lambda: Path(SSHD).exists() and shutil.which("ssh") is not None,
         "on upstreams by SSH, since openssh-server is not installed (as root: apt install openssh-server)",
+    ),
+    Requirement(
+        "ssh_keygen",
+        has_ssh_keygen,
+        "of SSH signatures, since ssh-keygen is not installed (as root: apt install openssh-client)",
     ),
     Requirement(
         "web_server",

@@ -10,6 +10,7 @@ from api.app.event_routes import notice_routes
 from api.app.git_hosts import open_pulls
 from api.app.git_routes import git_routes
 from api.app.identity_routes import identity_routes
+from api.app.manifest_signing import open_signer
 from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
@@ -21,6 +22,7 @@ from api.data.served_data import ServedData, data_check
 from api.http.fast_heartbeats import FastHeartbeats
 from api.http.fast_path import FastPath
 from api.http.response.compression import CompressionCache
+from api.http.response.signed_replies import ManifestSigner
 from api.http.routing import Route
 from api.interfaces import Dependencies
 from api.metrics.exposition import DELIVERING, HEARTBEATS, STREAMS, SYNCING, SYNCS_DUE, UPSTREAM_AGE, UPSTREAMS, WAITING
@@ -61,7 +63,7 @@ def make_service(
     """
     configure_jobs(JobLimits(settings.job_timeout, settings.job_memory))
     limit_maps(settings.release_maps)
-    store = store_at(settings.data.absolute(), settings.pattern_limits, settings.push_hook)
+    store = store_at(settings.data.absolute(), settings.pattern_limits, settings.push_hook, settings.signing_key)
     services = open_services(settings, create=False)
     _require_database(services, data)
     data.listen(services.directory.retry)
@@ -93,6 +95,7 @@ class _Parts(NamedTuple):
     notifications: Notifications
     upstream_syncer: UpstreamSyncer
     pulls: PullPublishes
+    signer: ManifestSigner
 
     def dependencies(self, settings: Settings, preview: Preview | None) -> Dependencies:
         """Return what the application needs, whatever its routes are."""
@@ -147,6 +150,7 @@ class _Parts(NamedTuple):
                 services.reviews(),
                 services.namespace_records,
                 self.pulls,
+                self.signer,
             ),
             *identity_routes(services, self.releases, self.store.publishes),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
@@ -191,6 +195,7 @@ def _build_parts(settings: Settings, store: Store, services: Services, data: Ser
             RestoredCopy(settings.data).is_paused,
         ),
         open_pulls(settings, store, services),
+        open_signer(settings, releases),
     )
 
 

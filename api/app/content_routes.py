@@ -1,6 +1,7 @@
 """The content routes: reads for agents, changes for people."""
 
 from api.http.response.compression import CompressionCache
+from api.http.response.signed_replies import ManifestSigner
 from api.http.routing import Route
 from api.resources.agents.changes import Changes
 from api.resources.agents.manifest import ManifestResource, VersionedManifest
@@ -23,6 +24,7 @@ from api.resources.content.proposals import ProposalMerge, ProposalResource, Pro
 from api.resources.content.publishing import History, HistoryEntry, Publish, Rollback
 from api.resources.content.reviews import DraftReview
 from api.resources.content.transfer import Export, Import
+from api.resources.service.web_keys import WebKeys
 from api.reviews.reviewing import Reviews
 from api.runtime.serving.convergence import Convergence
 from api.runtime.serving.long_poll import LongPolls
@@ -47,9 +49,11 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
     reviews: Reviews,
     records: RecordsOf,
     pulls: PullPublishes,
+    signer: ManifestSigner,
 ) -> list[Route]:
     """Return every route of the content store; `records` returns the records of namespaces that an actor changes."""
     single = [
+        Route("/.well-known/waypost-keys", WebKeys(signer)),
         Route("/api/namespaces", Namespaces(store, records)),
         Route("/api/namespaces/archived", ArchivedNamespaces(store)),
         Route(_NAMESPACE, NamespaceResource(store, records)),
@@ -63,8 +67,8 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROJECT, ProjectResource(store)),
         Route(_PROJECT + "/version", VersionResource(releases, long_polls)),
         Route(_PROJECT + "/changes", Changes(releases, store)),
-        Route(_PROJECT + "/manifest", ManifestResource(releases)),
-        Route(_PROJECT + "/versions/{version}/manifest", VersionedManifest(store)),
+        Route(_PROJECT + "/manifest", ManifestResource(releases, signer)),
+        Route(_PROJECT + "/versions/{version}/manifest", VersionedManifest(store, signer)),
         Route(_PROJECT + "/draft", DraftResource(store, reviews, pulls)),
         Route(_PROJECT + "/draft/changes", DraftEdits(store, settings.import_limit)),
         Route(_PROJECT + "/draft/diff", DraftDiff(store)),
@@ -75,7 +79,7 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROJECT + "/publish", Publish(store, convergence, reviews, pulls)),
         Route(_PROJECT + "/rollback", Rollback(store)),
         Route(_PROJECT + "/history", History(store)),
-        Route(_PROJECT + "/history/{version}", HistoryEntry(store)),
+        Route(_PROJECT + "/history/{version}", HistoryEntry(store, signer)),
         Route(_PROJECT + "/test", Test(releases, store)),
         Route(_PROJECT + "/lint", Lint(store)),
         Route(_PROJECT + "/diff", Diff(store)),

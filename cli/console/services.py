@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from api import logs
 from api.app.data_directory import data_parts, open_data
+from api.app.manifest_signing import load_signer
 from api.app.services import Services, open_services
 from api.auth.principal import OPERATOR
 from api.data.parts import DataParts
@@ -62,8 +63,12 @@ def open_namespace_records(data: str | None, *, keep_grants: bool = False) -> It
 
 
 def prepare_data(settings: Settings, create: Callable[[Settings], object] | None = None) -> ServedData:
-    """Return the data directory for a service, as its owner; `create` creates what was never there."""
+    """Return the data directory for a service, as its owner; `create` creates what was never there.
+
+    Raises SigningKeyUnusable for a key of the service that cannot be used.
+    """
     enter_data(settings)
+    load_signer(settings)  # a key that cannot be used is reported now, not at the first publish
     if create is not None:
         _translated(create, settings)
     return _translated(open_data, settings)

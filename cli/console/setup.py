@@ -85,7 +85,7 @@ def require_directory(path: Path) -> None:
 def _store(path: Path, settings: Settings) -> "Store":
     from gitstore.store.store import store_at  # noqa: PLC0415 - the import takes half of the time of a usage error
 
-    return store_at(path, settings.pattern_limits, settings.push_hook)
+    return store_at(path, settings.pattern_limits, settings.push_hook, settings.signing_key)
 
 
 def operator() -> "Author":

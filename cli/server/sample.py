@@ -48,7 +48,11 @@ def create_sample(settings: Settings) -> Iterator[Secrets | None]:
     data, services = settings.data.absolute(), start_services(settings)
     try:
         with hold_lock_file(data / "demo.lock"):
-            yield from _create_once(data / "demo.unfinished", store_at(data, hook=settings.push_hook), services)
+            yield from _create_once(
+                data / "demo.unfinished",
+                store_at(data, hook=settings.push_hook, signing_key=settings.signing_key),
+                services,
+            )
     finally:
         services.close()
 

@@ -14,7 +14,7 @@ _PLAIN = re.compile(
     rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)"
     rb"author ([^<>\n]*) <([^<>\n]*)> [0-9]{1,10} [+-][0-9]{4}\n"
     rb"committer [^<>\n]* <[^<>\n]*> ([0-9]{1,10}) [+-][0-9]{4}\n"
-    rb"(?:encoding UTF-8\n)?\n"
+    rb"(?:encoding UTF-8\n)?(?:gpgsig [^\n]*\n(?: [^\n]*\n)*)?\n"
 )
 _PARENT = len("parent ")
 _LINE = _PARENT + 41

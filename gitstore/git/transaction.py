@@ -20,18 +20,30 @@ from gitstore.git.raw_tree import FOLDER, PLAIN_FILE, replace_entry
 from gitstore.git.ref_moves import PreparedMoves, RefMove, finish_moves, has_unfinished_moves, prepare_moves
 from gitstore.git.repository import NAME_ERRORS, Author, Repository
 from gitstore.layout import RELEASE_REF, BlobId, CommitId, TreeId
+from gitstore.signatures.signing_key import SigningKey, load_signing_key
 
-COMMITTER = "Waypost <service@waypost.invalid>"
+SERVICE_EMAIL = "service@waypost.invalid"
+"""The address of the service as committer, and as a principal in `allowed_signers`."""
+COMMITTER = f"Waypost <{SERVICE_EMAIL}>"
 
 
 class Transaction(Repository):
     """A repository open for reading and writing, from `update`, which holds the lock."""
 
-    def __init__(self, path: Path, lock: locks.RepositoryLock, quarantine: Path | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        lock: locks.RepositoryLock,
+        quarantine: Path | None = None,
+        signing_key: Path | None = None,
+    ) -> None:
         super().__init__(path, quarantine)
         self._lock = lock
         self._writer = ObjectWriter(path)
         self.clock: Callable[[], float] = time.time
+        self.signing_key = signing_key
+        """The file of the key that signs every commit written here; None where none is signed."""
+        self._signer: SigningKey | None = None
         self.is_flat = False
         """True where a publish has one parent: its draft is named in the message."""
         self.before_release: Callable[[CommitId | None, CommitId], None] | None = None
@@ -129,7 +141,9 @@ class Transaction(Repository):
         """Write a commit by `author`; the service commits it at the time of `clock`, which is now unless it was set.
 
         A `unique` commit never equals an existing one: the same commit within one second is dated one second later.
+        Raises SigningKeyUnusable where it has to be signed and cannot be.
         """
+        signer = self.signer
         commit = Commit()
         commit.tree = ObjectID(tree.encode())
         commit.parents = [ObjectID(parent.encode()) for parent in parents]
@@ -139,9 +153,18 @@ class Transaction(Repository):
         commit.author_timezone = commit.commit_timezone = 0
         commit.encoding = b"UTF-8"
         commit.message = message.replace("\0", "").encode()
+        _sign(commit, signer)
         while unique and self._has_object(commit):
             commit.author_time = commit.commit_time = commit.commit_time + 1
+            _sign(commit, signer)
         return self._writer.write_commit(commit)
+
+    @property
+    def signer(self) -> SigningKey | None:
+        """The key that signs the commits, read once for a transaction; None without one. Raises SigningKeyUnusable."""
+        if self._signer is None and self.signing_key is not None:
+            self._signer = load_signing_key(self.signing_key)
+        return self._signer
 
     def _has_object(self, commit: Commit) -> bool:
         return self.has(commit.id.decode())
@@ -176,6 +199,13 @@ class Transaction(Repository):
         refs.remove_ref(self.path, self._lock, ref, old)
 
 
+def _sign(commit: Commit, signer: SigningKey | None) -> None:
+    """Sign a commit, in place of its earlier signature. The same commit has the same one: Ed25519 uses no random numbers."""
+    if signer is not None:
+        commit.gpgsig = None
+        commit.gpgsig = signer.sign_commit(commit.as_raw_string())
+
+
 def _replace(data: bytes, mode: bytes, name: str, new: bytes | None) -> bytes | None:
     return replace_entry(data, mode, name.encode(errors=NAME_ERRORS), new)
 
@@ -185,13 +215,19 @@ def _is_folder(entry: tuple[int, str] | None) -> bool:
 
 
 @contextmanager
-def update(path: Path, quarantine: Path | None = None, wait: float = locks.WAIT_SECONDS) -> Iterator[Transaction]:
+def update(
+    path: Path,
+    quarantine: Path | None = None,
+    wait: float = locks.WAIT_SECONDS,
+    signing_key: Path | None = None,
+) -> Iterator[Transaction]:
     """Open a repository for writing, under its lock. Raises OutOfSpace if the disk is full, in whatever step.
 
-    Raises Busy where another writer has the lock for longer than `wait` seconds.
+    Raises Busy where another writer has the lock for longer than `wait` seconds. The commits that are written are signed with
+    the key in the file `signing_key`, if there is one.
     """
     with locks.hold(path, wait) as lock:
-        opened = Transaction(path, lock, quarantine)
+        opened = Transaction(path, lock, quarantine, signing_key)
         try:
             if needs_restore(path):
                 restore(path)

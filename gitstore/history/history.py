@@ -22,6 +22,7 @@ from gitstore.history.messages import (
     OVERRIDE,
     PUBLISHED_BY,
     ROLLED_BACK_TO,
+    VERIFIED_SIGNER,
     WRITTEN_BY,
     load_message,
     signature,
@@ -39,7 +40,7 @@ _MAX_CACHED_LENGTH = 1_000
 class PublishRecord:
     """One publish in a history.
 
-    `author` wrote it (several: between commas), `published_by` made it live; `time` is seconds since 1970. `served` is
+    `author` wrote it (several: between commas), `published_by` made it live, `signed_by` is the verified signer of its commit; `time` is seconds since 1970. `served` is
     false if plain Git pushed it and the checks found it invalid: agents never got it. `files` counts the files of the
     project that differ, whatever is in them; None if a tree is damaged, which only an event can show.
     """
@@ -50,6 +51,7 @@ class PublishRecord:
     author: str
     published_by: str
     approved_by: str
+    signed_by: str
     override: str
     rolled_back_to: str
     message: str
@@ -64,6 +66,7 @@ class _CommitFields(NamedTuple):
     author: str
     published_by: str
     approved_by: str
+    signed_by: str
     override: str
     rolled_back_to: str
     message: str
@@ -148,6 +151,7 @@ def _read_commit_fields(repository: Repository, commit: CommitId) -> tuple[_Comm
         written_by or signature(info.author),
         trailers.get(PUBLISHED_BY) or signature(info.author),
         trailers.get(APPROVED_BY, ""),
+        trailers.get(VERIFIED_SIGNER, ""),
         trailers.get(OVERRIDE, ""),
         trailers.get(ROLLED_BACK_TO, ""),
         text,

@@ -10,6 +10,7 @@ from gitstore.git.repository import Author
 PUBLISHED_BY = "Published-by"
 WRITTEN_BY = "Written-by"
 APPROVED_BY = "Approved-by"
+VERIFIED_SIGNER = "Verified-signer"  # the principal and the key of the commit's signature
 OVERRIDE = "Override-reason"
 ROLLED_BACK_TO = "Rolled-back-to"
 SELECTED_FROM = "Selected-from"
@@ -21,6 +22,7 @@ _OURS = (
     PUBLISHED_BY,
     WRITTEN_BY,
     APPROVED_BY,
+    VERIFIED_SIGNER,
     OVERRIDE,
     ROLLED_BACK_TO,
     SELECTED_FROM,

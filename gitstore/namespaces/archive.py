@@ -111,6 +111,7 @@ def restore_namespace(
     author: Author,
     records: NamespaceRecords = NO_RECORDS,
     hook: PushHook | None = None,
+    signing_key: Path | None = None,
 ) -> Archived:
     """Restore an archived namespace under its name: the one with an id, or the last one; return it.
 
@@ -122,7 +123,7 @@ def restore_namespace(
         repository = _find(directory, name, archive)
         archived = _read_archived(repository)
         try:
-            with update(repository) as transaction:
+            with update(repository, signing_key=signing_key) as transaction:
                 manifest = _continue_numbers(directory, transaction, _paths(repository), author, records)
                 apply_hook(repository, hook)
                 with hold_names(directory):

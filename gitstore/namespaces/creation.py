@@ -51,12 +51,16 @@ Agents serve what is published on the branch `release`.
 
 
 class NamespaceCreation(NamedTuple):
-    """The name of a new namespace, its description, its author, and the hook of its repository, None for none."""
+    """The name of a new namespace, its description, its author, the hook of its repository and the key that signs its commits.
+
+    Both are None for none; the key is its file.
+    """
 
     name: str
     description: str
     author: Author
     hook: PushHook | None = None
+    signing_key: Path | None = None
 
 
 class StagedNamespace(NamedTuple):

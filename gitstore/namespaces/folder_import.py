@@ -60,7 +60,10 @@ def adopt_folder(
     The first commits are of the files beside the projects; then each project is published as one merge of its files.
     """
     check_new_name(directory, creation.name)
-    with build_namespace(directory, creation, records) as staged, update(staged.paths.repository) as opened:
+    with (
+        build_namespace(directory, creation, records) as staged,
+        update(staged.paths.repository, signing_key=creation.signing_key) as opened,
+    ):
         segments = SegmentStore(staged.paths.segments, staged.paths.archive)
         checkout = _checked(folder, segments, watch, limits)
         compiler, published = Compiler(staged.paths, opened, segments, limits=limits), []

@@ -25,7 +25,7 @@ def create_namespace(
 ) -> Namespace:
     """Create a namespace with an empty release; raises AlreadyExists where the name, ignoring case, is taken."""
     with build_namespace(directory, creation, records) as staged:
-        with update(staged.paths.repository) as opened:
+        with update(staged.paths.repository, signing_key=creation.signing_key) as opened:
             write_first_commit(opened, creation, staged.numbers)
         return read_namespace(
             staged.paths

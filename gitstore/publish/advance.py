@@ -19,9 +19,9 @@ from gitstore.errors import Invalid, NothingToPublish, Rewound
 from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import moved_first
 from gitstore.git.repository import Author
-from gitstore.git.transaction import Transaction
+from gitstore.git.transaction import SERVICE_EMAIL, Transaction
 from gitstore.history.manifests import ensure_manifest
-from gitstore.history.messages import MERGED_HEAD, PUBLISHED_BY, dump_message, signature
+from gitstore.history.messages import MERGED_HEAD, PUBLISHED_BY, VERIFIED_SIGNER, dump_message, signature
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta
 from gitstore.history.reached import note_release
@@ -193,5 +193,7 @@ def _commit(transaction: Transaction, commit: ReleaseCommit, updates: Sequence[R
     parents = (commit.release, commit.merges) if commit.merges else (commit.release,)
     if commit.merges and transaction.is_flat:
         parents, trailers = parents[:1], {**trailers, MERGED_HEAD: commit.merges}
+    if transaction.signer:
+        trailers = {**trailers, VERIFIED_SIGNER: f"{SERVICE_EMAIL} {transaction.signer.public.fingerprint}"}
     message = dump_message(text, trailers)
     return transaction.write_commit(root, parents, commit.publisher, message)

@@ -11,16 +11,17 @@ from gitstore.git.repository import Author
 from gitstore.history.messages import APPROVED_BY, OVERRIDE, signature
 from gitstore.layout import PROJECT_FILE, CommitId
 from gitstore.publish.authorship import ReviewSubject
+from gitstore.yamlfiles.project_file import POLICY, ProjectFile
 
 _FOLLOWED = (
     " It has commits of a branch of the upstream, whose pushers are not known here: approvals count only with the upstream's "
     "setting trustedAuthors. Else merge it there."
 )
-_NONE = {"review": "optional", "lint": "normal"}
+_NONE = {name: getattr(ProjectFile(), name) for name in POLICY}
 
 
 def require_same_policy(old: Snapshot | None, new: Snapshot | None) -> None:
-    """Raise NotAllowed where the new state changes or removes release's policy of reviews and lint."""
+    """Raise NotAllowed where the new state changes or removes release's policy."""
     if old is None:
         return
     if new is None:
@@ -48,7 +49,8 @@ def _require_no_policy(old: Snapshot) -> None:
 
 def _policy(snapshot: Snapshot) -> dict[str, str]:
     """Return the policy of a state; a review is also required where its project.yaml cannot be read."""
-    return {"review": "required" if snapshot.needs_review else "optional", "lint": snapshot.settings.lint}
+    found = {name: getattr(snapshot.settings, name) for name in POLICY}
+    return {**found, "review": "required"} if snapshot.needs_review else found
 
 
 def read_reason(text: str) -> str:

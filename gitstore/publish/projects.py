@@ -39,7 +39,7 @@ def create_project(
 def change_project(
     compiler: Compiler, transaction: Transaction, name: str, author: Author, changes: dict[str, str]
 ) -> PublishResult:
-    """Publish new settings of a project: `title`, `description`, `review`, `lint`.
+    """Publish new settings of a project: `title`, `description` and those of the policy.
 
     An unreadable project.yaml requires a review; the new one does too.
     """

@@ -16,7 +16,15 @@ from gitstore.compiled.indexes.served_record import read_served
 from gitstore.errors import ApprovalRequired, Invalid, NotAllowed, Rewound
 from gitstore.git.repository import Author, CommitInfo
 from gitstore.history.manifests import ensure_manifest
-from gitstore.history.messages import APPROVED_BY, OVERRIDE, PUBLISHED_BY, dump_trailers, load_message, signature
+from gitstore.history.messages import (
+    APPROVED_BY,
+    OVERRIDE,
+    PUBLISHED_BY,
+    VERIFIED_SIGNER,
+    dump_trailers,
+    load_message,
+    signature,
+)
 from gitstore.history.name_collisions import require_unique_name
 from gitstore.history.numbering import PublishDelta, read_index
 from gitstore.history.pristine import is_pristine
@@ -30,6 +38,7 @@ from gitstore.pushes.branch_changes import Needs, ProjectChange, changed_project
 from gitstore.pushes.change_size import count_changed_bytes
 from gitstore.pushes.publish_summary import summarize_publish
 from gitstore.pushes.push import Progress, Publish, Pusher, PushRecords, RefUpdate, RefVerdict
+from gitstore.pushes.signature_check import SignatureCheck
 
 PROPOSE = "git push origin HEAD:refs/heads/<name>"
 _WITHOUT_REVIEW = "git push -o override='<reason>' origin HEAD:release"
@@ -39,12 +48,16 @@ _LARGE = 4 << 20  # bytes of changed files, whose check takes some seconds
 
 
 class _Checked(NamedTuple):
-    """A commit that has passed: the changes of each project, the approvers, and the projects that were overridden."""
+    """A commit that has passed: the changes of each project, the approvers, and the projects that were overridden.
+
+    `signer` is the verified signer, empty without one.
+    """
 
     commit: CommitId
     deltas: tuple[PublishDelta, ...]
     approvers: tuple[Author, ...]
     overridden: frozenset[str]
+    signer: str = ""
 
 
 class ReleaseCheck:
@@ -76,8 +89,11 @@ class ReleaseCheck:
         self._require_grants(pairs)
         for info in commits if not is_mirror else ():
             _require_own_message(info)
+        signatures = SignatureCheck(self._repository, release)
+        signers = [signatures.find_signer(*pair, self._changes(*pair)) for pair in pairs]
         checked = [
-            self._check_commit(parent, info, number, len(pairs)) for number, (parent, info) in enumerate(pairs, 1)
+            self._check_commit(parent, info, number, len(pairs))._replace(signer=signer)
+            for number, ((parent, info), signer) in enumerate(zip(pairs, signers, strict=True), 1)
         ]
         verdict = self._accept(update, [each for each in checked if each.deltas])
         if takes_all and commits and release not in commits[0].parents:
@@ -126,7 +142,7 @@ class ReleaseCheck:
             )
 
     def _check_commit(self, parent: CommitInfo, info: CommitInfo, number: int, total: int) -> _Checked:
-        changes = changed_projects(self._repository, parent.tree, info.tree)
+        changes = self._changes(parent, info)
         if changes and total > 1:
             self._progress(f"Checking commit {number:,} of {total:,}")
         approvers, overridden = self._require_approvals(parent, info, changes)
@@ -144,6 +160,9 @@ class ReleaseCheck:
             lines = problem_lines(self._repository, info.tree, problems)
             raise Refused("invalid content", *lines, in_commit(len(problems), info.id, is_tip=number == total))
         return _Checked(info.id, tuple(deltas), approvers, overridden)
+
+    def _changes(self, parent: CommitInfo, info: CommitInfo) -> list[ProjectChange]:
+        return changed_projects(self._repository, parent.tree, info.tree)
 
     def _check_project(self, info: CommitInfo, change: ProjectChange) -> PublishDelta:
         """Check and compile the next state of a project; raises Invalid or NotAllowed."""
@@ -240,6 +259,7 @@ class ReleaseCheck:
             {
                 PUBLISHED_BY: signature(self._pusher.author),
                 APPROVED_BY: tuple(map(signature, checked.approvers)),
+                VERIFIED_SIGNER: checked.signer,
                 OVERRIDE: self._override if checked.overridden else "",
             }
         )

@@ -40,11 +40,19 @@ _TRIES = 20  # of one change, while others push by plain git without a pause
 class StoreAccess:
     """The data directory of one process: its repositories, served releases and compiled segments.
 
-    `hook` is the one that new repositories get, None for none.
+    `hook` is the one that new repositories get, None for none. `signing_key` is the file of the key that signs the commits of
+    the service, None for none.
     """
 
-    def __init__(self, root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        limits: PatternLimits = DEFAULT_LIMITS,
+        hook: PushHook | None = None,
+        signing_key: Path | None = None,
+    ) -> None:
         self.directory = DataDirectory(root)
+        self.signing_key = signing_key
         self.limits = limits
         self.hook = hook
         self.live = Live(self.directory, limits)
@@ -86,7 +94,7 @@ class StoreAccess:
         """Open a namespace to write, under its repository's lock; with a quarantine, also to read a push."""
         paths = self.directory.namespace(namespace)
         self.live.require_namespace(namespace)
-        with update(paths.repository, quarantine) as transaction:
+        with update(paths.repository, quarantine, signing_key=self.signing_key) as transaction:
             paths.write_marker()
             self._prepare_publish(namespace, transaction)
             yield self._compiler(namespace, transaction), transaction
@@ -96,7 +104,8 @@ class StoreAccess:
         synced = self.synced(namespace)
         if synced and synced.settings.is_source:
             transaction.before_release = partial(push_first, synced)
-            transaction.is_flat = bool(synced.settings.path)  # a folder of another repository cannot carry drafts
+            if synced.settings.path:  # a folder of another repository cannot carry drafts or signatures
+                transaction.is_flat, transaction.signing_key = True, None
 
     def synced(self, namespace: str) -> SyncedNamespace | None:
         """Return a namespace with the settings of its upstream; None without one."""
@@ -199,22 +208,28 @@ class Component:
 
     def __reduce__(self) -> "tuple[Callable[..., Component], tuple[object, ...]]":
         access = self._access
-        return _component_at, (type(self), access.directory.root, access.limits, access.hook)
+        return _component_at, (type(self), access.directory.root, access.limits, access.hook, access.signing_key)
 
 
 @lru_cache(maxsize=8)
-def access_at(root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None) -> StoreAccess:
+def access_at(
+    root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None, signing_key: Path | None = None
+) -> StoreAccess:
     """Return this process's access to a data directory."""
-    return StoreAccess(root, limits, hook)
+    return StoreAccess(root, limits, hook, signing_key)
 
 
 _Kind = Callable[[StoreAccess], Component]
 
 
-def _component_at(component: _Kind, root: Path, limits: PatternLimits, hook: PushHook | None) -> Component:
-    return _components(component, root, limits, hook)
+def _component_at(
+    component: _Kind, root: Path, limits: PatternLimits, hook: PushHook | None, signing_key: Path | None
+) -> Component:
+    return _components(component, root, limits, hook, signing_key)
 
 
 @lru_cache(maxsize=64)
-def _components(component: _Kind, root: Path, limits: PatternLimits, hook: PushHook | None) -> Component:
-    return component(access_at(root, limits, hook))
+def _components(
+    component: _Kind, root: Path, limits: PatternLimits, hook: PushHook | None, signing_key: Path | None
+) -> Component:
+    return component(access_at(root, limits, hook, signing_key))

@@ -34,9 +34,10 @@ class Namespaces(Component):
 
     def create(self, name: str, description: str, author: Author, records: NamespaceRecords = NO_RECORDS) -> Namespace:
         """Create a namespace. Publish numbers continue after those of earlier namespaces of the name."""
-        return namespaces.create_namespace(
-            self._access.directory, NamespaceCreation(name, description, author, self._access.hook), records
-        )
+        return namespaces.create_namespace(self._access.directory, self._creation(name, description, author), records)
+
+    def _creation(self, name: str, description: str, author: Author) -> NamespaceCreation:
+        return NamespaceCreation(name, description, author, self._access.hook, self._access.signing_key)
 
     def import_folder(
         self,
@@ -48,9 +49,13 @@ class Namespaces(Component):
         records: NamespaceRecords = NO_RECORDS,
     ) -> Sequence[PublishResult]:
         """Create a namespace from a folder of projects; Invalid, with nothing created, where it cannot be published."""
-        creation = NamespaceCreation(name, description, author, self._access.hook)
         return folder_import.adopt_folder(
-            self._access.directory, creation, folder, progress, self._access.limits, records
+            self._access.directory,
+            self._creation(name, description, author),
+            folder,
+            progress,
+            self._access.limits,
+            records,
         )
 
     def publish_folder(self, name: str, folder: WorkingDirectory, state: WorkingState, author: Author) -> FolderPublish:
@@ -106,7 +111,10 @@ class Namespaces(Component):
         self, name: str, archived: str | None, author: Author, records: NamespaceRecords = NO_RECORDS
     ) -> Archived:
         """Restore an archived namespace, the one with an id or the last; AlreadyExists where its name is taken."""
-        return archive.restore_namespace(self._access.directory, name, archived, author, records, self._access.hook)
+        access = self._access
+        return archive.restore_namespace(
+            access.directory, name, archived, author, records, access.hook, access.signing_key
+        )
 
     def put_away_records(self, name: str, records: NamespaceRecords) -> None:
         """Put away the records of an archived namespace; nothing where its name is taken."""

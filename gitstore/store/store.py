@@ -24,10 +24,17 @@ from gitstore.store.upstreams import Upstreams
 
 
 class Store:
-    """The content of a data directory; `hook` is the one of new repositories, None for none."""
+    """The content of a data directory; `hook` and `signing_key` are those of `StoreAccess`."""
 
-    def __init__(self, root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None) -> None:
-        access = StoreAccess(root, limits, hook)
+    def __init__(
+        self,
+        root: Path,
+        limits: PatternLimits = DEFAULT_LIMITS,
+        hook: PushHook | None = None,
+        signing_key: Path | None = None,
+    ) -> None:
+        access = StoreAccess(root, limits, hook, signing_key)
+        self._signing_key = signing_key
         self._hook = hook
         self.limits = limits
         self.directory = access.directory
@@ -43,7 +50,7 @@ class Store:
         self.upstreams = Upstreams(access)
 
     def __reduce__(self) -> "tuple[Callable[..., Store], tuple[object, ...]]":
-        return store_at, (self.directory.root, self.limits, self._hook)
+        return store_at, (self.directory.root, self.limits, self._hook, self._signing_key)
 
 
 def create_store(root: Path) -> Store:
@@ -53,6 +60,8 @@ def create_store(root: Path) -> Store:
 
 
 @lru_cache(maxsize=8)
-def store_at(root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None) -> Store:
+def store_at(
+    root: Path, limits: PatternLimits = DEFAULT_LIMITS, hook: PushHook | None = None, signing_key: Path | None = None
+) -> Store:
     """Return this process's store of a data directory."""
-    return Store(root, limits, hook)
+    return Store(root, limits, hook, signing_key)

@@ -7,12 +7,11 @@ from itertools import takewhile
 from gitstore.yamlfiles.block_list import line_break_of
 from gitstore.yamlfiles.dump import INDENT
 from gitstore.yamlfiles.field_edit import RuleText, edit_values
-from gitstore.yamlfiles.project_file import ProjectFile, dump_project, load_project
+from gitstore.yamlfiles.project_file import POLICY, ProjectFile, dump_project, load_project
 from gitstore.yamlfiles.yaml_node import MappingNode, node_at
 from gitstore.yamlfiles.yaml_reader import YamlRefused, decode, read
 
 _TEXTS = ("title", "description")
-_POLICY = ("review", "lint")
 
 
 def rewrite_project(data: bytes, new: ProjectFile) -> bytes:
@@ -37,8 +36,9 @@ def _candidates(text: str, new: ProjectFile) -> Iterator[bytes]:
 def _with_policy(text: str, new: ProjectFile) -> str | None:
     """Return the text with the policy changed in place, or added below all other settings."""
     if load_project(text.encode(), "")[0] == new or _mapping(text, "/project/policy"):
-        return _edit_mapping(text, "/project/policy", _POLICY, new)
-    lines = [f"{INDENT}policy:", *(f"{INDENT * 2}{name}: {getattr(new, name)}" for name in _POLICY)]
+        return _edit_mapping(text, "/project/policy", POLICY, new)
+    written = [name for name in POLICY if name != "signatures" or new.needs_signature]  # which few projects have
+    lines = [f"{INDENT}policy:", *(f"{INDENT * 2}{name}: {getattr(new, name)}" for name in written)]
     eol = line_break_of(text)
     return text + ("" if text.endswith(eol) else eol) + eol.join(lines) + eol
 

@@ -11,6 +11,8 @@ from gitstore.yamlfiles.yaml_node import MappingNode, ScalarNode, key_at, node_a
 from gitstore.yamlfiles.yaml_reader import Document, YamlRefused, read
 from schemas import check
 
+POLICY = ("review", "lint", "signatures")
+"""The names of the settings below `policy`."""
 _EMPTY: dict[str, Any] = {"project": {}, "tests": []}
 _EMPTY_MESSAGES = {
     "project": "`{name}:` has nothing after it, which would reset all settings; add them, or write `{name}: {{}}`",
@@ -20,12 +22,13 @@ _EMPTY_MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class ProjectFile:
-    """A project's settings; `review` is `required` or `optional`, `lint` is `strict` or `normal`."""
+    """A project's settings; `review` and `signatures` are `required` or `optional`, `lint` is `strict` or `normal`."""
 
     title: str = ""
     description: str = ""
     review: str = "optional"
     lint: str = "normal"
+    signatures: str = "optional"
 
     @property
     def strict(self) -> bool:
@@ -36,6 +39,11 @@ class ProjectFile:
     def needs_review(self) -> bool:
         """True if a second person has to approve before a publish."""
         return self.review == "required"
+
+    @property
+    def needs_signature(self) -> bool:
+        """True if commits that are pushed to release have to be signed."""
+        return self.signatures == "required"
 
 
 def load_project(data: bytes, file: str) -> tuple[ProjectFile, list[Problem]]:
@@ -49,6 +57,7 @@ def load_project(data: bytes, file: str) -> tuple[ProjectFile, list[Problem]]:
         found.get("description", ""),
         policy.get("review", "optional"),
         policy.get("lint", "normal"),
+        policy.get("signatures", "optional"),
     )
     return settings, []
 
@@ -56,7 +65,7 @@ def load_project(data: bytes, file: str) -> tuple[ProjectFile, list[Problem]]:
 def dump_project(project: ProjectFile) -> bytes:
     """Return the file with these settings, without those at their default."""
     default = ProjectFile()
-    policy = {name: getattr(project, name) for name in ("review", "lint")}
+    policy = {name: getattr(project, name) for name in POLICY}
     lines = _lines({"title": project.title, "description": project.description}, INDENT)
     kept = {name: value for name, value in policy.items() if value != getattr(default, name)}
     lines += [f"{INDENT}policy:\n", *_lines(kept, INDENT * 2)] if kept else []

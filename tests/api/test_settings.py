@@ -29,7 +29,7 @@ def test_without_sources_the_defaults_hold() -> None:
 @pytest.mark.parametrize("name", SETTING_FORMATS)
 def test_every_setting_accepts_its_default_as_text(name: str) -> None:
     value = getattr(Settings(), name)
-    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    text = ",".join(map(str, value)) if isinstance(value, tuple) else "" if value is None else str(value)
     assert (
         getattr(Settings.read({}, {environment_name(name): text.lower() if text == "False" else text}), name) == value
     )

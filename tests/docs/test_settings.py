@@ -20,7 +20,7 @@ def default_of(name: str) -> str:
     value = getattr(Settings(), name)
     if isinstance(value, tuple):
         return ",".join(map(str, value))
-    return "" if value == "" else str(value).lower() if isinstance(value, bool) else str(value)
+    return "" if value in {"", None} else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def test_every_environment_variable_of_the_program_is_documented() -> None:

@@ -142,14 +142,23 @@ class Digests(StrEnum):
 
 
 def manifest_reply(
-    served_version: ServedVersion, time: float, conditional_get: ConditionalGet, shown: Digests = Digests.ALL
+    served_version: ServedVersion,
+    time: float,
+    conditional_get: ConditionalGet,
+    shown: Digests,
+    place: tuple[str, str],
 ) -> Reply:
-    """Return the version's totals and digests, or 304; `time` is that of the publish, in seconds since 1970."""
+    """Return the version's totals and digests, or 304; `time` is that of the publish, in seconds since 1970.
+
+    `place` is the namespace and the project, so that the manifest of one cannot pass for that of another.
+    """
     tag = f"{served_version.version}{shown.tag}"
     headers = version_headers(served_version, f'"{tag}"')
     if etag_matches(tag, conditional_get.if_none_match):
         return Reply(304, headers)
     body = {
+        "namespace": place[0],
+        "project": place[1],
         "version": served_version.version,
         "publishNumber": served_version.number,
         "publishedAt": json_views.dump_timestamp(time),

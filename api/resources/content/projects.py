@@ -17,9 +17,10 @@ from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
 from gitstore.store.store import Store
-from gitstore.yamlfiles.project_file import ProjectFile
+from gitstore.yamlfiles.project_file import POLICY, ProjectFile
 
 _log = logs.logger("projects")
+_NO_POLICY = {name: getattr(ProjectFile(), name) for name in POLICY}
 
 
 class Projects:
@@ -65,11 +66,11 @@ class ProjectResource:
 
     @grants("project", "write")
     async def on_patch(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Publish new settings; needs project:publish too, and project:override to change `review` or `lint`."""
+        """Publish new settings; needs project:publish too, and project:override to change the policy."""
         require(req, "project", "publish", namespace, project)
-        defaults = {"title": project, "description": "", "review": "optional", "lint": "normal"}
+        defaults = {"title": project, "description": "", **_NO_POLICY}
         body = clear_fields(await read_json(req, "project-update"), **defaults)
-        if "review" in body or "lint" in body:
+        if not _NO_POLICY.keys().isdisjoint(body):
             require(req, "project", "override", namespace, project)
         before, settings = await run_in_thread(_show, self._store, namespace, project), _settings(body)
         done = await run_in_process(self._store.projects.change, namespace, project, settings, author_of(req))
@@ -92,7 +93,7 @@ class ProjectResource:
 
 
 def _settings(body: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {**more, **{name: body[name] for name in ("title", "description", "review", "lint") if name in body}}
+    return {**more, **{name: body[name] for name in ("title", "description", *POLICY) if name in body}}
 
 
 def _show_health(store: Store, namespace: str, project: str, *, shows_cause: bool) -> dict[str, Any]:

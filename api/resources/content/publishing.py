@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import orjson
+from falcon import MEDIA_JSON
 from falcon.asgi import Request, Response
 
 from api.auth.principal import as_principal
@@ -18,6 +20,7 @@ from api.http.request.parameters import read_draft_name, read_number, read_text,
 from api.http.response import json_views
 from api.http.response.paging import write_window
 from api.http.response.redaction import redact_conflicts, redact_problems
+from api.http.response.signed_replies import ManifestSigner
 from api.reviews.reviewing import Override, Reviews
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.convergence import DEFAULT_WAIT, MAX_WAIT, Convergence
@@ -166,21 +169,25 @@ class History:
 
 
 class HistoryEntry:
-    """One publish."""
+    """One publish; signed, so that the publisher can be shown elsewhere."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, signer: ManifestSigner) -> None:
         self._store = store
+        self._signer = signer
 
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str, version: str) -> None:
         """Show the publish with its changes, rule by rule."""
         publish, all_changes, files = await run_in_thread(self._store.publishes.read, namespace, project, version)
         changes = {kind: all_changes[kind] for kind in readable_kinds(req, namespace, project)}
-        resp.media = {
+        body = {
             **json_views.publish_record(publish),
             "files": json_views.files(files),
             "diff": json_views.changes(changes),
         }
+        resp.content_type, resp.data = MEDIA_JSON, orjson.dumps(body)
+        for name, value in self._signer.sign(resp.data, publish.time):
+            resp.set_header(name, value)
 
 
 def list_rule_history(

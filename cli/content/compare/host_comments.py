@@ -119,7 +119,7 @@ class CommentClient:
     def __init__(self, pull_request: PullRequest, author: str = "") -> None:
         self._at = pull_request
         self._author = author
-        self._opener: OpenerDirector = build_opener(_NoRedirects)
+        self._opener: OpenerDirector = build_opener(NoRedirects)
 
     def put(self, text: str, marker: str) -> str:
         """Create the comment, or update the own one that begins with the marker; return what was done."""
@@ -207,7 +207,7 @@ class _Refused(CommandFailed):
     """The host does not let this token do that."""
 
 
-class _NoRedirects(HTTPRedirectHandler):
+class NoRedirects(HTTPRedirectHandler):
     """A redirect is an error: it would take the token to another address."""
 
     def redirect_request(

@@ -17,6 +17,7 @@ from api.app.upstream_routes import upstream_routes
 from api.auth.grants import Grant
 from api.auth.principal import Principal, PrincipalKind
 from api.http.response.compression import CompressionCache
+from api.http.response.signed_replies import ManifestSigner
 from api.metrics.metrics_store import DIRECTORY, MetricsStore
 from api.runtime.serving.convergence import Convergence
 from api.runtime.serving.long_poll import LongPolls
@@ -66,6 +67,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
             services.reviews(),
             services.namespace_records,
             open_pulls(settings, store, services),
+            ManifestSigner(),
         ),
         *identity_routes(services, served, store.publishes),
         *notice_routes(served, notice.streams, notice.webhooks),

@@ -16,6 +16,7 @@ from api.http.response.replies import (
     IMMUTABLE,
     REVALIDATE,
     ConditionalGet,
+    Digests,
     Reply,
     ServedVersion,
     etag_matches,
@@ -90,7 +91,7 @@ def test_publish_number_is_a_json_number(served: ServedVersion) -> None:
 def test_manifest_has_the_digests_of_the_lists(served: ServedVersion) -> None:
     """Guard: an agent compares them with the digest of the items that it has read."""
     etag = f'"{served.version}"'
-    reply = manifest_reply(served, 0.0, ConditionalGet("/manifest"))
+    reply = manifest_reply(served, 0.0, ConditionalGet("/manifest"), Digests.ALL, ("acme", "shop"))
     found = body(reply)
     for kind in Kind:
         runs = found[kind.value].pop("runs")
@@ -98,6 +99,7 @@ def test_manifest_has_the_digests_of_the_lists(served: ServedVersion) -> None:
         assert digests == [found[kind.value]["sha256"]] * bool(found[kind.value]["total"])
         lines = "".join(f"{run['count']} {run['sha256']}\n" for run in runs)
         assert found[kind.value].pop("runsSha256") == sha256(lines.encode()).hexdigest()
+    assert (found["namespace"], found["project"]) == ("acme", "shop")
     assert (found["version"], found["publishNumber"]) == (served.version, 2)
     assert found["publishedAt"].startswith("1970-01-01T00:00:00")
     listed = b"".join(join_splices(window_body(served.listing(Kind.REDIRECTS), Window(30, 0))))
@@ -105,7 +107,7 @@ def test_manifest_has_the_digests_of_the_lists(served: ServedVersion) -> None:
     assert found["redirects"] == {"total": 30, "sha256": sha256(items + b",").hexdigest()}
     assert found["pages"] == {"total": 0, "sha256": sha256(b"").hexdigest()}
     assert dict(reply.headers) == {**common(served, etag), "content-type": "application/json"}
-    assert manifest_reply(served, 0.0, ConditionalGet("/manifest", etag)) == Reply(
+    assert manifest_reply(served, 0.0, ConditionalGet("/manifest", etag), Digests.ALL, ("acme", "shop")) == Reply(
         304, tuple(common(served, etag).items())
     )
 
