@@ -128,6 +128,7 @@ class _Parts(NamedTuple):
             ready_checks=ready_checks,
             background_services=background_services,
             passwords=self.services.passwords(),
+            csrf=None if preview else self.services.csrf(),
             data=self.data,
             preview=preview,
             require_applied=self.upstreams(settings).require_applied,

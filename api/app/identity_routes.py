@@ -3,8 +3,10 @@
 from api.app.services import Services
 from api.http.routing import Route
 from api.resources.accounts.audit import AuditTrail
-from api.resources.accounts.auth import Login, Logout, OpenId, Refresh
+from api.resources.accounts.auth import Login, Logout, OpenId, PasswordLogin, Refresh
+from api.resources.accounts.browser_session import BrowserLogins, BrowserSession
 from api.resources.accounts.roles import Permissions, RoleResource, Roles
+from api.resources.accounts.sessions import MySessions, UserSessions
 from api.resources.accounts.tokens import ApiTokenResource, ApiTokens
 from api.resources.accounts.users import Me, UserResource, Users
 from api.resources.agents.agents import AgentResource, Agents, ServedProjects, VersionResolver
@@ -15,16 +17,24 @@ _AGENTS = "/api/namespace/{namespace}/project/{project}/agents"
 def identity_routes(services: Services, served: ServedProjects, versions: VersionResolver) -> list[Route]:
     """Return every route of identity and agents."""
     agent = AgentResource(served, versions, services.fleet)
-    token = ApiTokenResource(services.tokens)
+    token, passwords = ApiTokenResource(services.tokens), PasswordLogin(services.logins)
+    browser = BrowserSession(BrowserLogins(services.logins), passwords)
+    my_sessions, user_sessions = MySessions(services.sessions()), UserSessions(services.sessions())
     return [
-        Route("/auth/login", Login(services.logins)),
+        Route("/auth/login", Login(passwords)),
         Route("/auth/refresh", Refresh(services.logins)),
         Route("/auth/logout", Logout(services.logins)),
+        Route("/auth/session", browser),
+        Route("/auth/session/refresh", browser, "refresh"),
         Route("/auth/openid", OpenId()),
         Route("/auth/openid/callback", OpenId(), "callback"),
         Route("/api/me", Me(services.accounts)),
+        Route("/api/me/sessions", my_sessions),
+        Route("/api/me/session/{id}", my_sessions, "one"),
         Route("/api/users", Users(services.accounts)),
         Route("/api/user/{id}", UserResource(services.accounts)),
+        Route("/api/user/{id}/sessions", user_sessions),
+        Route("/api/user/{id}/session/{session}", user_sessions, "one"),
         Route("/api/roles", Roles(services.accounts, services.roles)),
         Route("/api/role/{name}", RoleResource(services.roles)),
         Route("/api/permissions", Permissions()),

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from api.auth.accounts import Accounts
+from api.auth.browser_sessions import BrowserSessions
+from api.auth.csrf import CsrfTokens
 from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
 from api.auth.keyring import Keyring, create_keys
@@ -76,6 +78,14 @@ class Services:
     def passwords(self) -> PasswordAccess:
         """Create the check of passwords that come with every request, as from Git."""
         return PasswordAccess(self.logins, self.directory)
+
+    def sessions(self) -> BrowserSessions:
+        """Create the operations on sessions."""
+        return BrowserSessions(self.state, self.clock)
+
+    def csrf(self) -> CsrfTokens:
+        """Create the check of tokens against forged requests."""
+        return CsrfTokens(self.keyring)
 
     def trail(self) -> AuditLog:
         """Create the reader of the audit trail."""
