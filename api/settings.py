@@ -90,6 +90,34 @@ def addresses(text: str) -> tuple[str, ...]:
     return found
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Parse names, separated by commas; empty for none."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def algorithms(text: str) -> tuple[str, ...]:
+    """Parse signature algorithms with a public key, separated by commas."""
+    found = names(text)
+    if not found or not set(found) <= _ALGORITHMS:
+        raise ValueError(text)
+    return found
+
+
+def role_map(text: str) -> tuple[str, ...]:
+    """Parse pairs `value=role`, separated by commas; empty for none."""
+    found = names(text)
+    if not all(re.fullmatch("[^=]+=[A-Za-z0-9_-]{1,50}", part) for part in found):
+        raise ValueError(text)
+    return found
+
+
+def issuer(text: str) -> str:
+    """Parse the http or https URL of a provider, or an empty text for none."""
+    if text and not re.fullmatch(r"https?://[!-~]{1,480}", text):
+        raise ValueError(text)
+    return text
+
+
 def folders(text: str) -> tuple[str, ...]:
     """Parse absolute paths, separated by commas; empty for none."""
     found = tuple(part.strip() for part in text.split(",") if part.strip())
@@ -149,6 +177,41 @@ _PUBLIC_URL = _format(
 )
 _DATABASE = _format(
     str, "a database URL, or nothing for SQLite in the data directory", "the database of users, tokens and other state"
+)
+_ALGORITHMS = frozenset(
+    ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
+)
+_OPENID_ISSUER = _format(issuer, "a URL, or nothing", "the issuer of OpenID Connect; needs `public_url`")
+_OPENID_CLIENT = _format(str, "a text", "the client id that the provider gave to this service")
+_OPENID_SECRET = _format(
+    str, "a text", "the client secret; as an option it is visible to other users of the machine, so use the environment"
+)
+_OPENID_SCOPES = _format(str, "scopes, separated by spaces", "the scopes that the provider is asked for")
+_OPENID_ALGORITHMS = _format(
+    algorithms, "RS256, ES256, EdDSA and others with a public key", "the algorithms that ID tokens may be signed with"
+)
+_OPENID_ROLES_CLAIM = _format(
+    str, "a claim such as groups, or realm_access.roles", "the claim with the roles; without it, roles are set here"
+)
+_OPENID_ROLES = _format(
+    role_map,
+    "pairs value=role, separated by commas",
+    "the roles of the claim's values; without it, values are names of roles",
+)
+_OPENID_PROVISIONING = _format(flag, "true or false", "create an account at the first login of an unknown person")
+_OPENID_DEFAULT_ROLES = _format(
+    names,
+    "names of roles, separated by commas",
+    "the roles of accounts that are created, without a claim with the roles",
+)
+_OPENID_NETWORKS = _format(
+    addresses,
+    "addresses or networks, separated by commas",
+    "private networks in which the provider may be, also by http without TLS",
+)
+_PASSWORD_LOGIN = _format(flag, "true or false", "let accounts log in by password; false needs `openid_issuer`")
+_PASSWORD_ACCOUNT = _format(
+    str, "the name of an account", "the account that may log in by password all the same, while the provider is away"
 )
 _HIDE_USERS = _format(flag, "true or false", "give the same error for an unknown account as for a wrong password")
 _ATTEMPTS = integer(1, 1_000_000), "a number from 1 to 1,000,000"
@@ -234,6 +297,23 @@ class Settings:
         default=30 * DAY, metadata=_seconds(60, 3650 * DAY, "the lifetime of a login, however often it is refreshed")
     )
     hide_unknown_users: bool = field(default=False, metadata=_HIDE_USERS)
+    openid_issuer: str = field(default="", metadata=_OPENID_ISSUER)
+    openid_client_id: str = field(default="", metadata=_OPENID_CLIENT)
+    openid_client_secret: str = field(default="", repr=False, metadata=_OPENID_SECRET)
+    openid_scopes: str = field(default="openid profile email", metadata=_OPENID_SCOPES)
+    openid_algorithms: tuple[str, ...] = field(default=("RS256", "ES256"), metadata=_OPENID_ALGORITHMS)
+    openid_roles_claim: str = field(default="", metadata=_OPENID_ROLES_CLAIM)
+    openid_roles: tuple[str, ...] = field(default=(), metadata=_OPENID_ROLES)
+    openid_provisioning: bool = field(default=False, metadata=_OPENID_PROVISIONING)
+    openid_default_roles: tuple[str, ...] = field(default=(), metadata=_OPENID_DEFAULT_ROLES)
+    openid_session_lifetime: int = field(
+        default=DAY // 2,
+        metadata=_seconds(60, 365 * DAY, "the lifetime of a login by OpenID Connect, however often refreshed"),
+    )
+    openid_timeout: int = field(default=5, metadata=_seconds(1, 60, "the time allowed for one request to the provider"))
+    openid_networks: tuple[str, ...] = field(default=(), metadata=_OPENID_NETWORKS)
+    password_login: bool = field(default=True, metadata=_PASSWORD_LOGIN)
+    password_login_account: str = field(default="", metadata=_PASSWORD_ACCOUNT)
     login_attempts: int = field(default=10, metadata=_LOGIN_ATTEMPTS)
     login_attempts_total: int = field(default=1000, metadata=_LOGIN_ATTEMPTS_TOTAL)
     writes_per_minute: int = field(default=3000, metadata=_WRITES)
@@ -363,11 +443,22 @@ class Settings:
         _check_known(options, "option")
         _check_known(file, f"key of {toml}")
         found = {name: _find(name, (options, env, file), toml) for name in SETTING_FORMATS}
-        return cls(**{**defaults, **{name: value for name, value in found.items() if value is not None}})
+        settings = cls(**{**defaults, **{name: value for name, value in found.items() if value is not None}})
+        _check_openid(settings)
+        return settings
 
 
 # By the names of the record's fields.
 SETTING_FORMATS: dict[str, SettingFormat] = {part.name: part.metadata["form"] for part in fields(Settings)}
+
+
+def _check_openid(settings: Settings) -> None:
+    if settings.openid_issuer and not (settings.public_url and settings.openid_client_id):
+        raise InvalidSetting("The setting openid_issuer needs public_url and openid_client_id.")
+    if not settings.password_login and not settings.openid_issuer:
+        raise InvalidSetting(
+            "The setting password_login can be false only with openid_issuer: otherwise there is no login."
+        )
 
 
 def environment_name(name: str) -> str:

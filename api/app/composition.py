@@ -11,6 +11,7 @@ from api.app.git_hosts import open_pulls
 from api.app.git_routes import git_routes
 from api.app.identity_routes import identity_routes
 from api.app.notifications import Notifications, open_notifications
+from api.app.openid import open_openid
 from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
 from api.auth.leaked_tokens import LeakedTokens
@@ -149,7 +150,7 @@ class _Parts(NamedTuple):
                 services.namespace_records,
                 self.pulls,
             ),
-            *identity_routes(services, self.releases, self.store.publishes),
+            *identity_routes(services, self.releases, self.store.publishes, open_openid(settings, services)),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
             *git_routes(self.store, settings, services.reviews()),
             *upstream_routes(self.releases, services, self.upstreams(settings)),

@@ -51,7 +51,9 @@ class RefreshRotation:
         """Return the next link if this call creates it, else None."""
         expires_at = min(session.expires_at, self.now + self.lifetimes.idle)
         link = next_link(claims, self.ring.signing(self.now), self.now, expires_at)
-        spent = spend(connection, jti_hash(claims.jti), link.row, self.now + self.lifetimes.access)
+        spent = spend(
+            connection, jti_hash(claims.jti), link.row, min(self.now + self.lifetimes.access, session.expires_at)
+        )
         return link if spent else None
 
     def _reissue(self, connection: Connection, claims: Claims) -> RefreshLink | None:

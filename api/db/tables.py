@@ -144,6 +144,45 @@ refresh_tokens = Table(
     Index("refresh_tokens_by_expiry", "expires_at"),
 )
 
+openid_identities = Table(
+    "openid_identities",
+    metadata,
+    Column("issuer", String(500), primary_key=True),
+    Column("subject", String(255), primary_key=True),
+    Column("user_id", ForeignKey("users.id", ondelete="CASCADE"), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Index("openid_identities_by_user", "user_id"),
+)
+
+openid_sessions = Table(
+    "openid_sessions",
+    metadata,
+    Column("session_id", ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True),
+    Column("issuer", String(500), nullable=False),
+    Column("subject", String(255), nullable=False),
+    Column("sid", String(255)),
+    Column("refresh_token", Text),  # of the provider, encrypted
+    Column("checked_at", Moment, nullable=False),
+    Index("openid_sessions_by_subject", "issuer", "subject"),
+    Index("openid_sessions_by_sid", "issuer", "sid"),
+)
+
+openid_documents = Table(
+    "openid_documents",
+    metadata,
+    Column("url_hash", String(64), primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("fetched_at", Moment, nullable=False),
+)
+
+openid_used = Table(
+    "openid_used",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("expires_at", Moment, nullable=False),
+    Index("openid_used_by_expiry", "expires_at"),
+)
+
 login_attempts = Table(
     "login_attempts",
     metadata,

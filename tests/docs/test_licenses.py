@@ -23,6 +23,7 @@ _COMPATIBLE = {
     "Apache-2.0",
     "Apache-2.0 AND BSD-2-Clause",
     "Apache-2.0 OR BSD-2-Clause",
+    "Apache-2.0 OR BSD-3-Clause",
     "Apache-2.0 OR GPL-2.0-or-later",
     "Apache-2.0 OR MIT",
     "BSD-3-Clause",

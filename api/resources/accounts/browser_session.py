@@ -1,8 +1,9 @@
 """Login, refresh and logout of browsers: the tokens live in cookies that no script can read."""
 
+from collections.abc import Callable
+
 from falcon.asgi import Request, Response
 
-from api.auth import jwt_token
 from api.auth.csrf import CsrfTokens, csrf_token
 from api.auth.jwt_token import TokenUse
 from api.auth.login import Logins
@@ -11,7 +12,7 @@ from api.errors import Unauthenticated
 from api.http.guard.access import public
 from api.http.request.session_cookies import ACCESS, REFRESH, csrf_failed, read_cookie, read_csrf, refuse_other_site
 from api.http.response.session_cookies import clear_session, set_session, write_session
-from api.resources.accounts.auth import PasswordLogin, client_of
+from api.resources.accounts.auth import PasswordLogin, Refreshing, client_of
 from api.runtime.jobs.background import run_in_thread
 
 
@@ -31,10 +32,6 @@ class BrowserLogins:
         """Set the cookies of a session that began."""
         set_session(req, resp, signed_in, self._token(signed_in), self._seconds)
 
-    def find_session(self, token: str, use: TokenUse) -> str:
-        """Return the session of a token; Unauthenticated if it is invalid or expired."""
-        return jwt_token.verify(token, use, self.logins.keyring.ring, self.logins.clock()).session
-
     def check(self, req: Request, session: str) -> None:
         """Raise Forbidden unless the request has the session's token against forged requests."""
         if not self._csrf.accepts(session, read_csrf(req)):
@@ -42,15 +39,23 @@ class BrowserLogins:
 
     def _token(self, signed_in: SessionTokens) -> str:
         key = self.logins.keyring.ring.signing(self.logins.clock())
-        return csrf_token(key, self.find_session(signed_in.refresh_token, TokenUse.REFRESH))
+        return csrf_token(key, self.logins.session_of(signed_in.refresh_token, TokenUse.REFRESH))
 
 
 class BrowserSession:
     """The session of a browser."""
 
-    def __init__(self, browsers: BrowserLogins, passwords: PasswordLogin) -> None:
+    def __init__(
+        self,
+        browsers: BrowserLogins,
+        passwords: PasswordLogin,
+        refreshing: Refreshing,
+        logout_url: Callable[[str], str] | None = None,
+    ) -> None:
         self._browsers = browsers
         self._passwords = passwords
+        self._refreshing = refreshing
+        self._logout_url = logout_url
 
     @public
     async def on_post(self, req: Request, resp: Response) -> None:
@@ -60,13 +65,18 @@ class BrowserSession:
 
     @public
     async def on_delete(self, req: Request, resp: Response) -> None:
-        """Log out: 204, also for a session that has ended; the cookies are removed."""
-        session = self._session(req)
+        """Log out: 204, also for a session that has ended; the cookies are removed.
+
+        For a session of an identity provider that can be logged out of, 200 with the address for that.
+        """
+        session, logout_url = self._session(req), ""
         if session:
             self._browsers.check(req, session)
+            logout_url = await run_in_thread(self._logout_url, session) if self._logout_url else ""
             await run_in_thread(self._browsers.logins.end, session, client_of(req))
         clear_session(req, resp)
-        resp.status = 204
+        resp.status = 200 if logout_url else 204
+        resp.media = {"logoutUrl": logout_url} if logout_url else None
 
     @public
     async def on_post_refresh(self, req: Request, resp: Response) -> None:
@@ -75,8 +85,8 @@ class BrowserSession:
         if not token:
             raise Unauthenticated("There is no session in the cookies. Log in.", "unauthenticated")
         try:
-            self._browsers.check(req, self._browsers.find_session(token, TokenUse.REFRESH))
-            signed_in = await run_in_thread(self._browsers.logins.refresh, token, client_of(req))
+            self._browsers.check(req, self._browsers.logins.session_of(token, TokenUse.REFRESH))
+            signed_in = await self._refreshing.refresh(req, token)
         except Unauthenticated:
             clear_session(req, resp)
             raise
@@ -86,7 +96,7 @@ class BrowserSession:
         """Return the session of the cookies; empty without a valid one."""
         for name, use in ((REFRESH, TokenUse.REFRESH), (ACCESS, TokenUse.ACCESS)):
             try:
-                return self._browsers.find_session(read_cookie(req, name), use)
+                return self._browsers.logins.session_of(read_cookie(req, name), use)
             except Unauthenticated:
                 continue
         return ""
