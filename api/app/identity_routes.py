@@ -7,6 +7,7 @@ from api.http.routing import Route
 from api.resources.accounts.audit import AuditTrail
 from api.resources.accounts.auth import Login, Logout, PasswordLogin, Refresh, Refreshing
 from api.resources.accounts.browser_session import BrowserLogins, BrowserSession
+from api.resources.accounts.identities import UserIdentity
 from api.resources.accounts.openid import OpenId
 from api.resources.accounts.roles import Permissions, RoleResource, Roles
 from api.resources.accounts.sessions import MySessions, UserSessions
@@ -49,6 +50,7 @@ def identity_routes(
         Route("/api/user/{id}", UserResource(services.accounts)),
         Route("/api/user/{id}/sessions", user_sessions),
         Route("/api/user/{id}/session/{session}", user_sessions, "one"),
+        Route("/api/user/{id}/identity", UserIdentity(services.identities)),
         Route("/api/roles", Roles(services.accounts, services.roles)),
         Route("/api/role/{name}", RoleResource(services.roles)),
         Route("/api/permissions", Permissions()),

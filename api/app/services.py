@@ -9,6 +9,7 @@ from api.auth.browser_sessions import BrowserSessions
 from api.auth.csrf import CsrfTokens
 from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
+from api.auth.identities import Identities
 from api.auth.keyring import Keyring, create_keys
 from api.auth.login import Logins
 from api.auth.password_access import PasswordAccess
@@ -63,6 +64,7 @@ class Services:
     accounts: Accounts
     roles: CustomRoles
     tokens: Tokens
+    identities: Identities
     fleet: Fleet
     reader: Database
     clock: Clock
@@ -155,6 +157,7 @@ def open_services(settings: Settings, clock: Clock = utc_now, *, create: bool = 
         Accounts(state, throttle, clock),
         CustomRoles(state, clock),
         Tokens(state, clock),
+        Identities(state, clock, settings.openid_issuer),
         Fleet(state.database, Heartbeats(state.database, clock, AgentLimit(settings.agents_per_project)), clock),
         reader,
         clock,

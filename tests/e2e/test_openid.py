@@ -368,3 +368,37 @@ def test_password_login_can_be_left_to_one_account_that_no_answer_reveals(tmp_pa
             assert len(bodies) == 1
             body = {"username": "emergency", "password": "correct horse battery"}
             assert browser.send("POST", "/auth/session", json=body).status_code == 200
+
+
+def test_a_person_logs_in_as_the_account_that_an_administrator_names(tmp_path: Path) -> None:
+    more = {"OPENID_PROVISIONING": "false", "OPENID_ROLES_CLAIM": "", "OPENID_ROLES": ""}
+    with hostile_provider() as provider, openid_service(tmp_path / "data", provider.issuer, **more) as service:
+        services = open_services(Settings(data=service.data))
+        for name, role in (("root", "admin"), ("ada", "viewer"), ("bob", "viewer")):
+            services.accounts.create(OPERATOR, NewUser(name, "correct horse battery", [role]))
+        services.close()
+        with browsing(service) as root, browsing(service) as browser:
+            tokens = root.send(
+                "POST", "/auth/login", json={"username": "root", "password": "correct horse battery"}
+            ).json()["tokens"]
+            bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
+            assert refused(browser.login(provider), 403, "user_not_exist")
+
+            def identify(number: int, subject: object) -> httpx.Response:
+                return root.send("PUT", f"/api/user/{number}/identity", json={"subject": subject}, headers=bearer)
+
+            assert identify(2, "ada-1").json() == {"issuer": provider.issuer, "subject": "ada-1"}
+            assert identify(2, "ada-1").status_code == 200
+            assert identify(3, "ada-1").status_code == 409
+            assert identify(99, "x").status_code == 404
+            for subject in ("", " ", "a\x00", "x" * 256, 7):
+                assert identify(3, subject).status_code == 422
+            answer = browser.login(provider).json()
+            assert answer["user"]["username"] == "ada"
+            own = {"Authorization": f"Bearer {answer['tokens']['accessToken']}"}
+            assert browser.send("GET", "/api/me", headers=own).json()["roles"] == ["viewer"]
+            assert root.send("GET", "/api/user/2/identity", headers=bearer).json()["subject"] == "ada-1"
+            assert root.send("DELETE", "/api/user/2/identity", headers=bearer).status_code == 204
+            assert root.send("DELETE", "/api/user/2/identity", headers=bearer).status_code == 404
+            assert browser.send("GET", "/api/me", headers=own).status_code == 401
+            assert refused(browser.login(provider), 403, "user_not_exist")

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 import httpx
 
@@ -48,7 +49,7 @@ class Person:
     def __init__(self) -> None:
         self.http = httpx.Client(timeout=30)
 
-    def __enter__(self) -> "Person":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

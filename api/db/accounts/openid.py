@@ -49,6 +49,21 @@ def add_identity(connection: Connection, identity: Identity, user_id: int, now: 
     connection.execute(insert(openid_identities).values(**identity._asdict(), user_id=user_id, created_at=now))
 
 
+def find_subject(connection: Connection, issuer: str, user_id: int) -> str | None:
+    """Return the subject of a user at an issuer; None if they have none."""
+    query = select(openid_identities.c.subject).where(
+        openid_identities.c.issuer == issuer, openid_identities.c.user_id == user_id
+    )
+    found: str | None = connection.execute(query.order_by(openid_identities.c.created_at).limit(1)).scalar_one_or_none()
+    return found
+
+
+def remove_identities(connection: Connection, issuer: str, user_id: int) -> int:
+    """Remove the identities of a user at an issuer; return their number."""
+    wanted = (openid_identities.c.issuer == issuer, openid_identities.c.user_id == user_id)
+    return connection.execute(delete(openid_identities).where(*wanted)).rowcount
+
+
 def add_session(connection: Connection, session: ProviderSession) -> None:
     """Store the part of a session that is the provider's."""
     connection.execute(insert(openid_sessions).values(session._asdict()))
