@@ -14,7 +14,7 @@ help:  ## List the targets
 run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in ./data
 	@$(BIN)/waypost demo
 
-test: tools $(VENV)/dev.done $(VENV)/editors.done  ## Run all tests
+test: tools $(VENV)/dev.done $(VENV)/editors.done $(VENV)/openid.done  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed
@@ -94,4 +94,12 @@ $(VENV)/editors.done: tests/editors/package.json tests/editors/package-lock.json
 	@mkdir -p $(VENV)/editors
 	@cp tests/editors/package.json tests/editors/package-lock.json $(VENV)/editors/
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/editors --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+# A conforming provider of OpenID Connect, as above.
+$(VENV)/openid.done: tests/openid/package.json tests/openid/package-lock.json $(VENV)/dev.done
+	@echo "Setting up the provider of OpenID Connect …"
+	@mkdir -p $(VENV)/openid
+	@cp tests/openid/package.json tests/openid/package-lock.json $(VENV)/openid/
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/npm ci --prefix $(VENV)/openid --ignore-scripts --no-audit --no-fund --silent
 	@touch $@

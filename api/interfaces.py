@@ -26,6 +26,10 @@ class Principal(Protocol):
         """The display name."""
 
     @property
+    def session(self) -> str:
+        """The session of an access token; empty for others."""
+
+    @property
     def email(self) -> str:
         """An email address for commits."""
 
@@ -84,6 +88,13 @@ class PasswordCheck(Protocol):
         """Verify a password; blocks. Raises errors.Unauthenticated, and 429 after too many failures."""
 
 
+class CsrfCheck(Protocol):
+    """The check of the tokens against forged requests."""
+
+    def accepts(self, session: str, token: str) -> bool:
+        """Return whether a token is that of the session."""
+
+
 class ProjectVersion(Protocol):
     """The published version of a project."""
 
@@ -120,6 +131,8 @@ class Dependencies:
     background_services: Sequence[BackgroundService] = ()
     passwords: PasswordCheck | None = None
     """None for an application without passwords: HTTP Basic takes API tokens only."""
+    csrf: CsrfCheck | None = None
+    """None for an application without sessions of browsers: it takes no cookies."""
     data: ServedData | None = None
     """The data directory that requests need; None for an application without one."""
     preview: Preview | None = None

@@ -9,6 +9,9 @@ from typing import NamedTuple
 from gitstore.layout import is_file_pattern
 
 LARGEST_PORT = 65535
+_ALGORITHMS = frozenset(
+    ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
+)
 
 
 class SettingFormat(NamedTuple):
@@ -85,6 +88,34 @@ def addresses(text: str) -> tuple[str, ...]:
     for part in found:
         ip_network(part)
     return found
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Parse names, separated by commas; empty for none."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def algorithms(text: str) -> tuple[str, ...]:
+    """Parse signature algorithms with a public key, separated by commas."""
+    found = names(text)
+    if not found or not set(found) <= _ALGORITHMS:
+        raise ValueError(text)
+    return found
+
+
+def role_map(text: str) -> tuple[str, ...]:
+    """Parse pairs `value=role`, separated by commas; empty for none."""
+    found = names(text)
+    if not all(re.fullmatch("[^=]+=[A-Za-z0-9_-]{1,50}", part) for part in found):
+        raise ValueError(text)
+    return found
+
+
+def issuer(text: str) -> str:
+    """Parse the http or https URL of a provider, or an empty text for none."""
+    if text and not re.fullmatch(r"https?://[!-~]{1,480}", text):
+        raise ValueError(text)
+    return text
 
 
 def folders(text: str) -> tuple[str, ...]:

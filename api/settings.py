@@ -13,6 +13,7 @@ from api.setting_formats import (
     SettingFormat,
     address,
     addresses,
+    algorithms,
     choice,
     cost,
     delays,
@@ -21,9 +22,12 @@ from api.setting_formats import (
     flag,
     folders,
     integer,
+    issuer,
     key_file,
     key_files,
+    names,
     origin,
+    role_map,
     seconds,
     setting,
     size,
@@ -52,6 +56,38 @@ _PUBLIC_URL = setting(
 )
 _DATABASE = setting(
     str, "a database URL, or nothing for SQLite in the data directory", "the database of users, tokens and other state"
+)
+_OPENID_ISSUER = setting(issuer, "a URL, or nothing", "the issuer of OpenID Connect; needs `public_url`")
+_OPENID_CLIENT = setting(str, "a text", "the client id that the provider gave to this service")
+_OPENID_SECRET = setting(
+    str, "a text", "the client secret; as an option it is visible to other users of the machine, so use the environment"
+)
+_OPENID_SCOPES = setting(str, "scopes, separated by spaces", "the scopes that the provider is asked for")
+_OPENID_ALGORITHMS = setting(
+    algorithms, "RS256, ES256, EdDSA and others with a public key", "the algorithms that ID tokens may be signed with"
+)
+_OPENID_ROLES_CLAIM = setting(
+    str, "a claim such as groups, or realm_access.roles", "the claim with the roles; without it, roles are set here"
+)
+_OPENID_ROLES = setting(
+    role_map,
+    "pairs value=role, separated by commas",
+    "the roles of the claim's values; without it, values are names of roles",
+)
+_OPENID_PROVISIONING = setting(flag, "true or false", "create an account at the first login of an unknown person")
+_OPENID_DEFAULT_ROLES = setting(
+    names,
+    "names of roles, separated by commas",
+    "the roles of accounts that are created, without a claim with the roles",
+)
+_OPENID_NETWORKS = setting(
+    addresses,
+    "addresses or networks, separated by commas",
+    "private networks in which the provider may be, also by http without TLS",
+)
+_PASSWORD_LOGIN = setting(flag, "true or false", "let accounts log in by password; false needs `openid_issuer`")
+_PASSWORD_ACCOUNT = setting(
+    str, "the name of an account", "the account that may log in by password all the same, while the provider is away"
 )
 _HIDE_USERS = setting(flag, "true or false", "give the same error for an unknown account as for a wrong password")
 _ATTEMPTS = integer(1, 1_000_000), "a number from 1 to 1,000,000"
@@ -147,6 +183,23 @@ class Settings:
         default=30 * DAY, metadata=seconds(60, 3650 * DAY, "the lifetime of a login, however often it is refreshed")
     )
     hide_unknown_users: bool = field(default=False, metadata=_HIDE_USERS)
+    openid_issuer: str = field(default="", metadata=_OPENID_ISSUER)
+    openid_client_id: str = field(default="", metadata=_OPENID_CLIENT)
+    openid_client_secret: str = field(default="", repr=False, metadata=_OPENID_SECRET)
+    openid_scopes: str = field(default="openid profile email", metadata=_OPENID_SCOPES)
+    openid_algorithms: tuple[str, ...] = field(default=("RS256", "ES256"), metadata=_OPENID_ALGORITHMS)
+    openid_roles_claim: str = field(default="", metadata=_OPENID_ROLES_CLAIM)
+    openid_roles: tuple[str, ...] = field(default=(), metadata=_OPENID_ROLES)
+    openid_provisioning: bool = field(default=False, metadata=_OPENID_PROVISIONING)
+    openid_default_roles: tuple[str, ...] = field(default=(), metadata=_OPENID_DEFAULT_ROLES)
+    openid_session_lifetime: int = field(
+        default=DAY // 2,
+        metadata=seconds(60, 365 * DAY, "the lifetime of a login by OpenID Connect, however often refreshed"),
+    )
+    openid_timeout: int = field(default=5, metadata=seconds(1, 60, "the time allowed for one request to the provider"))
+    openid_networks: tuple[str, ...] = field(default=(), metadata=_OPENID_NETWORKS)
+    password_login: bool = field(default=True, metadata=_PASSWORD_LOGIN)
+    password_login_account: str = field(default="", metadata=_PASSWORD_ACCOUNT)
     login_attempts: int = field(default=10, metadata=_LOGIN_ATTEMPTS)
     login_attempts_total: int = field(default=1000, metadata=_LOGIN_ATTEMPTS_TOTAL)
     writes_per_minute: int = field(default=3000, metadata=_WRITES)
@@ -279,8 +332,19 @@ class Settings:
         require_known(file, SETTING_FORMATS, f"key of {toml}")
         layers = Layers(options, env, file, toml)
         found = {name: find_setting(name, form, layers) for name, form in SETTING_FORMATS.items()}
-        return cls(**{**defaults, **{name: value for name, value in found.items() if value is not None}})
+        settings = cls(**{**defaults, **{name: value for name, value in found.items() if value is not None}})
+        _check_openid(settings)
+        return settings
 
 
 # By the names of the record's fields.
 SETTING_FORMATS: dict[str, SettingFormat] = {part.name: part.metadata["form"] for part in fields(Settings)}
+
+
+def _check_openid(settings: Settings) -> None:
+    if settings.openid_issuer and not (settings.public_url and settings.openid_client_id):
+        raise InvalidSetting("The setting openid_issuer needs public_url and openid_client_id.")
+    if not settings.password_login and not settings.openid_issuer:
+        raise InvalidSetting(
+            "The setting password_login can be false only with openid_issuer: otherwise there is no login."
+        )

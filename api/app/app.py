@@ -79,7 +79,7 @@ def create_app(
     settings, router = dependencies.settings, AccessRouter()
     collector = MetricsCollector(MetricsStore(settings.data / DIRECTORY))
     middleware: list[Any] = [
-        RequestContext(settings.json_limit, collector.counters),
+        RequestContext(settings.json_limit, collector.counters, settings.public_url),
         *([PreviewGuard(dependencies.preview)] if dependencies.preview else []),
         *([DataCheck(dependencies.data)] if dependencies.data else []),
         Guard(
@@ -87,6 +87,7 @@ def create_app(
             dependencies.directory,
             RateLimits(settings, rate_counters or RateCounters()),
             dependencies.passwords,
+            dependencies.csrf,
             needs_credential=dependencies.preview is None,
         ),
         *([SourceCheck(dependencies.require_applied)] if dependencies.require_applied else []),

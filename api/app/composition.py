@@ -12,6 +12,7 @@ from api.app.git_routes import git_routes
 from api.app.identity_routes import identity_routes
 from api.app.manifest_signing import open_signer
 from api.app.notifications import Notifications, open_notifications
+from api.app.openid import open_openid
 from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
 from api.auth.leaked_tokens import LeakedTokens
@@ -131,6 +132,7 @@ class _Parts(NamedTuple):
             ready_checks=ready_checks,
             background_services=background_services,
             passwords=self.services.passwords(),
+            csrf=None if preview else self.services.csrf(),
             data=self.data,
             preview=preview,
             require_applied=self.upstreams(settings).require_applied,
@@ -152,7 +154,7 @@ class _Parts(NamedTuple):
                 self.pulls,
                 self.signer,
             ),
-            *identity_routes(services, self.releases, self.store.publishes),
+            *identity_routes(services, self.releases, self.store.publishes, open_openid(settings, services)),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
             *git_routes(self.store, settings, services.reviews()),
             *upstream_routes(self.releases, services, self.upstreams(settings)),

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from api.auth.accounts import Accounts
+from api.auth.browser_sessions import BrowserSessions
+from api.auth.csrf import CsrfTokens
 from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
+from api.auth.identities import Identities
 from api.auth.keyring import Keyring, create_keys
 from api.auth.login import Logins
 from api.auth.password_access import PasswordAccess
@@ -61,6 +64,7 @@ class Services:
     accounts: Accounts
     roles: CustomRoles
     tokens: Tokens
+    identities: Identities
     fleet: Fleet
     reader: Database
     clock: Clock
@@ -76,6 +80,14 @@ class Services:
     def passwords(self) -> PasswordAccess:
         """Create the check of passwords that come with every request, as from Git."""
         return PasswordAccess(self.logins, self.directory)
+
+    def sessions(self) -> BrowserSessions:
+        """Create the operations on sessions."""
+        return BrowserSessions(self.state, self.clock)
+
+    def csrf(self) -> CsrfTokens:
+        """Create the check of tokens against forged requests."""
+        return CsrfTokens(self.keyring)
 
     def trail(self) -> AuditLog:
         """Create the reader of the audit trail."""
@@ -133,10 +145,19 @@ def open_services(settings: Settings, clock: Clock = utc_now, *, create: bool = 
         state,
         keyring,
         IdentityCache(reader, state.generation, keyring, clock),
-        Logins(state, keyring, throttle, lifetimes, clock, hide_unknown=settings.hide_unknown_users),
+        Logins(
+            state,
+            keyring,
+            throttle,
+            lifetimes,
+            clock,
+            hide_unknown=settings.hide_unknown_users,
+            only_account=None if settings.password_login else settings.password_login_account,
+        ),
         Accounts(state, throttle, clock),
         CustomRoles(state, clock),
         Tokens(state, clock),
+        Identities(state, clock, settings.openid_issuer),
         Fleet(state.database, Heartbeats(state.database, clock, AgentLimit(settings.agents_per_project)), clock),
         reader,
         clock,

@@ -63,7 +63,7 @@ class Accounts:
         with self.state.changing() as connection:
             role_grants = grants_by_role(connection)
             _raise_problems(role_problems(role_grants, new.roles))
-            _check_grants_held(actor, grants_of(role_grants, new.roles))
+            check_grants_held(actor, grants_of(role_grants, new.roles))
             number = users.add_user(connection, user)
             detail = {"roles": list(user.roles)}
             audit.record(connection, AuditEntry(now, AuditEvent.USER_CREATED, actor.actor(), user.username, detail))
@@ -76,7 +76,7 @@ class Accounts:
             user = users.find_user(connection, number)
             role_grants, wanted = grants_by_role(connection), fields.get("roles", user.roles)
             _raise_problems(role_problems(role_grants, wanted) if "roles" in fields else [])
-            _check_grants_held(actor, grants_of(role_grants, {*user.roles, *wanted}))
+            check_grants_held(actor, grants_of(role_grants, {*user.roles, *wanted}))
             users.set_roles(connection, number, wanted)
             users.change_user(connection, number, values)
             if "password_hash" in values or not values.get("active", True):
@@ -114,7 +114,7 @@ class Accounts:
         """Remove an account and end its sessions; its API tokens stay valid, since they belong to machines."""
         with self.state.changing() as connection:
             user = users.find_user(connection, number)
-            _check_grants_held(actor, grants_of(grants_by_role(connection), user.roles))
+            check_grants_held(actor, grants_of(grants_by_role(connection), user.roles))
             users.remove_user(connection, number)
             _check_admin_left(connection, user)
             audit.record(connection, AuditEntry(self.clock(), AuditEvent.USER_DELETED, actor.actor(), user.username))
@@ -168,7 +168,8 @@ def _columns(fields: Mapping[str, Any], pointer: str = "/password") -> dict[str,
     return values
 
 
-def _check_grants_held(actor: Principal, grants: Sequence[Grant]) -> None:
+def check_grants_held(actor: Principal, grants: Sequence[Grant]) -> None:
+    """Refuse to change an account with grants that the actor lacks."""
     if not actor.is_person:
         raise Forbidden("An API token cannot change accounts.")
     missing_grants = missing(actor.grants, grants)

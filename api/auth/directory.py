@@ -68,6 +68,8 @@ class IdentityCache:
         """True if the last reload failed because another process held the lock of the database."""
         self._uses: dict[int, datetime] = {}
         self._noted: dict[int, datetime] = {}
+        self._seen: dict[str, datetime] = {}
+        self._noted_sessions: LruCache[str, datetime] = LruCache(_MAX_LEARNED)
 
     def is_fresh(self) -> bool:
         """Return whether the snapshot is as new as the database; one `stat`."""
@@ -125,6 +127,7 @@ class IdentityCache:
             raise Unauthenticated
         if user is None:
             raise UnknownSession(claims.session)
+        self._note_session(claims.session)
         return principal.in_session(claims.session)
 
     def learn(self, session: str) -> None:
@@ -168,6 +171,18 @@ class IdentityCache:
         """Return the last use of each API token, by id, if it was used since the last call."""
         uses, self._uses = self._uses, {}
         return uses
+
+    def take_seen(self) -> dict[str, datetime]:
+        """Return the last use of each session, by its id, if it was used since the last call."""
+        seen, self._seen = self._seen, {}
+        return seen
+
+    def _note_session(self, session: str) -> None:
+        now = self._clock()
+        noted = self._noted_sessions.find(session)
+        if noted is None or now - noted >= USE_INTERVAL:
+            self._seen[session] = now
+            self._noted_sessions.put(session, now)
 
     def _by_api_token(self, table: IdentitySnapshot, value: str) -> Principal:
         if not api_token.is_well_formed(value):

@@ -5,9 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import jwt
-
 from api.auth.keyring import Key, Ring
+from api.auth.lean_jwt import jwt
 from api.errors import Unauthenticated
 
 ISSUER = "waypost"

@@ -2,18 +2,22 @@
 
 import secrets
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from api import logs
+from api.auth.browser import NO_CLIENT, Client
+from api.auth.jwt_token import TokenUse, verify
 from api.auth.keyring import Keyring
 from api.auth.passwords import hash_password, is_outdated, verify_dummy, verify_password
 from api.auth.principal import Principal
 from api.auth.refresh import RefreshRotation
-from api.auth.session_tokens import Lifetimes, SessionTokens, first_link
+from api.auth.session_tokens import Lifetimes, RefreshLink, SessionTokens, first_link
 from api.auth.throttle import Throttle
 from api.db import audit
-from api.db.accounts import sessions, users
-from api.db.accounts.users import User
+from api.db.accounts import openid, sessions, users
+from api.db.accounts.users import User, username_key
 from api.db.audit import Actor, AuditEntry, AuditEvent
+from api.db.database import Connection
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock, utc_now
 from api.errors import ApiError, Unauthenticated
@@ -31,26 +35,36 @@ class Logins:
     lifetimes: Lifetimes = field(default_factory=Lifetimes)
     clock: Clock = utc_now
     hide_unknown: bool = False
+    only_account: str | None = None
+    """The only account that may log in by password, empty for none; None for all."""
 
-    def login(self, username: str, password: str, address: str | None = None) -> SessionTokens:
+    def login(self, username: str, password: str, client: Client = NO_CLIENT) -> SessionTokens:
         """Open a session of an account; 401 `invalid_credentials` or 403 `user_not_exist`, in the same time.
 
         429 `too_many_attempts` after too many failures, even for a correct password.
         """
-        taken = self.throttle.take(username, address)
+        taken = self.throttle.take(username, client.address)
         user = self._verify(username, password)
-        now, key = self.clock(), self.keyring.ring.signing(self.clock())
-        number, expires_at = secrets.token_hex(16), now + self.lifetimes.session
-        link = first_link(number, key, now, min(expires_at, now + self.lifetimes.idle))
-        session = sessions.Session(number, user.id, now, expires_at, now + self.lifetimes.access)
         with self.state.database.writing() as connection:
             if not _is_unchanged(users.find_named(connection, user.username), user, password):
                 raise Unauthenticated("The account was changed during the login. Log in again.", "invalid_credentials")
             self.throttle.refund(connection, taken)
-            sessions.open_session(connection, session, link.row)
-            users.change_user(connection, user.id, {"last_login_at": now, **_rehash(user, password)})
-            audit.record(connection, AuditEntry(now, AuditEvent.LOGIN, _actor(user), user.username, address=address))
+            users.change_user(connection, user.id, _rehash(user, password))
+            link = self.open_session(connection, user, client, self.lifetimes.session)
         return link.sign(user, self.lifetimes.access)
+
+    def open_session(self, connection: Connection, user: User, client: Client, age: timedelta) -> RefreshLink:
+        """Open a session of a user who was authenticated, for at most `age`, and record the login."""
+        now, key = self.clock(), self.keyring.ring.signing(self.clock())
+        number, expires_at = secrets.token_hex(16), now + age
+        link = first_link(number, key, now, min(expires_at, now + self.lifetimes.idle))
+        session = sessions.Session(number, user.id, now, expires_at, min(now + self.lifetimes.access, expires_at))
+        sessions.open_session(connection, session, link.row)
+        sessions.note_client(connection, number, client.stored())
+        users.change_user(connection, user.id, {"last_login_at": now})
+        actor = Actor("user", user.id, user.username)
+        audit.record(connection, AuditEntry(now, AuditEvent.LOGIN, actor, user.username, address=client.address))
+        return link
 
     def verify(self, username: str, password: str, address: str | None = None) -> User:
         """Verify a name and password that come without a session; the same errors as a login, and the same limits."""
@@ -61,9 +75,25 @@ class Logins:
                 self.throttle.refund(connection, taken)
         return user
 
-    def refresh(self, token: str, address: str | None = None) -> SessionTokens:
+    def refresh(self, token: str, client: Client = NO_CLIENT) -> SessionTokens:
         """Return the next tokens of a session; 401 for an invalid, expired or revoked token."""
-        return RefreshRotation(self.state, self.keyring.ring, self.lifetimes, self.clock()).refresh(token, address)
+        return RefreshRotation(self.state, self.keyring.ring, self.lifetimes, self.clock()).refresh(token, client)
+
+    def session_of(self, token: str, use: TokenUse) -> str:
+        """Return the session of a token; Unauthenticated if it is invalid or expired."""
+        return verify(token, use, self.keyring.ring, self.clock()).session
+
+    def end(self, session: str, client: Client = NO_CLIENT) -> None:
+        """End a session by its id, if it is active; for the holder of one of its tokens."""
+        now = self.clock()
+        with self.state.changing() as connection:
+            found = sessions.find_session(connection, session)
+            if found is None or not sessions.revoke(connection, session, now, "logout"):
+                return
+            user = users.find_user(connection, found.user_id)
+            actor = Actor("user", user.id, user.username)
+            entry = AuditEntry(now, AuditEvent.LOGOUT, actor, user.username, address=client.address)
+            audit.record(connection, entry)
 
     def logout(self, principal: Principal, address: str | None = None) -> None:
         """End the caller's session: its refresh token at once, its access tokens at the next check of the directory."""
@@ -80,23 +110,30 @@ class Logins:
         """Remove expired sessions and failed attempts; return the number of sessions removed."""
         with self.state.database.writing() as connection:
             self.throttle.sweep(connection)
+            openid.sweep(connection, self.clock())
             return sessions.sweep(connection, self.clock())
 
     def _verify(self, username: str, password: str) -> User:
+        if self.only_account is not None and username_key(username) != username_key(self.only_account):
+            verify_dummy(password)
+            raise _password_login_disabled()
         with self.state.database.reading() as connection:
             user = users.find_named(connection, username)
         if user is None or not user.active:
             verify_dummy(password)
             _log.warning(AuditEvent.LOGIN_FAILED.value, reason="no such account")
-            raise (
-                _invalid_credentials()
-                if self.hide_unknown
-                else ApiError(403, "user_not_exist", "The account does not exist.")
-            )
+            raise self._unknown_account()
         if not verify_password(password, user.password_hash):
             _log.warning(AuditEvent.LOGIN_FAILED.value, reason="wrong password", username=user.username)
-            raise _invalid_credentials()
+            raise _invalid_credentials() if self.only_account is None else _password_login_disabled()
         return user
+
+    def _unknown_account(self) -> ApiError:
+        if self.only_account is not None:
+            return _password_login_disabled()
+        if self.hide_unknown:
+            return _invalid_credentials()
+        return ApiError(403, "user_not_exist", "The account does not exist.")
 
 
 def _is_unchanged(found: User | None, user: User, password: str) -> bool:
@@ -111,9 +148,11 @@ def _rehash(user: User, password: str) -> dict[str, str]:
     return {"password_hash": hash_password(password)} if is_outdated(user.password_hash) else {}
 
 
-def _actor(user: User) -> Actor:
-    return Actor("user", user.id, user.username)
-
-
 def _invalid_credentials() -> Unauthenticated:
     return Unauthenticated("Incorrect user name or password.", "invalid_credentials")
+
+
+def _password_login_disabled() -> ApiError:
+    """Return the same error for every name, so that it does not reveal the account that may log in."""
+    message = "Login by password is switched off. Log in with the identity provider."
+    return ApiError(403, "password_login_disabled", message)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from api import logs
+from api.auth.browser import NO_CLIENT, Client
 from api.auth.jwt_token import Claims, TokenUse, verify
 from api.auth.keyring import Ring
 from api.auth.session_tokens import Lifetimes, RefreshLink, SessionTokens, jti_hash, next_link, same_link
-from api.db.accounts.sessions import Session, find_refresh_token, find_session, revoke, spend
+from api.db.accounts.sessions import Session, find_refresh_token, find_session, note_client, revoke, spend
 from api.db.accounts.users import User, find_user
 from api.db.audit import Actor, AuditEntry, AuditEvent, record
 from api.db.database import Connection
@@ -33,14 +34,16 @@ class RefreshRotation:
     lifetimes: Lifetimes
     now: datetime
 
-    def refresh(self, token: str, address: str | None = None) -> SessionTokens:
+    def refresh(self, token: str, client: Client = NO_CLIENT) -> SessionTokens:
         """Return the successors of a refresh token; Unauthenticated if it is invalid, expired or revoked."""
         claims = verify(token, TokenUse.REFRESH, self.ring, self.now)
         with self.state.database.writing() as connection:
             user, session = _owner(connection, claims)
             link = self._advance(connection, claims, session) or self._reissue(connection, claims)
+            if link is not None and client.address is not None:
+                note_client(connection, session.id, {**client.stored(), "last_seen_at": self.now})
         if link is None:
-            self._revoke_session(claims, user, address)
+            self._revoke_session(claims, user, client.address)
             raise Unauthenticated
         return link.sign(user, self.lifetimes.access)
 
@@ -48,7 +51,9 @@ class RefreshRotation:
         """Return the next link if this call creates it, else None."""
         expires_at = min(session.expires_at, self.now + self.lifetimes.idle)
         link = next_link(claims, self.ring.signing(self.now), self.now, expires_at)
-        spent = spend(connection, jti_hash(claims.jti), link.row, self.now + self.lifetimes.access)
+        spent = spend(
+            connection, jti_hash(claims.jti), link.row, min(self.now + self.lifetimes.access, session.expires_at)
+        )
         return link if spent else None
 
     def _reissue(self, connection: Connection, claims: Claims) -> RefreshLink | None:

@@ -59,8 +59,8 @@ class RefreshLink:
         """Sign both tokens of this point of the chain."""
         row, key = self.row, self.key
         issued_at = int(row.issued_at.timestamp())
-        expires_at = issued_at + int(access.total_seconds())
         ends_at = int(row.expires_at.timestamp())
+        expires_at = min(issued_at + int(access.total_seconds()), ends_at)  # never later than the session
         refresh = Claims(user.id, row.session_id, self.jti, issued_at, ends_at)
         entry = Claims(user.id, row.session_id, _derive(key, "access", self.jti), issued_at, expires_at)
         return SessionTokens(user, mint(entry, TokenUse.ACCESS, key), mint(refresh, TokenUse.REFRESH, key), expires_at)

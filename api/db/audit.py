@@ -20,6 +20,7 @@ class AuditEvent(StrEnum):
     LOGIN = "authn_login_success"
     LOGIN_FAILED = "authn_login_fail"
     LOGOUT = "authn_logout"
+    SESSIONS_ENDED = "authn_sessions_ended"
     PASSWORD_CHANGED = "authn_password_change"  # noqa: S105 - the name of an event, not a password
     TOKEN_CREATED = "authn_token_created"  # noqa: S105 - an event's name
     TOKEN_REVOKED = "authn_token_revoked"  # noqa: S105 - an event's name

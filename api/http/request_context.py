@@ -23,11 +23,12 @@ _log = logs.logger("request")
 class RequestContext:
     """Middleware that gives every request an id and every response safe default headers, and counts it.
 
-    `json_limit` in bytes is for `read_json`.
+    `json_limit` in bytes is for `read_json`, `public_url` for cookies.
     """
 
-    def __init__(self, json_limit: int, counters: Counters) -> None:
+    def __init__(self, json_limit: int, counters: Counters, public_url: str = "") -> None:
         self._json_limit = json_limit
+        self._public_url = public_url
         self._counters = counters
 
     async def process_request(self, req: Request, _resp: Response) -> None:
@@ -36,6 +37,7 @@ class RequestContext:
         context = req.context
         context.request_id = given if given and _GIVEN_ID.fullmatch(given) else urandom(8).hex()
         context.json_limit, context.counters = self._json_limit, self._counters
+        context.public_url = self._public_url
         context.seconds_waited = 0.0
         context.begun = time.perf_counter()
         _check_framing(req)

@@ -189,9 +189,7 @@ class UpstreamSyncer(TaskService):
             if until > time.monotonic() and requests == upstream.requests:
                 return False
             self.levels.note(namespace, _name_state(state, is_suspended=settings.is_suspended), state.good_at)
-            if settings.is_suspended:
-                return False
-            if state.is_resting(time.time()):  # what has moved, or is asked for, is synced after it
+            if settings.is_suspended or state.is_resting(time.time()):  # a rest comes before all that has moved
                 return False
             is_moved = state.release != found.require_release()
             if is_moved or state.is_due(upstream.poll, upstream.requests, time.time()):

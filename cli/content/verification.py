@@ -17,7 +17,7 @@ from urllib.request import Request, build_opener
 import orjson
 
 from cli.console.exits import CommandFailed, InvalidUsage
-from cli.content.host_comments import NoRedirects
+from cli.content.compare.host_comments import NoRedirects
 from content.records.printable import escape_unprintable
 from gitstore.signatures.message_signature import InvalidMessage, SignedMessage, verify_message
 from gitstore.signatures.public_key import InvalidKey, PublicKey

@@ -58,8 +58,9 @@ async def acall(
     url: str,
     headers: Mapping[str, str] | None = None,
     events: Sequence[Mapping[str, Any]] = (part(b""),),
+    lines: list[tuple[bytes, bytes]] | None = None,
 ) -> AsgiResponse:
-    """Do the same as `call`, within a running event loop."""
+    """Do the same as `call`, within a running event loop; `lines` gets every header, also one that is repeated."""
     pending = list(events)
     sent: list[Mapping[str, Any]] = []
     answered = asyncio.Event()
@@ -77,6 +78,8 @@ async def acall(
 
     await app(_scope(method, url, headers or {}), receive, send)
     head = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    if lines is not None:
+        lines.extend(sent[0]["headers"])
     return AsgiResponse(sent[0]["status"], head, b"".join(event.get("body", b"") for event in sent[1:]))
 
 

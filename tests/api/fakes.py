@@ -36,6 +36,7 @@ class FakePrincipal:
     held: tuple[tuple[str, str, str, str], ...] = ()
     kind: str = "token"
     email: str = "token-1@waypost.invalid"
+    session: str = ""
 
     @property
     def display_name(self) -> str:

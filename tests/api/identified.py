@@ -23,6 +23,7 @@ def make(settings: Settings) -> Application:
         services.directory,
         ready_checks=(services.ready_check(),),
         background_services=(services.upkeep(),),
+        csrf=services.csrf(),
     )
     return create_app(dependencies, [*identity_routes(services, projects, projects), *PROBES])
 

@@ -116,7 +116,7 @@ def world(data: Path, **settings: Any) -> World:
     """Create a world in a folder, or open another view of an existing one."""
     clock, projects = ManualClock(), FakeProjects()
     services = open_services(Settings(data=data, **settings), clock)
-    dependencies = Dependencies(services_settings(data), services.directory)
+    dependencies = Dependencies(services_settings(data), services.directory, csrf=services.csrf())
     return World(services, clock, projects, create_app(dependencies, identity_routes(services, projects, projects)))
 
 

@@ -18,7 +18,13 @@ def shop(world: World) -> Place:
 def path_of(operation: Operation, shop: Place) -> str:
     """Return the operation's path with names in it, which need not exist."""
     return operation.path.format(
-        namespace=shop.namespace, project=shop.project, id="999999", name="edge", version="1", delivery="1"
+        namespace=shop.namespace,
+        project=shop.project,
+        id="999999",
+        name="edge",
+        version="1",
+        delivery="1",
+        session="0" * 32,
     )
 
 

@@ -4,10 +4,11 @@ A session starts with a login and ends with a logout, its expiry, or the second 
 `sid` of all its tokens. Of a refresh token only the hash of its `jti` is stored.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, or_, select, update
 
 from api.db.tables import refresh_tokens, sessions
 
@@ -23,6 +24,9 @@ class Session:
     access_until: datetime
     revoked_at: datetime | None = None
     revoked_because: str | None = None
+    user_agent: str = ""
+    address: str | None = None
+    last_seen_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,45 @@ def revoke_all(connection: Connection, user_id: int, now: datetime, because: str
     return connection.execute(statement.values(revoked_at=now, revoked_because=because)).rowcount
 
 
+def revoke_others(connection: Connection, user_id: int, kept: str, now: datetime, because: str) -> int:
+    """Revoke all sessions of a user but one; return the number of sessions that were active."""
+    others = (sessions.c.user_id == user_id, sessions.c.id != kept, sessions.c.revoked_at.is_(None))
+    statement = update(sessions).where(*others)
+    return connection.execute(statement.values(revoked_at=now, revoked_because=because)).rowcount
+
+
+def list_open(
+    connection: Connection, user_id: int, now: datetime, limit: int, offset: int
+) -> tuple[list[Session], int]:
+    """Return a window of the sessions of a user that have a valid token, the last used first, and their total number."""
+    is_open = (sessions.c.user_id == user_id, *_is_open(now))
+    total = int(connection.execute(select(func.count()).select_from(sessions).where(*is_open)).scalar_one())
+    last_used = func.coalesce(sessions.c.last_seen_at, sessions.c.created_at).desc()
+    query = select(sessions).where(*is_open).order_by(last_used, sessions.c.id).limit(limit).offset(offset)
+    return [Session(**row) for row in connection.execute(query).mappings()], total
+
+
+def find_open(connection: Connection, number: str, user_id: int, now: datetime) -> Session | None:
+    """Return a session of a user that has a valid token; None if there is none."""
+    query = select(sessions).where(sessions.c.id == number, sessions.c.user_id == user_id, *_is_open(now))
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else Session(**row)
+
+
+def note_seen(connection: Connection, seen: Mapping[str, datetime]) -> None:
+    """Record the last use of sessions; an earlier time never replaces a later one."""
+    later = or_(sessions.c.last_seen_at.is_(None), sessions.c.last_seen_at < bindparam("seen_at"))
+    statement = update(sessions).where(sessions.c.id == bindparam("session"), later)
+    rows = [{"session": number, "seen_at": moment} for number, moment in seen.items()]
+    if rows:
+        connection.execute(statement.values(last_seen_at=bindparam("seen_at")), rows)
+
+
+def note_client(connection: Connection, number: str, values: Mapping[str, object]) -> None:
+    """Set the `user_agent`, `address` and `last_seen_at` of a session."""
+    connection.execute(update(sessions).where(sessions.c.id == number).values(**values))
+
+
 def live_sessions(connection: Connection, now: datetime) -> dict[str, int]:
     """Return the users of the sessions with valid access tokens, by the ids of the sessions."""
     query = select(sessions.c.id, sessions.c.user_id).where(*_is_live(now))
@@ -107,6 +150,17 @@ def live_session_user(connection: Connection, number: str, now: datetime) -> int
 
 def _is_live(now: datetime) -> tuple[ColumnElement[bool], ...]:
     return sessions.c.revoked_at.is_(None), sessions.c.access_until > now
+
+
+def _is_open(now: datetime) -> tuple[ColumnElement[bool], ...]:
+    """Return the condition of sessions with a valid token, be it for access or for refresh."""
+    unused = select(refresh_tokens.c.session_id).where(
+        refresh_tokens.c.session_id == sessions.c.id,
+        refresh_tokens.c.used_at.is_(None),
+        refresh_tokens.c.expires_at > now,
+    )
+    can_refresh = (sessions.c.expires_at > now) & unused.exists()
+    return sessions.c.revoked_at.is_(None), or_(sessions.c.access_until > now, can_refresh)
 
 
 def sweep(connection: Connection, now: datetime) -> int:

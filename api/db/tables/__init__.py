@@ -14,6 +14,7 @@ from api.db.tables.agent_tables import agents
 from api.db.tables.columns import metadata
 from api.db.tables.event_tables import audit, deliveries, delivery_attempts, event_cursors, events, webhooks
 from api.db.tables.namespace_tables import content_faults, deleted_namespaces, highest_numbers, pushed_commits, reviews
+from api.db.tables.openid_tables import openid_documents, openid_identities, openid_sessions, openid_used
 from api.db.tables.upstream_tables import commit_statuses, host_webhooks, pull_requests, upstreams
 
 __all__ = [
@@ -32,6 +33,10 @@ __all__ = [
     "host_webhooks",
     "login_attempts",
     "metadata",
+    "openid_documents",
+    "openid_identities",
+    "openid_sessions",
+    "openid_used",
     "pull_requests",
     "pushed_commits",
     "refresh_tokens",

@@ -68,6 +68,9 @@ sessions = Table(
     Column("access_until", Moment, nullable=False),
     Column("revoked_at", Moment),
     Column("revoked_because", String(50)),
+    Column("user_agent", String(200), nullable=False, server_default=""),
+    Column("address", String(64)),
+    Column("last_seen_at", Moment),  # null until a request after the login
     Index("sessions_by_user", "user_id"),
     Index("sessions_by_expiry", "expires_at"),
     Index("sessions_by_revocation", "revoked_at"),

@@ -13,8 +13,9 @@ from api.http.guard.basic import add_way_out, challenge_basic, read_basic
 from api.http.guard.rate_limits import RateLimits
 from api.http.request.caller_access import check_again
 from api.http.request.query_validation import check_parameters, list_allowed_parameters
+from api.http.request.session_cookies import csrf_failed, read_access_cookie, read_csrf
 from api.http.response.redaction import clear_response
-from api.interfaces import Authenticator, PasswordCheck, Principal
+from api.interfaces import Authenticator, CsrfCheck, PasswordCheck, Principal
 from api.runtime.jobs.background import queue_key
 from content.records.names import is_name
 
@@ -24,6 +25,8 @@ _READS = frozenset({"GET", "HEAD"})
 
 class Guard:
     """The middleware that denies by default: 405, then 401, then 403, then 404 for an invalid name.
+
+    A browser may send the access token of its session in a cookie; its changes then need a token against forged requests.
 
     Last it refuses unknown query parameters, and 429 what exceeds a rate limit.
 
@@ -39,12 +42,14 @@ class Guard:
         authenticator: Authenticator,
         limits: RateLimits,
         passwords: PasswordCheck | None = None,
+        csrf: CsrfCheck | None = None,
         *,
         needs_credential: bool = True,
     ) -> None:
         self._declared = declared
         self._admission = Admission(authenticator, passwords)
         self._limits = limits
+        self._csrf = csrf
         self._needs_credential = needs_credential
         self._known = list_allowed_parameters()
 
@@ -65,7 +70,8 @@ class Guard:
 
     async def _admit(self, req: Request, resp: Response, access: Access, namespace: str, project: str) -> Principal:
         try:
-            credential = _read_credential(req, access) if self._needs_credential else ""
+            cookie = self._read_cookie(req, access)
+            credential = cookie or (_read_credential(req, access) if self._needs_credential else "")
             caller = AdmittedCaller(self._admission, credential, access, namespace, project)
             req.context.principal = principal = await caller.check()
         except Unauthenticated as ex:
@@ -79,8 +85,21 @@ class Guard:
             if access.scheme is Scheme.BASIC:
                 raise add_way_out(ex) from ex
             raise
+        if cookie and req.method not in _READS:
+            self._check_csrf(req, principal)
         req.context.caller = caller
         return principal
+
+    def _read_cookie(self, req: Request, access: Access) -> str:
+        """Return the access token of a browser's cookie; empty for a caller with a header of its own."""
+        if self._csrf is None or access.scheme is Scheme.BASIC or req.get_header("Authorization"):
+            return ""
+        return read_access_cookie(req)
+
+    def _check_csrf(self, req: Request, principal: Principal) -> None:
+        """Refuse a change with cookies alone: another site can make a browser send them."""
+        if self._csrf is None or not self._csrf.accepts(principal.session, read_csrf(req)):
+            raise csrf_failed()
 
     async def process_response(self, req: Request, resp: Response, _resource: object, succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
         """Refuse the response to a read that took long if its caller has lost its access meanwhile.

@@ -1,12 +1,15 @@
-"""Login, refresh and logout; and OpenID Connect, which is always reported as disabled."""
+"""Login, refresh and logout by tokens."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from falcon.asgi import Request, Response
 
+from api.auth.browser import Client
+from api.auth.jwt_token import TokenUse
 from api.auth.login import Logins
 from api.auth.principal import as_principal
-from api.errors import ApiError
+from api.auth.session_tokens import SessionTokens
 from api.http.guard.access import any_principal, principal_of, public
 from api.http.request.json_body import read_json
 from api.runtime.jobs.background import run_in_thread
@@ -14,34 +17,58 @@ from api.runtime.jobs.background import run_in_thread
 HASHES_AT_ONCE = 2  # password hashes in parallel per worker; each uses a core for about 30 ms
 
 
-class Login:
-    """Sessions by user name and password."""
+class PasswordLogin:
+    """Logins by user name and password, for tokens and for browsers."""
 
     def __init__(self, logins: Logins) -> None:
         self._logins = logins
         self._hash_slots = asyncio.Semaphore(HASHES_AT_ONCE)
 
+    async def login(self, req: Request) -> SessionTokens:
+        """Log in with the body; raises 401 `invalid_credentials`, or 403 `user_not_exist`."""
+        body = await read_json(req, "login")
+        async with self._hash_slots:
+            return await run_in_thread(self._logins.login, body["username"], body["password"], client_of(req))
+
+
+class Login:
+    """Sessions by user name and password."""
+
+    def __init__(self, passwords: PasswordLogin) -> None:
+        self._passwords = passwords
+
     @public
     async def on_post(self, req: Request, resp: Response) -> None:
         """Log in; responds with user and tokens, 401 `invalid_credentials`, or 403 `user_not_exist`."""
-        body = await read_json(req, "login")
-        async with self._hash_slots:
-            signed_in = await run_in_thread(self._logins.login, body["username"], body["password"], req.remote_addr)
-        resp.media = signed_in.wire()
+        resp.media = (await self._passwords.login(req)).wire()
+
+
+class Refreshing:
+    """Refreshes of sessions; `check_again` asks the identity provider about the person of a session."""
+
+    def __init__(self, logins: Logins, check_again: Callable[[str], Awaitable[None]] | None = None) -> None:
+        self._logins = logins
+        self._check_again = check_again
+
+    async def refresh(self, req: Request, token: str) -> SessionTokens:
+        """Return the next tokens of a session; raises 401 for an invalid token, and for a person refused meanwhile."""
+        signed_in = await run_in_thread(self._logins.refresh, token, client_of(req))
+        if self._check_again is not None:
+            await self._check_again(self._logins.session_of(signed_in.refresh_token, TokenUse.REFRESH))
+        return signed_in
 
 
 class Refresh:
     """The next tokens of a session."""
 
-    def __init__(self, logins: Logins) -> None:
-        self._logins = logins
+    def __init__(self, refreshing: "Refreshing") -> None:
+        self._refreshing = refreshing
 
     @public
     async def on_post(self, req: Request, resp: Response) -> None:
         """Refresh the tokens; responds as a login does. The same refresh token gives the same result for ten seconds."""
         body = await read_json(req, "refresh")
-        signed_in = await run_in_thread(self._logins.refresh, body["refreshToken"], req.remote_addr)
-        resp.media = signed_in.wire()
+        resp.media = (await self._refreshing.refresh(req, body["refreshToken"])).wire()
 
 
 class Logout:
@@ -57,15 +84,6 @@ class Logout:
         resp.status = 204
 
 
-class OpenId:
-    """Login with an identity provider, which is not supported."""
-
-    @public
-    async def on_get(self, _req: Request, resp: Response) -> None:
-        """Report that it is disabled."""
-        resp.media = {"enabled": False}
-
-    @public
-    async def on_get_callback(self, _req: Request, _resp: Response) -> None:
-        """Refuse with 404, since no identity provider is configured."""
-        raise ApiError(404, "openid_disabled", "Login with an identity provider is not enabled.")
+def client_of(req: Request) -> Client:
+    """Return the client of a request, as a session remembers it."""
+    return Client(req.remote_addr, req.get_header("User-Agent") or "")

@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 
 from api import logs
 from api.auth.directory import IdentityCache
 from api.auth.login import Logins
-from api.db.accounts import tokens
+from api.db.accounts import sessions, tokens
 from api.db.agents.heartbeats import Heartbeats
+from api.db.database import Connection
 from api.runtime.jobs.background import run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from gitstore.errors import StoreError
@@ -61,9 +63,9 @@ class Maintenance(TaskService):
             await run_in_thread(self.round)
 
     def _write(self) -> None:
-        """Write heartbeats and uses of tokens in one transaction, since they mostly occur together."""
-        uses = self._directory.take_uses()
-        self._heartbeats.flush(partial(tokens.note_uses, uses=uses) if uses else None)
+        """Write heartbeats, and uses of tokens and sessions, in one transaction, since they mostly occur together."""
+        uses, seen = self._directory.take_uses(), self._directory.take_seen()
+        self._heartbeats.flush(partial(_note_uses, uses=uses, seen=seen) if uses or seen else None)
 
     def _sweep(self) -> None:
         if self._swept_at is None or time.monotonic() - self._swept_at >= SWEEP_INTERVAL:
@@ -75,3 +77,8 @@ class Maintenance(TaskService):
             work()
         except (StoreError, OSError) as ex:
             _log.warning("upkeep_failed", work=work.__qualname__, exc_info=ex)
+
+
+def _note_uses(connection: Connection, uses: Mapping[int, datetime], seen: Mapping[str, datetime]) -> None:
+    tokens.note_uses(connection, uses)
+    sessions.note_seen(connection, seen)

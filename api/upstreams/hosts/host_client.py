@@ -3,29 +3,25 @@
 The token goes in a header alone; no error has it, nor more than a short line of what the host answers.
 """
 
-import asyncio
 import re
-import ssl
 import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import httpcore
 import orjson
 
-from api.runtime.checked_network import CheckedBackend, Resolve, error_class, resolve_host
-from api.runtime.jobs.background import run_in_thread
+from api.runtime.checked_client import CheckedClient, OutgoingRequest, TooLongResponse, read_whole
+from api.runtime.checked_network import Resolve, error_class
 from gitstore.wire.addresses import AddressPolicy
 from gitstore.wire.client.http_remote import read_retry
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteRefused, hiding, quote_remote
-from gitstore.wire.client.remote_url import RemoteUrl, Transport
+from gitstore.wire.client.remote_url import RemoteUrl
 
 _MOST_BYTES = 4 << 20
 _MOST_DEPTH = 5  # of lists and objects in an error
 _LONGEST_REST = 86_400.0
 _MOST_TEXT = 10_000  # of an answer, looked at for an error
-_CONNECT_SECONDS = 5.0
 _SECRET_HEADERS = frozenset({"authorization", "private-token"})
 _REFUSED = "address_refused"
 
@@ -107,64 +103,30 @@ class HostNetwork:
     """The connections to APIs of hosts; `seconds` limits everything from look-up to the end of the response."""
 
     def __init__(self, policy: AddressPolicy, seconds: float, resolve: Resolve | None = None) -> None:
-        found = resolve or resolve_host
         # Over http:// the token can be read on the way, so only in networks that the operator names.
-        policies = {Transport.HTTPS: policy, Transport.HTTP: policy.require_named()}
-        self._backends = {each: CheckedBackend(allowed, found) for each, allowed in policies.items()}
-        self._seconds = seconds
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        return ssl.create_default_context()
+        self._client = CheckedClient(policy, seconds, resolve, policy.require_named())
 
     async def send(self, client: HostClient, method: str, path: str, body: Mapping[str, Any] | None) -> HostAnswer:
         """Send one request; raises RemoteAway, or RemoteRefused for an address that is not allowed."""
         try:
-            async with asyncio.timeout(self._seconds):
-                return await self._exchange(client, method, path, orjson.dumps(body) if body is not None else b"")
-        except (RemoteAway, RemoteRefused):
-            raise
+            return await self._client.send(_request(client, method, path, body), _read_answer)
+        except TooLongResponse:
+            raise RemoteRefused("The API of the host answers with more than 4 MiB. Check hostUrl.") from None
         except Exception as ex:  # noqa: BLE001 - every failure of a host or the network is one of its kinds
             raise _explain(client.base.host, error_class(ex)) from None  # the cause may have the token
 
-    async def _exchange(self, client: HostClient, method: str, path: str, body: bytes) -> HostAnswer:
-        base = client.base
-        scheme, target = base.transport.value, base.path.rstrip("/") + path
-        url = httpcore.URL(scheme=scheme, host=base.host.rstrip("."), port=base.port, target=target)
-        headers = {
-            "Host": base.authority,
-            "Content-Length": str(len(body)),
-            "Connection": "close",
-            "User-Agent": "waypost",
-            "Accept": "application/json",
-            **({"Content-Type": "application/json"} if body else {}),
-            **client.headers,
-        }
-        request = httpcore.Request(method, url, headers=list(headers.items()), content=body, extensions=self._limits())
-        tls = await run_in_thread(lambda: self._tls) if base.transport is Transport.HTTPS else None
-        connection = httpcore.AsyncHTTPConnection(url.origin, tls, network_backend=self._backends[base.transport])
-        try:
-            response = await connection.handle_async_request(request)
-            try:
-                return HostAnswer(response.status, _parse(await _read(response)), _read_rest(response.headers))
-            finally:
-                await response.aclose()
-        finally:
-            await connection.aclose()
 
-    def _limits(self) -> dict[str, dict[str, float]]:
-        connect = min(_CONNECT_SECONDS, self._seconds)
-        return {"timeout": {"connect": connect, "read": self._seconds, "write": self._seconds}}
+def _request(client: HostClient, method: str, path: str, body: Mapping[str, Any] | None) -> OutgoingRequest:
+    base, data = client.base, orjson.dumps(body) if body is not None else b""
+    content_type = {"Content-Type": "application/json"} if data else {}
+    headers = {"User-Agent": "waypost", "Accept": "application/json", **content_type, **client.headers}
+    target = base.path.rstrip("/") + path
+    return OutgoingRequest(method, base.transport.value, base.host, base.port, base.authority, target, headers, data)
 
 
-async def _read(response: httpcore.Response) -> bytes:
-    parts, size = list[bytes](), 0
-    async for part in response.aiter_stream():
-        parts.append(part)
-        size += len(part)
-        if size > _MOST_BYTES:
-            raise RemoteRefused("The API of the host answers with more than 4 MiB. Check hostUrl.")
-    return b"".join(parts)
+async def _read_answer(response: httpcore.Response) -> HostAnswer:
+    body = _parse(await read_whole(response, _MOST_BYTES))
+    return HostAnswer(response.status, body, _read_rest(response.headers))
 
 
 def _parse(data: bytes) -> Any:

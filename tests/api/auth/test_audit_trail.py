@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from api.auth.accounts import NewUser
+from api.auth.browser import Client
 from api.auth.grants import everywhere
 from api.auth.principal import OPERATOR, Principal
 from api.db import audit
@@ -25,7 +26,7 @@ def here(tmp_path: Path) -> World:
 def ada(here: World) -> Principal:
     """Return an administrator who is logged in."""
     here.services.accounts.create(OPERATOR, NewUser("ada", PASSWORD, ["admin"]))
-    here.services.logins.login("ada", PASSWORD, ADDRESS)
+    here.services.logins.login("ada", PASSWORD, Client(ADDRESS))
     return here.services.accounts.principal("ada")
 
 
@@ -48,7 +49,7 @@ def test_login_and_logout_have_the_address_of_the_client(here: World, ada: Princ
 def test_login_keeps_the_hash_of_the_password(here: World, ada: Principal) -> None:
     """Guard: a new hash at each login would cost each of them a second time."""
     before = here.services.accounts.find(ada.id)
-    here.services.logins.login("ada", PASSWORD, ADDRESS)
+    here.services.logins.login("ada", PASSWORD, Client(ADDRESS))
     after = here.services.accounts.find(ada.id)
     assert (after.password_hash, after.last_login_at) == (before.password_hash, START)
 

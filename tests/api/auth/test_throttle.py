@@ -10,6 +10,7 @@ from time import perf_counter
 import pytest
 from sqlalchemy import event, select
 
+from api.auth.browser import Client
 from api.auth.throttle import Throttle
 from api.db.state_store import open_state_store
 from api.db.tables import login_attempts
@@ -29,7 +30,7 @@ def here(tmp_path: Path) -> World:
 def status(here: World, username: str, password: str, address: str | None) -> int:
     """Return the status of the response to a login."""
     try:
-        here.services.logins.login(username, password, address)
+        here.services.logins.login(username, password, Client(address))
     except ApiError as ex:
         return ex.status
     return 200

@@ -29,6 +29,8 @@ def test_the_option_wins_over_the_variable_and_that_over_the_file(
 def test_every_setting_is_read_from_option_variable_and_file(
     name: str, work_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for needed in _NEEDED.get(name, ()):
+        monkeypatch.setenv(environment_name(needed), other_value(needed))
     other, default = other_value(name), getattr(read_settings(), name)
     by_option = getattr(read_settings(**{name: other}), name)
     monkeypatch.setenv(environment_name(name), other)
@@ -37,6 +39,11 @@ def test_every_setting_is_read_from_option_variable_and_file(
     write(work_folder, {"waypost.toml": f'{name} = "{other}"\n'})
     by_file = getattr(read_settings(), name)
     assert by_option == by_variable == by_file != default
+
+
+_CLIENT = ("public_url", "openid_client_id")
+_NEEDED = {"openid_issuer": _CLIENT, "password_login": (*_CLIENT, "openid_issuer")}
+"""Settings that are needed with others."""
 
 
 def other_value(name: str) -> str:
@@ -48,6 +55,13 @@ def other_value(name: str) -> str:
         "database": "sqlite:///x.db",
         "hide_unknown_users": "true",
         "init": "true",
+        "openid_algorithms": "ES256",
+        "openid_issuer": "https://id.example",
+        "openid_networks": "192.0.2.1",
+        "openid_provisioning": "true",
+        "openid_roles": "ops=admin",
+        "openid_timeout": "7",
+        "password_login": "false",
         "push_hooks": "false",
         "trusted_proxies": "192.0.2.1",
         "upstream_folders": "/srv/mirrors",

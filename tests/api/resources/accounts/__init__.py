@@ -1,1 +1,1 @@
-"""Tests of `api/resources/accounts`."""
+"""Tests of the accounts over HTTP."""

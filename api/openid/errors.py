@@ -1,0 +1,34 @@
+"""The errors of a login with a provider; their messages have nothing of what the provider sent."""
+
+from api import logs
+from api.errors import ApiError, Unauthenticated, Unavailable
+
+_log = logs.logger("openid")
+
+
+class ProviderRefused(Exception):
+    """The provider refuses a code or a refresh token; `reason` is its error code."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def login_failed(reason: str) -> Unauthenticated:
+    """Return the 401 of a login that failed; the reason, in words of this program, is logged only."""
+    _log.warning("openid_login_failed", reason=reason)
+    return Unauthenticated(
+        "The login with the identity provider failed. Try again; the log has the reason.", "openid_failed"
+    )
+
+
+def provider_away(reason: str) -> ApiError:
+    """Return the 503 for a provider that does not answer, or answers with garbage."""
+    _log.warning("openid_provider_away", reason=reason)
+    return Unavailable("The identity provider does not answer as it should. Try again later.", "openid_unavailable", 10)
+
+
+def state_invalid() -> ApiError:
+    """Return the 400 for a callback that belongs to no login of this browser."""
+    message = "This login was not begun in this browser, has expired, or was used before. Begin it again."
+    return ApiError(400, "openid_state_invalid", message)

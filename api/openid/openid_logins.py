@@ -1,0 +1,222 @@
+"""Logins with the provider: begun in a browser, finished by the callback, looked at again at each refresh, and ended."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+from api import logs
+from api.auth.browser import Client
+from api.auth.login import Logins
+from api.auth.session_tokens import SessionTokens
+from api.db.accounts import openid, sessions, users
+from api.db.accounts.openid import ProviderSession
+from api.db.timestamps import Clock
+from api.errors import ApiError, Unauthenticated, Unavailable
+from api.openid.errors import ProviderRefused, login_failed, state_invalid
+from api.openid.login_state import LIFETIME, LoginState, begin_state, read_state
+from api.openid.people import People, make_spare_hash
+from api.openid.provider import Metadata, Provider
+from api.openid.provider_config import ProviderConfig
+from api.openid.provider_tokens import Claims, ProviderTokens
+from api.openid.sealing import seal, unseal
+from api.runtime.jobs.background import run_in_thread
+
+_log = logs.logger("openid")
+_CHECK_INTERVAL = timedelta(seconds=60)
+_REFRESH = "openid refresh token"
+_MOST_CODE = 4096
+_CODE = re.compile(r"[a-z_]{1,40}")
+
+
+class CallbackParameters(NamedTuple):
+    """The parameters that the provider gives to the browser for the callback; empty ones are missing."""
+
+    state: str
+    code: str
+    error: str
+    iss: str
+
+
+class ProviderTokensOfLogin(NamedTuple):
+    """The answer of the provider to a login: the checked claims, and its refresh token."""
+
+    claims: Claims
+    refresh_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIdLogins:
+    """The logins with one provider."""
+
+    config: ProviderConfig
+    provider: Provider
+    tokens: ProviderTokens
+    logins: Logins
+    clock: Clock
+
+    async def begin(self, cookie: str) -> tuple[str, str]:
+        """Return the address of the provider's login, and the cookie of the browser that begins it."""
+        metadata = await self.provider.metadata()
+        login, sealed = begin_state(self.logins.keyring.ring, self.clock(), cookie)
+        return self.provider.authorization_url(metadata, login), sealed
+
+    async def finish(self, given: CallbackParameters, cookie: str, client: Client) -> SessionTokens:
+        """Return the session of a callback; 400 for one of no login of this browser, 401 and 403 for a failed one."""
+        login = read_state(self.logins.keyring.ring, self.clock(), cookie, given.state)
+        if login is None:
+            raise state_invalid()
+        metadata = await self.provider.metadata()
+        self._check_issuer(metadata, given.iss)
+        taken = await run_in_thread(self.logins.throttle.take, "openid", client.address)
+        await run_in_thread(self._use_once, login)
+        if given.error or not 0 < len(given.code) <= _MOST_CODE:
+            raise login_failed(given.error if _CODE.fullmatch(given.error) else "the provider sent no code")
+        try:
+            found = await self._exchange(metadata, login, given.code)
+        except Unavailable:
+            await run_in_thread(self._refund, taken)
+            raise
+        spare = await run_in_thread(make_spare_hash) if self.config.provisioning else ""
+        return await run_in_thread(self._open, found, client, spare, taken)
+
+    async def check_again(self, session: str) -> None:
+        """Ask the provider again about the person of a session, at most once a minute; 401 if it refuses them.
+
+        While the provider is away the session goes on as it was, until its greatest age.
+        """
+        found = await run_in_thread(self._claim_check, session)
+        token = self._unseal_refresh(found) if found else ""
+        if found is None or not token:
+            return
+        try:
+            metadata = await self.provider.metadata()
+            answer = await self.provider.refresh(metadata, token)
+            claims = await self._claims_of_refresh(metadata, answer, found.subject)
+        except ProviderRefused as ex:
+            if ex.reason != "invalid_grant":
+                _log.warning("openid_refresh_failed", reason=ex.reason)
+                return
+            await run_in_thread(self._end, session)
+            raise Unauthenticated from None
+        except Unauthenticated:
+            await run_in_thread(self._end, session)
+            raise
+        except ApiError:
+            return
+        await run_in_thread(self._apply, session, claims, answer.get("refresh_token"))
+
+    async def logout_by_provider(self, token: str) -> None:
+        """End the sessions of a logout token; raises 401 for an invalid one."""
+        metadata = await self.provider.metadata()
+        claims = await self.tokens.verify_logout_token(token, metadata["jwks_uri"], self.clock())
+        await run_in_thread(self._end_of_provider, claims)
+
+    def logout_url(self, session: str) -> str:
+        """Return the address at which the person of a session logs out of the provider; empty for none. Blocks."""
+        with self.logins.state.database.reading() as connection:
+            found = openid.find_provider_session(connection, session)
+        return self.provider.logout_url() if found is not None else ""
+
+    def _check_issuer(self, metadata: Metadata, given: str) -> None:
+        """Refuse a response of another provider: https://www.rfc-editor.org/rfc/rfc9207#section-2.4."""
+        is_needed = metadata.get("authorization_response_iss_parameter_supported") is True
+        if (given or is_needed) and given != self.config.issuer:
+            raise login_failed("the response is of another issuer")
+
+    def _use_once(self, login: LoginState) -> None:
+        with self.logins.state.database.writing() as connection:
+            if not openid.use_once(connection, f"state {login.state}", self.clock() + LIFETIME + _CHECK_INTERVAL):
+                raise state_invalid()
+
+    def _refund(self, taken: Mapping[str, Any]) -> None:
+        with self.logins.state.database.writing() as connection:
+            self.logins.throttle.refund(connection, taken)
+
+    async def _exchange(self, metadata: Metadata, login: LoginState, code: str) -> ProviderTokensOfLogin:
+        try:
+            answer = await self.provider.exchange_code(metadata, code, login.verifier)
+        except ProviderRefused as ex:
+            raise login_failed(f"the provider refuses the code: {ex.reason}") from None
+        access = answer.get("access_token")
+        claims = await self.tokens.verify_id_token(
+            answer.get("id_token"),
+            metadata["jwks_uri"],
+            self.clock(),
+            nonce=login.nonce,
+            access_token=access if isinstance(access, str) else None,
+        )
+        claims = await self._with_user_info(metadata, claims, access)
+        refresh = answer.get("refresh_token")
+        return ProviderTokensOfLogin(claims, refresh if isinstance(refresh, str) else None)
+
+    async def _with_user_info(self, metadata: Metadata, claims: Claims, access: object) -> Claims:
+        """Return the claims with those of the user info, if the ID token does not tell the roles or the name."""
+        people = People(self.config)
+        if people.has_roles(claims) and ("preferred_username" in claims or not self.config.provisioning):
+            return claims
+        return {**await self.provider.user_info(metadata, access, claims["sub"]), **claims}
+
+    async def _claims_of_refresh(self, metadata: Metadata, answer: Mapping[str, Any], subject: str) -> Claims:
+        claims: Claims = {"sub": subject}
+        if "id_token" in answer:
+            token, uri = answer["id_token"], metadata["jwks_uri"]
+            claims = await self.tokens.verify_id_token(token, uri, self.clock(), nonce=None)
+            if claims["sub"] != subject:
+                raise login_failed("the refreshed ID token is of another person")
+        return await self._with_user_info(metadata, claims, answer.get("access_token"))
+
+    def _open(
+        self, found: ProviderTokensOfLogin, client: Client, spare_hash: str, taken: Mapping[str, Any]
+    ) -> SessionTokens:
+        now, logins = self.clock(), self.logins
+        sid = found.claims.get("sid")
+        with logins.state.changing() as connection:
+            user = People(self.config).find(connection, found.claims, now, spare_hash)
+            logins.throttle.refund(connection, taken)
+            link = logins.open_session(connection, user, client, self.config.session_lifetime)
+            session = ProviderSession(
+                link.row.session_id,
+                self.config.issuer,
+                found.claims["sub"],
+                sid[:255] if isinstance(sid, str) else None,
+                self._seal_refresh(found.refresh_token) if found.refresh_token else None,
+                now,
+            )
+            openid.add_session(connection, session)
+        return link.sign(user, logins.lifetimes.access)
+
+    def _seal_refresh(self, token: str) -> str:
+        return seal(self.logins.keyring.ring, self.clock(), _REFRESH, {"token": token})
+
+    def _unseal_refresh(self, session: ProviderSession) -> str:
+        record = unseal(self.logins.keyring.ring, _REFRESH, session.refresh_token or "")
+        return str(record["token"]) if record else ""
+
+    def _claim_check(self, session: str) -> ProviderSession | None:
+        now = self.clock()
+        with self.logins.state.database.writing() as connection:
+            return openid.claim_check(connection, session, now - _CHECK_INTERVAL, now)
+
+    def _apply(self, session: str, claims: Claims, refresh_token: object) -> None:
+        """Store the provider's next refresh token, and give the person the roles that it names now."""
+        people, now = People(self.config), self.clock()
+        with self.logins.state.changing() as connection:
+            if isinstance(refresh_token, str):
+                openid.set_refresh_token(connection, session, self._seal_refresh(refresh_token))
+            found = sessions.find_session(connection, session)
+            if found is not None and people.has_roles(claims):
+                people.apply_roles(connection, users.find_user(connection, found.user_id), claims, now)
+
+    def _end(self, session: str) -> None:
+        with self.logins.state.changing() as connection:
+            sessions.revoke(connection, session, self.clock(), "refused by the provider")
+
+    def _end_of_provider(self, claims: Claims) -> None:
+        now = self.clock()
+        with self.logins.state.changing() as connection:
+            if openid.use_once(connection, f"logout {claims['jti']}", now + 3 * LIFETIME):
+                sid, subject = claims.get("sid", ""), claims.get("sub", "")
+                count = openid.revoke_of_provider(connection, self.config.issuer, subject, sid, now)
+                _log.info("openid_logout", sessions=count)

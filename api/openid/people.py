@@ -1,0 +1,124 @@
+"""The accounts of the provider's people: found by issuer and subject alone, created if allowed, with the roles of a claim."""
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from api.auth.passwords import hash_password
+from api.auth.roles import grants_by_role
+from api.db import audit
+from api.db.accounts import openid, users
+from api.db.accounts.openid import Identity
+from api.db.accounts.users import User
+from api.db.audit import Actor, AuditEntry, AuditEvent
+from api.db.database import Connection
+from api.errors import ApiError
+from api.openid.provider_config import ProviderConfig
+
+_MOST_NAME = 100
+_MOST_ROLES = 1_000
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """The accounts of the people of one provider."""
+
+    config: ProviderConfig
+
+    def find(self, connection: Connection, claims: Mapping[str, Any], now: datetime, spare_hash: str) -> User:
+        """Return the account of a person, created if allowed, with the roles of the claim; 403 `user_not_exist`."""
+        identity = Identity(self.config.issuer, claims["sub"])
+        number = openid.find_identity(connection, identity)
+        if number is None:
+            number = self._create(connection, identity, claims, now, spare_hash)
+        user = users.find_user(connection, number)
+        if not user.active:
+            raise _unknown()
+        return self.apply_roles(connection, user, claims, now)
+
+    def apply_roles(self, connection: Connection, user: User, claims: Mapping[str, Any], now: datetime) -> User:
+        """Give a user the roles of the claim, if there is one in the configuration."""
+        if not self.config.roles_claim:
+            return user
+        known = grants_by_role(connection)
+        roles = tuple(sorted({role for role in self._roles(claims) if role in known}))
+        if roles == tuple(sorted(user.roles)):
+            return user
+        users.set_roles(connection, user.id, roles)
+        detail = {"fields": ["roles"], "roles": list(roles), "by": "openid"}
+        actor = Actor("user", user.id, user.username)
+        audit.record(connection, AuditEntry(now, AuditEvent.PRIVILEGES_CHANGED, actor, user.username, detail))
+        return users.find_user(connection, user.id)
+
+    def has_roles(self, claims: Mapping[str, Any]) -> bool:
+        """Tell whether the claims answer which roles a person has."""
+        return not self.config.roles_claim or _find_claim(claims, self.config.roles_claim) is not None
+
+    def _roles(self, claims: Mapping[str, Any]) -> Iterator[str]:
+        found = _find_claim(claims, self.config.roles_claim)
+        values = found[:_MOST_ROLES] if isinstance(found, list) else [found]
+        for value in values:
+            if isinstance(value, str):
+                yield from self.config.roles.get(value, ()) if self.config.roles else (value,)
+
+    def _create(
+        self, connection: Connection, identity: Identity, claims: Mapping[str, Any], now: datetime, spare_hash: str
+    ) -> int:
+        if not self.config.provisioning or claims.get("email_verified") is False:
+            raise _unknown()
+        known = grants_by_role(connection)
+        roles = () if self.config.roles_claim else tuple(role for role in self.config.default_roles if role in known)
+        name = _free_name(connection, _username(claims))
+        first, last = _text(claims, "given_name"), _text(claims, "family_name")
+        number = users.add_user(connection, User(name, first, last, roles, now, spare_hash))
+        openid.add_identity(connection, identity, number, now)
+        detail = {"roles": list(roles), "issuer": identity.issuer, "subject": identity.subject}
+        audit.record(connection, AuditEntry(now, AuditEvent.USER_CREATED, Actor("user", number, name), name, detail))
+        return number
+
+
+def make_spare_hash() -> str:
+    """Return the hash of a random password that is not kept, so that such an account takes as long to refuse as any other."""
+    return hash_password(secrets.token_urlsafe(32))
+
+
+def _find_claim(claims: Mapping[str, Any], path: str) -> Any:
+    """Return a claim by its name, or by a path with dots: `realm_access.roles`."""
+    if path in claims:
+        return claims[path]
+    found: Any = claims
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _username(claims: Mapping[str, Any]) -> str:
+    """Return a name for a new account; an unverified address of mail is none."""
+    mail = "email" if claims.get("email_verified") is True else ""
+    for claim in ("preferred_username", mail):
+        name = re.sub(r"[^A-Za-z0-9._@-]", "", _text(claims, claim).lower())[:50].lstrip(".@-")
+        if name:
+            return name
+    return f"user-{secrets.token_hex(4)}"
+
+
+def _free_name(connection: Connection, wanted: str) -> str:
+    """Return the name, or with a number behind it if another account has it."""
+    for number in range(1, _TRIES):
+        name = wanted if number == 1 else f"{wanted}-{number}"
+        if users.find_named(connection, name) is None:
+            return name
+    return f"{wanted}-{secrets.token_hex(4)}"
+
+
+def _text(claims: Mapping[str, Any], name: str) -> str:
+    found = claims.get(name)
+    return "".join(each for each in found if each.isprintable())[:_MOST_NAME] if isinstance(found, str) else ""
+
+
+def _unknown() -> ApiError:
+    return ApiError(403, "user_not_exist", "The account does not exist. Ask an administrator for one.")

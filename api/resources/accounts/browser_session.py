@@ -1,0 +1,102 @@
+"""Login, refresh and logout of browsers: the tokens live in cookies that no script can read."""
+
+from collections.abc import Callable
+
+from falcon.asgi import Request, Response
+
+from api.auth.csrf import CsrfTokens, csrf_token
+from api.auth.jwt_token import TokenUse
+from api.auth.login import Logins
+from api.auth.session_tokens import SessionTokens
+from api.errors import Unauthenticated
+from api.http.guard.access import public
+from api.http.request.session_cookies import ACCESS, REFRESH, csrf_failed, read_cookie, read_csrf, refuse_other_site
+from api.http.response.session_cookies import clear_session, set_session, write_session
+from api.resources.accounts.auth import PasswordLogin, Refreshing, client_of
+from api.runtime.jobs.background import run_in_thread
+
+
+class BrowserLogins:
+    """The sessions of browsers: their cookies, and the tokens against forged requests."""
+
+    def __init__(self, logins: Logins) -> None:
+        self.logins = logins
+        self._csrf = CsrfTokens(logins.keyring)
+        self._seconds = int(logins.lifetimes.idle.total_seconds())
+
+    def write(self, req: Request, resp: Response, signed_in: SessionTokens) -> None:
+        """Respond with a session that began or was refreshed."""
+        write_session(req, resp, signed_in, self._token(signed_in), self._seconds)
+
+    def set(self, req: Request, resp: Response, signed_in: SessionTokens) -> None:
+        """Set the cookies of a session that began."""
+        set_session(req, resp, signed_in, self._token(signed_in), self._seconds)
+
+    def check(self, req: Request, session: str) -> None:
+        """Raise Forbidden unless the request has the session's token against forged requests."""
+        if not self._csrf.accepts(session, read_csrf(req)):
+            raise csrf_failed()
+
+    def _token(self, signed_in: SessionTokens) -> str:
+        key = self.logins.keyring.ring.signing(self.logins.clock())
+        return csrf_token(key, self.logins.session_of(signed_in.refresh_token, TokenUse.REFRESH))
+
+
+class BrowserSession:
+    """The session of a browser."""
+
+    def __init__(
+        self,
+        browsers: BrowserLogins,
+        passwords: PasswordLogin,
+        refreshing: Refreshing,
+        logout_url: Callable[[str], str] | None = None,
+    ) -> None:
+        self._browsers = browsers
+        self._passwords = passwords
+        self._refreshing = refreshing
+        self._logout_url = logout_url
+
+    @public
+    async def on_post(self, req: Request, resp: Response) -> None:
+        """Log in as `POST /auth/login` does; the tokens are in cookies alone."""
+        refuse_other_site(req)
+        self._browsers.write(req, resp, await self._passwords.login(req))
+
+    @public
+    async def on_delete(self, req: Request, resp: Response) -> None:
+        """Log out: 204, also for a session that has ended; the cookies are removed.
+
+        For a session of an identity provider that can be logged out of, 200 with the address for that.
+        """
+        session, logout_url = self._session(req), ""
+        if session:
+            self._browsers.check(req, session)
+            logout_url = await run_in_thread(self._logout_url, session) if self._logout_url else ""
+            await run_in_thread(self._browsers.logins.end, session, client_of(req))
+        clear_session(req, resp)
+        resp.status = 200 if logout_url else 204
+        resp.media = {"logoutUrl": logout_url} if logout_url else None
+
+    @public
+    async def on_post_refresh(self, req: Request, resp: Response) -> None:
+        """Set the next cookies; the same refresh token gives the same ones for ten seconds, as with `/auth/refresh`."""
+        token = read_cookie(req, REFRESH)
+        if not token:
+            raise Unauthenticated("There is no session in the cookies. Log in.", "unauthenticated")
+        try:
+            self._browsers.check(req, self._browsers.logins.session_of(token, TokenUse.REFRESH))
+            signed_in = await self._refreshing.refresh(req, token)
+        except Unauthenticated:
+            clear_session(req, resp)
+            raise
+        self._browsers.write(req, resp, signed_in)
+
+    def _session(self, req: Request) -> str:
+        """Return the session of the cookies; empty without a valid one."""
+        for name, use in ((REFRESH, TokenUse.REFRESH), (ACCESS, TokenUse.ACCESS)):
+            try:
+                return self._browsers.logins.session_of(read_cookie(req, name), use)
+            except Unauthenticated:
+                continue
+        return ""

@@ -1,0 +1,404 @@
+"""Login with a hostile provider: what it sends wrong opens no session, and what it withholds stops nothing else."""
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from joserfc.jwk import ECKey, OctKey, RSAKey
+from sqlalchemy import text
+
+from api.app.services import open_services
+from api.auth.accounts import NewUser
+from api.auth.principal import OPERATOR
+from api.settings import Settings
+from tests.e2e.openid import Browser, browsing, openid_service
+from tests.openid_provider import CLIENT, HostileProvider, hostile_provider
+from tests.service import Service, wait_until
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[HostileProvider]:
+    with hostile_provider() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, provider: HostileProvider) -> Iterator[Service]:
+    with openid_service(tmp_path_factory.mktemp("openid") / "data", provider.issuer) as found:
+        yield found
+
+
+@pytest.fixture
+def browser(service: Service, provider: HostileProvider) -> Iterator[Browser]:
+    for changes in (provider.claims, provider.header, provider.answer):
+        changes.clear()
+    provider.status, provider.raw, provider.subject = 200, None, "ada-1"
+    with browsing(service) as found:
+        yield found
+
+
+def refused(answer: httpx.Response, status: int, code: str) -> bool:
+    return (answer.status_code, answer.json()["error"]) == (status, code)
+
+
+def test_a_login_opens_a_session_with_the_roles_of_the_claim(browser: Browser, provider: HostileProvider) -> None:
+    provider.claims["groups"] = ["readers", "unknown"]
+    answer = browser.login(provider)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    bearer = {"Authorization": f"Bearer {answer.json()['tokens']['accessToken']}"}
+    assert browser.send("GET", "/api/me", headers=bearer).json()["roles"] == ["viewer"]
+    form = provider.forms[-1]
+    assert form["grant_type"] == ["authorization_code"]
+    assert len(form["code_verifier"][0]) >= 43
+    sent = base64.b64decode(form["authorization"][0].removeprefix("Basic ")).decode()
+    assert sent == f"{CLIENT}:s3cret%3Aof%2Fthe%20client"
+    assert "code_challenge_method=S256" in browser.auth_url
+    assert "c0de" not in browser.auth_url + form["code_verifier"][0]
+
+
+def test_a_browser_gets_cookies_and_the_dashboard_with_no_token_in_the_address(
+    browser: Browser, provider: HostileProvider
+) -> None:
+    answer = browser.login(provider, "text/html,*/*")
+    assert (answer.status_code, answer.headers["Location"], answer.content) == (303, "/", b"")
+    assert {"waypost-access", "waypost-refresh", "waypost-csrf"} == set(browser.http.cookies)
+    assert browser.send("GET", "/api/me").json()["username"] == "ada"
+    answer = browser.send("DELETE", "/auth/session", headers={"X-CSRF-Token": browser.http.cookies["waypost-csrf"]})
+    assert answer.json()["logoutUrl"].startswith(f"{provider.issuer}/end?client_id={CLIENT}&post_logout_redirect_uri=")
+    assert "eyJ" not in answer.text
+    assert browser.send("GET", "/api/me").status_code == 401
+
+
+FORGED: dict[str, Callable[[HostileProvider], None]] = {
+    "nonce": lambda each: each.claims.update(nonce="other"),
+    "no nonce": lambda each: each.claims.update(nonce=None),
+    "audience": lambda each: each.claims.update(aud="other"),
+    "audiences without azp": lambda each: each.claims.update(aud=[CLIENT, "other"]),
+    "azp of another": lambda each: each.claims.update(aud=[CLIENT, "other"], azp="other"),
+    "issuer": lambda each: each.claims.update(iss="http://evil.example"),
+    "no subject": lambda each: each.claims.update(sub=None),
+    "empty subject": lambda each: each.claims.update(sub=""),
+    "long subject": lambda each: each.claims.update(sub="x" * 256),
+    "subject of another kind": lambda each: each.claims.update(sub={"a": 1}),
+    "expired": lambda each: each.claims.update(exp=int(time.time()) - 61),
+    "no expiry": lambda each: each.claims.update(exp=None),
+    "expiry of another kind": lambda each: each.claims.update(exp="never"),
+    "issued tomorrow": lambda each: each.claims.update(iat=int(time.time()) + 86400),
+    "wrong at_hash": lambda each: each.claims.update(at_hash="AAAA"),
+    "another key": lambda each: each.answer.update(id_token=each.sign({"iss": each.issuer}, RSAKey.generate_key(2048))),
+    "unknown key": lambda each: each.header.update(kid="nowhere"),
+    "key of its own": lambda each: each.header.update(jwk=RSAKey.generate_key(2048).as_dict(private=False)),
+    "no token": lambda each: each.answer.update(id_token=None),
+    "number": lambda each: each.answer.update(id_token=7),
+    "garbage": lambda each: each.answer.update(id_token="a.b.c"),
+    "oversize": lambda each: each.answer.update(id_token="a" * 20_000),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_id_token_opens_no_session(browser: Browser, provider: HostileProvider, name: str) -> None:
+    browser.begin()
+    provider.nonce = browser.nonce
+    FORGED[name](provider)
+    answer = browser.callback(code="c0de", state=browser.state, iss=provider.issuer)
+    assert refused(answer, 401, "openid_failed"), answer.text
+    assert "tokens" not in answer.json()
+
+
+@pytest.mark.parametrize("algorithm", ["none", "HS256", "ES256", "RS512"])
+def test_another_algorithm_than_that_of_the_key_opens_no_session(
+    browser: Browser, provider: HostileProvider, algorithm: str
+) -> None:
+    browser.begin()
+    provider.nonce = browser.nonce
+    head, claims, signature = provider.id_token().split(".")
+    if algorithm == "HS256":  # signed with the public key, as text
+        provider.header["alg"] = algorithm
+        public = OctKey.import_key(provider.key.as_pem(private=False).replace(b"-----", b""))
+        token = provider.sign(json.loads(base64.urlsafe_b64decode(claims + "==")), public)
+    elif algorithm == "ES256":
+        provider.header["alg"] = algorithm
+        token = provider.sign(json.loads(base64.urlsafe_b64decode(claims + "==")), ECKey.generate_key("P-256"))
+    else:
+        head = base64.urlsafe_b64encode(json.dumps({"alg": algorithm, "kid": "first"}).encode()).decode().rstrip("=")
+        token = f"{head}.{claims}.{'' if algorithm == 'none' else signature}"
+    provider.header.clear()
+    provider.answer["id_token"] = token
+    answer = browser.callback(code="c0de", state=browser.state, iss=provider.issuer)
+    assert refused(answer, 401, "openid_failed")
+
+
+def test_a_clock_that_differs_by_less_than_a_minute_is_accepted(browser: Browser, provider: HostileProvider) -> None:
+    now = int(time.time())
+    provider.claims.update(iat=now + 50, exp=now + 350)
+    assert browser.login(provider).status_code == 200
+    provider.claims.update(iat=now - 350, exp=now - 45)
+    assert browser.login(provider).status_code == 200
+
+
+def test_a_state_is_of_one_browser_and_is_used_once(
+    service: Service, browser: Browser, provider: HostileProvider
+) -> None:
+    browser.begin()
+    provider.nonce = browser.nonce
+    given = {"code": "c0de", "state": browser.state, "iss": provider.issuer}
+    with browsing(service) as other:
+        assert refused(other.callback(**given), 400, "openid_state_invalid")
+        other.begin()
+        assert refused(other.callback(**given), 400, "openid_state_invalid")
+    cookie = browser.http.cookies["waypost-openid"]
+    for state in ("", "x", browser.state[:-1], browser.state + "x", "\u00e9" * 40, "x" * 5000):
+        assert refused(browser.callback(**{**given, "state": state}), 400, "openid_state_invalid")
+        browser.put("waypost-openid", cookie)
+    assert browser.callback(**given).status_code == 200
+    assert "waypost-openid" not in browser.http.cookies
+    browser.put("waypost-openid", cookie)
+    assert refused(browser.callback(**given), 400, "openid_state_invalid")  # used before
+    for garbage in ("x", "a.b.c.d.e", cookie[:-2], "x" * 4000):
+        browser.put("waypost-openid", garbage)
+        assert refused(browser.callback(**given), 400, "openid_state_invalid")
+
+
+def test_two_tabs_of_one_browser_share_a_login(browser: Browser, provider: HostileProvider) -> None:
+    first = browser.begin()
+    assert browser.begin() == first
+    provider.nonce = browser.nonce
+    assert browser.callback(code="c0de", state=browser.state, iss=provider.issuer).status_code == 200
+
+
+@pytest.mark.parametrize("issuer", ["http://evil.example", "", "http://127.0.0.1"])
+def test_a_response_of_another_provider_is_refused_before_the_code_is_sent(
+    browser: Browser, provider: HostileProvider, issuer: str
+) -> None:
+    before = provider.counts["/token"]
+    assert refused(browser.login(provider, iss=issuer), 401, "openid_failed")
+    assert provider.counts["/token"] == before
+
+
+def test_what_the_provider_refuses_is_refused_and_its_text_reaches_neither_answer_nor_log(
+    service: Service, browser: Browser, provider: HostileProvider
+) -> None:
+    for error in ("access_denied", 'x"\n{"level":"error"}', "evil-" * 200):
+        answer = browser.login(provider, error=error, code="")
+        assert refused(answer, 401, "openid_failed")
+        assert error not in answer.text
+    provider.status, provider.raw = 400, b'{"error": "invalid_grant", "error_description": "evil\\nline"}'
+    assert refused(browser.login(provider), 401, "openid_failed")
+    log = service.log.read_text()
+    assert not [secret for secret in ("evil", "c0de", "s3cret", browser.state) if secret in log]
+    assert not re.search(r"eyJ[A-Za-z0-9]", log)
+    service.log_lines()
+
+
+@pytest.mark.parametrize("raw", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b'{"a":"' + b"x" * (2 << 20)])
+def test_garbage_of_the_provider_is_no_fault_of_this_service(
+    browser: Browser, provider: HostileProvider, raw: bytes
+) -> None:
+    provider.raw = raw
+    answer = browser.login(provider)
+    assert answer.status_code in {401, 503}
+    assert answer.json()["error"] in {"openid_failed", "openid_unavailable"}
+
+
+def test_two_people_with_one_address_of_mail_are_two_accounts(browser: Browser, provider: HostileProvider) -> None:
+    provider.claims.update(email="eve@example.com", email_verified=True, preferred_username="eve")
+    names = []
+    for subject in ("eve-1", "eve-2", "eve-1"):
+        provider.subject = subject
+        names.append(browser.login(provider).json()["user"]["username"])
+    assert names == ["eve", "eve-2", "eve"]
+    provider.subject = "eve-3"
+    provider.claims.update(email_verified=False)
+    assert refused(browser.login(provider), 403, "user_not_exist")
+
+
+def test_a_provider_that_fails_or_hangs_is_503_and_sessions_go_on(browser: Browser, provider: HostileProvider) -> None:
+    tokens = browser.login(provider).json()["tokens"]
+    provider.status = 500
+    assert refused(browser.login(provider), 503, "openid_unavailable")
+    provider.released.clear()
+    begun = time.monotonic()
+    assert refused(browser.login(provider), 503, "openid_unavailable")
+    assert time.monotonic() - begun < 10
+    assert browser.send("GET", "/auth/openid").json()["enabled"] is True
+    bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
+    assert browser.send("GET", "/api/me", headers=bearer).status_code == 200
+    assert browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]}).status_code == 200
+    provider.released.set()
+
+
+def test_a_logout_of_the_provider_ends_its_sessions(browser: Browser, provider: HostileProvider) -> None:
+    provider.claims["sid"] = "sid-9"
+    tokens = browser.login(provider).json()["tokens"]
+    bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
+
+    def logout(**claims: Any) -> httpx.Response:
+        return browser.send("POST", "/auth/openid/logout", data={"logout_token": provider.logout_token(**claims)})
+
+    wrong: tuple[dict[str, Any], ...] = (
+        {"events": {}},
+        {"nonce": "n"},
+        {"aud": "other"},
+        {"iss": "x"},
+        {"sid": None},
+        {"exp": 1},
+        {"jti": None},
+    )
+    for claims in (*wrong, {"iat": int(time.time()) - 1000}, {"events": "x"}, {"sid": ["sid-9"]}):
+        assert refused(logout(**{"sid": "sid-9", **claims}), 400, "invalid_logout_token"), claims
+    assert browser.send("GET", "/api/me", headers=bearer).status_code == 200
+    assert logout(sid="sid-of-another").status_code == 200
+    assert browser.send("GET", "/api/me", headers=bearer).status_code == 200
+    assert logout(sid="sid-9").status_code == 200
+    wait_until(lambda: browser.send("GET", "/api/me", headers=bearer).status_code == 401, 5, "the session to end")
+
+
+@pytest.mark.parametrize("body", ["", "a=b", "logout_token=a&logout_token=b", "logout_token=" + "x" * 40_000, "%ff"])
+def test_a_form_that_is_no_logout_is_refused(browser: Browser, body: str) -> None:
+    answer = browser.send(
+        "POST", "/auth/openid/logout", content=body, headers={"Content-Type": "application/x-www-form-urlencoded"}
+    )
+    assert answer.status_code in {400, 413}
+
+
+def test_the_keys_are_fetched_at_most_twice_whatever_key_ids_come(tmp_path: Path) -> None:
+    with hostile_provider() as provider, openid_service(tmp_path / "data", provider.issuer) as service:
+        with browsing(service) as browser:
+            assert browser.login(provider).status_code == 200
+            assert provider.counts["/jwks"] == 1
+            provider.key = RSAKey.generate_key(2048, {"kid": "second", "use": "sig"})
+            provider.published = [dict(provider.key.as_dict(private=False))]
+            provider.header["kid"] = "second"
+            wait_until(lambda: browser.login(provider).status_code == 200, 10, "the next key to be fetched")
+            assert provider.counts["/jwks"] == 2
+            for number in range(1_000):
+                provider.header["kid"] = f"k{number}"
+                token = {"logout_token": provider.logout_token()}
+                assert browser.http.post("/auth/openid/logout", data=token).status_code == 400
+        assert provider.counts["/jwks"] == 2
+        assert provider.counts["/.well-known/openid-configuration"] == 1
+
+
+def test_a_login_that_began_before_a_restart_ends_after_it_also_while_the_configuration_is_away(tmp_path: Path) -> None:
+    with hostile_provider() as provider:
+        with openid_service(tmp_path / "data", provider.issuer) as service, browsing(service) as browser:
+            browser.begin()
+            cookies = dict(browser.http.cookies)
+            begun = browser.state, browser.nonce
+        with openid_service(tmp_path / "data", provider.issuer) as service, browsing(service) as browser:
+            browser.put("waypost-openid", cookies["waypost-openid"])
+            provider.nonce = begun[1]
+            answer = browser.callback(code="c0de", state=begun[0], iss=provider.issuer)
+            assert answer.status_code == 200, answer.text
+        assert provider.counts["/.well-known/openid-configuration"] == 1
+
+
+def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_out(tmp_path: Path) -> None:
+    with hostile_provider() as provider, openid_service(tmp_path / "data", provider.issuer) as service:
+        services = open_services(Settings(data=service.data))
+
+        def look_again() -> None:
+            with services.state.database.writing() as connection:
+                connection.execute(text("UPDATE openid_sessions SET checked_at = '2020-01-01 00:00:00.000000'"))
+
+        with browsing(service) as browser:
+            provider.claims["groups"] = "ops"
+            tokens = browser.login(provider).json()["tokens"]
+            look_again()
+            provider.claims["groups"] = ["readers"]
+            provider.answer["refresh_token"] = "r2"
+            answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
+            assert provider.forms[-1]["refresh_token"] == ["r1"]
+            tokens = answer.json()["tokens"]
+            bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
+            assert browser.send("GET", "/api/me", headers=bearer).json()["roles"] == ["viewer"]
+            with services.state.database.reading() as connection:
+                stored = connection.execute(text("SELECT refresh_token FROM openid_sessions")).scalar_one()
+            assert stored.startswith("eyJ")  # encrypted
+            look_again()
+            provider.status, provider.raw = 400, b'{"error": "invalid_grant"}'
+            answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
+            assert provider.forms[-1]["refresh_token"] == ["r2"]
+            assert answer.status_code == 401
+            wait_until(
+                lambda: browser.send("GET", "/api/me", headers=bearer).status_code == 401, 5, "the session to end"
+            )
+        services.close()
+
+
+def test_a_provider_without_tls_or_at_a_private_address_is_never_reached(tmp_path: Path) -> None:
+    with (
+        hostile_provider() as provider,
+        openid_service(tmp_path / "data", provider.issuer, OPENID_NETWORKS="") as service,
+    ):
+        with browsing(service) as browser:
+            assert refused(browser.send("GET", "/auth/openid"), 503, "openid_unavailable")
+        assert sum(provider.counts.values()) == 0
+
+
+@pytest.mark.parametrize("change", [{"issuer": "http://evil.example"}, {"jwks_uri": "ftp://x/"}, {"token_endpoint": 7}])
+def test_a_configuration_that_is_not_the_providers_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    with hostile_provider() as provider:
+        provider.metadata.update(change)
+        with openid_service(tmp_path / "data", provider.issuer) as service, browsing(service) as browser:
+            assert refused(browser.send("GET", "/auth/openid"), 503, "openid_unavailable")
+
+
+def test_password_login_can_be_left_to_one_account_that_no_answer_reveals(tmp_path: Path) -> None:
+    more = {"PASSWORD_LOGIN": "false", "PASSWORD_LOGIN_ACCOUNT": "Emergency"}
+    with hostile_provider() as provider, openid_service(tmp_path / "data", provider.issuer, **more) as service:
+        services = open_services(Settings(data=service.data))
+        for name in ("emergency", "ada"):
+            services.accounts.create(OPERATOR, NewUser(name, "correct horse battery", ["admin"]))
+        services.close()
+        with browsing(service) as browser:
+            bodies = set()
+            wrong = (("ada", "correct horse battery"), ("emergency", "wrong"), ("nobody", "x"), ("ada", "wrong"))
+            for name, password in wrong:
+                answer = browser.send("POST", "/auth/login", json={"username": name, "password": password})
+                bodies.add((answer.status_code, answer.text))
+            assert len(bodies) == 1
+            body = {"username": "emergency", "password": "correct horse battery"}
+            assert browser.send("POST", "/auth/session", json=body).status_code == 200
+
+
+def test_a_person_logs_in_as_the_account_that_an_administrator_names(tmp_path: Path) -> None:
+    more = {"OPENID_PROVISIONING": "false", "OPENID_ROLES_CLAIM": "", "OPENID_ROLES": ""}
+    with hostile_provider() as provider, openid_service(tmp_path / "data", provider.issuer, **more) as service:
+        services = open_services(Settings(data=service.data))
+        for name, role in (("root", "admin"), ("ada", "viewer"), ("bob", "viewer")):
+            services.accounts.create(OPERATOR, NewUser(name, "correct horse battery", [role]))
+        services.close()
+        with browsing(service) as root, browsing(service) as browser:
+            tokens = root.send(
+                "POST", "/auth/login", json={"username": "root", "password": "correct horse battery"}
+            ).json()["tokens"]
+            bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
+            assert refused(browser.login(provider), 403, "user_not_exist")
+
+            def identify(number: int, subject: object) -> httpx.Response:
+                return root.send("PUT", f"/api/user/{number}/identity", json={"subject": subject}, headers=bearer)
+
+            assert identify(2, "ada-1").json() == {"issuer": provider.issuer, "subject": "ada-1"}
+            assert identify(2, "ada-1").status_code == 200
+            assert identify(3, "ada-1").status_code == 409
+            assert identify(99, "x").status_code == 404
+            for subject in ("", " ", "a\x00", "x" * 256, 7):
+                assert identify(3, subject).status_code == 422
+            answer = browser.login(provider).json()
+            assert answer["user"]["username"] == "ada"
+            own = {"Authorization": f"Bearer {answer['tokens']['accessToken']}"}
+            assert browser.send("GET", "/api/me", headers=own).json()["roles"] == ["viewer"]
+            assert root.send("GET", "/api/user/2/identity", headers=bearer).json()["subject"] == "ada-1"
+            assert root.send("DELETE", "/api/user/2/identity", headers=bearer).status_code == 204
+            assert root.send("DELETE", "/api/user/2/identity", headers=bearer).status_code == 404
+            assert browser.send("GET", "/api/me", headers=own).status_code == 401
+            assert refused(browser.login(provider), 403, "user_not_exist")

@@ -1,0 +1,1 @@
+"""Login with a conforming provider of OpenID Connect."""

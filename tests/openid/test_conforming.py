@@ -1,0 +1,44 @@
+"""Login with oidc-provider, which is certified: PKCE, the issuer of the response, refresh, and logout at it and from it."""
+
+from pathlib import Path
+
+from sqlalchemy import text
+
+from api.app.services import open_services
+from api.settings import Settings
+from tests.e2e.openid import settings
+from tests.openid.conforming import Person, conforming_provider, free_port, require_environment
+from tests.service import WAYPOST, running, wait_until
+
+
+def test_a_person_logs_in_keeps_their_roles_and_logs_out_everywhere(tmp_path: Path) -> None:
+    require_environment()
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with conforming_provider(url) as issuer:
+        env = {**settings(issuer), "WAYPOST_PUBLIC_URL": url, "WAYPOST_BIND": f"127.0.0.1:{port}"}
+        with running(WAYPOST, tmp_path / "data", env) as service, Person() as person, Person() as other:
+            services = open_services(Settings(data=service.data))
+            answer = person.log_in(url)
+            assert (answer.status_code, answer.headers["Location"]) == (303, "/"), answer.text
+            assert person.http.get(f"{url}/api/me").json()["roles"] == ["viewer"]
+            assert other.log_in(url).status_code == 303
+
+            person.http.get(f"{issuer}/set-groups/ops")
+            with services.state.database.writing() as connection:
+                connection.execute(text("UPDATE openid_sessions SET checked_at = '2020-01-01 00:00:00.000000'"))
+            csrf = {"X-CSRF-Token": person.http.cookies["waypost-csrf"]}
+            assert person.http.post(f"{url}/auth/session/refresh", headers=csrf).status_code == 200
+            assert person.http.get(f"{url}/api/me").json()["roles"] == ["admin"]
+
+            csrf = {"X-CSRF-Token": person.http.cookies["waypost-csrf"]}
+            left = person.http.delete(f"{url}/auth/session", headers=csrf)
+            assert left.status_code == 200
+            assert person.http.get(f"{url}/api/me").status_code == 401
+            assert other.http.get(f"{url}/api/me").status_code == 200
+            assert person.log_out_of_provider(left.json()["logoutUrl"]).headers["Location"] == f"{url}/"
+
+            # The other person's browser logs out at the provider alone, which tells the service.
+            other.log_out_of_provider(left.json()["logoutUrl"])
+            wait_until(lambda: other.http.get(f"{url}/api/me").status_code == 401, 10, "the session to end")
+            services.close()
