@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from api.db.upserts import upsert
 from api.db.tables import openid_documents, openid_identities, openid_sessions, openid_used, sessions
+from api.db.upserts import upsert
 
 
 class Identity(NamedTuple):
