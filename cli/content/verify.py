@@ -21,7 +21,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def command(
     url: str, wanted: str, keys: Path | None, redirects: Path | None, pages: Path | None, *, as_json: bool
 ) -> None:
-    """Verify that rules and pages are those that were published, and by whom.
+    """Verify that a copy is what was published.
 
     URL is that of a project: https://waypost.example/api/namespace/acme/project/shop. The token is WAYPOST_TOKEN. The
     signature of the manifest is verified, then each list by the digests in it. A file has the items as a list, or as the
