@@ -38,7 +38,15 @@ from gitstore.git.push_hook import PushHook, find_python
 from gitstore.layout import ALLOWED_FILES
 from gitstore.upstream.upstream_rules import UpstreamRules
 
-__all__ = ["DAY", "PROPOSAL_PATH", "SETTING_FORMATS", "InvalidSetting", "Settings", "environment_name"]
+__all__ = [
+    "DAY",
+    "PROPOSAL_PATH",
+    "SECRET_SETTINGS",
+    "SETTING_FORMATS",
+    "InvalidSetting",
+    "Settings",
+    "environment_name",
+]
 
 PROPOSAL_PATH = "/api/namespace/{namespace}/proposal/{id}"
 """The path of a proposal, with places for its namespace and its id."""
@@ -60,7 +68,9 @@ _DATABASE = setting(
 _OPENID_ISSUER = setting(issuer, "a URL, or nothing", "the issuer of OpenID Connect; needs `public_url`")
 _OPENID_CLIENT = setting(str, "a text", "the client id that the provider gave to this service")
 _OPENID_SECRET = setting(
-    str, "a text", "the client secret; as an option it is visible to other users of the machine, so use the environment"
+    str,
+    "a text",
+    "the client secret; no option, since other users of the machine could read it: set it in the environment",
 )
 _OPENID_SCOPES = setting(str, "scopes, separated by spaces", "the scopes that the provider is asked for")
 _OPENID_ALGORITHMS = setting(
@@ -339,6 +349,8 @@ class Settings:
 
 # By the names of the record's fields.
 SETTING_FORMATS: dict[str, SettingFormat] = {part.name: part.metadata["form"] for part in fields(Settings)}
+# Settings that are no options: every user of a machine may read the command lines of its processes.
+SECRET_SETTINGS = frozenset(part.name for part in fields(Settings) if not part.repr)
 
 
 def _check_openid(settings: Settings) -> None:

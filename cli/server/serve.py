@@ -6,7 +6,7 @@ import click
 
 from api import logs
 from api.app.data_directory import create_data
-from api.settings import SETTING_FORMATS
+from api.settings import SECRET_SETTINGS, SETTING_FORMATS
 from cli.console.services import prepare_data
 from cli.console.setup import read_settings, require_directory, setting_options
 from cli.server.administrator import check_new_password, create_administrator
@@ -14,7 +14,7 @@ from cli.server.listener import listen, run_server
 
 
 @click.command("serve")
-@setting_options(*SETTING_FORMATS)
+@setting_options(*(name for name in SETTING_FORMATS if name not in SECRET_SETTINGS))
 def command(**options: str | None) -> None:
     """Serve the data directory over HTTP until stopped.
 

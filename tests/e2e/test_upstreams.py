@@ -194,8 +194,8 @@ def test_a_faulty_tip_is_told_by_api_readiness_and_log_and_ends(upstream: Upstre
     assert (shown["fault"]["code"], shown["tip"], shown["behind"]) == ("upstream_invalid", tip, 1)
     assert "shop/redirects.yaml" in shown["fault"]["problems"][0]
     assert upstream.place.sources() == before
-    wait_until(lambda: read_ready(upstream)["status"] == "degraded", SECONDS, "readiness to say so")
-    assert "upstream_invalid" in json.dumps(read_ready(upstream))
+    wait_until(lambda: "upstream_invalid" in json.dumps(read_ready(upstream)), SECONDS, "readiness to say so")
+    assert read_ready(upstream)["status"] == "degraded"
     lines = upstream.place.world.service.log_lines()
     assert any(line["event"] == "upstream_fault" and line["fault"] == "upstream_invalid" for line in lines)
     fixed = upstream.commit("shop/redirects.yaml", rules("/fixed"))

@@ -77,7 +77,14 @@ def test_other_sites_ask_for_nothing(shared: RunningPreview) -> None:
 
 
 def test_all_changes_are_refused_and_no_others(shared: RunningPreview) -> None:
-    names = {"namespace": shared.namespace, "project": "shop", "name": "edge", "id": "1", "delivery": "1"}
+    names = {
+        "namespace": shared.namespace,
+        "project": "shop",
+        "name": "edge",
+        "id": "1",
+        "delivery": "1",
+        "session": "1",
+    }
     for operation in schemas.operations():
         if operation.method in {"GET", "HEAD"}:
             continue
