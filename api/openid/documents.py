@@ -45,9 +45,9 @@ class Documents:
         self._looked_at: dict[str, datetime] = {}
         self._lock = asyncio.Lock()
 
-    def peek(self, url: str) -> Fetched | None:
-        """Return a document from memory, of whatever age."""
-        return self._known.get(url)
+    def recall(self, url: str) -> Fetched | None:
+        """Return a document of whatever age that this or another worker fetched, None without one. Blocks."""
+        return self._known.get(url) or self._read(url)
 
     async def find(self, url: str) -> Fetched:
         """Return a document at most an hour old; an older one while the provider is away, and 503 without one."""

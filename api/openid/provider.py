@@ -76,11 +76,11 @@ class Provider:
         return answer.body if answer.status == _OK and answer.body.get("sub") == subject else {}
 
     def logout_url(self) -> str:
-        """Return the address at which the person logs out of the provider; empty if it has none, or is not known yet.
+        """Return the address at which the person logs out of the provider; empty if it has none. Blocks.
 
         It has no token: the provider asks the person instead.
         """
-        known = self._documents.peek(self._url)
+        known = self._documents.recall(self._url)
         endpoint = known.body.get("end_session_endpoint") if known else None
         if not self._is_endpoint(endpoint):
             return ""

@@ -1,0 +1,1 @@
+"""Tests of the login with OpenID Connect, without a browser."""
