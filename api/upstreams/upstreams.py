@@ -1,7 +1,8 @@
 """The upstreams of namespaces, changed on behalf of a principal. All calls block: run them in threads."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import schemas
@@ -20,6 +21,7 @@ from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.upstream_grants import require_grants
 from content.records.problem import Problem
 from gitstore.errors import NotFound, StoreError
+from gitstore.git.foreign_repository import is_below
 from gitstore.git.refs import is_branch_ref
 from gitstore.layout import BRANCH_PREFIX
 from gitstore.store.store import Store
@@ -36,7 +38,7 @@ from gitstore.upstream.upstream_settings import (
 )
 from gitstore.upstream.upstream_state import UpstreamState
 from gitstore.wire.client.remote_errors import RemoteAway
-from gitstore.wire.client.remote_url import parse_url
+from gitstore.wire.client.remote_url import Transport, parse_url
 
 BY_PULL_REQUEST = "pull-request"
 _APPLY_SECONDS = 1.0
@@ -89,7 +91,7 @@ class Upstreams:
         Secrets that are not given stay as they are while `url` and `hostUrl` do: else a caller who cannot read them could
         have them sent to a host of its own. Pull requests are forgotten where the repository or the branch is another one.
         """
-        _check(fields)
+        _check(fields, self.rules.folders)
         require_grants(actor, namespace, fields)
         with self.state.database.writing() as connection:
             before = upstreams.lock_upstream(connection, namespace)
@@ -217,19 +219,27 @@ def to_settings(upstream: StoredUpstream, rules: UpstreamRules, *, is_paused: bo
     )
 
 
-def _check(fields: Mapping[str, Any]) -> None:
+def _check(fields: Mapping[str, Any], folders: Sequence[str]) -> None:
     problems = schemas.check("upstream-put", dict(fields))
     if problems:
         raise invalid("The upstream is invalid; see the problems.", problems)
-    try:
-        parse_url(fields["url"])
-    except ValueError as ex:
-        problems.append(Problem("bad_format", str(ex), pointer="/url"))
-    problems += _check_folder(fields)
+    problems += [*_check_url(fields["url"], folders), *_check_folder(fields)]
     if not is_branch_ref(BRANCH_PREFIX + fields.get("branch", "release")):
         problems.append(Problem("bad_format", "Git cannot have a branch of this name.", pointer="/branch"))
     if problems:
         raise invalid("The upstream is invalid; see the problems.", problems)
+
+
+def _check_url(text: str, folders: Sequence[str]) -> list[Problem]:
+    """Return the problem of a URL that no upstream can have; a path must be below one of the folders."""
+    message = ""
+    try:
+        url = parse_url(text)
+        if url.transport is Transport.PATH and not is_below(Path(url.path), folders):
+            message = "The path is not below a folder that the operator allows with the setting upstream_folders."
+    except ValueError as ex:
+        message = str(ex)
+    return [Problem("bad_format", message, pointer="/url")] if message else []
 
 
 def _check_host(upstream: StoredUpstream) -> None:

@@ -66,8 +66,11 @@ def create(
         print_json({**_to_json(store, namespace), "repository": repository})
     else:
         print_lines(repository)
-    address = read_settings(data=data).public_url or "http://…"
-    print_notes(f"Created the namespace {namespace}. Clone it from the service: {address}/git/{namespace}.git")
+    address, path = read_settings(data=data).public_url, f"/git/{namespace}.git"
+    where = (
+        f"Clone it from the service: {address}{path}" if address else f"Clone it from {path} at the service's address."
+    )
+    print_notes(f"Created the namespace {namespace}. {where}")
 
 
 @command.command("list")

@@ -18,6 +18,7 @@ class Risk(StrEnum):
     ERROR = "error"
     LOST = "no answer any more"
     HOST = "leads to another host"
+    NEW_HOST = "answers now, from another host"
     NEVER = "never answers"
     PATTERN = "regular expression"
     PERMANENT = "permanent now"
@@ -31,9 +32,10 @@ def response_risk(response: ChangedResponse) -> Risk:
     before, after = response.before, response.after
     if after is None:
         return Risk.LOST
+    leaves = _host(after) not in {None, response.request.host}
     if before is None:
-        return Risk.ADDED
-    if _host(after) not in {None, _host(before), response.request.host}:
+        return Risk.NEW_HOST if leaves else Risk.ADDED
+    if leaves and _host(after) != _host(before):
         return Risk.HOST
     if after.status in _PERMANENT and before.status not in _PERMANENT:
         return Risk.PERMANENT

@@ -37,6 +37,16 @@ def test_a_mirror_is_set_synced_and_shown(data: Path, upstream: Path) -> None:
     assert invoke("doctor").code == 0, "an upstream is nothing to repair"
 
 
+@pytest.mark.parametrize("url", ["/srv/elsewhere.git", "file:///srv/elsewhere.git"])
+def test_a_path_outside_the_allowed_folders_is_not_set(upstream: Path, url: str) -> None:
+    """An upstream that works stays as it was."""
+    invoke_ok("upstream", "set", "sample", upstream, "--mode", "mirror")
+    before = invoke_ok("upstream", "show", "sample", "--json").json["url"]
+    refused = invoke("upstream", "set", "sample", url, "--mode", "mirror")
+    assert (refused.code, refused.out, "upstream_folders" in refused.err) == (2, "", True)
+    assert invoke_ok("upstream", "show", "sample", "--json").json["url"] == before
+
+
 def test_a_folder_of_the_upstream_is_set_and_shown(data: Path, upstream: Path) -> None:
     words = ("--mode", "mirror", "--path", "web/redirects/", "--drafts", "push")
     invoke_ok("upstream", "set", "sample", upstream, *words)

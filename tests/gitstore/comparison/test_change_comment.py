@@ -152,7 +152,8 @@ def test_risks_of_answers() -> None:
     assert risk(redirect("/a", own), redirect("/a", "https://A.example/y")) is Risk.CHANGED
     host = redirect("s.example/a", "https://t.example/", of_type="BASIC_HOST")
     assert risk(host, redirect("s.example/a", "https://s.example/b", of_type="BASIC_HOST")) is Risk.CHANGED
-    assert risk(None, redirect("/a", other)) is Risk.ADDED
+    assert risk(None, redirect("/a", other)) is Risk.NEW_HOST
+    assert risk(None, redirect("/a", "/x")) is Risk.ADDED
     assert risk(redirect("/a", "/x"), redirect("/a", "/x", "PERMANENT_REDIRECT")) is Risk.PERMANENT
     assert risk(redirect("/a", "/x", "MOVED_PERMANENT"), redirect("/a", "/x", "PERMANENT_REDIRECT")) is Risk.CHANGED
 
