@@ -250,14 +250,14 @@ def _describe(shown: dict[str, Any]) -> Iterator[str]:
     yield f"{shown['mode']} {shown['url']} {shown['branch']}{folder}"
     yield f"status    {shown['status']}"
     yield f"release   {shown['release'] or 'not synced yet'}"
-    yield f"upstream  {shown['tip'] or 'no such branch, or never reached'}"
-    if shown["ahead"] or shown["behind"]:
+    yield f"upstream  {shown['tip'] or ('no such branch or folder' if shown['reachedAt'] else 'never reached')}"
+    if shown["tip"] and (shown["ahead"] or shown["behind"]):
         yield f"differs   {_count_commits(shown['ahead'])} ahead, {_count_commits(shown['behind'])} behind"
     for name in ("ahead", "behind"):
         yield from _describe_side(name, (shown["difference"] or {}).get(name))
     yield from _describe_branches(shown)
     yield from _describe_drafts(shown)
-    yield f"synced    {shown['syncedAt'] or 'never'}, reached {shown['reachedAt'] or 'never'}"
+    yield f"tried     {shown['syncedAt'] or 'never'}, reached {shown['reachedAt'] or 'never'}"
     if shown["host"] != "none":
         token = "" if shown["hasHostToken"] or shown["hasPassword"] else ", no token"
         yield f"host      {shown['host']}{token}, a publish is a {shown['publish']}"

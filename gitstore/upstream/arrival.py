@@ -164,8 +164,8 @@ def _find_divergence(repository: Repository, release: CommitId, tip: CommitId) -
     if base == tip:
         return UpstreamFault(
             REWOUND,
-            f"The upstream's branch was moved back to {tip[:12]}; release stays at {release[:12]}. Push release there, or "
-            "restore the branch on the host.",
+            f"The upstream's branch was moved back to {tip[:12]}; release stays at {release[:12]}. Push release there "
+            "(git push UPSTREAM release:BRANCH in a clone of the namespace), or restore the branch on the host.",
         )
     if base == release:
         return UpstreamFault(

@@ -1,5 +1,6 @@
 """`waypost upstream`: set, shown, synced without a service, suspended and removed; secrets come from variables only."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,6 +83,7 @@ def test_a_fault_is_shown_with_the_exit_code_of_problems(upstream: Path) -> None
     upstream.rename(upstream.with_suffix(".away"))
     found = invoke("upstream", "sync", "sample")
     assert (found.code, "upstream_unavailable: " in found.out) == (1, True)
+    assert re.search(r"^tried     \S+Z, reached \S+Z$", found.out, re.MULTILINE)
     assert invoke("upstream", "show", "sample").code == 1
 
 
@@ -104,6 +106,8 @@ def test_a_typing_error_in_the_branch_is_refused_unless_it_is_to_be_created(upst
     assert found.code == 1
     assert "upstream_missing: The upstream of sample has no branch relaese" in found.out
     assert "It has the branches: release" in found.out
+    assert "\nupstream  no such branch or folder\n" in found.out
+    assert "differs" not in found.out
     shown = invoke_ok(
         "upstream", "set", "sample", upstream, "--mode", "source", "--branch", "new", "--create", "--json"
     )
