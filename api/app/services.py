@@ -13,6 +13,7 @@ from api.auth.identities import Identities
 from api.auth.keyring import Keyring, create_keys
 from api.auth.login import Logins
 from api.auth.password_access import PasswordAccess
+from api.auth.personal_tokens import PersonalTokens
 from api.auth.principal import Principal
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
@@ -68,6 +69,7 @@ class Services:
     fleet: Fleet
     reader: Database
     clock: Clock
+    personal_token_lifetime: timedelta
 
     def upkeep(self) -> Maintenance:
         """Create the background service for maintenance tasks."""
@@ -84,6 +86,10 @@ class Services:
     def sessions(self) -> BrowserSessions:
         """Create the operations on sessions."""
         return BrowserSessions(self.state, self.clock)
+
+    def personal_tokens(self) -> PersonalTokens:
+        """Create the operations on personal tokens."""
+        return PersonalTokens(self.state, self.clock, self.personal_token_lifetime)
 
     def csrf(self) -> CsrfTokens:
         """Create the check of tokens against forged requests."""
@@ -161,4 +167,5 @@ def open_services(settings: Settings, clock: Clock = utc_now, *, create: bool = 
         Fleet(state.database, Heartbeats(state.database, clock, AgentLimit(settings.agents_per_project)), clock),
         reader,
         clock,
+        timedelta(seconds=settings.personal_token_lifetime),
     )
