@@ -12,7 +12,7 @@ from api.auth.roles import grants_by_role, grants_of, load_grants
 from api.db import audit
 from api.db.accounts import tokens
 from api.db.accounts.tokens import ApiToken
-from api.db.audit import AuditEntry, AuditEvent
+from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Connection
 from api.errors import ApiError, Forbidden, invalid
 from content.records.problem import Problem
@@ -117,9 +117,19 @@ def _expiry_problems(expires_at: datetime | None, now: datetime) -> list[Problem
     return [Problem("in_the_past", "The expiry time is in the past. Use a later one.", pointer="/expiresAt")]
 
 
-def revoke(connection: Connection, actor: Principal, token: ApiToken, now: datetime, **detail: object) -> None:
-    """Remove a token, and record it."""
+def revoke(
+    connection: Connection,
+    actor: Actor,
+    token: ApiToken,
+    now: datetime,
+    reason: str = "",
+    *,
+    namespace: str | None = None,
+    address: str | None = None,
+) -> None:
+    """Remove a token, and record it; `namespace` is where it was found, if it leaked."""
     tokens.remove_token(connection, token.id)
-    owner = {"owner": token.owner} if token.owner else {}
-    found = {"id": token.id, **owner, **detail}
-    audit.record(connection, AuditEntry(now, AuditEvent.TOKEN_REVOKED, actor.actor(), token.name, found))
+    optional = {"owner": token.owner, "reason": reason}
+    detail = {"id": token.id, **{name: text for name, text in optional.items() if text}}
+    entry = AuditEntry(now, AuditEvent.TOKEN_REVOKED, actor, token.name, detail, namespace, address=address)
+    audit.record(connection, entry)

@@ -64,7 +64,7 @@ class PersonalTokens:
         """Remove a token of the user; NotFound if they have no such token."""
         _check(actor, user)
         with self.state.changing() as connection:
-            revoke(connection, actor, tokens.find_token(connection, number, user), self.clock())
+            revoke(connection, actor.actor(), tokens.find_token(connection, number, user), self.clock())
 
     def window(self, user: int, limit: int, offset: int) -> tuple[list[ApiToken], int]:
         """Return a window of the user's tokens, and their total number; NotFound for no user."""
@@ -82,7 +82,7 @@ class PersonalTokens:
 def remove_all(connection: Connection, actor: Principal, user: int, now: datetime) -> None:
     """Remove the personal tokens of a user whose account ends."""
     for token in tokens.list_tokens(connection, MAX_TOKENS, 0, user)[0]:
-        revoke(connection, actor, token, now, reason="the account of its owner ended")
+        revoke(connection, actor.actor(), token, now, "the account of its owner ended")
 
 
 def _check(actor: Principal, user: int) -> None:

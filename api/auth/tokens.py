@@ -63,7 +63,7 @@ class Tokens:
         """Remove a token; it is rejected from then on."""
         _require_person(actor, "remove")
         with self.state.changing() as connection:
-            revoke(connection, actor, tokens.find_token(connection, number), self.clock())
+            revoke(connection, actor.actor(), tokens.find_token(connection, number), self.clock())
 
     def find(self, number: int) -> ApiToken:
         """Return a token; NotFound if it does not exist."""

@@ -27,6 +27,7 @@ _NO_RECORDS, _DEFAULT_RULES = NoRecords(), PushRules()
 _OVERRIDE = "override"
 _MIRRORED = "published on another Waypost, whose mirror this is"
 _LONGEST_REASON = 500  # characters, as in the API
+LEAKED = "API token found"
 _ATOMIC = "another ref of this atomic push is refused"
 
 
@@ -128,7 +129,11 @@ class _Judgement:
                 if ref == RELEASE_REF:
                     problems += self._find_content_errors(info, problems)
                 lines = problem_lines(self._repository, info.tree, problems)
-                raise Refused("invalid files", *lines, in_commit(len(problems), info.id, is_tip=info.id == tip))
+                is_leak = any(problem.code == "api_token" for problem in problems)
+                if is_leak and self._records.revokes_tokens:
+                    lines.append("The API tokens that were found are revoked.")
+                reason = LEAKED if is_leak else "invalid files"
+                raise Refused(reason, *lines, in_commit(len(problems), info.id, is_tip=info.id == tip))
             self._passed.add(info.id)
         return frozenset(info.id for info in brought)
 

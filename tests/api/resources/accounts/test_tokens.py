@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from api.auth.grants import everywhere
+from api.auth.principal import OPERATOR
 from api.db.accounts import roles
 from api.db.audit import find_token_owners
-from api.auth.principal import OPERATOR
 from tests.api.world import AGENTS, START, World, shaped, world
 
 READ = {"resource": "redirect", "action": "read"}
