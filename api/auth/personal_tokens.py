@@ -76,7 +76,7 @@ class PersonalTokens:
         if expires_at is None or expires_at > now + self.lifetime:
             most = f"{self.lifetime.total_seconds() / 86_400:g} days"
             message = f"A personal token must expire within {most}. Use an earlier time."
-            raise_problems([Problem("too_late", message, pointer="/expiresAt")])
+            raise_problems([Problem("out_of_range", message, pointer="/expiresAt")])
 
 
 def remove_all(connection: Connection, actor: Principal, user: int, now: datetime) -> None:

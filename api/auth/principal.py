@@ -31,7 +31,7 @@ class PersonalToken(NamedTuple):
 class Principal:
     """A caller with its grants; `session` is the session of an access token, empty for an API token.
 
-    Whoever comes with a personal token is its user, with the grants of the token; `token` is then its id and name.
+    A caller with a personal token is its user, with the grants of the token; `token` is then its id and name.
     """
 
     kind: PrincipalKind

@@ -33,6 +33,7 @@ def provider() -> Iterator[HostileProvider]:
 
 def test_who_came_by_openid_pushes_as_themselves(tmp_path: Path, provider: HostileProvider) -> None:
     with openid_service(tmp_path / "data", provider.issuer) as service, open_world(service) as world:
+        world.user("admin")  # one account with all grants must be left
         place = world.place()
         with browsing(service) as browser:
             provider.claims["groups"] = ["ops"]

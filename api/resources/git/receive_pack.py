@@ -135,7 +135,7 @@ class ReceivePack:
         """Receive the push. A caller whose access ended meanwhile gets the verdicts only if refs have moved."""
         begun = time.monotonic()
         reception = await run_transfer(self._store.pushes.receive, namespace, received)
-        # Whoever pushed their own token has lost their access by the push, and must learn why.
+        # A caller that pushed its own token has lost its access by the push, and must learn why.
         is_leak = any(status.refusal == LEAKED for status in reception.report.statuses)
         if not reception.moved and not is_leak:
             try:
