@@ -185,3 +185,17 @@ def test_a_personal_token_counts(world: World, place: Place) -> None:
     value = ada.ask("POST", "/api/me/tokens", 201, json=body).json()["token"]
     place.refused("POST", "/draft/redirects", 422, "api_token", json=redirect("/a", note=value))
     assert ada.get("/api/me/tokens")["items"] == []
+
+
+@pytest.mark.parametrize("where", ["option", "branch", "tag"])
+def test_a_token_beside_the_commits_of_a_push_is_refused_and_revoked(work: Checkout, leak: Leak, where: str) -> None:
+    work.commit("shop/redirects.yaml", RULE.format("/a", "/b"))
+    if where == "tag":
+        work.git("tag", "-a", "v1", "-m", f"For {leak.value}")
+    words = {
+        "option": ("-o", f"override=by {leak.value}", "HEAD:release"),
+        "branch": (f"HEAD:refs/heads/{leak.value}",),
+        "tag": ("v1",),
+    }[where]
+    assert work.push(*words, succeeds=False)[0].startswith("api_token: ")
+    leak.check("found in a push", work.place.namespace)

@@ -9,6 +9,7 @@ import pytest
 
 from api.app.services import open_services
 from api.auth.api_token import mint
+from api.db.audit import AuditFilter
 from api.settings import Settings
 from tests.cli.terminal import invoke, invoke_ok
 
@@ -30,12 +31,27 @@ def commands(value: str, folder: Path) -> dict[str, tuple[Sequence[str], str]]:
     projects.joinpath("shop").mkdir(parents=True)
     projects.joinpath("shop", "project.yaml").write_text(f"project:\n  description: {value}\n")
     return {
-        "import": (("import", "acme", "shop", str(table)), f"{table}:2: There is a valid API token here."),
-        "put": (("edit", "put", "acme", "shop", "--source", "/a", "--target", f"/{value}"), "options:1: There is a valid API token here."),
-        "put --from": (("edit", "put", "acme", "shop", "--from", str(items)), f"{items}:1: There is a valid API token here."),
-        "replace": (("edit", "replace", "acme", "shop", "a", value), "REPLACEMENT:1: There is a valid API token here."),
-        "create": (("namespace", "create", "new", "--description", value), "--description:1: There is a valid API token here."),
-        "create --from": (("namespace", "create", "new", "--from", str(projects)), "shop/project.yaml:2: There is a valid API token here."),
+        "import": (("import", "acme", "shop", str(table)), f"{table}:2: error: There is a valid API token here."),
+        "put": (
+            ("edit", "put", "acme", "shop", "--source", "/a", "--target", f"/{value}"),
+            "options:1: error: There is a valid API token here.",
+        ),
+        "put --from": (
+            ("edit", "put", "acme", "shop", "--from", str(items)),
+            f"{items}:1: error: There is a valid API token here.",
+        ),
+        "replace": (
+            ("edit", "replace", "acme", "shop", "a", value),
+            "REPLACEMENT:1: error: There is a valid API token here.",
+        ),
+        "create": (
+            ("namespace", "create", "new", "--description", value),
+            "--description:1: error: There is a valid API token here.",
+        ),
+        "create --from": (
+            ("namespace", "create", "new", "--from", str(projects)),
+            "shop/project.yaml:2: error: There is a valid API token here.",
+        ),
     }
 
 
@@ -48,9 +64,9 @@ def test_a_valid_token_is_refused_and_revoked(data: Path, value: str, work_folde
     assert value not in outcome.out + outcome.err
     assert invoke_ok("token", "list", "--json").json == []
     with closing(open_services(Settings(data=data))) as services:
-        [newest, *_], _ = services.trail().window(1, 0)
+        [newest, *_], _ = services.trail().window(AuditFilter(), 1, 0)
     assert (newest.actor.kind, newest.detail) == ("operator", {"id": 1, "reason": "found at the command line"})
-    assert invoke_ok("project", "list", "acme", "--json").json[0]["draft"] is None
+    assert invoke_ok("project", "list", "acme", "--json").json[0]["draft"] is False
 
 
 def test_text_with_the_form_of_a_token_is_written(value: str) -> None:
