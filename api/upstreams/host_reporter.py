@@ -98,8 +98,8 @@ class HostReporter(TaskService):
         async with AsyncExitStack() as stack:
             lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
-                if not is_elected and self._data.fault is None:
-                    is_elected = await take_node_lock(lock, stack)
+                if not is_elected:
+                    is_elected = await take_node_lock(self._data, lock, stack)
                 await asyncio.sleep(_ROUND_SECONDS)
                 if is_elected and self._data.fault is None:
                     await self._round()

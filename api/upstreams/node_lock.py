@@ -1,22 +1,26 @@
 """The lock by which one worker of a node does the work of the node; another takes over when that one ends."""
 
-from contextlib import AsyncExitStack
-from functools import partial
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
+from api.data.served_data import ServedData
 from api.runtime.jobs.background import run_in_thread
 from gitstore.file_lock import hold_lock_file
 
 
-async def take_node_lock(path: Path, stack: AsyncExitStack) -> bool:
-    """Take a lock file until the stack ends; false while another worker has it."""
-    holder = hold_lock_file(path, 0)
+async def take_node_lock(data: ServedData, path: Path, stack: AsyncExitStack) -> bool:
+    """Take a lock file in the served data until the stack ends; false while another worker has it, or the data is lost."""
+    own = ExitStack()
+
+    def take() -> bool:  # a worker that starts while the data is away has no finding of the monitor yet
+        return data.check() is None and own.enter_context(hold_lock_file(path, 0))
+
     try:
-        is_held = await run_in_thread(holder.__enter__)
+        is_held = await run_in_thread(take)
     except OSError:
-        return False
+        is_held = False
     if is_held:
-        stack.callback(partial(holder.__exit__, None, None, None))
-        return True
-    holder.__exit__(None, None, None)
-    return False
+        stack.callback(own.close)
+    else:
+        own.close()
+    return is_held

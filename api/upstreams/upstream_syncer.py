@@ -95,8 +95,8 @@ class UpstreamSyncer(TaskService):
         async with AsyncExitStack() as stack:
             lock, is_elected = self._store.directory.repositories / _LOCK_FILE, False
             while True:
-                if not is_elected and self._data.fault is None and await take_node_lock(lock, stack):
-                    is_elected = True
+                if not is_elected:
+                    is_elected = await take_node_lock(self._data, lock, stack)
                 if is_elected and self._data.fault is None:
                     await self._open_desk()
                     await self._round()

@@ -194,8 +194,7 @@ def test_a_faulty_tip_is_told_by_api_readiness_and_log_and_ends(upstream: Upstre
     assert (shown["fault"]["code"], shown["tip"], shown["behind"]) == ("upstream_invalid", tip, 1)
     assert "shop/redirects.yaml" in shown["fault"]["problems"][0]
     assert upstream.place.sources() == before
-    wait_until(lambda: "upstream_invalid" in json.dumps(read_ready(upstream)), SECONDS, "readiness to say so")
-    assert read_ready(upstream)["status"] == "degraded"
+    wait_until(lambda: read_reasons(upstream) == ["upstream_invalid"], SECONDS, "readiness to say so")
     lines = upstream.place.world.service.log_lines()
     assert any(line["event"] == "upstream_fault" and line["fault"] == "upstream_invalid" for line in lines)
     fixed = upstream.commit("shop/redirects.yaml", rules("/fixed"))
@@ -203,13 +202,15 @@ def test_a_faulty_tip_is_told_by_api_readiness_and_log_and_ends(upstream: Upstre
     upstream.place.wait_for(fixed)
     upstream.wait("synced")
     assert upstream.place.sources() == ["/fixed"]
-    wait_until(lambda: read_ready(upstream)["status"] == "ready", SECONDS, "readiness to recover")
+    wait_until(lambda: read_reasons(upstream) == [], SECONDS, "readiness to recover")
 
 
-def read_ready(upstream: Upstream) -> Any:
-    """Return the check of upstreams."""
+def read_reasons(upstream: Upstream) -> list[str]:
+    """Return the codes by which readiness is degraded for this namespace."""
     ready = upstream.place.root.get("/health/ready")
-    return next(check for check in ready["checks"] if check["name"] == "upstreams")
+    (check,) = [each for each in ready["checks"] if each["name"] == "upstreams"]
+    assert (check["status"] == "degraded") is bool(check.get("reasons"))
+    return [each["code"] for each in check.get("reasons", []) if each["namespace"] == upstream.place.namespace]
 
 
 def test_while_a_source_is_away_only_publishing_is_refused(upstream: Upstream) -> None:
