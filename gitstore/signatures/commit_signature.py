@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from gitstore.signatures.allowed_signers import AllowedSigner, find_signers
 from gitstore.signatures.public_key import InvalidKey, PublicKey
+from gitstore.signatures.security_key import NotTouched
 from gitstore.signatures.ssh_signature import GIT_NAMESPACE, MalformedSignature, load_signature, signed_data
 
 _HEADER = b"gpgsig"
@@ -60,8 +61,8 @@ def verify_commit(data: bytes, signers: Sequence[AllowedSigner], times: Sequence
             raise Unsigned(f"has a wrong signature by the key of {found[0].name}: it was changed after it was signed")
     except MalformedSignature as ex:
         raise Unsigned(f"has no valid signature: {ex}") from ex
-    except InvalidKey as ex:
-        raise Unsigned(f"has a signature that cannot be checked: {ex}") from ex
+    except (InvalidKey, NotTouched) as ex:
+        raise Unsigned(f"has a signature that does not count: {ex}") from ex
     faults = [each.find_fault(GIT_NAMESPACE, times) for each in found]
     for signer, fault in zip(found, faults, strict=True):
         if not fault:

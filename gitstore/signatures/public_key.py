@@ -4,6 +4,7 @@ import binascii
 from base64 import b64decode, b64encode
 from hashlib import sha256
 
+from gitstore.signatures.security_key import PLAIN_KINDS, unwrap
 from gitstore.signatures.ssh_fields import FieldReader, MalformedFields
 
 ED25519 = "ssh-ed25519"
@@ -15,7 +16,7 @@ _ECDSA_HASHES = {
     "ecdsa-sha2-nistp384": "SHA384",
     "ecdsa-sha2-nistp521": "SHA512",
 }
-SUPPORTED = (ED25519, *_ECDSA_HASHES, _RSA)
+SUPPORTED = (ED25519, *_ECDSA_HASHES, _RSA, *PLAIN_KINDS)
 
 
 class InvalidKey(ValueError):
@@ -59,9 +60,15 @@ class PublicKey:
         return f"{self.kind} {b64encode(self.blob).decode()}"
 
     def verifies(self, value: bytes, data: bytes) -> bool:
-        """Tell whether a signature in SSH's form is one of the data by this key. Raises InvalidKey for an unsupported key."""
+        """Tell whether a signature in SSH's form is one of the data by this key.
+
+        Raises InvalidKey for an unsupported key, and NotTouched for a signature by a security key without a touch.
+        """
         fields = FieldReader(value)
         try:
+            if self.kind in PLAIN_KINDS:
+                plain = unwrap(self.blob, value, data)
+                return PublicKey(plain.key).verifies(plain.value, plain.data)
             algorithm, signature = fields.text(), fields.string()
             fields.require_end()
             return self._verifies(algorithm, signature, data)

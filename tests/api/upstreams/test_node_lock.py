@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.app.data_directory import create_data, data_parts
-from api.data.identity import adopt
+from api.app.data_directory import adopt, create_data, data_parts
 from api.data.served_data import ServedData
 from api.settings import Settings
 from api.upstreams.node_lock import take_node_lock
