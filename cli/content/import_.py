@@ -9,6 +9,7 @@ from api.http.response import json_views
 from api.upstreams.pull_publishes import PulledPublish
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import CommandFailed, ProblemsFound
+from cli.console.leaked_tokens import refuse_tokens
 from cli.console.never_answer import never_answer_notes
 from cli.console.next_command import next_command
 from cli.console.output import count_noun, print_json, print_lines, print_notes
@@ -68,6 +69,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     store, name = open_store(data), DraftName(project, draft)
     author, content = author_of(username, data, database), _read(file)
+    refuse_tokens(data, database, [(str(file), content)])
     if publish_too:  # checked first, so that nothing is imported for a user who may not publish
         with open_existing_services(data, database) as services:
             publisher = publisher_of(services, username, namespace, project)
