@@ -1,4 +1,4 @@
-"""The access of a caller with a personal token, as a push asks for it under the lock of the repository."""
+"""The access of a caller with a personal token, as a push asks under the repository's lock."""
 
 from datetime import timedelta
 from pathlib import Path
