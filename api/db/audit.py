@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select
+from sqlalchemy import ColumnElement, Connection, String, func, or_, select
 
 from api.db.audit_chain import append_rows
 from api.db.database import BEFORE_COMMIT
@@ -23,6 +24,16 @@ class AuditEvent(StrEnum):
 
     LOGIN = "authn_login_success"
     LOGIN_FAILED = "authn_login_fail"
+    LOGINS_LIMITED = "authn_login_fail_max"
+    REFUSED = "authz_fail"
+    RATE_LIMITED = "excess_rate_limit_exceeded"
+    INPUT_REFUSED = "input_validation_fail"
+    PUBLISH_REQUESTED = "publish_requested"
+    ROLLBACK_REQUESTED = "rollback_requested"
+    PUSH_REQUESTED = "push_requested"
+    PUSHED = "branches_pushed"
+    PUBLISHED = "release_published"
+    ROLLED_BACK = "release_rolled_back"
     LOGOUT = "authn_logout"
     SESSIONS_ENDED = "authn_sessions_ended"
     PASSWORD_CHANGED = "authn_password_change"  # noqa: S105 - the name of an event, not a password
@@ -58,7 +69,10 @@ class AuditEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The actor of an event: `kind` is user, token or operator (the command line)."""
+    """The actor of an event.
+
+    `kind` is user, token, operator (the command line), commit (named by a commit in Git), or anonymous (no login).
+    """
 
     kind: str
     id: int | None
@@ -88,6 +102,19 @@ class AuditEntry:
     hash: str = ""
 
 
+class Caller(NamedTuple):
+    """Where the current request comes from: its address and id, and the session of its access token."""
+
+    address: str | None = None
+    request: str | None = None
+    session: str | None = None
+
+
+_NO_CALLER = Caller()
+caller: ContextVar[Caller] = ContextVar("audit_caller", default=_NO_CALLER)
+ANONYMOUS = Actor("anonymous", None, "")
+
+
 class AuditFilter(NamedTuple):
     """A filter of entries; None matches any. `since` is inclusive, `until` is exclusive.
 
@@ -104,6 +131,8 @@ class AuditFilter(NamedTuple):
 
 OPERATOR_KIND = "operator"  # an actor at the command line
 _ALL = AuditFilter()
+# In characters, of the columns with a limit.
+_LENGTHS = {column.name: column.type.length for column in audit.c if isinstance(column.type, String)}
 _ROWS = "waypost_audit_rows"  # the execution option of a transaction with new rows
 # The largest id that a PostgreSQL INTEGER can hold: an author's address in a commit may contain any number.
 # https://www.postgresql.org/docs/current/datatype-numeric.html
@@ -125,16 +154,16 @@ def record(connection: Connection, entry: AuditEntry) -> None:
 
 def _row(entry: AuditEntry) -> dict[str, Any]:
     """Return the columns of an entry in the form in which they are read again, since the hash covers them."""
-    actor = entry.actor
+    actor, origin = entry.actor, caller.get()
     texts = {
         "event": str(entry.event),
         "actor_name": actor.name,
         "subject": entry.subject,
         "namespace": entry.namespace,
         "project": entry.project,
-        "address": entry.address,
-        "session": entry.session,
-        "request": entry.request,
+        "address": entry.address or origin.address,
+        "session": entry.session or origin.session,
+        "request": entry.request or origin.request,
     }
     return {
         "at": entry.at.astimezone(UTC),
@@ -142,7 +171,7 @@ def _row(entry: AuditEntry) -> dict[str, Any]:
         "actor_id": actor.id,
         "detail": json.loads(_clean(json.dumps(dict(entry.detail)).replace("\\u0000", "\\ufffd"))),
         "count": entry.count,
-        **{name: None if text is None else _clean(text)[: audit.c[name].type.length] for name, text in texts.items()},
+        **{name: None if text is None else _clean(text)[: _LENGTHS[name]] for name, text in texts.items()},
     }
 
 
@@ -187,7 +216,7 @@ def list_entries(
             row.id,
             row.session,
             row.request,
-            row.count,
+            row._mapping["count"],  # noqa: SLF001 - public, in spite of its name: `count` of a row is that of tuples
             row.hash,
         )
         for row in rows

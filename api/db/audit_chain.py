@@ -72,13 +72,12 @@ def chain_existing(connection: Connection) -> None:
     connection.execute(insert(audit_head).values(id=1, **head._asdict()))
 
 
-def read_rows(connection: Connection, after: int = 0) -> Iterator[Mapping[str, Any]]:
+def read_rows(connection: Connection, after: int = 0) -> Iterator[dict[str, Any]]:
     """Yield the rows after an id, oldest first, in batches."""
     while True:
         query = select(audit).where(audit.c.id > after).order_by(audit.c.id).limit(_BATCH)
         rows = connection.execute(query).mappings().all()
-        for row in rows:
-            yield row
+        yield from map(dict, rows)
         if len(rows) < _BATCH:
             return
         after = rows[-1]["id"]

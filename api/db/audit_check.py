@@ -49,14 +49,18 @@ class _Walk:
         if found != stored:
             self._report(f"Row {number} was changed: its content does not match its hash.")
         if body["previous"] != self._last.hash:
-            self._report(f"Rows are missing or were added before row {number}: it does not follow row {self._last.number}.")
+            self._report(
+                f"Rows are missing or were added before row {number}: it does not follow row {self._last.number}."
+            )
         self._last = Link(number, stored)
         self._rows += 1
         self._compare_seen(self._last)
 
     def finish(self, head: Link) -> ChainReport:
         if head != self._last:
-            self._report(f"The end is cut off: the last row is {self._last.number}, and the head of the chain is row {head.number}.")
+            self._report(
+                f"The end is cut off: the last row is {self._last.number}, and the head of the chain is row {head.number}."
+            )
         for number in sorted(self._seen):
             if number > self._last.number:
                 self._report(f"The end is cut off: row {number}, which was noted, is missing.")
