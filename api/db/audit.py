@@ -103,7 +103,7 @@ class AuditEntry:
 
 
 class Caller(NamedTuple):
-    """Where the current request comes from: its address and id, and the session of its access token."""
+    """The origin of the current request: its address and id, and the session of its access token."""
 
     address: str | None = None
     request: str | None = None

@@ -25,8 +25,8 @@ class ChainReport:
 def check_chain(connection: Connection, verify: Verify, seen: Iterable[Link] = ()) -> ChainReport:
     """Check all rows against their hashes, the checkpoint and the head.
 
-    `seen` are places of the chain that were noted outside of the database, as from an export: whoever can write to the
-    database can also compute all its hashes anew, but cannot change those.
+    `seen` are places of the chain that were noted outside of the database, as from an export: an attacker with write
+    access to the database can compute all its hashes again, but cannot change those.
     """
     walk = _Walk(read_checkpoint(connection), verify, {link.number: link.hash for link in seen})
     for row in read_rows(connection):
@@ -69,7 +69,7 @@ class _Walk:
     def _compare_seen(self, link: Link) -> None:
         noted = self._seen.get(link.number)
         if noted is not None and noted != link.hash:
-            self._report(f"Row {link.number} has another hash than the one that was noted: the chain was written anew.")
+            self._report(f"Row {link.number} has another hash than the one that was noted: the chain was rewritten.")
 
     def _report(self, fault: str) -> None:
         if len(self._faults) < _MOST_FAULTS:

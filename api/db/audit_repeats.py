@@ -16,7 +16,7 @@ _GRACE = timedelta(seconds=5)  # in which the workers bring the refusals of a mi
 
 
 class Refusal(NamedTuple):
-    """What like refusals have in common; all texts are the service's own, or names that it has checked."""
+    """The fields that like refusals share; all texts are the service's own, or names that it has checked."""
 
     event: str
     actor: Actor

@@ -180,7 +180,7 @@ class _Relayed(NamedTuple):
 
 
 def _audit_entry(namespace: str, project: str, publish: PublishRecord) -> AuditEntry:
-    """Return the entry of a publish, by whoever its commit names; one pushed to the repository on disk may name anyone."""
+    """Return the entry of a publish, by the person that its commit names; a push to the repository on disk can name anyone."""
     event = AuditEvent.ROLLED_BACK if publish.rolled_back_to else AuditEvent.PUBLISHED
     detail = {"version": publish.version, "publishNumber": publish.number, "author": publish.author}
     optional = {

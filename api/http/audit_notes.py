@@ -29,7 +29,7 @@ _LEAST_REFUSED = 400
 
 
 class AuditNotes(Protocol):
-    """What takes notes for the trail; neither call waits."""
+    """Notes for the trail; neither call waits."""
 
     def refuse(self, refusal: Refusal) -> None:
         """Note a refusal, which is counted with like ones of the minute."""

@@ -34,7 +34,7 @@ def command() -> None:
 def verify(heads: tuple[str, ...], *, as_json: bool, data: str | None, database: str | None) -> None:
     """Check that no row of the audit trail was changed, removed, added or cut off.
 
-    Whoever can write to the database can compute the whole chain anew. To detect that, give a head that was noted before.
+    A user with write access to the database can compute the whole chain again. To detect that, give an earlier head.
     """
     seen = [_read_head(text) for text in heads]
     with open_existing_services(data, database) as services, services.state.database.reading() as connection:

@@ -68,6 +68,7 @@ class Guard:
         check_parameters(req, self._known)
         self._limits.charge(req, resp, access.quota or _quota(req.method), principal)
         req.context.route_names = {name: params[name] for name in ("namespace", "project") if name in params}
+        req.context.namespace = params.get("namespace")
         queue_key.set(params.get("namespace", ""))
 
     async def _admit(self, req: Request, resp: Response, access: Access, namespace: str, project: str) -> Principal:

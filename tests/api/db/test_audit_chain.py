@@ -85,7 +85,7 @@ def test_a_manipulation_shows(state: StateStore, statement: str, fault: str) -> 
     assert fault in " ".join(check(state).faults)
 
 
-def test_a_trail_that_was_written_anew_differs_from_a_noted_head(state: StateStore, tmp_path: Path) -> None:
+def test_a_trail_that_was_rewritten_differs_from_a_noted_head(state: StateStore, tmp_path: Path) -> None:
     add(state, "a", "b")
     noted = head(state)
     assert check(state, noted).faults == ()
@@ -94,7 +94,7 @@ def test_a_trail_that_was_written_anew_differs_from_a_noted_head(state: StateSto
     add(other, "a")
     assert "which was noted, is missing" in check(other, noted).faults[0]
     add(other, "x", "c")
-    assert "written anew" in check(other, noted).faults[0]
+    assert "rewritten" in check(other, noted).faults[0]
 
 
 def fail_after_record(state: StateStore) -> None:

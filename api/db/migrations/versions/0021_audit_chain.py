@@ -5,8 +5,8 @@ from alembic import op
 
 from api.db.audit_chain import chain_existing
 
-revision = "0020"
-down_revision = "0019"
+revision = "0021"
+down_revision = "0020"
 
 MOMENT = sa.DateTime(timezone=True)
 
