@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from api.data.dashboard_files import DashboardFiles
 from api.data.preview import Preview
 from api.data.served_data import ServedData
 from api.readiness import ReadyCheck
@@ -135,6 +136,8 @@ class Dependencies:
     """None for an application without sessions of browsers: it takes no cookies."""
     data: ServedData | None = None
     """The data directory that requests need; None for an application without one."""
+    dashboard: DashboardFiles | None = None
+    """The built dashboard; None where it is not built."""
     preview: Preview | None = None
     """The preview that is served; None for any other service."""
     require_applied: Callable[[str], None] | None = None

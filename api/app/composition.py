@@ -17,6 +17,7 @@ from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
 from api.auth.leaked_tokens import LeakedTokens
 from api.auth.local_user import LocalUser
+from api.data.dashboard_files import read_dashboard
 from api.data.preview import Preview
 from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData, data_check
@@ -134,6 +135,7 @@ class _Parts(NamedTuple):
             passwords=self.services.passwords(),
             csrf=None if preview else self.services.csrf(),
             data=self.data,
+            dashboard=read_dashboard(),
             preview=preview,
             require_applied=self.upstreams(settings).require_applied,
         )
