@@ -35,20 +35,22 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def new_page(chromium: Browser, world: World) -> Iterator[Callable[..., Page]]:
-    """Open pages, each of its own person; fail at the end for any error in a console, and any report of the policy."""
+    """Open pages, each of its own person; fail at the end for any error in a console, and any report of the policy.
+
+    Chromium itself writes an error for every refused request; `refused` is the one status that a test provokes.
+    """
     contexts: list[BrowserContext] = []
     errors: list[str] = []
 
-    def note(message: ConsoleMessage) -> None:
-        # Chromium itself notes every 401, and a wrong password or an ended session is one.
-        if message.type in {"error", "warning"} and "status of 401" not in message.text:
+    def note(message: ConsoleMessage, refused: int) -> None:
+        if message.type in {"error", "warning"} and f"status of {refused}" not in message.text:
             errors.append(f"{message.text} at {message.location}")
 
-    def open_page(**options: object) -> Page:
+    def open_page(refused: int = 0, **options: object) -> Page:
         context = chromium.new_context(base_url=world.service.url, **options)  # type: ignore[arg-type]  # Playwright checks them
         contexts.append(context)
         page = context.new_page()
-        page.on("console", note)
+        page.on("console", lambda message: note(message, refused))
         page.on("pageerror", lambda error: errors.append(str(error)))
         return page
 

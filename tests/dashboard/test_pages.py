@@ -48,7 +48,7 @@ def test_axe_finds_nothing_on_any_page(world: World, new_page: Opens, scheme: st
 def test_a_stranger_gets_the_sign_in_and_a_wrong_password_is_said_beside_its_field(
     world: World, new_page: Opens
 ) -> None:
-    page = new_page()
+    page = new_page(refused=403)
     page.goto("/")
     expect(page).to_have_title("Sign in · Waypost")
     page.get_by_label("User name").fill("nobody")
@@ -127,7 +127,7 @@ def test_the_first_steps_lead_to_a_published_rule_and_a_token(world: World, new_
 
 def test_an_ended_session_asks_for_a_login_over_the_page_and_loses_nothing(world: World, new_page: Opens) -> None:
     user = world.user("admin")
-    page = new_page()
+    page = new_page(refused=401)
     sign_in(page, user, "/dashboard/start")
     page.get_by_label("Namespace").fill(f"kept-{user}")
     page.get_by_label("Project").fill("www")

@@ -9,7 +9,7 @@ from falcon.asgi import Request, Response, SSEvent
 from api.errors import Forbidden, bad_request
 from api.events.streams import KeepAlive, StreamItem, Streams, StreamStart
 from api.http.guard.access import any_principal, principal_of
-from api.http.guard.guard import read_bearer
+from api.http.guard.guard import read_admitted
 from api.http.request.client_presence import PRESENCE
 from api.http.request.parameters import MAX_INTEGER, read_text
 from api.interfaces import Principal
@@ -63,7 +63,7 @@ async def _stream(
     resp.set_header("X-Accel-Buffering", "no")
     resp.content_type = "text/event-stream"
     presence = req.scope.get(PRESENCE)
-    resp.sse = _dump(streams.follow(namespace, read_bearer(req), begin, newest, may_follow, presence))
+    resp.sse = _dump(streams.follow(namespace, read_admitted(req), begin, newest, may_follow, presence))
 
 
 def _reads_any(namespace: str, served: LiveNamespace, principal: Principal) -> bool:
