@@ -1,6 +1,6 @@
 """The dependencies of the application: the settings, and interfaces of the components that are passed in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -96,6 +96,20 @@ class CsrfCheck(Protocol):
         """Return whether a token is that of the session."""
 
 
+class TokenSearch(Protocol):
+    """The search for valid API tokens in what one caller writes; what it finds is revoked. All calls block."""
+
+    def find(self, data: bytes) -> int | None:
+        """Return the position of a valid token in a file, None without one."""
+
+    def revoke(self, values: Collection[str]) -> frozenset[str]:
+        """Return those of the values that are valid tokens."""
+
+
+LeakSearch = Callable[[Principal, str, str | None, str | None], TokenSearch]
+"""Returns the search for a caller, from the reason of a revocation, the namespace and the caller's address."""
+
+
 class ProjectVersion(Protocol):
     """The published version of a project."""
 
@@ -134,6 +148,8 @@ class Dependencies:
     """None for an application without passwords: HTTP Basic takes API tokens only."""
     csrf: CsrfCheck | None = None
     """None for an application without sessions of browsers: it takes no cookies."""
+    leaks: LeakSearch | None = None
+    """The search for API tokens in content; None for an application without tokens."""
     data: ServedData | None = None
     """The data directory that requests need; None for an application without one."""
     dashboard: DashboardFiles | None = None

@@ -202,6 +202,9 @@ class Settings:
     openid_roles: tuple[str, ...] = field(default=(), metadata=_OPENID_ROLES)
     openid_provisioning: bool = field(default=False, metadata=_OPENID_PROVISIONING)
     openid_default_roles: tuple[str, ...] = field(default=(), metadata=_OPENID_DEFAULT_ROLES)
+    personal_token_lifetime: int = field(
+        default=366 * DAY, metadata=seconds(60, 3650 * DAY, "the longest lifetime of a personal token")
+    )
     openid_session_lifetime: int = field(
         default=DAY // 2,
         metadata=seconds(60, 365 * DAY, "the lifetime of a login by OpenID Connect, however often refreshed"),

@@ -79,7 +79,7 @@ def create_app(
     settings, router = dependencies.settings, AccessRouter()
     collector = MetricsCollector(MetricsStore(settings.data / DIRECTORY))
     middleware: list[Any] = [
-        RequestContext(settings.json_limit, collector.counters, settings.public_url),
+        RequestContext(settings.json_limit, collector.counters, settings.public_url, dependencies.leaks),
         *([PreviewGuard(dependencies.preview)] if dependencies.preview else []),
         *([DataCheck(dependencies.data)] if dependencies.data else []),
         Guard(

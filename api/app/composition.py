@@ -15,8 +15,9 @@ from api.app.notifications import Notifications, open_notifications
 from api.app.openid import open_openid
 from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
-from api.auth.leaked_tokens import LeakedTokens
+from api.auth.leaked_tokens import UPSTREAM_LEAK
 from api.auth.local_user import LocalUser
+from api.auth.principal import OPERATOR
 from api.data.dashboard_files import read_dashboard
 from api.data.preview import Preview
 from api.data.restored_copy import RestoredCopy
@@ -134,6 +135,7 @@ class _Parts(NamedTuple):
             background_services=background_services,
             passwords=self.services.passwords(),
             csrf=None if preview else self.services.csrf(),
+            leaks=self.services.search_leaks,
             data=self.data,
             dashboard=read_dashboard(),
             preview=preview,
@@ -158,7 +160,7 @@ class _Parts(NamedTuple):
             ),
             *identity_routes(services, self.releases, self.store.publishes, open_openid(settings, services)),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
-            *git_routes(self.store, settings, services.reviews()),
+            *git_routes(self.store, settings, services),
             *upstream_routes(self.releases, services, self.upstreams(settings)),
             *compat_routes(self.store, self.releases, services, compressed),
         ]
@@ -195,7 +197,7 @@ def _build_parts(settings: Settings, store: Store, services: Services, data: Ser
             services.state.database,
             settings.upstream_rules,
             data,
-            LeakedTokens(services.state.database, services.clock),
+            services.leaked_tokens(OPERATOR.actor(), UPSTREAM_LEAK),
             RestoredCopy(settings.data).is_paused,
         ),
         open_pulls(settings, store, services),

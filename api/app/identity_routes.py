@@ -9,6 +9,7 @@ from api.resources.accounts.auth import Login, Logout, PasswordLogin, Refresh, R
 from api.resources.accounts.browser_session import BrowserLogins, BrowserSession
 from api.resources.accounts.identities import UserIdentity
 from api.resources.accounts.openid import OpenId
+from api.resources.accounts.personal_tokens import MyToken, MyTokens
 from api.resources.accounts.roles import Permissions, RoleResource, Roles
 from api.resources.accounts.sessions import MySessions, UserSessions
 from api.resources.accounts.tokens import ApiTokenResource, ApiTokens
@@ -33,6 +34,7 @@ def identity_routes(
     )
     browser = BrowserSession(browsers, passwords, refreshing, openid.logout_url if openid else None)
     provider = OpenId(openid, browsers)
+    my_token = MyToken(services.personal_tokens())
     my_sessions, user_sessions = MySessions(services.sessions()), UserSessions(services.sessions())
     return [
         Route("/auth/login", Login(passwords)),
@@ -46,6 +48,9 @@ def identity_routes(
         Route("/api/me", Me(services.accounts)),
         Route("/api/me/sessions", my_sessions),
         Route("/api/me/session/{id}", my_sessions, "one"),
+        Route("/api/me/tokens", MyTokens(services.personal_tokens())),
+        Route("/api/me/token/{id}", my_token),
+        Route("/api/me/token/{id}/rotate", my_token, "rotate"),
         Route("/api/users", Users(services.accounts)),
         Route("/api/user/{id}", UserResource(services.accounts)),
         Route("/api/user/{id}/sessions", user_sessions),

@@ -11,9 +11,11 @@ from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
 from api.auth.identities import Identities
 from api.auth.keyring import Keyring, create_keys
+from api.auth.leaked_tokens import LeakedTokens
 from api.auth.login import Logins
 from api.auth.password_access import PasswordAccess
-from api.auth.principal import Principal
+from api.auth.personal_tokens import PersonalTokens
+from api.auth.principal import Principal, as_principal
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
 from api.auth.tokens import Tokens
@@ -68,6 +70,7 @@ class Services:
     fleet: Fleet
     reader: Database
     clock: Clock
+    personal_token_lifetime: timedelta
 
     def upkeep(self) -> Maintenance:
         """Create the background service for maintenance tasks."""
@@ -84,6 +87,20 @@ class Services:
     def sessions(self) -> BrowserSessions:
         """Create the operations on sessions."""
         return BrowserSessions(self.state, self.clock)
+
+    def personal_tokens(self) -> PersonalTokens:
+        """Create the operations on personal tokens."""
+        return PersonalTokens(self.state, self.clock, self.personal_token_lifetime)
+
+    def leaked_tokens(
+        self, actor: Actor, reason: str, namespace: str | None = None, address: str | None = None
+    ) -> LeakedTokens:
+        """Create the search for tokens in what an actor brings."""
+        return LeakedTokens(self.state, self.clock, actor, reason, namespace, address)
+
+    def search_leaks(self, caller: object, reason: str, namespace: str | None, address: str | None) -> LeakedTokens:
+        """Create the search for tokens in what a caller writes."""
+        return self.leaked_tokens(as_principal(caller).actor(), reason, namespace, address)
 
     def csrf(self) -> CsrfTokens:
         """Create the check of tokens against forged requests."""
@@ -161,4 +178,5 @@ def open_services(settings: Settings, clock: Clock = utc_now, *, create: bool = 
         Fleet(state.database, Heartbeats(state.database, clock, AgentLimit(settings.agents_per_project)), clock),
         reader,
         clock,
+        timedelta(seconds=settings.personal_token_lifetime),
     )

@@ -11,6 +11,7 @@ import schemas
 from api import logs
 from api.auth.grants import Grant, covers, everywhere, missing
 from api.auth.passwords import hash_password, password_problems, verify_password
+from api.auth.personal_tokens import remove_all
 from api.auth.principal import Principal, PrincipalKind
 from api.auth.roles import Role, all_roles, grants_by_role, grants_of, role_problems
 from api.auth.table import user_principal
@@ -70,7 +71,10 @@ class Accounts:
             return users.find_user(connection, number)
 
     def change(self, actor: Principal, number: int, fields: Mapping[str, Any]) -> User:
-        """Change `firstname`, `lastname`, `password`, `active` or `roles`; a new password ends all sessions."""
+        """Change `firstname`, `lastname`, `password`, `active` or `roles`; a new password ends all sessions.
+
+        A deactivated account also loses its personal tokens.
+        """
         values = _columns(fields)
         with self.state.changing() as connection:
             user = users.find_user(connection, number)
@@ -81,6 +85,8 @@ class Accounts:
             users.change_user(connection, number, values)
             if "password_hash" in values or not values.get("active", True):
                 sessions.revoke_all(connection, number, self.clock(), "password or account was changed")
+            if not values.get("active", True):
+                remove_all(connection, actor, number, self.clock())
             _check_admin_left(connection, user)
             self._record_change(connection, actor, user, fields)
             return users.find_user(connection, number)
@@ -90,6 +96,8 @@ class Accounts:
 
         A wrong current password counts as a failed login, so a stolen access token does not allow faster guessing.
         """
+        if not actor.is_person:
+            raise Forbidden("An API token cannot change accounts.")
         user = self.find_own(actor)
         password = {"password": fields["newPassword"]} if "newPassword" in fields else {}
         _raise_problems(password_problems(password["password"], "/newPassword") if password else [])
@@ -111,10 +119,11 @@ class Accounts:
         return self.find(actor.id)
 
     def remove(self, actor: Principal, number: int) -> None:
-        """Remove an account and end its sessions; its API tokens stay valid, since they belong to machines."""
+        """Remove an account, and end its sessions and personal tokens; other tokens stay, since they belong to machines."""
         with self.state.changing() as connection:
             user = users.find_user(connection, number)
             check_grants_held(actor, grants_of(grants_by_role(connection), user.roles))
+            remove_all(connection, actor, number, self.clock())
             users.remove_user(connection, number)
             _check_admin_left(connection, user)
             audit.record(connection, AuditEntry(self.clock(), AuditEvent.USER_DELETED, actor.actor(), user.username))

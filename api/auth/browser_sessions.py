@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from api.auth.accounts import check_grants_held
-from api.auth.principal import Principal, PrincipalKind
+from api.auth.principal import Principal
 from api.auth.roles import grants_by_role, grants_of
 from api.db import audit
 from api.db.accounts import sessions, users
@@ -56,7 +56,7 @@ class BrowserSessions:
     def _check(self, connection: Connection, actor: Principal, number: int) -> None:
         """Refuse to end the sessions of a user with grants that the actor lacks, and those of no user."""
         user = users.find_user(connection, number)
-        if actor.kind is not PrincipalKind.USER or actor.id != number:
+        if not actor.is_account(number):
             check_grants_held(actor, grants_of(grants_by_role(connection), user.roles))
 
     def _record(self, connection: Connection, actor: Principal, user: int, address: str | None, count: int) -> None:
@@ -66,12 +66,11 @@ class BrowserSessions:
 
 
 def own_account(actor: Principal) -> int:
-    """Return the id of the caller's account; Forbidden for an API token, since it has none."""
-    if actor.kind is not PrincipalKind.USER:
-        raise Forbidden("An API token has no account.")
+    """Return the id of the caller's account; Forbidden for an API token, also a personal one: it is no login."""
+    if not actor.is_account(actor.id):
+        raise Forbidden("This needs a login; an API token cannot do it.")
     return actor.id
 
 
 def _because(actor: Principal, user: int) -> str:
-    is_own = actor.kind is PrincipalKind.USER and actor.id == user
-    return "ended by its owner" if is_own else "ended by an administrator"
+    return "ended by its owner" if actor.is_account(user) else "ended by an administrator"

@@ -164,7 +164,7 @@ class IdentityCache:
             return OPERATOR
         if kind == PrincipalKind.USER:
             return self._snapshot.users.get(number or 0)
-        entries = (entry for entry in self._snapshot.tokens.values() if entry.principal.id == number)
+        entries = (entry for entry in self._snapshot.tokens.values() if entry.id == number)
         return next((entry.principal for entry in entries if not _is_expired(entry, self._clock())), None)
 
     def take_uses(self) -> dict[int, datetime]:
@@ -209,7 +209,7 @@ class IdentityCache:
         now = self._clock()
         if _is_expired(entry, now):
             return False
-        self._note_use(entry.principal.id, now)
+        self._note_use(entry.id, now)
         return True
 
     def _note_use(self, number: int, now: datetime) -> None:

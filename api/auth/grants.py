@@ -92,6 +92,24 @@ def missing(held: Iterable[Grant], wanted: Iterable[Grant]) -> list[Grant]:
     return [other for other in wanted if not any(one.covers(other) for one in holding)]
 
 
+def common(some: Iterable[Grant], others: Iterable[Grant]) -> tuple[Grant, ...]:
+    """Return grants for exactly what both lists of grants cover."""
+    holding = tuple(others)
+    found = (_common(one, other) for one in some for other in holding)
+    return tuple(dict.fromkeys(grant for grant in found if grant))
+
+
+def _common(one: Grant, other: Grant) -> Grant | None:
+    fields = [_narrower(*pair) for pair in zip(one, other, strict=True)]
+    return None if None in fields else Grant(*(field or EVERY for field in fields))
+
+
+def _narrower(one: str, other: str) -> str | None:
+    if one in {EVERY, other}:
+        return other
+    return one if other == EVERY else None
+
+
 def grant_problems(grants: Iterable[Grant]) -> list[Problem]:
     """Return the problems of grants: unknown resources, unknown actions of a resource, invalid scopes."""
     found = [(place, _complaint(grant)) for place, grant in enumerate(grants)]

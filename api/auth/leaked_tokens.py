@@ -1,33 +1,69 @@
-"""API tokens of the service in files of content, which a push or a fetch would show to every reader."""
+"""API tokens of the service in content, which a push, an edit or a fetch would show to every reader: they are revoked."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
+from api import logs
 from api.auth.api_token import digest, find_values
-from api.db.accounts.tokens import find_live_hash
-from api.db.database import Database
+from api.auth.new_token import revoke
+from api.db.accounts.tokens import find_by_hashes
+from api.db.audit import Actor
+from api.db.state_store import StateStore
 from api.db.timestamps import Clock
 
 _MOST_TOKENS = 1_000  # of one file
+UPSTREAM_LEAK = "found in an upstream"
+
+_log = logs.logger("tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class LeakedTokens:
-    """The search for tokens that are valid now; pickled, it searches in another process."""
+    """The search for tokens that are valid now, in what an actor brings; pickled, it searches in another process.
 
-    database: Database
+    A token that is found is removed, and recorded with the `reason`. Raises the store error if that fails: then the content
+    must be refused all the same.
+    """
+
+    state: StateStore
     clock: Clock
+    actor: Actor
+    reason: str
+    namespace: str | None = None
+    address: str | None = None
+    _revoked: set[str] = field(default_factory=set, repr=False)
+    """The hashes of the values that were revoked: another file may have the same ones."""
 
     def find(self, data: bytes) -> int | None:
-        """Return the position of a valid token in a file, None without one."""
+        """Return the position of a valid token in a file, None without one; every one in it is revoked."""
         places = dict[str, int]()
         for at, value in find_values(data):
-            places.setdefault(digest(value), at)
+            places.setdefault(value, at)
             if len(places) > _MOST_TOKENS:
                 break
-        if not places:
-            return None
+        found = self.revoke(places.keys())
         if len(places) > _MOST_TOKENS:  # too many to ask for
             return min(places.values())
-        with self.database.reading() as connection:
-            found = find_live_hash(connection, places.keys(), self.clock())
-        return places[found] if found else None
+        return min((places[value] for value in found), default=None)
+
+    def revoke(self, values: Collection[str]) -> frozenset[str]:
+        """Revoke the tokens with these values; return the values that were valid when they were first found."""
+        hashes = {digest(value): value for value in values}
+        if hashes and self._find(hashes):
+            self._revoked.update(self._revoke(hashes))
+        return frozenset(hashes[each] for each in self._revoked & hashes.keys())
+
+    def _find(self, hashes: Collection[str]) -> bool:
+        with self.state.database.reading() as connection:
+            return bool(find_by_hashes(connection, hashes, self.clock()))
+
+    def _revoke(self, hashes: Collection[str]) -> set[str]:
+        now = self.clock()
+        with self.state.changing() as connection:
+            found = find_by_hashes(connection, hashes, now)
+            for token in found:
+                place = {"namespace": self.namespace, "address": self.address}
+                revoke(connection, self.actor, token, now, self.reason, **place)
+        for token in found:
+            _log.warning("leaked_token_revoked", id=token.id, reason=self.reason, namespace=self.namespace)
+        return {each for token in found for each in (token.hash, token.previous_hash) if each}

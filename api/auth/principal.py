@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from api.auth.grants import EVERY, SERVICE_WIDE, Grant, everywhere
 from api.db.audit import Actor
@@ -19,9 +20,19 @@ class PrincipalKind(StrEnum):
     OPERATOR = "operator"
 
 
+class PersonalToken(NamedTuple):
+    """The personal token that a caller came with."""
+
+    id: int
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A caller with its grants; `session` is the session of an access token, empty for an API token."""
+    """A caller with its grants; `session` is the session of an access token, empty for an API token.
+
+    A caller with a personal token is its user, with the grants of the token; `token` is then its id and name.
+    """
 
     kind: PrincipalKind
     id: int
@@ -29,6 +40,7 @@ class Principal:
     display_name: str
     grants: tuple[Grant, ...]
     session: str = ""
+    token: PersonalToken | None = None
 
     @property
     def email(self) -> str:
@@ -47,7 +59,11 @@ class Principal:
     @property
     def is_person(self) -> bool:
         """True if the principal may change accounts and create tokens, as users and the operator may."""
-        return self.kind is not PrincipalKind.TOKEN
+        return self.kind is not PrincipalKind.TOKEN and self.token is None
+
+    def is_account(self, number: int) -> bool:
+        """Return whether the principal is this user, in a session."""
+        return self.kind is PrincipalKind.USER and self.is_person and self.id == number
 
     def can(self, resource: str, action: str, namespace: str = EVERY, project: str = EVERY) -> bool:
         """Return whether the grants cover this action; `*` means all namespaces or projects."""
@@ -80,6 +96,10 @@ class Principal:
     def actor(self) -> Actor:
         """Return the principal as an actor of the audit trail."""
         return Actor(self.kind.value, self.id or None, self.name)
+
+    def holder(self) -> Actor:
+        """Return what lasting work goes on behalf of: a personal token itself, with which it ends, else the principal."""
+        return Actor(PrincipalKind.TOKEN.value, *self.token) if self.token else self.actor()
 
 
 def as_principal(found: object) -> Principal:

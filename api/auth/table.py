@@ -1,11 +1,11 @@
 """An in-memory snapshot of identities: API tokens, active users and their sessions."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from api.auth.grants import Grant
-from api.auth.principal import Principal, PrincipalKind
+from api.auth.grants import Grant, common
+from api.auth.principal import PersonalToken, Principal, PrincipalKind
 from api.auth.roles import grants_by_role, grants_of, load_grants
 from api.db.accounts import sessions, tokens, users
 from api.db.database import Connection
@@ -14,8 +14,9 @@ from api.db.generation import read_generation
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """An API token in the snapshot; it may have expired."""
+    """A value of an API token in the snapshot; it may have expired. `id` is that of the token."""
 
+    id: int
     principal: Principal
     expires_at: datetime | None
 
@@ -33,10 +34,11 @@ class IdentitySnapshot:
 def read_snapshot(connection: Connection, now: datetime) -> IdentitySnapshot:
     """Read the snapshot that this transaction sees."""
     role_grants = grants_by_role(connection)
+    people = {user.id: user_principal(user, role_grants) for user in users.active_users(connection)}
     return IdentitySnapshot(
         read_generation(connection),
-        {token.hash: _entry(token) for token in tokens.all_tokens(connection)},
-        {user.id: user_principal(user, role_grants) for user in users.active_users(connection)},
+        dict(_entries(tokens.all_tokens(connection), role_grants, people)),
+        people,
         sessions.live_sessions(connection, now),
     )
 
@@ -47,10 +49,29 @@ def user_principal(user: users.User, role_grants: Mapping[str, tuple[Grant, ...]
     return Principal(PrincipalKind.USER, user.id, user.username, display_name, grants_of(role_grants, user.roles))
 
 
-def token_principal(token: tokens.ApiToken) -> Principal:
-    """Return an API token as a principal with its own grants."""
-    return Principal(PrincipalKind.TOKEN, token.id, token.name, token.name, load_grants(token.grants))
+def token_principal(
+    token: tokens.ApiToken, role_grants: Mapping[str, tuple[Grant, ...]], people: Mapping[int, Principal]
+) -> Principal | None:
+    """Return an API token as a principal with its own grants and those of its role.
+
+    A personal one is its user among the active `people`, with those of these grants that the user has; None without the user.
+    """
+    own = tuple(dict.fromkeys((*load_grants(token.grants), *role_grants.get(token.role or "", ()))))
+    if token.owner_id is None:
+        return Principal(PrincipalKind.TOKEN, token.id, token.name, token.name, own)
+    owner = people.get(token.owner_id)
+    return owner and replace(owner, grants=common(own, owner.grants), token=PersonalToken(token.id, token.name))
 
 
-def _entry(token: tokens.ApiToken) -> TokenEntry:
-    return TokenEntry(token_principal(token), token.expires_at)
+def _entries(
+    found: Iterable[tokens.ApiToken], role_grants: Mapping[str, tuple[Grant, ...]], people: Mapping[int, Principal]
+) -> Iterator[tuple[str, TokenEntry]]:
+    """Yield the entry of each value that a token has or had before its last rotation, by the hash of the value."""
+    for token in found:
+        principal = token_principal(token, role_grants, people)
+        if principal is None:
+            continue
+        yield token.hash, TokenEntry(token.id, principal, token.expires_at)
+        if token.previous_hash and token.previous_until:
+            ends = (each for each in (token.previous_until, token.expires_at) if each)
+            yield token.previous_hash, TokenEntry(token.id, principal, min(ends))

@@ -1,30 +1,21 @@
 """API tokens: create, rotate and remove them, each with its permission check. All calls block: run them in threads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-import schemas
-from api.auth import api_token
-from api.auth.grants import Grant, grant_problems, missing
-from api.auth.principal import Principal
-from api.auth.roles import load_grants
+from api.auth.grants import Grant
+from api.auth.new_token import IssuedToken, NewToken, check_grants_held, current_grants, revoke, rotate
+from api.auth.principal import Principal, PrincipalKind
 from api.db import audit
 from api.db.accounts import tokens
 from api.db.accounts.tokens import ApiToken
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock, utc_now
-from api.errors import ApiError, Forbidden, invalid
-from content.records.problem import Problem
+from api.errors import Forbidden
 
-
-@dataclass(frozen=True, slots=True)
-class IssuedToken:
-    """A new API token with its value; the value is not stored."""
-
-    token: ApiToken
-    value: str = field(repr=False)
+_AT_ONCE = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,52 +26,44 @@ class Tokens:
     clock: Clock = utc_now
 
     def create(
-        self, actor: Principal, name: str, grants: Sequence[Grant], expires_at: datetime | None = None
+        self,
+        actor: Principal,
+        name: str,
+        grants: Sequence[Grant],
+        expires_at: datetime | None = None,
+        role: str | None = None,
     ) -> IssuedToken:
         """Create a token; 403 for grants beyond the actor's own, 422 for invalid grants or a past expiry time."""
-        shape = {"name": name, "grants": [grant.wire() for grant in grants]}
-        _raise_problems(schemas.check("token-create", shape))
-        self._check(actor, grants, expires_at)
-        now, minted = self.clock(), api_token.mint()
-        token = ApiToken(name, minted.hash, minted.preview, tuple(dict.fromkeys(grants)), now, actor.name, expires_at)
+        _require_person(actor, "create")
+        now, new = self.clock(), NewToken(name, grants, expires_at, role)
+        new.check(now)
+        token, value = new.mint(now, actor.name)
         with self.state.changing() as connection:
+            check_grants_held(actor.grants, new.all_grants(connection))
             number = tokens.add_token(connection, token)
-            detail = {"id": number, "grants": [grant.text() for grant in grants]}
-            audit.record(connection, AuditEntry(now, AuditEvent.TOKEN_CREATED, actor.actor(), name, detail))
-            return IssuedToken(tokens.find_token(connection, number), minted.value)
+            entry = AuditEntry(now, AuditEvent.TOKEN_CREATED, actor.actor(), name, new.detail(number))
+            audit.record(connection, entry)
+            return IssuedToken(tokens.find_token(connection, number), value)
 
-    def rotate(self, actor: Principal, number: int) -> IssuedToken:
-        """Give a token a new value; the old one is rejected from then on. 403 for a token beyond the actor's grants.
+    def rotate(self, actor: Principal, number: int, overlap: timedelta = _AT_ONCE) -> IssuedToken:
+        """Give a token a new value; the old one is valid for the `overlap`, then rejected.
 
-        409 for an expired token, since its new value would be useless.
+        403 for a token beyond the actor's grants, and for the personal token of another person; 409 for an expired token.
         """
-        if not actor.is_person:
-            raise Forbidden("An API token cannot rotate API tokens.")
-        now, minted = self.clock(), api_token.mint()
+        _require_person(actor, "rotate")
         with self.state.changing() as connection:
             token = tokens.find_token(connection, number)
-            _check_grants_held(actor, load_grants(token.grants))
-            if token.expires_at is not None and token.expires_at <= now:
-                raise ApiError(
-                    409, "token_expired", "The token has expired. Create a new one; this one can be removed."
-                )
-            tokens.rotate_token(connection, number, minted.hash, minted.preview)
-            audit.record(
-                connection, AuditEntry(now, AuditEvent.TOKEN_ROTATED, actor.actor(), token.name, {"id": number})
-            )
-            return IssuedToken(tokens.find_token(connection, number), minted.value)
+            if token.owner_id and actor.kind is PrincipalKind.USER and not actor.is_account(token.owner_id):
+                raise Forbidden("This is a personal token: only its owner can rotate it. You can remove it.")
+            if token.owner_id is None:
+                check_grants_held(actor.grants, current_grants(connection, token))
+            return rotate(connection, actor, token, self.clock(), overlap)
 
     def remove(self, actor: Principal, number: int) -> None:
         """Remove a token; it is rejected from then on."""
-        if not actor.is_person:
-            raise Forbidden("An API token cannot remove API tokens.")
+        _require_person(actor, "remove")
         with self.state.changing() as connection:
-            token = tokens.find_token(connection, number)
-            tokens.remove_token(connection, number)
-            detail = {"id": number}
-            audit.record(
-                connection, AuditEntry(self.clock(), AuditEvent.TOKEN_REVOKED, actor.actor(), token.name, detail)
-            )
+            revoke(connection, actor.actor(), tokens.find_token(connection, number), self.clock())
 
     def find(self, number: int) -> ApiToken:
         """Return a token; NotFound if it does not exist."""
@@ -92,25 +75,7 @@ class Tokens:
         with self.state.database.reading() as connection:
             return tokens.list_tokens(connection, limit, offset)
 
-    def _check(self, actor: Principal, grants: Sequence[Grant], expires_at: datetime | None) -> None:
-        if not actor.is_person:
-            raise Forbidden("An API token cannot create API tokens.")
-        problems = grant_problems(grants)
-        if expires_at is not None and expires_at <= self.clock():
-            problems.append(
-                Problem("in_the_past", "The expiry time is in the past. Use a later one.", pointer="/expiresAt")
-            )
-        _raise_problems(problems)
-        _check_grants_held(actor, grants)
 
-
-def _check_grants_held(actor: Principal, grants: Sequence[Grant]) -> None:
-    """Refuse to show the value of a token to an actor with fewer grants than the token."""
-    missing_grants = missing(actor.grants, grants)
-    if missing_grants:
-        raise Forbidden(f"You do not have the grant {missing_grants[0].text()} yourself.", "grant_not_held")
-
-
-def _raise_problems(problems: Sequence[Problem]) -> None:
-    if problems:
-        raise invalid("Invalid token; see the problems.", problems)
+def _require_person(actor: Principal, action: str) -> None:
+    if not actor.is_person:
+        raise Forbidden(f"An API token cannot {action} API tokens.")

@@ -54,7 +54,7 @@ class Webhooks:
         """
         self._check_url(fields["url"])
         columns = {**_EMPTY, **_columns(fields)}
-        now, owner = self.clock(), actor.actor()
+        now, owner = self.clock(), actor.holder()
         webhook = Webhook(
             namespace, **columns, secret=mint_secret(), created_at=now, created_by=actor.name, owner=owner
         )
@@ -82,7 +82,7 @@ class Webhooks:
             changes["stopped_because"] = None
         if fields.get("active", False) or not fields.keys().isdisjoint(_DELIVERY_FIELDS):
             self._check_change(actor, self.find(namespace, number), changes)
-            changes |= webhooks.dump_owner(actor.actor())
+            changes |= webhooks.dump_owner(actor.holder())
         with self.state.database.writing() as connection:
             webhooks.find_webhook(connection, namespace, number)
             if changes:
@@ -108,7 +108,7 @@ class Webhooks:
             before = webhooks.find_webhook(connection, namespace, number)
             _check_visibility(actor, before)
             changes = {"secret": secret, "secret_before": before.secret, "secret_before_until": until}
-            webhooks.change_webhook(connection, number, changes | webhooks.dump_owner(actor.actor()))
+            webhooks.change_webhook(connection, number, changes | webhooks.dump_owner(actor.holder()))
             self._record_audit(connection, audit.AuditEvent.WEBHOOK_SECRET_ROTATED, actor, namespace, number)
             return WebhookWithSecret(webhooks.find_webhook(connection, namespace, number), secret)
 

@@ -11,6 +11,7 @@ from api import logs
 from api.errors import ApiError, bad_request, not_found
 from api.http.request.host import is_host
 from api.http.response.replies import COMMON_HEADERS
+from api.interfaces import LeakSearch
 from api.metrics.counters import UNKNOWN_ROUTE, Counters, method_label
 
 _GIVEN_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -23,13 +24,16 @@ _log = logs.logger("request")
 class RequestContext:
     """Middleware that gives every request an id and every response safe default headers, and counts it.
 
-    `json_limit` in bytes is for `read_json`, `public_url` for cookies.
+    `json_limit` in bytes is for `read_json`, `public_url` for cookies, `leaks` for `read_content`.
     """
 
-    def __init__(self, json_limit: int, counters: Counters, public_url: str = "") -> None:
+    def __init__(
+        self, json_limit: int, counters: Counters, public_url: str = "", leaks: LeakSearch | None = None
+    ) -> None:
         self._json_limit = json_limit
         self._public_url = public_url
         self._counters = counters
+        self._leaks = leaks
 
     async def process_request(self, req: Request, _resp: Response) -> None:
         """Take the caller's X-Request-Id if it is harmless, else create one."""
@@ -37,7 +41,7 @@ class RequestContext:
         context = req.context
         context.request_id = given if given and _GIVEN_ID.fullmatch(given) else urandom(8).hex()
         context.json_limit, context.counters = self._json_limit, self._counters
-        context.public_url = self._public_url
+        context.public_url, context.leaks = self._public_url, self._leaks
         context.seconds_waited = 0.0
         context.begun = time.perf_counter()
         _check_framing(req)

@@ -28,6 +28,12 @@ class ServiceRecords:
     namespace: str
     caller: Principal
     origin: Origin
+    tokens: LeakedTokens
+
+    @property
+    def revokes_tokens(self) -> bool:
+        """True: the tokens that are found are revoked."""
+        return True
 
     def verdicts(self, project: str, subject: ReviewSubject) -> Sequence[Verdict]:
         """Return the latest verdict of each reviewer on the head of a branch, whatever the branch is named."""
@@ -55,8 +61,8 @@ class ServiceRecords:
             return True
 
     def find_token(self, data: bytes) -> int | None:
-        """Return the position of an API token of the service that is valid now in a file, None without one."""
-        return LeakedTokens(self.reviews.database, self.reviews.clock).find(data)
+        """Return the position of an API token of the service that is valid now in a file, None without one; revoke it."""
+        return self.tokens.find(data)
 
     def _override(self, project: str, head: CommitId, reason: str) -> Override:
         return Override(self.caller.actor(), DraftKey(self.namespace, project, _BRANCH), reason, head, self.origin)

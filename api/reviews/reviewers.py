@@ -36,8 +36,25 @@ def find_present(connection: Connection, people: Collection[Person], now: dateti
     role_grants = grants_by_role(connection)
     for user in find_active_users(connection, _ids(people, PrincipalKind.USER)):
         yield user_principal(user, role_grants)
-    for token in find_live_tokens(connection, _ids(people, PrincipalKind.TOKEN), now):
-        yield token_principal(token)
+    yield from _find_tokens(connection, _ids(people, PrincipalKind.TOKEN), now)
+
+
+def find_caller(connection: Connection, caller: Principal, now: datetime) -> Principal | None:
+    """Return a caller with its current grants; None for one whose account or token is removed, disabled or expired."""
+    if caller.token:
+        return next(_find_tokens(connection, [caller.token.id], now), None)
+    person = Person(caller.kind.value, caller.id, caller.name, caller.display_name, caller.email)
+    return next(find_present(connection, [person], now), None)
+
+
+def _find_tokens(connection: Connection, numbers: Collection[int], now: datetime) -> Iterator[Principal]:
+    found, role_grants = find_live_tokens(connection, numbers, now), grants_by_role(connection)
+    owners = find_active_users(connection, {token.owner_id for token in found if token.owner_id})
+    people = {user.id: user_principal(user, role_grants) for user in owners}
+    for token in found:
+        principal = token_principal(token, role_grants, people)
+        if principal:
+            yield principal
 
 
 def _ids(people: Collection[Person], kind: PrincipalKind) -> set[int]:

@@ -26,7 +26,7 @@ from api.reviews.review import (
     summarize_review,
     with_token_owners,
 )
-from api.reviews.reviewers import VERDICT_GRANT, find_present, lapsed_reviewers
+from api.reviews.reviewers import VERDICT_GRANT, find_caller, lapsed_reviewers
 from gitstore.errors import StaleDraft, StoreError
 from gitstore.git.repository import Author
 from gitstore.layout import PROPOSAL_PREFIX, CommitId
@@ -131,8 +131,8 @@ class Reviews:
     def has_grants(self, actor: Principal) -> bool:
         """Tell whether a user or API token is still active, and has all its grants."""
         with self.database.reading() as connection:
-            found = find_present(connection, [_person(actor)], self.clock())
-            return any(set(actor.grants) <= set(each.grants) for each in found)
+            found = find_caller(connection, actor, self.clock())
+            return found is not None and set(actor.grants) <= set(found.grants)
 
     def threads(self, subjects: Mapping[DraftKey, ReviewSubject]) -> dict[DraftKey, ReviewThread]:
         """Return the remarks and the review of each of several subjects."""

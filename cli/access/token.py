@@ -1,21 +1,22 @@
 """`waypost token`: create, list, rotate and remove API tokens."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import click
 
-from api.auth.grants import BUILT_IN_ROLES, EVERY
+from api.auth.grants import BUILT_IN_ROLES, EVERY, Grant
+from api.auth.new_token import MAX_OVERLAP, IssuedToken, NewToken
 from api.auth.principal import OPERATOR
 from api.auth.roles import load_grants
 from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, utc_now
 from api.resources.accounts.tokens import show_token
+from cli.access.found_user import ALL, find_user
 from cli.access.grant_options import read_grants
+from cli.console.exits import InvalidUsage
 from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import json_option, open_store
-
-_ALL = 1_000_000
 
 
 @click.group("token")
@@ -25,7 +26,8 @@ def command() -> None:
 
 @command.command()
 @click.argument("name")
-@click.option("--role", type=click.Choice(list(BUILT_IN_ROLES)), help="The grants of a built-in role.")
+@click.option("--role", metavar="ROLE", help="The grants of a role; those of a custom role as they are at any time.")
+@click.option("--user", "username", metavar="USERNAME", help="Make it a personal token of this user; needs --expires.")
 @click.option(
     "--grant",
     "grants",
@@ -46,6 +48,7 @@ def command() -> None:
 def create(  # noqa: PLR0913 - one parameter an option
     name: str,
     role: str | None,
+    username: str | None,
     grants: tuple[str, ...],
     namespace: str,
     project: str,
@@ -58,27 +61,46 @@ def create(  # noqa: PLR0913 - one parameter an option
     """Create a token, and print its value this once.
 
     For an agent: waypost token create shop-proxy --role agent --namespace sample --project shop
+
+    A personal token acts as its user, with those of its grants that the user has too.
     """
-    wanted = read_grants(role, grants, namespace, project)
-    until = expires.replace(tzinfo=UTC) if expires else None
+    custom, wanted = _read_grants(role, grants, namespace, project)
+    new = NewToken(name, wanted, expires.replace(tzinfo=UTC) if expires else None, custom)
     with open_existing_services(data, database) as services:
-        issued = services.tokens.create(OPERATOR, name, wanted, until)
-    if as_json:
-        print_json({**show_token(issued.token), "token": issued.value})
-    else:
-        print_lines(issued.value)
+        issued = (
+            services.personal_tokens().create(OPERATOR, find_user(services, username).id, new)
+            if username
+            else services.tokens.create(OPERATOR, name, wanted, new.expires_at, custom)
+        )
+    _print_issued(issued, as_json=as_json)
     print_notes(f"Created the token {name}. Save its value now; it is not shown again.")
     if namespace not in {"*", *open_store(data).namespaces.names()}:
         print_notes(f"The namespace {namespace} does not exist yet; create it before you use the token.")
 
 
+def _read_grants(
+    role: str | None, words: tuple[str, ...], namespace: str, project: str
+) -> tuple[str | None, list[Grant]]:
+    """Return the custom role and the grants of a token; the grants of a built-in role are limited to the scope."""
+    if role is None or role in BUILT_IN_ROLES:
+        return None, read_grants(role, words, namespace, project)
+    if not words and (namespace, project) != (EVERY, EVERY):
+        raise InvalidUsage("A custom role has its own scope; leave out --namespace and --project.")
+    return role, read_grants(None, words, namespace, project) if words else []
+
+
 @command.command("list")
+@click.option("--user", "username", metavar="USERNAME", help="Only the personal tokens of this user.")
 @json_option
 @state_options
-def list_(*, as_json: bool, data: str | None, database: str | None) -> None:
+def list_(username: str | None, *, as_json: bool, data: str | None, database: str | None) -> None:
     """List the tokens, without their values."""
     with open_existing_services(data, database) as services:
-        found, _ = services.tokens.window(_ALL, 0)
+        found, _ = (
+            services.personal_tokens().window(find_user(services, username).id, ALL, 0)
+            if username
+            else services.tokens.window(ALL, 0)
+        )
     if as_json:
         print_json([show_token(token) for token in found])
     else:
@@ -93,20 +115,24 @@ def _read_id(_context: click.Context, _parameter: click.Parameter, text: str) ->
 
 @command.command()
 @click.argument("number", callback=_read_id, metavar="ID")
+@click.option(
+    "--overlap",
+    type=click.IntRange(0, MAX_OVERLAP),
+    default=0,
+    metavar="SECONDS",
+    help="Accept the old value beside the new one for so long, at most 2592000 (30 days); by default not at all.",
+)
 @json_option
 @state_options
-def rotate(number: int, *, as_json: bool, data: str | None, database: str | None) -> None:
+def rotate(number: int, overlap: int, *, as_json: bool, data: str | None, database: str | None) -> None:
     """Give a token a new value, and print it this once.
 
-    The old value is invalid from then on.
+    The old value is invalid from then on, or after --overlap.
     `waypost token list` shows the IDs.
     """
     with open_existing_services(data, database) as services:
-        issued = services.tokens.rotate(OPERATOR, number)
-    if as_json:
-        print_json({**show_token(issued.token), "token": issued.value})
-    else:
-        print_lines(issued.value)
+        issued = services.tokens.rotate(OPERATOR, number, timedelta(seconds=overlap))
+    _print_issued(issued, as_json=as_json)
     print_notes(f"Rotated the token {issued.token.name}. Save its new value now; it is not shown again.")
 
 
@@ -123,9 +149,18 @@ def delete(number: int, data: str | None, database: str | None) -> None:
     print_notes(f"Removed the token {number}.")
 
 
+def _print_issued(issued: IssuedToken, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**show_token(issued.token), "token": issued.value})
+    else:
+        print_lines(issued.value)
+
+
 def _row(token: ApiToken) -> tuple[object, ...]:
     expires = dump_time(token.expires_at) if token.expires_at else "never"
     if token.expires_at and token.expires_at <= utc_now():
         expires += " (expired)"
-    grants = " ".join(grant.text() for grant in load_grants(token.grants))
-    return token.id, token.name, token.preview, expires, grants
+    marks = {"user": token.owner, "role": token.role}
+    grants = [f"{name}={text}" for name, text in marks.items() if text]
+    grants += [grant.text() for grant in load_grants(token.grants)]
+    return token.id, token.name, token.preview, expires, " ".join(grants)

@@ -1,27 +1,25 @@
-"""`waypost user`: create, list and remove users, and set their passwords."""
+"""`waypost user`: create, list and remove users; set their passwords and roles; list and end their sessions."""
 
 import shlex
 
 import click
 
-from api.app.services import Services
 from api.auth.accounts import NewUser
 from api.auth.principal import OPERATOR
-from api.db.accounts.users import User
-from api.errors import not_found
+from api.resources.accounts.sessions import show_session
 from api.resources.accounts.users import show_user
+from cli.access.found_user import ALL, find_user
 from cli.access.password import read_password
+from cli.console.exits import InvalidUsage
 from cli.console.output import print_json, print_notes, print_rows
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import json_option
 from gitstore.errors import AlreadyExists
 
-_ALL = 1_000_000
-
 
 @click.group("user")
 def command() -> None:
-    """Create, list and remove users; set passwords."""
+    """Create, list and remove users; set passwords and roles; list and end sessions."""
 
 
 @command.command()
@@ -72,7 +70,7 @@ def create(
 def list_(*, as_json: bool, data: str | None, database: str | None) -> None:
     """List the users."""
     with open_existing_services(data, database) as services:
-        found, _ = services.accounts.window(_ALL, 0)
+        found, _ = services.accounts.window(ALL, 0)
     if as_json:
         print_json([show_user(user) for user in found])
         return
@@ -93,7 +91,7 @@ def password(username: str, data: str | None, database: str | None) -> None:
     It is read from the variable WAYPOST_PASSWORD, else from a prompt. The user's sessions end at once.
     """
     with open_existing_services(data, database) as services:
-        user = _find(services, username)
+        user = find_user(services, username)
         services.accounts.change(OPERATOR, user.id, {"password": read_password()})
     print_notes(f"The user {username} has a new password.")
 
@@ -104,13 +102,62 @@ def password(username: str, data: str | None, database: str | None) -> None:
 def delete(username: str, data: str | None, database: str | None) -> None:
     """Remove a user; their sessions end at once."""
     with open_existing_services(data, database) as services:
-        services.accounts.remove(OPERATOR, _find(services, username).id)
+        services.accounts.remove(OPERATOR, find_user(services, username).id)
     print_notes(f"Removed the user {username}.")
 
 
-def _find(services: Services, username: str) -> User:
-    found = (user for user in services.accounts.window(_ALL, 0)[0] if user.username == username)
-    user = next(found, None)
-    if user is None:
-        raise not_found(f"There is no user {username!r}.")
-    return user
+@command.command("roles")
+@click.argument("username")
+@click.argument("roles", nargs=-1, metavar="ROLE...")
+@click.option("--none", is_flag=True, help="Take all roles away.")
+@json_option
+@state_options
+def roles_(
+    username: str, roles: tuple[str, ...], *, none: bool, as_json: bool, data: str | None, database: str | None
+) -> None:
+    """Set the roles of a user, in place of those that they have; their sessions and tokens follow at once.
+
+    `waypost role list` shows the roles.
+    """
+    if bool(roles) == none:
+        raise InvalidUsage("Give the roles that the user is to have, or --none.")
+    with open_existing_services(data, database) as services:
+        changed = services.accounts.change(OPERATOR, find_user(services, username).id, {"roles": list(roles)})
+    if as_json:
+        print_json(show_user(changed))
+    print_notes(f"The user {changed.username} has the roles {', '.join(changed.roles) or '(none)'}.")
+
+
+@command.command()
+@click.argument("username")
+@json_option
+@state_options
+def sessions(username: str, *, as_json: bool, data: str | None, database: str | None) -> None:
+    """List the sessions of a user, the last used first."""
+    with open_existing_services(data, database) as services:
+        found, _ = services.sessions().window(find_user(services, username).id, ALL, 0)
+    shown = [show_session(session) for session in found]
+    if as_json:
+        print_json(shown)
+        return
+    fields = ("id", "browser", "address", "createdAt", "lastSeenAt")
+    rows = [[each[name] or "-" for name in fields] for each in shown]
+    print_rows(("ID", "BROWSER", "ADDRESS", "BEGUN", "LAST SEEN"), rows)
+
+
+@command.command()
+@click.argument("username")
+@click.argument("session", required=False)
+@state_options
+def logout(username: str, session: str | None, data: str | None, database: str | None) -> None:
+    """End all sessions of a user, or only the one with the ID SESSION.
+
+    API tokens stay; `waypost token delete` removes one.
+    """
+    with open_existing_services(data, database) as services:
+        number, ended = find_user(services, username).id, services.sessions()
+        if session:
+            ended.end(OPERATOR, number, session)
+        else:
+            ended.end_all(OPERATOR, number)
+    print_notes(f"Ended {'the session' if session else 'all sessions'} of the user {username}.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from api.auth.leaked_tokens import LeakedTokens
+from api.auth.leaked_tokens import UPSTREAM_LEAK, LeakedTokens
 from api.auth.principal import OPERATOR
 from api.data.restored_copy import RESUME, RestoredCopy
 from api.resources.service.upstreams import show_upstream
@@ -212,7 +212,7 @@ def sync(namespace: str, *, as_json: bool, data: str | None, database: str | Non
                 f"{RESUME}"
             )
         upstreams.apply(known.upstream)
-        tokens = LeakedTokens(upstreams.state.database, upstreams.clock)
+        tokens = LeakedTokens(upstreams.state, upstreams.clock, OPERATOR.actor(), UPSTREAM_LEAK, namespace)
         found = upstreams.store.upstreams.sync(
             namespace, wait=_SYNC_SECONDS, requests=known.upstream.requests, find_token=tokens.find
         )

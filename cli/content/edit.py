@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import orjson
 
 from api.http.response import json_views
 from cli.console.authoring import author_options
 from cli.console.conflict_lines import conflict_lines, resolution_hint
 from cli.console.exits import InvalidUsage, ProblemsFound
+from cli.console.leaked_tokens import refuse_tokens
 from cli.console.named_draft import draft_not_found, require_draft
 from cli.console.never_answer import never_answer_notes
 from cli.console.output import print_json, print_lines, print_notes
@@ -96,6 +98,7 @@ def put(
     if not list_ and "source" not in fields:
         raise InvalidUsage("No redirect is named; add --source.")
     edits = read_puts(list_) if list_ else [build_put(store, namespace, name, fields)]
+    refuse_tokens(data, None, [(str(list_ or "options"), orjson.dumps([edit.record.fields() for edit in edits]))])
     with show_status(f"Editing {project}"):
         result = store.drafts.edit(namespace, name, edits, author)
     counts = {kind: count(change for change in result.changes if change.kind is kind) for kind in Kind}

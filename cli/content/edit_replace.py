@@ -7,6 +7,7 @@ import click
 
 from cli.console.authoring import author_options
 from cli.console.exits import InvalidUsage, ProblemsFound
+from cli.console.leaked_tokens import refuse_tokens
 from cli.console.output import count_noun, print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.setup import (
@@ -77,6 +78,7 @@ def replace(  # noqa: PLR0913 - one parameter an option
     """
     request = _replace_request(DraftName(project, draft), Replacement(find, replacement, options.pop("regex")), options)
     store = open_store(data)
+    refuse_tokens(data, None, [("REPLACEMENT", replacement.encode(errors="replace"))])
     if dry_run:
         _print_preview(store.drafts.preview_replacement(namespace, request, 0, _PREVIEW_ITEMS), as_json=as_json)
         return

@@ -6,8 +6,10 @@ from pathlib import Path
 import click
 
 from api.http.response import json_views
+from api.upstreams.pull_publishes import PulledPublish
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import CommandFailed, ProblemsFound
+from cli.console.leaked_tokens import refuse_tokens
 from cli.console.never_answer import never_answer_notes
 from cli.console.next_command import next_command
 from cli.console.output import count_noun, print_json, print_lines, print_notes
@@ -67,6 +69,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     """
     store, name = open_store(data), DraftName(project, draft)
     author, content = author_of(username, data, database), _read(file)
+    refuse_tokens(data, database, [(str(file), content)])
     if publish_too:  # checked first, so that nothing is imported for a user who may not publish
         with open_existing_services(data, database) as services:
             publisher = publisher_of(services, username, namespace, project)
@@ -75,20 +78,18 @@ def command(  # noqa: PLR0913 - one parameter an option
         options = ImportOptions(overwrite, dry_run, skip_errors)
         found = store.drafts.import_rows(namespace, name, rows, options, author)
         has_failed = bool(found.plan.wrong) and (not skip_errors or found.plan.is_unreadable)
-        published, pulled = None, None
+        made = None
         if publish_too and found.head and not has_failed:
             watch(f"Publishing {project}")
             with open_existing_services(data, database) as services:
-                request = PublishRequest(name, author, found.head)
-                made = publish_draft(services, store, namespace, request, publisher)
-                published = made if isinstance(made, PublishResult) else None
-                pulled = None if isinstance(made, PublishResult) else made
+                made = publish_draft(services, store, namespace, PublishRequest(name, author, found.head), publisher)
+    published = made if isinstance(made, PublishResult) else None
     changes = {Kind.REDIRECTS: found.plan.counts}
     problems = () if published else find_new_problems(store, namespace, name, found.head, changes)
     _print(found, file, published, problems, as_json=as_json)
     next_step = f"To make it live: {next_command('publish', namespace, name)}."
-    if pulled:
-        next_step = f"To make it live, merge its pull request: {pulled.url}."
+    if isinstance(made, PulledPublish):
+        next_step = f"To make it live, merge its pull request: {made.url}."
     print_notes(_summary(found, published, next_step, dry_run=dry_run, has_failed=has_failed), *problem_lines(problems))
     state = "" if published else draft
     if found.head or dry_run:

@@ -1,5 +1,6 @@
 """`waypost namespace`: create, list, archive and restore namespaces."""
 
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -8,6 +9,7 @@ from api.auth.principal import OPERATOR
 from api.db.audit import AuditEvent
 from api.http.response import json_views
 from cli.console.exits import CommandFailed
+from cli.console.leaked_tokens import files_below, refuse_tokens
 from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.progress import show_status
 from cli.console.services import open_existing_services, open_namespace_records, state_options
@@ -55,6 +57,7 @@ def create(
     grants on the earlier namespace are removed from tokens and roles.
     """
     store = open_store(data)
+    refuse_tokens(data, None, chain([("--description", description.encode())], files_below(folder) if folder else ()))
     with open_namespace_records(data, keep_grants=keep_grants) as records:
         if folder:
             with show_status(f"Reading {folder}") as watch:

@@ -1,6 +1,7 @@
 """`waypost preview`: a working directory served on this machine, as it is saved."""
 
 import ipaddress
+import json
 import re
 import secrets
 import shlex
@@ -105,6 +106,7 @@ def command(path: Path, name: str | None, port: int, host: str, *, opens: bool, 
         log_level=settings.log_level,
     )
     listener = listen(chosen, option="--port")
+    print_lines(f"Reading {folder} …")
     with _interrupted_by_signals(), make_temporary_data(folder) as temporary:
         listener = listener._replace(settings=replace(listener.settings, data=temporary.data))
         _run(listener, temporary, WorkingDirectory(folder, settings.allowed_files), namespace, opens=opens)
@@ -170,7 +172,7 @@ def _print_agents(listener: Listener, session: Session, namespace: str) -> None:
         "",
         f"{curl}{base}/{project}/version",
         f"{curl}{shlex.quote(f'{base}/{project}/redirects?limit=2')}",
-        f"""{curl}{base}/{project}/test -H 'Content-Type: application/json' -d '{{"urls": ["/"]}}'""",
+        f"{curl}{base}/{project}/test -H 'Content-Type: application/json' -d {shlex.quote(json.dumps({'urls': [session.find_url()]}))}",
     )
 
 

@@ -1,6 +1,6 @@
 """The output of a preview: what is served after each save, what changed, and the problems."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
@@ -8,9 +8,8 @@ from typing import NamedTuple
 from cli.console.output import count_noun, print_lines
 from cli.content.validate.problem_output import Report, print_text, read_lines_in
 from cli.preview.baseline import ChangesSince
-from content.changes.diff import Counts, count
+from content.changes.diff import count
 from content.records.problem import Problem, Severity
-from content.records.vocabulary import Kind
 from gitstore.comparison.change_lines import text_lines
 from gitstore.comparison.descriptions import count_text
 from gitstore.compiled.segments.changes import ChangesByKind
@@ -35,10 +34,13 @@ def files_text(files: Sequence[str]) -> str:
     return f"{names} and {len(files) - _MOST_FILES:,} more" if len(files) > _MOST_FILES else names
 
 
-def print_published(published: Mapping[str, PublishResult]) -> None:
-    """Print what a save changed, project by project."""
+def print_published(published: Mapping[str, PublishResult], before: Collection[str]) -> None:
+    """Print what a save changed, project by project; `before` are the names of the projects that were served."""
     for name, result in published.items():
-        print_lines(f"  {name}: {_counts_text(result.counts)}{'' if result.tree else ' (project removed)'}")
+        what = "removed" if not result.tree else "added" if name not in before else ""
+        counts = count_text(result.counts) if any(map(any, result.counts.values())) else ""
+        text = counts or ("" if what else "no rule changed, but comments, settings or tests")
+        print_lines(f"  {name}: {', '.join(filter(None, (what and f'project {what}', text)))}")
 
 
 def print_projects(projects: Mapping[str, Mapping[str, int]]) -> None:
@@ -80,7 +82,3 @@ def _change_lines(found: ChangesByKind) -> list[str]:
         return []
     lines = list(islice(text_lines(changes), _MOST_LINES + 1))
     return lines if len(lines) <= _MOST_LINES else [*lines[:_MOST_LINES], "…"]
-
-
-def _counts_text(counts: Mapping[Kind, Counts]) -> str:
-    return count_text(counts) if any(map(any, counts.values())) else "no rule changed, but comments, settings or tests"

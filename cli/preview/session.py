@@ -12,6 +12,8 @@ from cli.console.setup import operator
 from cli.preview.baseline import Baseline
 from cli.preview.save_report import Served, files_text, print_problems, print_projects, print_published, print_since
 from content.records.problem import Problem, Severity
+from content.records.record import Redirect
+from content.records.vocabulary import Kind
 from gitstore.errors import StoreError
 from gitstore.namespaces.folder_publish import FolderPublish
 from gitstore.namespaces.working_directory import WorkingDirectory, WorkingState
@@ -21,6 +23,7 @@ _TRIES = 20
 _RETRY_SECONDS = 0.02
 _EMPTIED_SECONDS = 0.2
 _MOST_PROBLEMS = 1_000
+_LOOKED_AT = 100  # rules
 
 
 class Session:
@@ -41,6 +44,14 @@ class Session:
     def projects(self) -> Sequence[str]:
         """The names of the served projects."""
         return list(self._state.projects or {})
+
+    def find_url(self) -> str:
+        """Return a URL that a rule of the first project answers; `/` without a rule for one URL."""
+        snapshot = self._store.namespaces.read_published(self._preview.namespace)[self.projects[0]]
+        listed = (each.record for each in snapshot.placed_window(Kind.REDIRECTS, 0, _LOOKED_AT))
+        exact = (each for each in listed if isinstance(each, Redirect) and each.type.is_exact)
+        found = next(exact, None)
+        return "/" if found is None else f"https://{found.source}" if found.type.has_host else found.source
 
     def look(self) -> None:
         """Read the folder, and publish what was saved since the last look."""
@@ -99,7 +110,7 @@ class Session:
 
     def _serve(self, state: WorkingState, heading: str, done: FolderPublish) -> None:
         self._folder.forget_content(state)
-        was_broken, is_first = self._state.errors > 0, not self._served_at
+        was_broken, is_first, before = self._state.errors > 0, not self._served_at, self.projects
         if done.published or is_first:
             self._served_at = _clock()
         self._state = PreviewState(datetime.now().astimezone().isoformat(timespec="seconds"), self._state.projects)
@@ -107,7 +118,7 @@ class Session:
         same = "" if done.published else " It is as served before." if was_broken else " No project changed."
         print_lines("", f"{_clock()}  {heading} Served.{same}")
         if not is_first:
-            print_published(done.published)
+            print_published(done.published, before)
         self._describe(state, is_first=is_first)
 
     def _describe(self, state: WorkingState, *, is_first: bool) -> None:

@@ -6,6 +6,7 @@ would store, or send, what it did not before.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from enum import Enum
 
 from content.checks.expectations import Expectation
 from content.checks.record_rules import record_problems
@@ -26,6 +27,17 @@ _PERMANENT = frozenset({RedirectStatus.MOVED_PERMANENT, RedirectStatus.PERMANENT
 _KEEP_METHOD = frozenset({RedirectStatus.TEMPORARY_REDIRECT, RedirectStatus.PERMANENT_REDIRECT})
 
 
+class Obstacle(Enum):
+    """The reason why one redirect cannot replace a chain, as the end of a sentence."""
+
+    NO_CHAIN = "it is no chain"
+    TEST = "a test names its location"
+    VARIES = "its end differs between requests or hosts"
+    ENDLESS = "it never ends"
+    STATUS = "a later redirect is temporary, allows another method, or follows a fragment, so one redirect would promise more"
+    INVALID = "its end is not valid as a target"
+
+
 class Flattening:
     """The chains of a project's redirects. Rules whose Location a test of the project names stay as they are."""
 
@@ -43,42 +55,59 @@ class Flattening:
 
     def flatten(self, placed: Placed[Redirect]) -> Redirect:
         """Return the redirect with the end of its chain as its target: the same object where that is not safe."""
-        record = placed.record
-        end = None if placed.position in self._tested else self._end(placed)
-        if end is None or end == record.target:
-            return record
-        flat = replace(record, target=end)
-        is_valid = not any(each.severity is Severity.ERROR for each in record_problems(flat))
-        return flat if is_valid else record
+        end = self._find_end(placed)
+        return placed.record if isinstance(end, Obstacle) else replace(placed.record, target=end)
 
-    def _end(self, placed: Placed[Redirect]) -> str | None:
-        """Return the Location at the end of the chain; None for no chain, or for one that differs between requests."""
+    def find_obstacle(self, placed: Placed[Redirect]) -> Obstacle | None:
+        """Return why a redirect stays as it is; None where `flatten` changes it."""
+        end = self._find_end(placed)
+        return end if isinstance(end, Obstacle) else None
+
+    def _find_end(self, placed: Placed[Redirect]) -> str | Obstacle:
+        """Return the target with which the redirect answers as the chain does."""
+        if placed.position in self._tested:
+            return Obstacle.TEST
+        end = self._follow(placed)
+        if isinstance(end, Obstacle):
+            return end
+        if end == placed.record.target:
+            return Obstacle.NO_CHAIN
+        flat = replace(placed.record, target=end)
+        is_valid = not any(each.severity is Severity.ERROR for each in record_problems(flat))
+        return end if is_valid else Obstacle.INVALID
+
+    def _follow(self, placed: Placed[Redirect]) -> str | Obstacle:
+        """Return the Location at the end of the chain."""
         record = placed.record
         first = self._first_request(placed)
-        if first is None:
-            return None
+        if isinstance(first, Obstacle):
+            return first
         location = location_of(record.target) if record.type.is_exact else Template.parse(record.target).expand(())
         match = Match(placed, None, location)
         chain = self._matcher.follow_from(first, match, MAX_HOPS)
         if not record.type.has_host and self._has_open_patterns and split_url(location).is_path:
-            return None  # a pattern may answer on any host, with another end
+            return Obstacle.VARIES  # a pattern may answer on any host, with another end
         points = _points(chain, record)
-        if chain.is_endless or len(points) < len(_locations(chain)) or points[-1] == location:
-            return None
+        if chain.is_endless:
+            return Obstacle.ENDLESS
+        if len(points) < len(_locations(chain)):
+            return Obstacle.STATUS
+        if points[-1] == location:
+            return Obstacle.NO_CHAIN
         others = (self._matcher.follow_from(each, match, MAX_HOPS) for each in self._others(first, chain))
         is_on_all = all(points[-1] in _points(each, record) for each in others)
-        return points[-1] if is_on_all and (record.type.is_exact or "$" not in points[-1]) else None
+        return points[-1] if is_on_all and (record.type.is_exact or "$" not in points[-1]) else Obstacle.VARIES
 
-    def _first_request(self, placed: Placed[Redirect]) -> Request | None:
-        """Return a request that the redirect answers, without a host unless it names one; None if it has no fixed end."""
+    def _first_request(self, placed: Placed[Redirect]) -> Request | Obstacle:
+        """Return a request that the redirect answers, without a host unless it names one."""
         record = placed.record
         if not record.type.is_exact:
-            return Request(None, "", None) if not Template.parse(record.target).groups else None
+            return Obstacle.VARIES if Template.parse(record.target).groups else Request(None, "", None)
         key = exact_key(record.type.has_host, record.source)
         if not key or self._matcher.source.redirects_at(key)[0] != placed.position:
-            return None
+            return Obstacle.NO_CHAIN
         host = split_host(key)[0] if record.type.has_host else ""
-        return None if self._onward.ends_chain(host, record.target) else parse_key(key)
+        return Obstacle.NO_CHAIN if self._onward.ends_chain(host, record.target) else parse_key(key)
 
     def _others(self, first: Request, chain: Chain) -> Iterator[Request]:
         """Yield the same request on the hosts where the chain may continue in another way."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from content.checks.reach_rules import RegexReachability
+from content.checks.record_rules import record_problems
 from content.matching.canonical import exact_key, split_host
 from content.matching.hashed_rules import HashedRules
 from content.matching.match import Chain, Match
@@ -10,7 +11,7 @@ from content.matching.matcher import Matcher
 from content.matching.onward import ChainEndCheck
 from content.matching.request import Request, parse_key
 from content.matching.template import Template, location_of
-from content.records.problem import Problem
+from content.records.problem import Problem, errors
 from content.records.problem_codes import problem
 from content.records.record import Page, Placed, Record, Redirect
 
@@ -81,15 +82,24 @@ class SetCheck:
 
     def redirect_problems(self, placed: Placed[Redirect]) -> list[Problem]:
         """Return the problems of a redirect, at its place."""
+        found: Iterable[Problem]
         if placed.record.type.is_exact:
             found = _exact_problems(self._matcher, placed, self._onward)
         else:
             found = _regex_problems(self._matcher, placed, self._reachability)
+        found = list(found)
+        if any(item.pointer == "/target" for item in found) and _has_refused_target(placed.record):
+            found = [item for item in found if item.pointer != "/target"]  # they are of a target that nothing will have
         return [item.at(placed.file, placed.line) for item in found]
 
     def page_problems(self, placed: Placed[Page]) -> list[Problem]:
         """Return the problems of a page, at its place."""
         return [item.at(placed.file, placed.line) for item in _page_problems(self._matcher, placed)]
+
+
+def _has_refused_target(record: Redirect) -> bool:
+    """Tell whether the target has an error by itself."""
+    return any(each.pointer == "/target" for each in errors(record_problems(record)))
 
 
 def _exact_problems(matcher: Matcher, placed: Placed[Redirect], onward: ChainEndCheck) -> Iterable[Problem]:

@@ -27,10 +27,11 @@ def target_problems(record: Redirect, groups: int | None) -> list[Problem]:
 
 
 def _character_problems(target: str) -> list[Problem]:
-    names = [name for character, name in ((" ", "a space"), ("\\", "a backslash")) if character in target]
-    if not names:
+    found = [each for each in ((" ", "a space", "%20"), ("\\", "a backslash", "%5C")) if each[0] in target]
+    if not found:
         return []
-    message = f"a target cannot hold {' or '.join(names)}; percent-encode it (%20, %5C)"
+    names, codes = (" or ".join(each[1] for each in found), ", ".join(each[2] for each in found))
+    message = f"a target cannot hold {names}; percent-encode it ({codes})"
     return [problem("target_character", message, _POINTER)]
 
 

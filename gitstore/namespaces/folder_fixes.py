@@ -13,10 +13,13 @@ from itertools import accumulate
 from pathlib import Path
 
 from content.changes.fixes import FixedRules, FixKind, fix_rules
+from content.changes.flattening import Flattening
+from content.records.problem import Problem
 from content.records.problem_codes import CODES
 from content.records.record import Record
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
+from gitstore.compiled.validation.checks import build_matcher
 from gitstore.errors import Invalid
 from gitstore.git.atomic_io import replace_file
 from gitstore.namespaces.checkout import Checkout
@@ -61,6 +64,23 @@ def fix_folder(folder: Path, checkout: Checkout) -> FolderFixes:
     return found
 
 
+def explain_chains(checkout: Checkout, problems: Collection[Problem]) -> Iterator[tuple[Problem, str]]:
+    """Yield the problem of each chain that the fixes leave, with the reason, in the order of the projects."""
+    chains = {(each.file, each.line): each for each in problems if each.code == "chain"}
+    for snapshot in checkout.snapshots if chains else ():
+        redirects = snapshot.redirects()
+        found = [(each, chains[each.file, each.line]) for each in redirects if (each.file, each.line) in chains]
+        if not found:
+            continue
+        if not _is_whole(snapshot):
+            yield from ((problem, "the project has rules that cannot be read") for _, problem in found)
+            continue
+        flattening = Flattening(build_matcher(snapshot), redirects, snapshot.expectations)
+        for placed, problem in found:
+            if obstacle := flattening.find_obstacle(placed):
+                yield problem, obstacle.value
+
+
 @dataclass(frozen=True)
 class _FileRules:
     """The records of a file before and after the fixes; `start` is the position of the first one in the project."""
@@ -92,8 +112,8 @@ class _Plan:
     def __init__(self, folder: Path, snapshot: Snapshot, *, drops: bool) -> None:
         self._folder, self._snapshot, self._drops = folder, snapshot, drops
         redirects, pages = snapshot.redirects(), snapshot.pages()
-        is_whole = all(_is_read(file, kind) for kind in Kind for file in snapshot.rule_files[kind])
-        self._fixed: FixedRules = fix_rules(redirects, pages, snapshot.expectations, is_whole=is_whole, drops=drops)
+        whole = _is_whole(snapshot)
+        self._fixed: FixedRules = fix_rules(redirects, pages, snapshot.expectations, is_whole=whole, drops=drops)
         self._records: Mapping[Kind, Sequence[Record]] = {
             Kind.REDIRECTS: [each.record for each in redirects],
             Kind.PAGES: [each.record for each in pages],
@@ -164,6 +184,11 @@ class _Plan:
         while (kind, position) in self._fixed.kept:
             position = self._fixed.kept[kind, position]
         return self._find(kind, position).place(position)
+
+
+def _is_whole(snapshot: Snapshot) -> bool:
+    """Tell whether every rule of a project was read."""
+    return all(_is_read(file, kind) for kind in Kind for file in snapshot.rule_files[kind])
 
 
 def _is_read(file: CompiledFile, kind: Kind) -> bool:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import time_ns
 from typing import NamedTuple
@@ -104,7 +104,7 @@ class WorkingDirectory:
             )
         names = [folder.name for folder in folders]
         found = (*find_root_problems(self.path, self._allowed), *find_name_collisions(names))
-        problems = tuple(problem for problem in found if not is_editor_file(problem.file))
+        problems = tuple(_spare_unread(problem) for problem in found if not is_editor_file(problem.file))
         return self._state(self.path, folders, problems)
 
     def blob(self, blob_id: BlobId) -> bytes:
@@ -160,6 +160,13 @@ class WorkingDirectory:
         current = set(blobs)
         for blob in self._content.keys() - current:
             del self._content[blob]
+
+
+def _spare_unread(problem: Problem) -> Problem:
+    """Return the problem of a file that nothing reads as a warning: such as notes that are beside the projects for a while."""
+    if problem.code != "unknown_file":
+        return problem
+    return replace(problem.as_warning(), message=f"{problem.message} A publish refuses it.")
 
 
 def is_editor_file(path: str) -> bool:

@@ -21,12 +21,13 @@ from gitstore.pushes.push import MIRROR_OPTION, NoRecords, Progress, Push, PushR
 from gitstore.pushes.pushed_files import FileCheck, find_new_commits
 from gitstore.pushes.ref_names import require_ref_name
 from gitstore.pushes.release_check import ReleaseCheck, require_mirror_grants
-from gitstore.pushes.tag_check import check_tag, peel
+from gitstore.pushes.tag_check import check_tag, peel, read_tags
 
 _NO_RECORDS, _DEFAULT_RULES = NoRecords(), PushRules()
 _OVERRIDE = "override"
 _MIRRORED = "published on another Waypost, whose mirror this is"
 _LONGEST_REASON = 500  # characters, as in the API
+LEAKED = "API token found"
 _ATOMIC = "another ref of this atomic push is refused"
 
 
@@ -75,6 +76,7 @@ class _Judgement:
     def verdicts(self) -> tuple[RefVerdict, ...]:
         """Return the verdict on each change."""
         try:
+            self._require_no_token("A push option", *(option.encode(errors="replace") for option in self._push.options))
             options = _read_options(self._push.options)
         except Refused as ex:
             return tuple(RefVerdict(update, ex.reason, ex.lines) for update in self._push.updates)
@@ -83,6 +85,7 @@ class _Judgement:
     def _judge(self, update: RefUpdate, options: "_Options") -> RefVerdict:
         try:
             self._require_plain_ref(update.name)
+            self._require_no_token("The name of a branch or tag", update.name.encode(errors="replace"))
             if update.old is None:
                 require_ref_name(update.name)
             brought = self._check_files(update.name, update.new) if update.new else frozenset[CommitId]()
@@ -101,6 +104,15 @@ class _Judgement:
         except Broken as ex:
             raise Refused("damaged ref", f"{show(name)} cannot be moved: it names another ref, or is damaged.") from ex
 
+    def _require_no_token(self, subject: str, *texts: bytes) -> None:
+        """Refuse a valid API token in what is beside the commits."""
+        if self._records.find_token(b"\n".join(texts)) is not None:
+            message = f"{subject} contains a valid API token. Remove it, and create another token."
+            raise Refused(LEAKED, f"api_token: {message}", *self._leak_lines())
+
+    def _leak_lines(self) -> list[str]:
+        return ["The API tokens that were found are revoked."] if self._records.revokes_tokens else []
+
     def _check_ref(self, update: RefUpdate, options: "_Options") -> RefVerdict:
         if update.name == RELEASE_REF:
             if options.is_mirror:
@@ -118,6 +130,7 @@ class _Judgement:
         tip = peel(self._repository, target)
         if tip != target and not ref.startswith(TAG_PREFIX):
             raise Refused("not a commit", f"{branch_name(ref)} cannot be a tag. Push the commit that it names.")
+        self._require_no_token("The tag", *read_tags(self._repository, target))
         brought = find_new_commits(self._repository, self._known, tip)
         new = [info for info in brought if info.id not in self._passed]
         for number, info in enumerate(new, 1):
@@ -128,7 +141,10 @@ class _Judgement:
                 if ref == RELEASE_REF:
                     problems += self._find_content_errors(info, problems)
                 lines = problem_lines(self._repository, info.tree, problems)
-                raise Refused("invalid files", *lines, in_commit(len(problems), info.id, is_tip=info.id == tip))
+                is_leak = any(problem.code == "api_token" for problem in problems)
+                lines += self._leak_lines() if is_leak else []
+                reason = LEAKED if is_leak else "invalid files"
+                raise Refused(reason, *lines, in_commit(len(problems), info.id, is_tip=info.id == tip))
             self._passed.add(info.id)
         return frozenset(info.id for info in brought)
 

@@ -88,6 +88,11 @@ class RefVerdict(NamedTuple):
 class PushRecords(Protocol):
     """The records outside Git that the checks of a push need; they are passed to another process, so they are pickled."""
 
+    @property
+    def revokes_tokens(self) -> bool:
+        """True if the tokens that `find_token` finds are revoked."""
+        ...
+
     def verdicts(self, project: str, subject: ReviewSubject) -> Sequence[Verdict]:
         """Return the latest verdict of each reviewer on the head of a branch, whatever the branch is named."""
         ...
@@ -115,6 +120,8 @@ class PushRecords(Protocol):
 
 class NoRecords:
     """The records of a service without reviews and tokens."""
+
+    revokes_tokens = False
 
     def verdicts(self, project: str, subject: ReviewSubject) -> Sequence[Verdict]:
         """Return no verdicts."""

@@ -87,12 +87,18 @@ class FileCheck:
     def find_problems(self, info: CommitInfo) -> list[Problem]:
         """Return the problems of the files that a commit adds or changes."""
         parents = [self._repository.commit(parent).tree for parent in info.parents]
-        found = list[Problem]()
+        found = list(self._check_message(info))
         for problem in self._walk(info.tree, parents, "", 1):
             found.append(problem)
             if len(found) >= MOST_PROBLEMS:
                 break
         return found
+
+    def _check_message(self, info: CommitInfo) -> Iterator[Problem]:
+        text = f"{info.author.name}\n{info.author.email}\n{info.message}"
+        if self._find_token(text.encode(errors="replace")) is not None:
+            message = "The message or author contains a valid API token. Remove it, and create another token."
+            yield Problem("api_token", message)
 
     def _walk(self, tree: TreeId, parents: Sequence[TreeId], prefix: str, depth: int) -> Iterator[Problem]:
         if tree in parents:
@@ -145,7 +151,7 @@ class FileCheck:
             return
         at = self._find_token(data)
         if at is not None:
-            message = "The file contains a valid API token. Remove it from every commit, and rotate the token."
+            message = "The file contains a valid API token. Remove it from every commit, and create another token."
             yield Problem("api_token", message, file=path, line=data.count(b"\n", 0, at) + 1)
             return
         self._seen.add(blob)  # only what has passed: the next ref of the push may have the same files

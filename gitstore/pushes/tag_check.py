@@ -1,6 +1,7 @@
 """The check of pushed tags: names of commits, which anyone who writes may add, and who writes everywhere may move."""
 
 import re
+from collections.abc import Iterator
 
 from gitstore.git.repository import Repository
 from gitstore.layout import TAG_PREFIX, CommitId
@@ -27,6 +28,18 @@ def peel(repository: Repository, target: CommitId) -> CommitId:
             break
         found = named[1].decode()
     raise Refused("not a commit", f"{target} is not a commit, nor a tag of one.")
+
+
+def read_tags(repository: Repository, target: CommitId) -> Iterator[bytes]:
+    """Yield the tag objects that lead from a ref to its commit, whole."""
+    found: str = target
+    for _ in range(_MAX_DEPTH):
+        kind, data = repository.raw(found)
+        named = _TARGET.match(data) if kind == _TAG else None
+        if named is None:
+            return
+        yield data
+        found = named[1].decode()
 
 
 def check_tag(repository: Repository, pusher: Pusher, update: RefUpdate) -> RefVerdict:

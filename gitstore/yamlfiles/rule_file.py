@@ -14,6 +14,11 @@ from gitstore.yamlfiles.yaml_node import MappingNode, Node, ScalarNode, Sequence
 from gitstore.yamlfiles.yaml_reader import MAX_PROBLEMS, Document, Mark, YamlRefused, decode
 from schemas import check
 
+# Valid values in place of invalid or missing ones, so that the other fields of a rule are checked too.
+_STAND_INS: Mapping[Kind, Mapping[str, Any]] = {
+    Kind.REDIRECTS: {"target": "/", "status": 301},
+    Kind.PAGES: {"content": "", "contentType": "TEXT_PLAIN"},
+}
 _NULLS = frozenset({"", "~", "null"})
 EMPTY_VALUE = "empty_value"
 _EMPTY_MESSAGE = (
@@ -160,15 +165,28 @@ def _check_entries(entries: _Entries, kind: Kind | None, file: str) -> RuleFile:
     items = entries.data[kind.value] if None not in broken and len(schema_problems) < MAX_PROBLEMS else ()
     records, lines = [], []
     for index, fields in enumerate(items):
-        if index not in broken:
+        if index in broken:
+            found = _check_valid_fields(kind, fields, [each for each in schema_problems if _index_of(each) == index])
+        else:
             record = record_from(kind, fields)
             records.append(record)
             lines.append(entries.line(index))
-            if found := record_problems(record):
-                problems += [
-                    _with_position(problem.under(f"/{kind.value}/{index}"), entries, file) for problem in found
-                ]
+            found = record_problems(record)
+        if found:
+            problems += [_with_position(problem.under(f"/{kind.value}/{index}"), entries, file) for problem in found]
     return RuleFile(kind, tuple(records), tuple(lines), tuple(sorted(problems, key=_by_position)))
+
+
+def _check_valid_fields(kind: Kind, fields: Any, problems: Sequence[Problem]) -> list[Problem]:
+    """Return the problems of the valid fields of a rule with an invalid shape; none without a valid type and source or path."""
+    names = [each.pointer.split("/")[3:4] for each in problems if each.code != "missing_field"]
+    if not isinstance(fields, dict) or [] in names:
+        return []
+    valid = fields.keys() - {name for (name,) in names}
+    made = {**_STAND_INS[kind], **{name: fields[name] for name in valid}}
+    if not {"type", "source" if kind is Kind.REDIRECTS else "path"} <= made.keys():
+        return []
+    return [each for each in record_problems(record_from(kind, made)) if each.pointer[1:] in valid]
 
 
 def _by_position(problem: Problem) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from api.auth.grants import Grant
 from tests.e2e.caller import Caller
 from tests.e2e.world import Place
 
@@ -130,10 +131,11 @@ def test_an_override_is_in_the_audit_trail(work: Checkout) -> None:
 
 
 def test_a_token_in_a_file_is_refused(work: Checkout) -> None:
-    token = work.place.root.token
+    token = work.place.world.token([Grant(work.place.namespace, "*", "redirect", "read")])
     work.commit("shop/pages/a.txt", f"our token: {token}\n")
     lines = work.push("HEAD:refs/heads/topic", succeeds=False)
     assert lines[0].startswith("shop/pages/a.txt:1:1: api_token: ")
+    assert lines[1] == "The API tokens that were found are revoked."
     dead = token[:-1] + ("a" if token[-1] != "a" else "b")
     work.git("reset", "-q", "--hard", "HEAD~1")
     work.commit("shop/pages/a.txt", f"not a token: {dead}\n")

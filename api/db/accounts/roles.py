@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, update
 
-from api.db.tables import roles, user_roles
+from api.db.tables import api_tokens, roles, user_roles
 from gitstore.errors import NotFound
 
 GrantRow = tuple[str, str, str, str]  # namespace, project, resource and action
@@ -42,10 +42,11 @@ def list_roles(connection: Connection) -> list[RoleRow]:
 
 
 def remove_role(connection: Connection, name: str) -> None:
-    """Remove a role, also from its users; NotFound if it does not exist."""
+    """Remove a role, also from its users and API tokens; NotFound if it does not exist."""
     if connection.execute(delete(roles).where(roles.c.name == name)).rowcount == 0:
         raise NotFound(f"Role '{name}' does not exist.")
     connection.execute(delete(user_roles).where(user_roles.c.role == name))
+    connection.execute(update(api_tokens).where(api_tokens.c.role == name).values(role=None))
 
 
 def dump_grants(grants: Iterable[GrantRow]) -> list[list[str]]:

@@ -5,16 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
 from api.db.accounts.roles import GrantRow, dump_grants, load_grants
-from api.db.tables import api_tokens
+from api.db.tables import api_tokens, users
 from gitstore.errors import NotFound
 
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """An API token; `hash` is the SHA-256 of its value in hex, `id` is 0 until it is stored."""
+    """An API token; `hash` is the SHA-256 of its value in hex, `id` is 0 until it is stored.
+
+    `owner_id` and `owner` are the user of a personal token. `previous_hash` is that of the value before the last rotation, valid
+    until `previous_until`.
+    """
 
     name: str
     hash: str
@@ -25,6 +29,14 @@ class ApiToken:
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
     id: int = 0
+    owner_id: int | None = None
+    owner: str = ""
+    role: str | None = None
+    previous_hash: str | None = None
+    previous_until: datetime | None = None
+
+
+_TOKENS = select(api_tokens, users.c.username).outerjoin(users, users.c.id == api_tokens.c.owner_id)
 
 
 def add_token(connection: Connection, token: ApiToken) -> int:
@@ -37,51 +49,60 @@ def add_token(connection: Connection, token: ApiToken) -> int:
         "expires_at": token.expires_at,
         "created_at": token.created_at,
         "created_by": token.created_by,
+        "owner_id": token.owner_id,
+        "role": token.role,
     }
     return int(connection.execute(insert(api_tokens).values(row).returning(api_tokens.c.id)).scalar_one())
 
 
-def find_token(connection: Connection, number: int) -> ApiToken:
-    """Return the token with an id; NotFound if it does not exist."""
-    row = connection.execute(select(api_tokens).where(api_tokens.c.id == number)).one_or_none()
-    if row is None:
-        raise _missing(number)
+def find_token(connection: Connection, number: int, owner: int | None = None) -> ApiToken:
+    """Return the token with an id; NotFound if it does not exist, or is not one of the `owner`, if given."""
+    row = connection.execute(_TOKENS.where(api_tokens.c.id == number)).one_or_none()
+    if row is None or owner not in {None, row.owner_id}:
+        raise NotFound(f"API token {number} does not exist.")
     return _token(row)
 
 
-def list_tokens(connection: Connection, limit: int, offset: int) -> tuple[list[ApiToken], int]:
-    """Return a window of the tokens, oldest first, and their total number."""
-    total = int(connection.execute(select(func.count()).select_from(api_tokens)).scalar_one())
-    rows = connection.execute(select(api_tokens).order_by(api_tokens.c.id).limit(limit).offset(offset))
+def list_tokens(
+    connection: Connection, limit: int, offset: int, owner: int | None = None
+) -> tuple[list[ApiToken], int]:
+    """Return a window of the tokens, or of the personal ones of an `owner`, oldest first, and their total number."""
+    wanted = [] if owner is None else [api_tokens.c.owner_id == owner]
+    total = int(connection.execute(select(func.count()).select_from(api_tokens).where(*wanted)).scalar_one())
+    rows = connection.execute(_TOKENS.where(*wanted).order_by(api_tokens.c.id).limit(limit).offset(offset))
     return [_token(row) for row in rows], total
 
 
 def all_tokens(connection: Connection) -> list[ApiToken]:
     """Return all tokens, expired ones too."""
-    return [_token(row) for row in connection.execute(select(api_tokens))]
+    return [_token(row) for row in connection.execute(_TOKENS)]
 
 
 def find_live_tokens(connection: Connection, numbers: Collection[int], now: datetime) -> list[ApiToken]:
     """Return the tokens with these ids that have not expired."""
-    query = select(api_tokens).where(_alive(now), api_tokens.c.id.in_(numbers))
+    query = _TOKENS.where(_alive(now), api_tokens.c.id.in_(numbers))
     return [_token(row) for row in connection.execute(query)] if numbers else []
 
 
-def find_live_hash(connection: Connection, hashes: Collection[str], now: datetime) -> str | None:
-    """Return one of these hashes that is that of a token that has not expired; None if none is."""
-    query = select(api_tokens.c.hash).where(_alive(now), api_tokens.c.hash.in_(hashes)).limit(1)
-    return connection.execute(query).scalar()
+def find_by_hashes(connection: Connection, hashes: Collection[str], now: datetime) -> list[ApiToken]:
+    """Return the tokens of which one of these hashes is that of a value that is valid now."""
+    previous = and_(api_tokens.c.previous_hash.in_(hashes), api_tokens.c.previous_until > now)
+    query = _TOKENS.where(_alive(now), or_(api_tokens.c.hash.in_(hashes), previous))
+    return [_token(row) for row in connection.execute(query.order_by(api_tokens.c.id))]
 
 
-def rotate_token(connection: Connection, number: int, hashed: str, preview: str) -> None:
-    """Give a token another value; the earlier one is invalid from then on."""
-    connection.execute(update(api_tokens).where(api_tokens.c.id == number).values(hash=hashed, preview=preview))
+def rotate_token(
+    connection: Connection, number: int, hashed: str, preview: str, previous_until: datetime | None = None
+) -> None:
+    """Give a token another value; the one that it had is valid until `previous_until`, and any earlier one no more."""
+    previous = api_tokens.c.hash if previous_until else None
+    values = {"hash": hashed, "preview": preview, "previous_hash": previous, "previous_until": previous_until}
+    connection.execute(update(api_tokens).where(api_tokens.c.id == number).values(values))
 
 
-def remove_token(connection: Connection, number: int) -> None:
-    """Remove a token; NotFound if it does not exist."""
-    if connection.execute(delete(api_tokens).where(api_tokens.c.id == number)).rowcount == 0:
-        raise _missing(number)
+def remove_token(connection: Connection, number: int) -> bool:
+    """Remove a token; return whether there was one."""
+    return connection.execute(delete(api_tokens).where(api_tokens.c.id == number)).rowcount > 0
 
 
 def note_uses(connection: Connection, uses: Mapping[int, datetime]) -> None:
@@ -97,10 +118,6 @@ def _alive(now: datetime) -> ColumnElement[bool]:
     return or_(api_tokens.c.expires_at.is_(None), api_tokens.c.expires_at > now)
 
 
-def _missing(number: int) -> NotFound:
-    return NotFound(f"API token {number} does not exist.")
-
-
 def _token(row: Row[Any]) -> ApiToken:
     return ApiToken(
         row.name,
@@ -112,4 +129,9 @@ def _token(row: Row[Any]) -> ApiToken:
         row.expires_at,
         row.last_used_at,
         row.id,
+        row.owner_id,
+        row.username or "",
+        row.role,
+        row.previous_hash,
+        row.previous_until,
     )

@@ -55,6 +55,12 @@ api_tokens = Table(
     Column("created_at", Moment, nullable=False),
     Column("created_by", String(100), nullable=False),
     Column("last_used_at", Moment),
+    Column("owner_id", Integer),  # of a user; null for a token that is no person's
+    Column("role", String(50)),
+    Column("previous_hash", String(64)),
+    Column("previous_until", Moment),
+    Index("api_tokens_by_owner", "owner_id"),
+    Index("api_tokens_by_previous_hash", "previous_hash"),
     sqlite_autoincrement=True,
 )
 

@@ -66,6 +66,7 @@ class Guard:
         _check_names(params, access)
         check_parameters(req, self._known)
         self._limits.charge(req, resp, access.quota or _quota(req.method), principal)
+        req.context.namespace = params.get("namespace")
         queue_key.set(params.get("namespace", ""))
 
     async def _admit(self, req: Request, resp: Response, access: Access, namespace: str, project: str) -> Principal:

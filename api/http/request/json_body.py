@@ -21,6 +21,13 @@ async def read_json(req: Request, schema: str, limit: int | None = None) -> dict
     Errors: 415 for another content type, 413 over the limit, 408 if the body is too slow,
     400 `malformed_json` with line and column, 422 `invalid_body` with problems.
     """
+    data, value = await read_with_bytes(req, schema, limit)
+    del data
+    return value
+
+
+async def read_with_bytes(req: Request, schema: str, limit: int | None = None) -> tuple[bytes, dict[str, Any]]:
+    """Read a JSON body as `read_json` does; return its bytes too."""
     check_json(req)
     check_coding(req)
     data = await read_bytes(req, req.context.json_limit if limit is None else limit)
@@ -28,13 +35,17 @@ async def read_json(req: Request, schema: str, limit: int | None = None) -> dict
     problems = schemas.check(schema, value) if len(data) < LARGE else await run_in_thread(schemas.check, schema, value)
     if problems:
         raise invalid("The body does not match its schema; see the problems.", problems)
-    return value
+    return data, value
 
 
 async def read_optional_json(req: Request, schema: str) -> dict[str, Any]:
     """Read a JSON body that may be left out, as `read_json` does; one without a Content-Length is not ignored."""
-    has_body = req.content_type or req.content_length or req.get_header("Transfer-Encoding")
-    return await read_json(req, schema) if has_body else {}
+    return await read_json(req, schema) if has_body(req) else {}
+
+
+def has_body(req: Request) -> bool:
+    """Return whether a request has a body, also one without a Content-Length."""
+    return bool(req.content_type or req.content_length or req.get_header("Transfer-Encoding"))
 
 
 def clear_fields(body: dict[str, Any], **defaults: Any) -> dict[str, Any]:

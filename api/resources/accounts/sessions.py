@@ -74,10 +74,11 @@ class UserSessions:
 async def _write_sessions(req: Request, resp: Response, sessions: BrowserSessions, user: int, current: str) -> None:
     limit, offset = read_window(req)
     found, total = await run_in_thread(sessions.window, user, limit, offset)
-    write_window(resp, [_show(session, current) for session in found], total, limit, offset)
+    write_window(resp, [show_session(session, current) for session in found], total, limit, offset)
 
 
-def _show(session: Session, current: str) -> dict[str, Any]:
+def show_session(session: Session, current: str = "") -> dict[str, Any]:
+    """Return the JSON of a session; `current` is the session of the call."""
     return {
         "id": session.id,
         "browser": describe_browser(session.user_agent),

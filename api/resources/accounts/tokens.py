@@ -1,10 +1,13 @@
 """API tokens over HTTP; a value is shown only by the response that creates or rotates it."""
 
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from falcon.asgi import Request, Response
 
 from api.auth.grants import load_grant
+from api.auth.new_token import IssuedToken, NewToken
 from api.auth.principal import as_principal
 from api.auth.roles import load_grants
 from api.auth.tokens import Tokens
@@ -12,7 +15,7 @@ from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, load_time
 from api.errors import invalid
 from api.http.guard.access import grants, principal_of
-from api.http.request.json_body import read_json
+from api.http.request.json_body import read_json, read_optional_json
 from api.http.request.parameters import read_id, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
@@ -36,12 +39,9 @@ class ApiTokens:
     async def on_post(self, req: Request, resp: Response) -> None:
         """Create a token: 201 with its value; 403 for grants beyond the caller's own."""
         body = await read_json(req, "token-create")
-        wanted = [load_grant(grant) for grant in body["grants"]]
-        actor, expires_at = as_principal(principal_of(req)), _read_expiry(body.get("expiresAt"))
-        issued = await run_in_thread(self._tokens.create, actor, body["name"], wanted, expires_at)
-        resp.status = 201
-        resp.location = f"/api/token/{issued.token.id}"
-        resp.media = {**show_token(issued.token), "token": issued.value}
+        new, actor = read_new_token(body), as_principal(principal_of(req))
+        issued = await run_in_thread(self._tokens.create, actor, new.name, new.grants, new.expires_at, new.role)
+        write_created(resp, issued, "/api/token")
 
 
 class ApiTokenResource:
@@ -63,9 +63,28 @@ class ApiTokenResource:
 
     @grants("token", "write")
     async def on_post_rotate(self, req: Request, resp: Response, id: str) -> None:
-        """Rotate the value: the response shows the new one, once; the old one is invalid from now on."""
-        issued = await run_in_thread(self._tokens.rotate, as_principal(principal_of(req)), read_id(id, "API token"))
+        """Rotate the value: the response shows the new one, once; the old one is valid for the overlap in the body."""
+        number, overlap = read_id(id, "API token"), await read_overlap(req)
+        issued = await run_in_thread(self._tokens.rotate, as_principal(principal_of(req)), number, overlap)
         resp.media = {**show_token(issued.token), "token": issued.value}
+
+
+def read_new_token(body: Mapping[str, Any]) -> NewToken:
+    """Read the fields of a new token from a body; 422 for a date that does not exist."""
+    grants = tuple(load_grant(grant) for grant in body.get("grants", ()))
+    return NewToken(body["name"], grants, _read_expiry(body.get("expiresAt")), body.get("role"))
+
+
+async def read_overlap(req: Request) -> timedelta:
+    """Read from the optional body for how long the old value of a token stays valid; 0 by default."""
+    return timedelta(seconds=(await read_optional_json(req, "token-rotate")).get("overlap", 0))
+
+
+def write_created(resp: Response, issued: IssuedToken, path: str) -> None:
+    """Write the answer to the creation of a token, with its value."""
+    resp.status = 201
+    resp.location = f"{path}/{issued.token.id}"
+    resp.media = {**show_token(issued.token), "token": issued.value}
 
 
 def _read_expiry(text: str | None) -> Any:
@@ -85,7 +104,10 @@ def show_token(token: ApiToken) -> dict[str, Any]:
         "name": token.name,
         "preview": token.preview,
         "grants": [grant.wire() for grant in load_grants(token.grants)],
+        "role": token.role,
+        "owner": {"id": token.owner_id, "username": token.owner} if token.owner_id else None,
         "expiresAt": dump_time(token.expires_at) if token.expires_at else None,
+        "previousValidUntil": dump_time(token.previous_until) if token.previous_until else None,
         "createdAt": dump_time(token.created_at),
         "createdBy": token.created_by,
         "lastUsedAt": dump_time(token.last_used_at) if token.last_used_at else None,

@@ -5,7 +5,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.http.guard.access import author_of, readable_kinds, reads_project, require
-from api.http.request.json_body import read_json
+from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_draft_name
 from api.http.response.redaction import redact_conflicts
 from api.runtime.jobs.background import run_in_process
@@ -27,7 +27,7 @@ class DraftResolve:
     @reads_project
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Resolve some or all conflicts; needs the write grant of each kind, and of the project for a file."""
-        body = await read_json(req, "draft-resolve", self._limit)
+        body = await read_content(req, "draft-resolve", self._limit)
         for kind in {choice["kind"] for choice in body["choices"]}:
             require(req, _RESOURCES.get(kind, kind), "write", namespace, project)
         name, choices = DraftName(project, read_draft_name(req)), [_choice(each) for each in body["choices"]]

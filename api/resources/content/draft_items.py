@@ -9,7 +9,8 @@ from falcon.asgi import Request, Response
 
 from api.errors import ApiError, bad_request
 from api.http.guard.access import author_of, grants_item, reads_drafts, require_drafts
-from api.http.request.json_body import clear_fields, read_json
+from api.http.guard.content_body import read_content
+from api.http.request.json_body import clear_fields
 from api.http.request.parameters import read_draft_name, read_text, read_window
 from api.http.response import json_views
 from api.http.response.paging import write_window
@@ -55,7 +56,7 @@ class DraftItems:
     @grants_item("write")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Add a record: 201."""
-        body = await read_json(req, f"{self.resource_name}-put", self._limit)
+        body = await read_content(req, f"{self.resource_name}-put", self._limit)
         name = DraftName(project, read_draft_name(req))
         record = record_of(self._kind, body)
         edit = Put(self._kind, record, create=True, file=body.get("file", ""))
@@ -84,7 +85,7 @@ class DraftItem:
     @grants_item("write")
     async def on_put(self, req: Request, resp: Response, namespace: str, project: str, id: str) -> None:
         """Replace the record, if it still has the etag of `If-Match`."""
-        body = await read_json(req, f"{self.resource_name}-put", self._limit)
+        body = await read_content(req, f"{self.resource_name}-put", self._limit)
         name = DraftName(project, read_draft_name(req))
         edit = Put(self._kind, record_of(self._kind, body), id, etag=_if_match(req), file=body.get("file", ""))
         await self._apply(req, resp, namespace, name, edit)
@@ -92,7 +93,7 @@ class DraftItem:
     @grants_item("write")
     async def on_patch(self, req: Request, resp: Response, namespace: str, project: str, id: str) -> None:
         """Change the fields that the body names, or clear them by null; the others stay as they are at that moment."""
-        body = clear_fields(await read_json(req, f"{self.resource_name}-patch", self._limit), note="", tags=[])
+        body = clear_fields(await read_content(req, f"{self.resource_name}-patch", self._limit), note="", tags=[])
         name = DraftName(project, read_draft_name(req))
         edit = Patch(self._kind, id, body, _if_match(req), body.get("file", ""))
         await self._apply(req, resp, namespace, name, edit)

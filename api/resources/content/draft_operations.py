@@ -15,7 +15,7 @@ from api.http.guard.access import (
     require,
     require_drafts,
 )
-from api.http.request.json_body import read_json
+from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_draft_name, read_flag, read_window
 from api.http.response import json_views
 from api.runtime.jobs.background import run_in_process
@@ -45,7 +45,7 @@ class DraftRevert:
     @reads_project
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Discard the changes of some records, all or none; needs the write grant of each of their kinds."""
-        body = await read_json(req, "draft-revert", self._limit)
+        body = await read_content(req, "draft-revert", self._limit)
         can = principal_of(req).can
         kinds = frozenset(kind for kind in Kind if can(item_kind(kind), "write", namespace, project))
         name = DraftName(project, read_draft_name(req))
@@ -74,7 +74,7 @@ class DraftReplace:
 
         A dry run needs access to drafts instead.
         """
-        body = await read_json(req, "draft-replace", self._limit)
+        body = await read_content(req, "draft-replace", self._limit)
         is_dry_run, window = read_flag(req, "dryRun"), read_window(req)
         order = _replace_order(DraftName(project, read_draft_name(req)), body)
         for kind in map(item_kind, order.kinds):

@@ -8,7 +8,7 @@ from falcon.asgi import Request, Response
 from api.db.namespaces.reviews import DraftKey
 from api.errors import ApiError
 from api.http.guard.access import author_of, grants, readable_kinds, reads_project, require
-from api.http.request.json_body import read_json
+from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_draft_name
 from api.http.response import json_views
 from api.http.response.redaction import redact_conflicts, redact_problems
@@ -63,7 +63,7 @@ class DraftResource:
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Reopen an old version as a draft: 201. It may hold pages, so the caller needs page:write too."""
         require(req, "page", "write", namespace, project)
-        body = await read_json(req, "reopen")
+        body = await read_content(req, "reopen")
         name, word = DraftName(project, read_draft_name(req)), str(body["version"])
         texts = body.get("message", ""), body.get("head", "")
         head, counts = await run_in_process(self._store.drafts.reopen, namespace, name, word, author_of(req), *texts)
@@ -95,7 +95,7 @@ class DraftEdits:
     @reads_project
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Apply all changes of a list as one commit, or none; needs the write grant of each kind that it changes."""
-        body: Any = await read_json(req, "draft-changes", limit=self._limit)
+        body: Any = await read_content(req, "draft-changes", limit=self._limit)
         for kind in {change["kind"] for change in body}:
             require(req, kind, "write", namespace, project)
         name, edits = DraftName(project, read_draft_name(req)), [_edit(change) for change in body]

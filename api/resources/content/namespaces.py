@@ -8,7 +8,8 @@ from api.auth.principal import as_principal
 from api.db.audit import Actor
 from api.errors import bad_request
 from api.http.guard.access import EVERYWHERE, any_principal, author_of, grants, missing_grant, principal_of
-from api.http.request.json_body import clear_fields, read_json
+from api.http.guard.content_body import read_content
+from api.http.request.json_body import clear_fields
 from api.http.request.parameters import read_text
 from api.http.response import json_views
 from api.http.response.paging import write_list
@@ -45,7 +46,7 @@ class Namespaces:
     @grants("namespace", "write")
     async def on_post(self, req: Request, resp: Response) -> None:
         """Create a namespace: 201. Grants that name an earlier one end, unless the caller keeps them."""
-        body = await read_json(req, "namespace-create")
+        body = await read_content(req, "namespace-create")
         records = self._records(_actor(req), keep_grants=body.get("keepGrants", False))
         created = await run_in_thread(
             self._store.namespaces.create, body["name"], body.get("description", ""), author_of(req), records
@@ -70,7 +71,7 @@ class NamespaceResource:
     @grants("namespace", "write")
     async def on_patch(self, req: Request, resp: Response, namespace: str) -> None:
         """Change the description."""
-        body = clear_fields(await read_json(req, "namespace-update"), description="")
+        body = clear_fields(await read_content(req, "namespace-update"), description="")
         served: LiveNamespace = await run_in_thread(self._store.releases.namespace, namespace)
         changed = await run_in_thread(self._store.namespaces.describe, namespace, body["description"])
         resp.media = json_views.namespace(changed, len(served.projects))

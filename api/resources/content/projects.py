@@ -8,7 +8,8 @@ from falcon.asgi import Request, Response
 from api import logs
 from api.errors import Forbidden, bad_request
 from api.http.guard.access import any_principal, author_of, grants, principal_of, reads_project, require
-from api.http.request.json_body import clear_fields, read_json
+from api.http.guard.content_body import read_content
+from api.http.request.json_body import clear_fields
 from api.http.request.parameters import read_text
 from api.http.response import json_views
 from api.http.response.paging import write_list
@@ -43,7 +44,7 @@ class Projects:
     @grants("project", "write")
     async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
         """Create a project with empty lists: 201, publish 1."""
-        body = await read_json(req, "project-create")
+        body = await read_content(req, "project-create")
         name, settings = body["name"], ProjectFile(**_settings(body, title=body["name"]))
         done = await run_in_process(self._store.projects.create, namespace, name, settings, author_of(req))
         resp.status = 201
@@ -69,7 +70,7 @@ class ProjectResource:
         """Publish new settings; needs project:publish too, and project:override to change the policy."""
         require(req, "project", "publish", namespace, project)
         defaults = {"title": project, "description": "", **_NO_POLICY}
-        body = clear_fields(await read_json(req, "project-update"), **defaults)
+        body = clear_fields(await read_content(req, "project-update"), **defaults)
         if not _NO_POLICY.keys().isdisjoint(body):
             require(req, "project", "override", namespace, project)
         before, settings = await run_in_thread(_show, self._store, namespace, project), _settings(body)

@@ -8,8 +8,8 @@ from api.auth.principal import as_principal
 from api.db.namespaces.reviews import Action, DraftKey, Origin, Remark, Topic
 from api.errors import Forbidden, not_found
 from api.http.guard.access import any_principal, principal_of, require
+from api.http.guard.content_body import read_content
 from api.http.guard.proposal_access import readable_projects
-from api.http.request.json_body import read_json
 from api.http.request.parameters import read_window
 from api.resources.content.proposals import read_visible
 from api.reviews import review_json
@@ -56,7 +56,7 @@ class ProposalReview:
         It has its own queue, like the verdicts on drafts.
         """
         queue_key.set(f"{REVIEW_QUEUE}{namespace}")
-        body = await read_json(req, "proposal-review-action")
+        body = await read_content(req, "proposal-review-action")
         report = await self._report(req, namespace, id)
         if body["head"] != report.proposal.head:
             raise StaleProposal(

@@ -11,6 +11,7 @@ from falcon.asgi import Request, Response
 from api.auth.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.http.guard.access import any_principal, author_of, missing_grant, principal_of, readable_kinds
+from api.http.guard.content_body import read_content, read_optional_content
 from api.http.guard.proposal_access import (
     WRITE,
     is_visible,
@@ -23,7 +24,6 @@ from api.http.guard.proposal_access import (
     unknown_proposal,
     write_scope,
 )
-from api.http.request.json_body import read_json, read_optional_json
 from api.http.request.override import read_override
 from api.http.request.parameters import read_number, read_text
 from api.http.response import proposal_views
@@ -85,7 +85,7 @@ class Proposals:
     @any_principal
     async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
         """Make a proposal from a draft: 201. The draft stays."""
-        principal, body = principal_of(req), await read_json(req, "proposal-create")
+        principal, body = principal_of(req), await read_content(req, "proposal-create")
         project = body["project"]
         if not any(principal.can(*each, namespace, project) for each in WRITE):
             raise missing_grant(WRITE, namespace, project)
@@ -134,7 +134,7 @@ class ProposalUpdate:
     @any_principal
     async def on_post(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Merge release into the branch by rule, as one commit with two parents; respond with the proposal then."""
-        body = await read_optional_json(req, "proposal-update")
+        body = await read_optional_content(req, "proposal-update")
         found = await read_visible(req, self._store, namespace, id)
         scope = _require_writable(req, namespace, found)
         with _redact_errors(req, namespace):
@@ -156,7 +156,7 @@ class ProposalMerge:
     async def on_post(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Publish all projects of the proposal as one commit, or none; a repeat returns the existing publish."""
         require_namespace(principal_of(req), namespace)
-        body = await read_optional_json(req, "proposal-merge")
+        body = await read_optional_content(req, "proposal-merge")
         if "override" in body:
             body["override"] = read_override(body["override"])
         proposal = await self._find(req, namespace, id)

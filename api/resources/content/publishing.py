@@ -13,8 +13,8 @@ from api.auth.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import ApiError, Forbidden, bad_request
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, require
+from api.http.guard.content_body import read_content, read_optional_content
 from api.http.request.caller_access import waiting
-from api.http.request.json_body import read_json, read_optional_json
 from api.http.request.override import read_override
 from api.http.request.parameters import read_draft_name, read_number, read_text, read_window
 from api.http.response import json_views
@@ -56,7 +56,7 @@ class Publish:
         seconds = _read_wait(req)
         if seconds is not None and not principal_of(req).can("agent", "read", namespace, project):
             raise Forbidden("Waiting for the agents needs agent:read and project:publish; nothing was published.")
-        body = await read_optional_json(req, "publish")
+        body = await read_optional_content(req, "publish")
         if "override" in body:
             require(req, "project", "override", namespace, project)
             body["override"] = read_override(body["override"])
@@ -132,7 +132,7 @@ class Rollback:
     @grants("project", "publish")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
         """Publish an earlier version's rules and pages again, as a new version."""
-        body = await read_json(req, "rollback")
+        body = await read_content(req, "rollback")
         word, message = str(body["version"]), body.get("message", "")
         with _redact_errors(readable_kinds(req, namespace, project)):
             found = await run_in_process(

@@ -7,7 +7,7 @@ from falcon.asgi import Request, Response
 from api.auth.principal import as_principal
 from api.db.namespaces.reviews import Action, DraftKey, Origin, Topic
 from api.http.guard.access import grants, grants_any, principal_of, readable_kinds, require
-from api.http.request.json_body import read_json
+from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_draft_name, read_window
 from api.reviews import review_json
 from api.reviews.review_json import KINDS, topic_identities
@@ -52,7 +52,7 @@ class DraftReview:
         It has its own queue, so it does not wait for a running publish of the namespace, which a rejection may stop.
         """
         queue_key.set(f"{REVIEW_QUEUE}{namespace}")
-        name, body = DraftName(project, read_draft_name(req)), await read_json(req, "review-action")
+        name, body = DraftName(project, read_draft_name(req)), await read_content(req, "review-action")
         topic = Topic(**body["item"]) if "item" in body else None
         if topic:
             require(req, topic.kind, "read", namespace, project)

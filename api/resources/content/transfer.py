@@ -7,6 +7,7 @@ from falcon.asgi import Request, Response
 
 from api.errors import ApiError, bad_request
 from api.http.guard.access import author_of, grants, heavy, require
+from api.http.guard.content_body import check_file
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.parameters import read_draft_name, read_flag, read_text
 from api.http.request.upload import read_upload
@@ -40,7 +41,9 @@ class Import:
             skip_errors=read_flag(req, "skipErrors"),
         )
         name = DraftName(project, read_draft_name(req))
-        data = Handover((await read_upload(req, self._limit)).data)
+        upload = await read_upload(req, self._limit)
+        await check_file(req, upload.data)
+        data = Handover(upload.data)
         done = await run_in_process(import_bytes, self._store, namespace, name, data, options, author_of(req))
         report, is_refused = done
         if is_refused:

@@ -26,6 +26,7 @@ from gitstore.errors import StoreError
 from gitstore.git.atomic_io import translate_os_error, write_all
 from gitstore.git.quarantine import Quarantine
 from gitstore.git.repository import Author
+from gitstore.pushes.judging import LEAKED
 from gitstore.pushes.push import NoRecords, Pusher, PushRecords, PushRules, Scope
 from gitstore.pushes.receiving import NO_ACCESS, ReceivedPush, Reception
 from gitstore.store.store import Store
@@ -134,7 +135,9 @@ class ReceivePack:
         """Receive the push. A caller whose access ended meanwhile gets the verdicts only if refs have moved."""
         begun = time.monotonic()
         reception = await run_transfer(self._store.pushes.receive, namespace, received)
-        if not reception.moved:
+        # A caller that pushed its own token has lost its access by the push, and must learn why.
+        is_leak = any(status.refusal == LEAKED for status in reception.report.statuses)
+        if not reception.moved and not is_leak:
             try:
                 await check_again(req, begun)
             except ApiError:

@@ -10,6 +10,10 @@ from api.http.guard.access import public
 from api.resources.service.start_page import HTML, JSON, list_links, page_policy, write_page
 
 _MOST_PROBLEMS = 100
+_NEXT = (
+    ("See the projects that are served.", "GET /api/namespaces"),
+    ("Edit a file of the folder and save it; then read the rules again.", "waypost validate"),
+)
 
 
 class PreviewPage:
@@ -34,7 +38,11 @@ class PreviewPage:
 
     def _document(self, state: dict[str, Any]) -> dict[str, Any]:
         preview = {"folder": self._preview.folder, "namespace": self._preview.namespace, **state}
-        return {**list_links(), "preview": preview}
+        return {
+            **list_links(),
+            "next": [{"step": step, "command": command} for step, command in _NEXT],
+            "preview": preview,
+        }
 
     def _page(self, state: dict[str, Any]) -> bytes:
         preview = self._preview

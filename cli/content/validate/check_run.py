@@ -1,13 +1,18 @@
 """One run of `waypost validate`: the projects of a folder or of a branch, read, fixed if wanted, and checked."""
 
+import os
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from api.settings import Settings
 from cli.console.exits import InvalidUsage
+from cli.console.git import find_checkout
 from cli.console.output import count_noun
-from cli.console.setup import note_settings_file, read_settings
+from cli.console.setup import SETTINGS_FILE, note_settings_file, read_settings
 from cli.content.validate.changed_files import ChangedFiles
+from content.records.pattern_limits import PatternLimits
 from content.records.problem import Problem
 from gitstore.namespaces.checkout import Checkout, ProgressCallback, read_checkout
 from gitstore.namespaces.parallel_reading import ParallelSegments
@@ -39,12 +44,25 @@ def check_folder(
     segments = ParallelSegments(cache / "segments") if cache else None
     settings = read_settings()
     note_settings_file()
+    limits = _tighten(settings.pattern_limits) if _is_in_checkout_of(path) else settings.pattern_limits
     found = _read(path, branch, segments, _report_reading(watch), settings.allowed_files, since)
     fixes = _fix(path, found, bare=bool(branch)) if is_fixing else None
     if fixes and fixes.files:
         found = _read(path, "", segments, _report_reading(watch), settings.allowed_files, since)
     watch(f"Checking {count_noun(len(found.snapshots), 'project')}")
-    return CheckRun(found, list(found.check(settings.pattern_limits, _lint_cache(cache))), since, fixes)
+    return CheckRun(found, list(found.check(limits, _lint_cache(cache))), since, fixes)
+
+
+def _is_in_checkout_of(path: Path) -> bool:
+    """Tell whether the settings file is in the checkout that is checked, so that its author is that of the rules."""
+    root = find_checkout(path)
+    return root is not None and SETTINGS_FILE.exists() and Path.cwd().is_relative_to(root)
+
+
+def _tighten(limits: PatternLimits) -> PatternLimits:
+    """Return the limits that the settings file makes tighter than options and environment do, not wider."""
+    without = Settings.read({}, os.environ).pattern_limits
+    return PatternLimits(*map(min, astuple(limits), astuple(without)))
 
 
 def _read(

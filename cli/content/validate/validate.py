@@ -1,6 +1,7 @@
 """`waypost validate`: check files before they are merged."""
 
 import gc
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.console.exits import ProblemsFound
+from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.git import find_checkout, is_bare, looks_bare, open_git
 from cli.console.output import count_noun, print_json, print_notes, print_rows
 from cli.console.progress import show_status
@@ -29,6 +30,7 @@ from content.records.problem import Problem, Severity
 from content.records.problem_codes import CODES, NEVER_ANSWER, count_never_answering
 from content.records.problem_report import ProblemFilter, never_answer_text, summarize
 from gitstore.git.file_paths import printable_path
+from gitstore.layout import PROJECT_FILE, FileRole, role_of
 from gitstore.namespaces.checkout import Checkout
 
 if TYPE_CHECKING:
@@ -37,14 +39,12 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 
 
-def _require_folder(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:
-    if path.is_file():
-        raise click.BadParameter(f"'{path}' is a file; name its folder.")
-    return path
+_MOST_REASONS = 20
+_RULES = (FileRole.REDIRECTS, FileRole.PAGES)
 
 
 @click.command("validate")
-@click.argument("path", type=click.Path(path_type=Path, exists=True), default=".", callback=_require_folder)
+@click.argument("path", type=click.Path(path_type=Path, exists=True), default=".")
 @click.option("--format", "wanted", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option(
     "--ref",
@@ -100,12 +100,15 @@ def command(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Check files of rules before they are merged.
 
-    PATH is the folder of a namespace or of a project, or a bare repository; by default the current folder. Prints every
-    problem as FILE:LINE:COLUMN, on a terminal with its line, and exits with 1 if there is an error, shown or not.
+    PATH is the folder of a namespace or of a project, or a bare repository; by default the current folder. Of a file, its
+    whole project is checked, and the problems in the file are shown. Prints every problem as FILE:LINE:COLUMN, on a
+    terminal with its line, and exits with 1 if there is an error, shown or not.
 
     In JSON, file names are relative to PATH; in the formats of CI services, to the root of the Git repository: github
     (annotations), gitlab (Code Quality), sarif (2.1.0) and junit.
     """
+    if path.is_file():
+        path, place = _find_folder_of(path, place)
     codes = NEVER_ANSWER if never_answer else frozenset(filter(None, code.split(",")))
     bare = is_bare(path)
     _note_repository(path, ref, bare=bare)
@@ -126,13 +129,34 @@ def command(  # noqa: PLR0913 - one parameter an option
         report = Report(window.shown, tests, path, read_lines_in(path), is_bare=bare, strict=strict)
         _print_report(report, wanted, excerpts=excerpt)
         print_counts_by_code(run.problems)
+        print_notes(*_untested_text(path, tests))
     if run.fixes:
-        print_notes(_fixes_text(run.fixes), *_chains_text(run.problems))
+        print_notes(_fixes_text(run.fixes), *_chains_text(run))
     _print_totals(run.found, run.problems, since)
     _print_hints(run.problems, window)
     errors, warnings = _count(run.problems)
     if errors or (strict and warnings):
         raise ProblemsFound
+
+
+def _find_folder_of(file: Path, place: str) -> tuple[Path, str]:
+    """Return the folder of the project of a file, and the file relative to it."""
+    if place:
+        raise InvalidUsage("--file is for a folder. Name the folder of the project as PATH, or leave --file out.")
+    path = file.absolute()
+    marked = (each for each in path.parents if (each / PROJECT_FILE).is_file())
+    named = (each for each in path.parents if role_of(path.relative_to(each).as_posix()) in _RULES)
+    folder = next(marked, None) or next(named, None)
+    if folder is not None:
+        return Path(os.path.relpath(folder)), path.relative_to(folder).as_posix()
+    raise InvalidUsage(f"{file} is not in a project: a project is a folder with project.yaml, redirects or pages.")
+
+
+def _untested_text(path: Path, tests: Sequence[ProjectTests]) -> Iterator[str]:
+    """Say which tests were not run."""
+    names = [each.project or path.resolve().name for each in tests if each.tests and not each.were_run]
+    if names:
+        yield f"The tests of {', '.join(names)} were not run, since there are errors. Fix these first."
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +201,17 @@ def _fixes_text(fixes: "FolderFixes") -> str:
     return f"Fixed in {count_noun(len(fixes.files), 'file')}: {', '.join(parts)}." if parts else "Nothing to fix."
 
 
-def _chains_text(problems: Sequence[Problem]) -> Iterator[str]:
-    """Say why chains stay after the fixes, if some do."""
-    if number := sum(each.code == "chain" for each in problems):
-        yield (
-            f"{count_noun(number, 'chain')} not fixed: one stays where its end is another answer, where a test names it, or if its "
-            "project has rules that cannot be read."
-        )
+def _chains_text(run: CheckRun) -> Iterator[str]:
+    """Yield a line for each of the first chains that stay after the fixes, with the reason."""
+    if not any(each.code == "chain" for each in run.problems):
+        return
+    from gitstore.namespaces.folder_fixes import explain_chains  # noqa: PLC0415 - only runs with --fix need it
+
+    left = list(explain_chains(run.found, run.problems))
+    for problem, reason in left[:_MOST_REASONS]:
+        yield f"{problem.file}:{problem.line}: chain not fixed: {reason}."
+    if len(left) > _MOST_REASONS:
+        yield f"{len(left) - _MOST_REASONS:,} more chains not fixed."
 
 
 def _tests(found: Checkout, problems: Sequence[Problem]) -> list[ProjectTests]:

@@ -19,7 +19,7 @@ from gitstore.compiled.segments.file_finder import FileFinder
 from gitstore.compiled.segments.file_problems import bad_file_name, irregular_file, unread_inside
 from gitstore.compiled.segments.segment import Segment, id_number
 from gitstore.compiled.segments.segment_store import SegmentStore
-from gitstore.git.modes import FILE_MODE, SUBMODULE_MODE
+from gitstore.git.modes import EXECUTABLE_MODE, FILE_MODE
 from gitstore.layout import PROJECT_FILE, ROLE_OF_KIND, TESTS_FILE, BlobId, FileRole, TreeId, is_safe_name, role_of
 from gitstore.yamlfiles import project_file
 from gitstore.yamlfiles.project_file import ProjectFile
@@ -227,7 +227,7 @@ class _Reader:
     def __init__(self, project: str, files: Sequence[File], source: FileSource, segments: SegmentStore) -> None:
         self._project = project
         self._all = {file.path: file for file in files}
-        self._files = {file.path: file for file in files if file.mode != SUBMODULE_MODE}
+        self._files = {file.path: file for file in files if file.mode in {FILE_MODE, EXECUTABLE_MODE}}
         self._source = source
         self._segments = segments
         self._problems: list[Problem] = []
@@ -267,6 +267,8 @@ class _Reader:
     def _body(self, file: CompiledFile, position: int, named: str, bodies: dict[str, str]) -> None:
         path, line = body_path(file.path, named), file.segment.lines[position]
         found = self._files.get(path)
+        if found is None and path in self._all:
+            return  # a link or a device, which is a problem of its own
         if found is None or role_of(path) is not FileRole.CONTENT:
             message = f"The page names the file {named!r}, which does not exist. Add it, or write the content inline."
             self._report(file.path, [Problem("missing_file", message, line=line, pointer=f"/pages/{position}/file")])
@@ -279,7 +281,8 @@ class _Reader:
     def _settings(self) -> ProjectFile:
         if PROJECT_FILE not in self._files:
             message = f"A project needs {PROJECT_FILE}, such as `project: {{title: My shop}}`."
-            self._report(PROJECT_FILE, [Problem("missing_file", message)])
+            if PROJECT_FILE not in self._all:
+                self._report(PROJECT_FILE, [Problem("missing_file", message)])
             return ProjectFile()
         settings, problems = project_file.load_project(self._read(PROJECT_FILE), self._full(PROJECT_FILE))
         self._problems += problems

@@ -4,7 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.auth.grants import ACTIONS, BUILT_IN_ROLES, EVERY, Grant, covers, grant_problems, load_grant, missing
+from api.auth.grants import (
+    ACTIONS,
+    BUILT_IN_ROLES,
+    EVERY,
+    Grant,
+    common,
+    covers,
+    grant_problems,
+    load_grant,
+    missing,
+)
 from api.auth.principal import OPERATOR, Principal, PrincipalKind
 
 scopes = st.sampled_from([EVERY, "shop", "docs"])
@@ -141,3 +151,13 @@ def test_who_reads_what_belongs_to_the_service_sees_no_namespace_for_that(resour
     caller = principal(Grant(EVERY, EVERY, resource, "read"))
     assert not caller.can_see("acme")
     assert not caller.can_see("acme", "shop")
+
+
+@given(st.lists(grants, max_size=4), st.lists(grants, max_size=4), grants)
+def test_common_grants_are_exactly_what_both_lists_cover(some: list[Grant], others: list[Grant], asked: Grant) -> None:
+    both = principal(*common(some, others))
+    for question in questions(asked):
+        wanted = (question.resource, question.action, question.namespace, question.project)
+        assert both.can(*wanted) is (principal(*some).can(*wanted) and principal(*others).can(*wanted))
+    assert covers(some, both.grants)
+    assert covers(others, both.grants)

@@ -124,10 +124,15 @@ class History:
         """Return the commit of a ref; empty if there is none."""
         return self.place.git("for-each-ref", "--format=%(objectname)", name)
 
+    def records(self, person: Principal) -> ServiceRecords:
+        """Return the records for a push of a person."""
+        tokens = self.services.leaked_tokens(person.actor(), "found in a push")
+        return ServiceRecords(self.services.reviews(), SPACE, person, Origin(), tokens)
+
     def push(self, ref: str, tip: str, person: int, *, stale: bool = False) -> None:
         """Push a commit, also to refs that are refused; with `stale`, as if the pusher had not fetched."""
         old = "1" * 40 if stale else self.ref(ref) or ZERO
-        records = ServiceRecords(self.services.reviews(), SPACE, self.people[person], Origin())
+        records = self.records(self.people[person])
         pushed = Pushed(self.place, judge=judge_push, records=records)
         refused = self.rng.choice([[], [(ZERO, tip, "refs/heads/draft/none/main")]])
         report = pushed.push(request([*refused, (old, tip, ref)], self.pack(tip))).report
@@ -190,7 +195,7 @@ class History:
                 self.services.reviews().record_statement(
                     person, key, replace(subject, is_required=False), ReviewStatement(Action.APPROVE, head)
                 )
-            records = ServiceRecords(self.services.reviews(), SPACE, self.people[0], Origin())
+            records = self.records(self.people[0])
             for verdicts in (records.verdicts(SHOP, required), self.services.reviews().verdicts(key, required)):
                 assert {each.reviewer.email for each in verdicts if not each.independent} == expected
                 assert len(verdicts) == len(self.people)

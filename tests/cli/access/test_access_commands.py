@@ -2,15 +2,17 @@
 
 import os
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from api.app.services import open_services
+from api.auth.browser import Client
 from api.auth.grants import Grant
 from api.auth.principal import OPERATOR
 from api.auth.tokens import Tokens
+from api.errors import Unauthenticated
 from api.settings import Settings
 from tests.cli.terminal import invoke, invoke_ok, run, table
 from tests.service import ROOT
@@ -261,3 +263,89 @@ def test_a_damaged_database_is_a_failure_with_the_database_s_own_words(data: Pat
         outcome = invoke(*words)
         assert outcome.code == 3
         assert "The database says: file is not a database." in outcome.err
+
+
+def test_the_roles_of_a_user_are_replaced() -> None:
+    invoke_ok("user", "create", "root", "--role", "admin")
+    invoke_ok("user", "create", "ada", "--role", "viewer")
+    changed = invoke_ok("user", "roles", "ada", "publisher", "agent", "--json")
+    assert changed.json["roles"] == ["agent", "publisher"]
+    assert changed.err.endswith("The user ada has the roles agent, publisher.\n")
+    assert invoke_ok("user", "roles", "ada", "--none").err.endswith("The user ada has the roles (none).\n")
+    for words, shown in (
+        (("ada",), "Give the roles"),
+        (("ada", "editor", "--none"), "Give the roles"),
+        (("ada", "boss"), "Unknown role 'boss'"),
+        (("root", "viewer"), "last active account"),
+        (("eve", "viewer"), "There is no user 'eve'"),
+    ):
+        outcome = invoke("user", "roles", *words)
+        assert (outcome.code != 0, outcome.out) == (True, "")
+        assert shown in outcome.err
+
+
+def test_the_sessions_of_a_user_are_listed_and_ended(data: Path) -> None:
+    invoke_ok("user", "create", "ada")
+    with closing(open_services(Settings(data=data))) as services:
+        client = Client("192.0.2.7", "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/140.0")
+        bearers = [services.logins.login("ada", PASSWORD, client).access_token for _ in range(3)]
+        rows = table(invoke_ok("user", "sessions", "ada").out)
+        assert [row[1:3] for row in rows] == [["Firefox on Linux", "192.0.2.7"]] * 3
+        listed = invoke_ok("user", "sessions", "ada", "--json").json
+        assert {each["id"] for each in listed} == {row[0] for row in rows}
+        assert invoke_ok("user", "logout", "ada", rows[0][0]).err.endswith("Ended the session of the user ada.\n")
+        assert len(invoke_ok("user", "sessions", "ada", "--json").json) == 2
+        assert invoke("user", "logout", "ada", rows[0][0]).code == 2
+        assert invoke_ok("user", "logout", "ada").err.endswith("Ended all sessions of the user ada.\n")
+        services.directory.reload()
+        for bearer in bearers:
+            with pytest.raises(Unauthenticated):
+                services.directory.authenticate(bearer)
+    assert invoke_ok("user", "sessions", "ada", "--json").json == []
+
+
+def test_a_personal_token_is_made_listed_rotated_and_removed() -> None:
+    invoke_ok("user", "create", "ada", "--role", "editor")
+    invoke_ok("token", "create", "robot", "--role", "agent")
+    words = ("token", "create", "laptop", "--user", "ada", "--role", "editor")
+    made = invoke_ok(*words, "--expires", tomorrow(), "--json").json
+    assert (made["owner"]["username"], made["createdBy"]) == ("ada", "operator")
+    assert table(invoke_ok("token", "list", "--user", "ada").out)[0][4].startswith("user=ada redirect:read@*/*")
+    assert [each["name"] for each in invoke_ok("token", "list", "--user", "ada", "--json").json] == ["laptop"]
+    assert invoke_ok("token", "rotate", "2").out.startswith("svc_")
+    invoke_ok("token", "delete", "2")
+    assert invoke_ok("token", "list", "--user", "ada", "--json").json == []
+    for more, shown in (
+        ((), "expire within 366 days"),
+        (("--expires", "2099-12-31"), "expire within 366 days"),
+        (("--expires", tomorrow(), "--grant", "user:write"), "do not have the grant user:write"),
+    ):
+        outcome = invoke(*words, *more)
+        assert (outcome.code != 0, outcome.out) == (True, "")
+        assert shown in outcome.err
+
+
+def tomorrow() -> str:
+    return (datetime.now(UTC) + timedelta(days=1)).date().isoformat()
+
+
+def test_a_token_may_have_a_custom_role() -> None:
+    invoke_ok("role", "create", "robots", "--grant", "redirect:read")
+    made = invoke_ok("token", "create", "ci", "--role", "robots", "--json").json
+    assert (made["role"], made["grants"]) == ("robots", [])
+    assert table(invoke_ok("token", "list").out)[0][4] == "role=robots"
+    more = invoke_ok(
+        "token", "create", "ci", "--role", "robots", "--grant", "page:read", "--namespace", "acme", "--json"
+    )
+    assert (more.json["role"], more.json["grants"][0]["namespace"]) == ("robots", "acme")
+    outcome = invoke("token", "create", "ci", "--role", "robots", "--namespace", "acme")
+    assert (outcome.code, "has its own scope" in outcome.err) == (2, True)
+
+
+def test_both_values_are_valid_during_an_overlap(data: Path) -> None:
+    first = invoke_ok("token", "create", "ci", "--grant", "redirect:read").out.strip()
+    second = invoke_ok("token", "rotate", "1", "--overlap", "3600").out.strip()
+    with closing(open_services(Settings(data=data))) as services:
+        services.directory.reload()
+        assert [services.directory.authenticate(value).id for value in (first, second)] == [1, 1]
+    assert invoke("token", "rotate", "1", "--overlap", "2592001").code == 2

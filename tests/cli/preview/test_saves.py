@@ -95,7 +95,7 @@ def test_a_project_is_added_removed_and_renamed(preview: RunningPreview, folder:
     shutil.rmtree(folder / "Blog")
     wait_until(lambda: preview.sources("Blog") is None, SECONDS, "the project to end")
     assert preview.sources("blog") is None
-    preview.wait_for("(project removed)", 2)
+    preview.wait_for("project removed", 2)
 
 
 def test_files_are_removed_and_folders_made(preview: RunningPreview, folder: Path) -> None:

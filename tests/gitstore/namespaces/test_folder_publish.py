@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from content.changes.diff import Counts
+from content.records.problem import Severity
 from content.records.vocabulary import Kind
 from gitstore.git.repository import Author
 from gitstore.namespaces.folder_publish import FolderPublish
@@ -21,16 +22,16 @@ class Followed:
 
     def __init__(self, root: Path) -> None:
         self.path = root / "rules"
-        self._folder = WorkingDirectory(self.path)
+        self.folder = WorkingDirectory(self.path)
         self.store: Store = create_store(root / "data")
         self.store.namespaces.create("acme", "", _AUTHOR)
 
     def publish(self) -> FolderPublish:
         """Publish the present state."""
-        state = self._folder.read()
-        done = self.store.namespaces.publish_folder("acme", self._folder, state, _AUTHOR)
+        state = self.folder.read()
+        done = self.store.namespaces.publish_folder("acme", self.folder, state, _AUTHOR)
         if not done.was_refused:
-            self._folder.forget_content(state)
+            self.folder.forget_content(state)
         return done
 
     def sources(self) -> dict[str, list[str]]:
@@ -72,10 +73,13 @@ def test_an_error_in_one_project_changes_none(followed: Followed) -> None:
     assert followed.sources() == {"docs": ["/docs"], "shop": ["/other"]}
 
 
-def test_a_file_beside_the_projects_that_nothing_reads_is_an_error(followed: Followed) -> None:
+def test_a_file_beside_the_projects_that_nothing_reads_is_a_warning(followed: Followed) -> None:
     write(followed.path, {"notes.txt": "", "shop/redirects.yaml": flow("/other")})
-    assert [problem.code for problem in followed.publish().problems] == ["unknown_file"]
-    assert followed.sources() == {"shop": ["/old"]}
+    done = followed.publish()
+    assert (sorted(done.published), followed.sources()) == (["shop"], {"shop": ["/other"]})
+    (problem,) = followed.folder.read().problems
+    assert (problem.code, problem.severity) == ("unknown_file", Severity.WARNING)
+    assert problem.message.endswith("A publish refuses it.")
 
 
 def test_an_executable_is_an_error_with_its_path(followed: Followed) -> None:

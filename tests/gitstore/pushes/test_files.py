@@ -154,7 +154,7 @@ def test_a_valid_token_is_refused_and_not_shown(clone: Clone) -> None:
 def test_a_valid_token_is_refused_in_each_ref_of_a_push(clone: Clone) -> None:
     clone.commit({"shop/pages/a": f"one\ntwo {TOKEN}\n"})
     verdicts = clone.check_all({TOPIC: "HEAD", "refs/heads/other": "HEAD", "refs/tags/t": "HEAD"})
-    assert [each.refusal for each in verdicts] == ["invalid files"] * 3
+    assert [each.refusal for each in verdicts] == ["API token found"] * 3
 
 
 def test_a_commit_in_the_middle_counts(clone: Clone) -> None:
@@ -194,3 +194,11 @@ def test_folders_that_list_billions_of_files(clone: Clone, monkeypatch: pytest.M
 
 def _make_tree(clone: Clone, listing: str) -> str:
     return git(clone.folder, "mktree", data=listing.encode())
+
+
+def test_a_valid_token_in_the_message_of_a_commit_is_refused_and_not_shown(clone: Clone) -> None:
+    clone.commit({"shop/pages/a": "one\n"})
+    clone.git("commit", "-q", "--amend", "-m", f"Use {TOKEN}")
+    verdict = clone.check(TOPIC)
+    assert verdict.lines[0].startswith("api_token: The message or author contains a valid API token.")
+    assert TOKEN not in "".join(verdict.lines)

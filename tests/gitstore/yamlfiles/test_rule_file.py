@@ -75,6 +75,34 @@ def test_a_problem_of_a_record_is_reported_at_its_field() -> None:
     ]
 
 
+def test_the_other_fields_of_a_rule_with_an_invalid_one_are_checked_too() -> None:
+    assert places("redirects:\n- type: BASIC\n  source: old\n  target: new\n  status: 304\n") == [
+        ("missing_slash", "/redirects/0/source", 3, 11),
+        ("bad_target", "/redirects/0/target", 4, 11),
+        ("not_allowed", "/redirects/0/status", 5, 11),
+    ]
+    assert places("pages:\n- type: BASIC\n  path: robots.txt\n  contentType: text/plain\n  content: ''\n") == [
+        ("missing_slash", "/pages/0/path", 3, 9),
+        ("not_allowed", "/pages/0/contentType", 4, 16),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "codes"),
+    [
+        ("{type: REGX, source: old, target: new, status: 301}", ["not_allowed"]),
+        ("{type: BASIC, source: [], target: new, status: 301}", ["wrong_type"]),
+        ("{type: BASIC, target: /new, status: 304}", ["missing_field", "not_allowed"]),
+        ("{type: BASIC, source: old}", ["missing_field", "missing_field", "missing_slash"]),
+        ("[]", ["wrong_type"]),
+    ],
+)
+def test_fields_are_not_checked_without_a_valid_type_and_source(rule: str, codes: list[str]) -> None:
+    loaded = load(f"redirects:\n- {rule}\n".encode(), "f")
+    assert sorted(problem.code for problem in loaded.problems) == codes
+    assert loaded.records == ()
+
+
 def test_warnings_are_reported_too_and_keep_the_record() -> None:
     loaded = load(TWO_RULES.replace("^/a", "/a").encode(), "f")
     assert [problem.severity for problem in loaded.problems] == [Severity.WARNING]
@@ -95,7 +123,7 @@ def test_both_paths_report_the_same_problems_at_the_same_places(indent: str) -> 
     )
     fast = f"redirects:\n# remark\n{rules}"
     strict = f"redirects:\n# remark\n{rules}# é\u2028\n"
-    assert len(places(fast)) == 5
+    assert len(places(fast)) == 8
     assert places(fast) == places(strict)
     assert load(fast.encode(), "f").records == load(strict.encode(), "f").records
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from api.auth.grants import everywhere
+from api.auth.principal import OPERATOR
 from api.db.accounts import roles
 from api.db.audit import find_token_owners
-from tests.api.world import AGENTS, World, shaped, world
+from tests.api.world import AGENTS, START, World, shaped, world
 
 READ = {"resource": "redirect", "action": "read"}
 
@@ -40,7 +41,10 @@ def test_a_token_is_shown_once_and_works(here: World, admin: str) -> None:
             {"namespace": "*", "project": "*", "resource": "redirect", "action": "read"},
             {"namespace": "acme", "project": "shop", "resource": "redirect", "action": "read"},
         ],
+        "role": None,
+        "owner": None,
         "expiresAt": None,
+        "previousValidUntil": None,
         "createdAt": "2026-11-20T12:00:00Z",
         "createdBy": "root",
         "lastUsedAt": None,
@@ -183,3 +187,76 @@ def test_a_user_who_rotates_a_token_answers_for_it_beside_its_creator(here: Worl
     here.services.tokens.rotate(bob, number)
     with here.services.state.database.reading() as connection:
         assert find_token_owners(connection, [number]) == {number: {ada.id, second.id}}
+
+
+def test_both_values_are_valid_until_the_overlap_ends(here: World, admin: str) -> None:
+    first = here.token("redirect:read")
+    second = shaped(here.call("POST", "/api/token/1/rotate", admin, {"overlap": 600}), "token-created")
+    assert second["previousValidUntil"] == "2026-11-20T12:10:00Z"
+    here.clock.advance(seconds=599)
+    assert [here.call("GET", "/api/me", value).status for value in (first, second["token"])] == [200, 200]
+    here.clock.advance(seconds=1)
+    assert [here.call("GET", "/api/me", value).status for value in (first, second["token"])] == [401, 200]
+
+
+def test_another_rotation_ends_the_overlap_of_the_one_before(here: World, admin: str) -> None:
+    first = here.token("redirect:read")
+    second = shaped(here.call("POST", "/api/token/1/rotate", admin, {"overlap": 600}), "token-created")["token"]
+    third = shaped(here.call("POST", "/api/token/1/rotate", admin, {"overlap": 600}), "token-created")["token"]
+    assert [here.call("GET", "/api/me", value).status for value in (first, second, third)] == [401, 200, 200]
+    fourth = shaped(here.call("POST", "/api/token/1/rotate", admin, {}), "token-created")
+    assert fourth["previousValidUntil"] is None
+    statuses = [here.call("GET", "/api/me", value).status for value in (second, third, fourth["token"])]
+    assert statuses == [401, 401, 200]
+
+
+def test_an_overlap_never_outlasts_the_token(here: World, admin: str) -> None:
+    first = here.token("redirect:read", expires_at=START + timedelta(seconds=60))
+    here.call("POST", "/api/token/1/rotate", admin, {"overlap": 600})
+    here.clock.advance(seconds=60)
+    assert here.call("GET", "/api/me", first).status == 401
+
+
+@pytest.mark.parametrize("overlap", [-1, 2_592_001, 1.5, "60", True, None, 2**70])
+def test_an_overlap_is_a_number_of_seconds(here: World, admin: str, overlap: object) -> None:
+    first = here.token("redirect:read")
+    refused = shaped(here.call("POST", "/api/token/1/rotate", admin, {"overlap": overlap}), "error", 422)
+    assert refused["problems"][0]["pointer"] == "/overlap"
+    assert here.call("GET", "/api/me", first).status == 200
+
+
+def test_a_token_has_the_grants_of_its_role_as_they_are_now(here: World, admin: str) -> None:
+    reading, writing = everywhere("redirect:read"), everywhere("page:write")
+    here.services.roles.create(OPERATOR, "robots", "", reading)
+    body = {"name": "ci", "role": "robots", "grants": [READ, {"resource": "agent", "action": "read"}]}
+    made = shaped(here.call("POST", "/api/tokens", admin, body), "token-created", 201)
+    assert made["role"] == "robots"
+    assert held(here, made["token"]) == {"redirect:read", "agent:read"}
+    here.services.roles.replace(OPERATOR, "robots", "", writing)
+    assert held(here, made["token"]) == {"redirect:read", "agent:read", "page:write"}
+    here.services.roles.remove(OPERATOR, "robots")
+    here.services.roles.create(OPERATOR, "robots", "", writing)  # another role of the name
+    assert held(here, made["token"]) == {"redirect:read", "agent:read"}
+    assert shaped(here.call("GET", "/api/token/1", admin), "token")["role"] is None
+
+
+def test_a_token_gets_a_role_only_of_who_has_its_grants(here: World, admin: str) -> None:
+    here.services.roles.create(OPERATOR, "tokens", "", everywhere("token:write", "redirect:read"))
+    here.user("eve", "tokens")
+    eve = here.access("eve")
+    refused = here.call("POST", "/api/tokens", eve, {"name": "ci", "role": "editor"})
+    assert shaped(refused, "error", 403)["error"] == "grant_not_held"
+    assert here.call("POST", "/api/tokens", eve, {"name": "ci", "role": "tokens"}).status == 201
+    here.services.roles.replace(OPERATOR, "tokens", "", everywhere("token:write"))
+    here.services.tokens.create(OPERATOR, "admin", [], role="admin")
+    refused = here.call("POST", "/api/token/2/rotate", eve)
+    assert shaped(refused, "error", 403)["error"] == "grant_not_held"
+    unknown = shaped(here.call("POST", "/api/tokens", admin, {"name": "ci", "role": "boss"}), "error", 422)
+    assert unknown["problems"][0]["code"] == "unknown_role"
+    none = shaped(here.call("POST", "/api/tokens", admin, {"name": "ci"}), "error", 422)
+    assert none["problems"][0]["message"] == "The token has no grants. Give it grants or a role."
+
+
+def held(here: World, value: str) -> set[str]:
+    me = shaped(here.call("GET", "/api/me", value), "me")
+    return {f"{each['resource']}:{each['action']}" for each in me["grants"]}

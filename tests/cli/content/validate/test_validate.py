@@ -329,3 +329,54 @@ def test_a_cache_changes_no_result(tmp_path: Path) -> None:
         with_cache, without = (invoke("validate", str(folder), *more) for more in (cache, ()))
         assert (with_cache.code, with_cache.out, with_cache.err) == (without.code, without.out, without.err)
     assert any((tmp_path / "cache").rglob("*"))
+
+
+def test_of_a_file_its_project_is_checked_and_its_problems_are_shown(work_folder: Path) -> None:
+    folder = project(
+        work_folder / "rules/shop", {"redirects.yaml": flow("/a", "/a"), "redirects/more.yaml": flow("/a")}
+    )
+    outcome = invoke("validate", "rules/shop/redirects/more.yaml")
+    assert outcome.code == 1
+    assert outcome.out.startswith('rules/shop/redirects/more.yaml:2: error: "/a" is already at redirects.yaml:2')
+    assert len(outcome.out.splitlines()) == 1
+    assert "1 project: 2 errors" in outcome.err
+    (folder / "project.yaml").unlink()
+    assert invoke("validate", folder / "redirects.yaml").out.startswith("rules/shop/redirects.yaml:3: error:")
+    assert invoke("validate", folder / "redirects.yaml", "--file", "x").code == 2
+
+
+def test_tests_that_were_not_run_are_reported(work_folder: Path) -> None:
+    tests = "tests:\n  - {url: /old, status: 404}\n"
+    folder = project(work_folder / "shop", {"tests.yaml": tests})
+    assert "[test_failed]" in invoke("validate").out
+    (folder / "redirects.yaml").write_text(flow("old"))
+    outcome = invoke("validate")
+    assert "[test_failed]" not in outcome.out
+    assert "The tests of shop were not run, since there are errors. Fix these first.\n" in outcome.err
+
+
+def test_a_loop_of_a_refused_target_is_not_reported(work_folder: Path) -> None:
+    rule = "redirects:\n  - {type: BASIC, source: /x, target: '/x y', status: 301}\n"
+    host = "  - {type: BASIC_HOST, source: shop.example/y, target: /y, status: 301}\n"
+    project(work_folder / "shop", {"redirects.yaml": rule + host})
+    found = [line.rpartition("[")[2] for line in invoke("validate").out.splitlines()]
+    assert found == ["target_character]", "missing_scheme]"]
+
+
+def test_settings_of_the_checkout_tighten_the_limits_and_never_widen_them(
+    work_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its author may be that of the rules, as in a pull request."""
+    rule = "redirects:\n  - {{type: REGEX, source: '^/{}', target: /x, status: 301}}\n"
+    project(work_folder / "shop", {"redirects.yaml": rule.format("[^/]{900}")})
+    settings = work_folder / "waypost.toml"
+    settings.write_text('regex_rule_limit = 50000\nallowed_files = ["waypost.toml"]\n')
+    assert invoke("validate").code == 0  # not in a checkout: the machine's own settings
+    (work_folder / ".git").mkdir()
+    assert "[regex_too_costly]" in invoke("validate").out
+    monkeypatch.setenv("WAYPOST_REGEX_RULE_LIMIT", "50000")
+    assert invoke("validate").code == 0
+    settings.write_text('regex_rule_limit = 100\nallowed_files = ["waypost.toml"]\n')
+    monkeypatch.delenv("WAYPOST_REGEX_RULE_LIMIT")
+    project(work_folder / "shop", {"redirects.yaml": rule.format("[^/]{90}")})
+    assert "[regex_too_costly]" in invoke("validate").out

@@ -101,6 +101,7 @@ def test_the_last_lines_count_the_problems_of_each_code(repository: Path) -> Non
     assert invoke("validate", repository).err.splitlines() == [
         "  1 error  missing_slash",
         "1 warning  chain",
+        "The tests of docs were not run, since there are errors. Fix these first.",
         "2 projects: 1 error, 1 warning.",
     ]
 

@@ -1,0 +1,201 @@
+"""Valid API tokens in what callers write: refused with the place, revoked in every worker, recorded, and shown nowhere."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.auth.api_token import mint
+from api.auth.grants import Grant
+from tests.e2e.caller import Caller
+from tests.e2e.test_git_policy import RULE, Checkout, clone
+from tests.e2e.test_transfer import HEADER, TSV
+from tests.e2e.world import Place, World, page, redirect
+
+
+class Leak:
+    """A new token, and what became of it."""
+
+    def __init__(self, world: World, namespace: str = "*", *permissions: str) -> None:
+        self.world = world
+        wanted = [each.split(":") for each in permissions or ("redirect:read",)]
+        self.value = world.token([Grant(namespace, "*", *each) for each in wanted])
+        self.id: int = self.caller.get("/api/me")["id"]
+
+    @property
+    def caller(self) -> Caller:
+        """The holder of the token."""
+        return Caller(self.world.http, self.value)
+
+    def is_revoked(self) -> bool:
+        """Return whether each of many requests, in either worker, is refused."""
+        return {self.caller.send("GET", "/api/me").status_code for _ in range(20)} == {401}
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the entries of the audit trail on its revocation."""
+        admin = self.world.person("admin")
+        found = admin.get("/api/audit", event="authn_token_revoked", limit=1000)["items"]
+        return [each for each in found if each["detail"]["id"] == self.id]
+
+    def check(self, reason: str, namespace: str | None) -> None:
+        """Check that it is revoked, recorded once, and neither in the log nor in the repositories."""
+        assert self.is_revoked()
+        [entry] = self.records()
+        assert entry["detail"] == {"id": self.id, "reason": reason}
+        assert entry["namespace"] == namespace
+        log = self.world.service.log.read_text("utf-8")
+        assert self.value not in log
+        assert any(
+            line.get("event") == "leaked_token_revoked" and line["id"] == self.id
+            for line in map(json.loads, filter(lambda line: line.startswith("{"), log.splitlines()))
+        )
+
+
+@pytest.fixture
+def leak(world: World) -> Leak:
+    return Leak(world)
+
+
+Write = Callable[[Place, str], tuple[str, str, Any]]
+DOORS: dict[str, tuple[str, Write]] = {
+    "a rule's target": ("/target", lambda _, t: ("POST", "/draft/redirects", redirect("/a", f"/x?key={t}"))),
+    "a rule's source": ("/source", lambda _, t: ("POST", "/draft/redirects", redirect(f"/{t}"))),
+    "a rule's note": ("/note", lambda _, t: ("POST", "/draft/redirects", redirect("/a", note=f"by {t}"))),
+    "a page": ("/content", lambda _, t: ("POST", "/draft/pages", page("/p", f"one\n{t}\n"))),
+    "a change of a rule": ("/target", lambda p, t: ("PATCH", f"/draft/redirects/{added(p)}", {"target": f"/{t}"})),
+    "a list of changes": (
+        "/1/item/target",
+        lambda _, t: (
+            "POST",
+            "/draft/changes",
+            [put(redirect("/a")), put(redirect("/b", f"/{t}"))],
+        ),
+    ),
+    "a comment": ("/note", lambda p, t: ("POST", "/draft/review", {"action": "comment", "head": head(p), "note": t})),
+    "the message of a publish": ("/message", lambda p, t: ("POST", "/publish", {"head": head(p), "message": t})),
+    "the description of a project": ("/description", lambda _, t: ("PATCH", "", {"description": t})),
+}
+
+
+def put(item: dict[str, Any]) -> dict[str, Any]:
+    return {"op": "put", "kind": "redirect", "item": item}
+
+
+def added(place: Place) -> str:
+    return str(place.add("/there")["id"])
+
+
+def head(place: Place) -> str:
+    added(place)
+    return str(place.get("/draft")["head"])
+
+
+@pytest.mark.parametrize("door", list(DOORS))
+def test_a_token_in_a_body_is_refused_with_its_field_and_revoked(place: Place, leak: Leak, door: str) -> None:
+    pointer, write = DOORS[door]
+    method, tail, body = write(place, leak.value)
+    before = place.get("/draft")["head"]
+    answer = place.ask(method, tail, 422, json=body)
+    assert answer.json()["error"] == "api_token"
+    assert [each["pointer"] for each in answer.json()["problems"]] == [pointer]
+    assert leak.value not in answer.text
+    assert place.get("/draft")["head"] == before
+    leak.check("found in an edit", place.namespace)
+    assert place.root.send(method, place.path + tail, json=body).is_success  # now it is only text
+
+
+def test_a_token_that_is_written_with_escapes_is_found(place: Place, leak: Leak) -> None:
+    text = json.dumps(redirect("/a", note="TOKEN")).replace(
+        "TOKEN", "".join(f"\\u{ord(each):04x}" for each in leak.value)
+    )
+    headers = {"Content-Type": "application/json"}
+    place.refused("POST", "/draft/redirects", 422, "api_token", content=text, headers=headers)
+    assert leak.is_revoked()
+
+
+def test_text_with_the_form_of_a_token_is_no_token(place: Place, leak: Leak) -> None:
+    place.ask("POST", "/draft/redirects", 201, json=redirect("/a", note=mint().value))
+    place.ask("POST", "/draft/redirects", 201, json=redirect("/b", note=leak.value[:-1]))
+    assert leak.caller.get("/api/me")["id"] == leak.id
+
+
+@pytest.mark.parametrize("is_form", [False, True])
+def test_a_token_in_an_import_is_refused_with_its_line_and_revoked(place: Place, leak: Leak, *, is_form: bool) -> None:
+    text = f"{HEADER}BASIC\t/a\t/x\t301\nBASIC\t/b\t/x?{leak.value}\t301\n".encode()
+    sent: dict[str, Any] = {"files": {"file": ("a.tsv", text)}} if is_form else {"content": text, "headers": TSV}
+    answer = place.ask("POST", "/import", 422, **sent)
+    assert (answer.json()["error"], answer.json()["problems"][0]["line"]) == ("api_token", 3)
+    assert leak.value not in answer.text
+    assert place.get("/draft")["head"] is None
+    leak.check("found in an import", place.namespace)
+
+
+def test_a_description_of_a_new_namespace_is_searched(world: World, leak: Leak) -> None:
+    body = {"name": "leaky", "description": leak.value}
+    world.root.refused("POST", "/api/namespaces", 422, "api_token", json=body)
+    leak.check("found in an edit", None)
+
+
+@pytest.fixture
+def work(place: Place, tmp_path: Path) -> Checkout:
+    return clone(place, tmp_path / "work", place.root)
+
+
+def test_a_token_in_a_push_is_refused_in_all_its_refs_and_revoked(work: Checkout, leak: Leak) -> None:
+    work.commit("shop/redirects.yaml", f"# for {leak.value}\n" + RULE.format("/a", "/b"))
+    refs = ("HEAD:release", "HEAD:refs/heads/one", "HEAD:refs/heads/two", "HEAD:refs/tags/v1")
+    lines = work.push(*refs, succeeds=False)
+    assert "shop/redirects.yaml:1:1: api_token: " in lines[0]
+    assert leak.value not in "".join(lines)
+    assert work.git("ls-remote", "origin", "refs/heads/one", "refs/heads/two", "refs/tags/v1") == ""
+    assert work.place.get("/history")["total"] == 1
+    leak.check("found in a push", work.place.namespace)
+
+
+def test_a_token_in_the_message_of_a_commit_is_refused_and_revoked(work: Checkout, leak: Leak) -> None:
+    work.commit("shop/redirects.yaml", RULE.format("/a", "/b"))
+    work.git("commit", "-q", "--amend", "-m", f"Use {leak.value}")
+    assert "api_token: The message or author" in work.push("HEAD:release", succeeds=False)[0]
+    leak.check("found in a push", work.place.namespace)
+
+
+def test_whoever_pushes_their_own_token_learns_why_it_was_revoked(world: World, place: Place, tmp_path: Path) -> None:
+    own = Leak(world, place.namespace, "project:read", "redirect:write")
+    work = clone(place, tmp_path / "own", own.caller)
+    for number in range(300):  # so that the check takes longer than the time after which access is asked for again
+        work.commit(f"shop/redirects/{number}.yaml", f"# {number}\n")
+    work.commit("shop/redirects.yaml", f"# {own.value}\n" + RULE.format("/a", "/b"))
+    assert any("api_token: " in line for line in work.push("HEAD:refs/heads/topic", succeeds=False))
+    own.check("found in a push", place.namespace)
+
+
+def test_the_value_before_a_rotation_counts_while_it_is_valid(world: World, place: Place, leak: Leak) -> None:
+    admin = world.person("admin")
+    new = admin.ask("POST", f"/api/token/{leak.id}/rotate", 200, json={"overlap": 3600}).json()["token"]
+    place.refused("POST", "/draft/redirects", 422, "api_token", json=redirect("/a", note=leak.value))
+    assert leak.is_revoked()
+    assert Caller(world.http, new).send("GET", "/api/me").status_code == 401
+
+
+def test_a_personal_token_counts(world: World, place: Place) -> None:
+    ada = world.person("editor")
+    body = {"name": "laptop", "expiresAt": "2027-01-31T00:00:00Z", "role": "editor"}
+    value = ada.ask("POST", "/api/me/tokens", 201, json=body).json()["token"]
+    place.refused("POST", "/draft/redirects", 422, "api_token", json=redirect("/a", note=value))
+    assert ada.get("/api/me/tokens")["items"] == []
+
+
+@pytest.mark.parametrize("where", ["option", "branch", "tag"])
+def test_a_token_beside_the_commits_of_a_push_is_refused_and_revoked(work: Checkout, leak: Leak, where: str) -> None:
+    work.commit("shop/redirects.yaml", RULE.format("/a", "/b"))
+    if where == "tag":
+        work.git("tag", "-a", "v1", "-m", f"For {leak.value}")
+    words = {
+        "option": ("-o", f"override=by {leak.value}", "HEAD:release"),
+        "branch": (f"HEAD:refs/heads/{leak.value}",),
+        "tag": ("v1",),
+    }[where]
+    assert work.push(*words, succeeds=False)[0].startswith("api_token: ")
+    leak.check("found in a push", work.place.namespace)
