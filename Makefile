@@ -3,18 +3,21 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Node of the machine if it is recent enough, else that of the wheel on PyPI.
+NODE = PATH="$(CURDIR)/$(BIN):$$PATH"
+DASHBOARD_FILES := $(shell find dashboard/src -type f ! -name schema.d.ts) $(wildcard schemas/*.json) schemas/openapi.yaml
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak interop check lint format docs bench growth mutants wheel lock clean
+.PHONY: dashboard check-dashboard try-dashboard help run test soak interop check lint format docs bench growth mutants wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: $(VENV)/run.done  ## Serve sample content on 127.0.0.1:8080, with data in ./data
+run: $(VENV)/run.done try-dashboard  ## Serve sample content on 127.0.0.1:8080, with data in ./data
 	@$(BIN)/waypost demo
 
-test: tools $(VENV)/dev.done $(VENV)/editors.done $(VENV)/openid.done  ## Run all tests
+test: tools browser $(VENV)/dev.done $(VENV)/editors.done $(VENV)/openid.done dashboard  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
 
 soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed
@@ -23,7 +26,7 @@ soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK
 interop: interop-tools $(VENV)/dev.done  ## Build a real Gitea with Go (the first time for some minutes), and run the tests with it
 	@$(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -o timeout=3600 tests/interop
 
-check: lint  ## Check style, types, import directions, words and generated documents
+check: lint check-dashboard  ## Check style, types, import directions, words and generated documents
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tests.docs.words
@@ -37,6 +40,11 @@ format: $(VENV)/dev.done  ## Format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+dashboard: dashboard/built/built.json  ## Build the dashboard, if it changed
+
+check-dashboard: dashboard/node_modules/.done
+	@cd dashboard && $(NODE) node build.mjs --types && $(NODE) node node_modules/typescript/bin/tsc && $(NODE) node node_modules/eslint/bin/eslint.js . && $(NODE) node --test test/*.test.ts
+
 docs: $(VENV)/dev.done  ## Write the generated parts of the documents
 	@$(BIN)/python -m tests.docs.generate
 
@@ -49,7 +57,7 @@ growth: bench-tools $(VENV)/dev.done  ## Measure how each cost grows with what e
 mutants: $(VENV)/dev.done  ## Change the code, and list the changes that no test notices
 	@nice -n 10 $(BIN)/python -m tests.mutants --most $(or $(MOST),25) --minutes $(or $(MINUTES),90) $(MODULES)
 
-wheel: $(VENV)/dev.done  ## Build the wheel into dist/
+wheel: $(VENV)/dev.done dashboard  ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel --no-isolation --outdir dist .
 
 lock: $(VENV)/dev.done  ## Resolve the dependencies again
@@ -60,7 +68,10 @@ clean:  ## Remove the environment and caches; ./data stays
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # Before the set-up, which takes a minute: what is missing is reported at once.
-.PHONY: tools bench-tools interop-tools
+.PHONY: tools bench-tools interop-tools browser
+browser:
+	@.ci/install-tools chromium
+
 interop-tools:
 	@.ci/install-tools git gcc
 	@command -v go >/dev/null || { echo "Not installed: go, which builds Gitea. See https://go.dev/doc/install" >&2; exit 1; }
@@ -81,6 +92,25 @@ $(VENV)/run.done: $(VENV)/made requirements.lock pyproject.toml
 	@echo "Setting up the environment in $(VENV) …"
 	@$(PIP) install --require-hashes -r requirements.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# npm checks each package against its hash in the lock file, and runs no script of one.
+dashboard/node_modules/.done: dashboard/package.json dashboard/package-lock.json $(VENV)/node.done
+	@echo "Setting up the build of the dashboard …"
+	@cd dashboard && $(NODE) npm ci --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+dashboard/built/built.json: dashboard/node_modules/.done dashboard/build.mjs dashboard/tsconfig.json $(DASHBOARD_FILES)
+	@echo "Building the dashboard …"
+	@cd dashboard && $(NODE) node build.mjs
+
+# Without the packages of npm, everything else runs, and the page at / says what is missing.
+try-dashboard: $(VENV)/run.done
+	@$(MAKE) --no-print-directory dashboard || echo "The dashboard is not built; the rest of Waypost runs." >&2
+
+# A recent Node of the machine is used as it is; else the one of its wheel, in the version that the lock file of the tests names.
+$(VENV)/node.done: $(VENV)/run.done requirements-dev.lock
+	@.ci/install-node $(BIN)
 	@touch $@
 
 $(VENV)/dev.done: $(VENV)/run.done requirements-dev.lock

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from api.data.dashboard_files import DashboardFiles
 from api.data.preview import Preview
 from api.data.served_data import ServedData
 from api.readiness import ReadyCheck
@@ -151,6 +152,8 @@ class Dependencies:
     """The search for API tokens in content; None for an application without tokens."""
     data: ServedData | None = None
     """The data directory that requests need; None for an application without one."""
+    dashboard: DashboardFiles | None = None
+    """The built dashboard; None where it is not built."""
     preview: Preview | None = None
     """The preview that is served; None for any other service."""
     audit_head: Callable[[], tuple[int, str]] | None = None

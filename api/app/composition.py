@@ -18,6 +18,7 @@ from api.app.upstream_routes import upstream_routes
 from api.auth.leaked_tokens import UPSTREAM_LEAK
 from api.auth.local_user import LocalUser
 from api.auth.principal import OPERATOR
+from api.data.dashboard_files import read_dashboard
 from api.data.preview import Preview
 from api.data.restored_copy import RestoredCopy
 from api.data.served_data import ServedData, data_check
@@ -142,6 +143,7 @@ class _Parts(NamedTuple):
             leaks=self.services.search_leaks,
             data=self.data,
             audit_head=self.audit_writer.last_head,
+            dashboard=read_dashboard(),
             preview=preview,
             require_applied=self.upstreams(settings).require_applied,
         )

@@ -3,7 +3,7 @@
 from api.events.streams import Streams
 from api.events.webhooks import Webhooks
 from api.http.routing import Route
-from api.resources.service.events import Events
+from api.resources.service.events import AllEvents, Events
 from api.resources.service.webhooks import Deliveries, WebhookList, WebhookResource
 from api.runtime.serving.release_loader import ReleaseLoader
 
@@ -15,6 +15,7 @@ def notice_routes(releases: ReleaseLoader, streams: Streams, webhooks: Webhooks)
     """Return every route of events and webhooks."""
     webhook, deliveries = WebhookResource(webhooks), Deliveries(webhooks)
     return [
+        Route("/api/events", AllEvents(streams)),
         Route(_NAMESPACE + "/events", Events(releases, streams)),
         Route(_NAMESPACE + "/webhooks", WebhookList(releases, webhooks)),
         Route(_WEBHOOK, webhook),

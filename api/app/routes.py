@@ -1,9 +1,11 @@
 """The routes of the service itself: health, metrics and the contract."""
 
+from api.data.dashboard_files import DashboardFiles
 from api.http.routing import Route
 from api.interfaces import Dependencies
 from api.metrics.collector import MetricsCollector
 from api.resources.service.contract import Contract, Schemas
+from api.resources.service.dashboard import DashboardAssets, DashboardStart, DashboardView
 from api.resources.service.health import Ping, Ready
 from api.resources.service.metrics import Metrics
 from api.resources.service.preview_page import PreviewPage
@@ -15,10 +17,28 @@ def routes(dependencies: Dependencies, collector: MetricsCollector) -> list[Rout
     """Return the routes of the service itself."""
     readiness = ReadinessChecks(dependencies.ready_checks)
     return [
-        Route("/", PreviewPage(dependencies.preview) if dependencies.preview else StartPage()),
+        Route("/", _start_page(dependencies)),
+        *_dashboard_routes(dependencies.dashboard),
         Route("/health/ping", Ping()),
         Route("/health/ready", Ready(readiness, dependencies.directory)),
         Route("/metrics", Metrics(collector, readiness, dependencies.settings.data, dependencies.audit_head)),
         Route("/openapi.json", Contract()),
         Route("/schemas/{name}", Schemas()),
+    ]
+
+
+def _start_page(dependencies: Dependencies) -> object:
+    """Return the resource at `/`: a preview's own page, else the dashboard if it is built."""
+    dashboard = dependencies.dashboard
+    if dependencies.preview:
+        return PreviewPage(dependencies.preview, has_dashboard=dashboard is not None)
+    return DashboardStart(dashboard.page, StartPage()) if dashboard else StartPage()
+
+
+def _dashboard_routes(dashboard: DashboardFiles | None) -> list[Route]:
+    """Return the routes of the views, their files, and the licences of what is bundled."""
+    return [
+        Route("/dashboard/{view:path}", DashboardView(dashboard and dashboard.page)),
+        Route("/assets/{name}", DashboardAssets(dashboard.assets if dashboard else {})),
+        Route("/licences", DashboardView(dashboard and dashboard.licences)),
     ]

@@ -84,14 +84,14 @@ class Streams:
 
     async def follow(
         self,
-        namespace: str,
+        namespace: str | None,
         bearer: str,
         after: int,
         newest: int,
         may_follow: Callable[[Principal], bool] = bool,
         presence: ClientPresence | None = None,
     ) -> AsyncIterator[StreamItem]:
-        """Yield each event of a namespace after an id that the token may see.
+        """Yield each event of a namespace (None: of all) after an id that the token may see.
 
         It ends when the token is invalid, its holder may not follow any more, or the client has left. `newest` is a recent
         result of the method `newest`.
@@ -141,7 +141,7 @@ class Streams:
             await run_in_thread(self._directory.learn, ex.session)
         return self._directory.authenticate(bearer)
 
-    async def _after(self, namespace: str, after: int, begun: int) -> tuple[list[Event], int]:
+    async def _after(self, namespace: str | None, after: int, begun: int) -> tuple[list[Event], int]:
         """Return the next events, at most WINDOW, and the id up to which there are no others.
 
         Those up to `begun`, the newest when the stream began, are read from the database: in memory there may be events of
@@ -150,7 +150,9 @@ class Streams:
         newest_seen = self._newest_id
         if self._task is not None and after >= max(self._oldest_id, begun):
             found = [
-                event for event in self._recent if after < event.id <= newest_seen and event.namespace == namespace
+                event
+                for event in self._recent
+                if after < event.id <= newest_seen and namespace in (None, event.namespace)
             ]
             found = found[:WINDOW]
         else:

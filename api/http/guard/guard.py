@@ -128,6 +128,11 @@ def _quota(method: str) -> Quota:
     return Quota.READS if method in _READS else Quota.WRITES
 
 
+def read_admitted(req: Request) -> str:
+    """Return the access token of a request that the guard has admitted; empty in a preview, which needs none."""
+    return read_bearer(req) if req.get_header("Authorization") else read_access_cookie(req)
+
+
 def read_bearer(req: Request) -> str:
     """Read the token of the Authorization header; raises Unauthenticated."""
     header = req.get_header("Authorization")

@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -55,6 +55,16 @@ def accepts_gzip(header: str | None) -> bool:
     if not header:
         return False
     return _prefers_gzip(header) if len(header) <= _LONGEST_CACHED else _prefers_gzip.__wrapped__(header)
+
+
+def choose_coding(header: str | None, offered: Sequence[str]) -> str:
+    """Return the best of the offered codings, the preferred one first, that an Accept-Encoding header accepts."""
+    if header and len(header) <= _LONGEST_CACHED:
+        weights = dict(_read_weight(part) for part in header.lower().split(","))
+        for coding in offered:
+            if weights.get(coding, weights.get("*", 0.0)) > 0:
+                return coding
+    return "identity"
 
 
 @lru_cache(_MAX_HEADERS)

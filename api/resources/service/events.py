@@ -1,7 +1,7 @@
 """Events over HTTP, as a stream of server-sent events."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from falcon.asgi import Request, Response, SSEvent
@@ -9,7 +9,7 @@ from falcon.asgi import Request, Response, SSEvent
 from api.errors import Forbidden, bad_request
 from api.events.streams import KeepAlive, StreamItem, Streams, StreamStart
 from api.http.guard.access import any_principal, principal_of
-from api.http.guard.guard import read_bearer
+from api.http.guard.guard import read_admitted
 from api.http.request.client_presence import PRESENCE
 from api.http.request.parameters import MAX_INTEGER, read_text
 from api.interfaces import Principal
@@ -37,15 +37,33 @@ class Events:
         served = await self._releases.namespace(namespace)
         if not _reads_any(namespace, served, principal):
             raise Forbidden(_NEEDED)
-        after, newest = _read_after(req), await self._streams.newest()
-        begin = newest if after is None else min(after, newest)
-        # Without it nginx buffers a response until some kilobytes have arrived.
-        # https://nginx.org/en/docs/http/ngx_http_proxy_module.html#proxy_buffering
-        resp.set_header("X-Accel-Buffering", "no")
-        resp.content_type = "text/event-stream"
-        may_follow = partial(_reads_any, namespace, served)
-        presence = req.scope.get(PRESENCE)
-        resp.sse = _dump(self._streams.follow(namespace, read_bearer(req), begin, newest, may_follow, presence))
+        await _stream(req, resp, self._streams, namespace, partial(_reads_any, namespace, served))
+
+
+class AllEvents:
+    """The events of every namespace that the caller may see."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+
+    @any_principal
+    async def on_get(self, req: Request, resp: Response) -> None:
+        """Stream new events, or those after an id, of all projects that the caller may read (`project:read`)."""
+        await _stream(req, resp, self._streams, None, bool)
+
+
+async def _stream(
+    req: Request, resp: Response, streams: Streams, namespace: str | None, may_follow: Callable[[Principal], bool]
+) -> None:
+    """Respond with the events after the one that the request names, else with new ones."""
+    after, newest = _read_after(req), await streams.newest()
+    begin = newest if after is None else min(after, newest)
+    # Without it nginx buffers a response until some kilobytes have arrived.
+    # https://nginx.org/en/docs/http/ngx_http_proxy_module.html#proxy_buffering
+    resp.set_header("X-Accel-Buffering", "no")
+    resp.content_type = "text/event-stream"
+    presence = req.scope.get(PRESENCE)
+    resp.sse = _dump(streams.follow(namespace, read_admitted(req), begin, newest, may_follow, presence))
 
 
 def _reads_any(namespace: str, served: LiveNamespace, principal: Principal) -> bool:

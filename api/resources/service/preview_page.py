@@ -19,8 +19,9 @@ _NEXT = (
 class PreviewPage:
     """The start page of a preview."""
 
-    def __init__(self, preview: Preview) -> None:
+    def __init__(self, preview: Preview, *, has_dashboard: bool = False) -> None:
         self._preview = preview
+        self._has_dashboard = has_dashboard
 
     @public
     async def on_get(self, req: Request, resp: Response) -> None:
@@ -57,6 +58,8 @@ class PreviewPage:
             *(self._project(each) for each in state["projects"]),
             "</dl>",
         ]
+        if self._has_dashboard:
+            parts.append('<p><a href="/dashboard/overview">Open the dashboard</a></p>')
         return write_page("Waypost preview", "".join(parts))
 
     def _project(self, project: dict[str, Any]) -> str:

@@ -101,7 +101,8 @@ def _page() -> bytes:
     return write_page(
         "Waypost",
         "<p>This service stores redirects and small pages in Git, and serves the published rules to agents. "
-        "It has no dashboard: people use its API, the command line, or Git.</p>"
+        "Its dashboard is not built: npm or the packages that it installs are missing; run <code>make dashboard</code>. "
+        "Until then, use the API, the command line, or Git.</p>"
         f"<h2>Go to</h2><dl>{links}</dl><h2>Do next</h2><ol>{steps}</ol><p>{escape(_DOCUMENTS)}</p>",
     )
 

@@ -26,7 +26,7 @@ def served() -> Mapping[tuple[str, str], Access]:
         create_data(settings)
         router = cast("AccessRouter", make_service(settings, open_data(settings))._router)
     return {
-        (method, path): access
+        (method, path.replace(":path}", "}")): access
         for path, methods in router.declared.items()
         for method, access in methods.items()
         if method != "HEAD"

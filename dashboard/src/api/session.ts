@@ -1,0 +1,119 @@
+// Who is signed in. Cookies hold the session; this module renews it before it expires, and asks for a login when it ended.
+import { signal } from "@preact/signals";
+import type { components } from "./schema.d.ts";
+import { ApiFault, csrfToken, send } from "./transport.ts";
+
+export type Me = components["schemas"]["me.schema"];
+type BrowserSession = components["schemas"]["browser-session.schema"];
+
+/** `starting` until it is known; `expired` keeps the page, with the sign-in dialog over it. */
+export type State = "starting" | "out" | "in" | "expired";
+
+export const state = signal<State>("starting");
+export const me = signal<Me | null>(null);
+/** Why the last session ended, for the sign-in page; empty at a first visit. */
+export const reason = signal("");
+/** Whether this is `waypost preview`, which needs no login. */
+export const preview = signal(false);
+
+const EXPIRY = "waypost-expires";
+const EARLY = 60; // seconds before the expiry at which a session is renewed
+let timer = 0;
+let renewing: Promise<boolean> | null = null;
+let waiting: (() => void)[] = [];
+
+/** Find out who is signed in, without a request that fails. */
+export async function start(): Promise<void> {
+  if (!csrfToken()) {
+    const page = (await send("GET", "/")).body as { preview?: unknown };
+    preview.value = Boolean(page.preview);
+    if (!preview.value) {
+      state.value = "out";
+      return;
+    }
+  }
+  if (!preview.value && secondsLeft() <= EARLY && !(await renewed())) {
+    state.value = "out";
+    reason.value = "Your session has ended. Sign in again.";
+    return;
+  }
+  await loadMe();
+}
+
+export async function signIn(username: string, password: string): Promise<void> {
+  const body = (await send("POST", "/auth/session", { body: { username, password } })).body as BrowserSession;
+  keep(body);
+  const before = me.value?.name;
+  await loadMe();
+  if (before !== undefined && before !== me.value?.name) location.assign("/");
+}
+
+/** Sign out here; returns the address at which the identity provider can be signed out of, or "". */
+export async function signOut(): Promise<string> {
+  const body = (await send("DELETE", "/auth/session")).body as { logoutUrl?: string } | null;
+  localStorage.removeItem(EXPIRY);
+  clearTimeout(timer);
+  me.value = null;
+  reason.value = "You have signed out.";
+  state.value = "out";
+  return body?.logoutUrl ?? "";
+}
+
+/** Renew the session; false if it has ended. Calls at the same time share one request. */
+export function renewed(): Promise<boolean> {
+  renewing ??= renew().finally(() => (renewing = null));
+  return renewing;
+}
+
+/** Wait until somebody has signed in again, with the dialog over the page. */
+export function signedInAgain(): Promise<void> {
+  state.value = me.value ? "expired" : "out";
+  return new Promise((resolve) => waiting.push(resolve));
+}
+
+async function loadMe(): Promise<void> {
+  try {
+    me.value = (await send("GET", "/api/me")).body as Me;
+  } catch (ex) {
+    if (!(ex instanceof ApiFault) || ex.status !== 401) throw ex;
+    state.value = "out";
+    return;
+  }
+  state.value = "in";
+  if (!preview.value) plan();
+  const resolved = waiting;
+  waiting = [];
+  resolved.forEach((resolve) => resolve());
+}
+
+async function renew(): Promise<boolean> {
+  if (!csrfToken()) return false;
+  try {
+    keep((await send("POST", "/auth/session/refresh")).body as BrowserSession);
+    return true;
+  } catch (ex) {
+    if (ex instanceof ApiFault && (ex.status === 401 || ex.status === 403)) return false;
+    throw ex;
+  }
+}
+
+function keep(session: BrowserSession): void {
+  localStorage.setItem(EXPIRY, String(session.expiresAt));
+  plan();
+}
+
+function secondsLeft(): number {
+  return Number(localStorage.getItem(EXPIRY) ?? 0) - Date.now() / 1000;
+}
+
+function plan(): void {
+  clearTimeout(timer);
+  const milliseconds = Math.max(1, secondsLeft() - EARLY) * 1000;
+  // A timer holds at most 2^31 - 1 ms. https://developer.mozilla.org/docs/Web/API/Window/setTimeout#maximum_delay_value
+  timer = window.setTimeout(() => void renewSoon(), Math.min(milliseconds, 2 ** 31 - 1));
+}
+
+async function renewSoon(): Promise<void> {
+  if (secondsLeft() > EARLY) plan(); // another tab has renewed it
+  else if (!(await renewed().catch(() => true))) state.value = "expired";
+}

@@ -1,0 +1,94 @@
+// One HTTP request to the service: JSON both ways, the token against forged requests, and errors as ApiFault.
+
+export interface Problem {
+  code: string;
+  message: string;
+  severity?: string;
+  pointer?: string;
+  file?: string;
+  line?: number;
+}
+
+interface ErrorBody {
+  error?: string;
+  message?: string;
+  problems?: Problem[];
+}
+
+/** A refused or failed request. `status` is 0 if the service was not reached. */
+export class ApiFault extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly problems: readonly Problem[] = [],
+    readonly body: unknown = null,
+    readonly retryAfter = 0,
+  ) {
+    super(message);
+  }
+}
+
+export interface RawRequest {
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+export interface Reply {
+  status: number;
+  body: unknown;
+  etag: string | null;
+}
+
+const SAFE = new Set(["GET", "HEAD"]);
+
+/** Return the token against forged requests, from the one cookie of the session that scripts can read. */
+export function csrfToken(cookies = document.cookie): string {
+  for (const part of cookies.split(/;\s*/)) {
+    const [name, value] = part.split("=");
+    if (name === "waypost-csrf" || name === "__Host-waypost-csrf") return value ?? "";
+  }
+  return "";
+}
+
+/** Send one request; raises ApiFault, and AbortError for a request that was given up. */
+export async function send(method: string, path: string, request: RawRequest = {}): Promise<Reply> {
+  const headers: Record<string, string> = { Accept: "application/json", ...request.headers };
+  const init: RequestInit = { method, headers, credentials: "same-origin", cache: "no-cache" };
+  if (!SAFE.has(method)) headers["X-CSRF-Token"] = csrfToken();
+  if (request.body instanceof Blob || request.body instanceof FormData) {
+    init.body = request.body;
+  } else if (request.body !== undefined) {
+    headers["Content-Type"] ??= "application/json";
+    init.body = JSON.stringify(request.body);
+  }
+  if (request.signal) init.signal = request.signal;
+  const response = await reach(path, init);
+  const body = await readBody(response);
+  if (response.ok) return { status: response.status, body, etag: response.headers.get("ETag") };
+  const found = (typeof body === "object" && body ? body : {}) as ErrorBody;
+  throw new ApiFault(
+    response.status,
+    found.error ?? "unknown",
+    found.message ?? `The service answered ${response.status} without a reason.`,
+    found.problems ?? [],
+    body,
+    Number(response.headers.get("Retry-After") ?? 0),
+  );
+}
+
+async function reach(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, init);
+  } catch (ex) {
+    if (ex instanceof DOMException && ex.name === "AbortError") throw ex;
+    throw new ApiFault(0, "unreachable", "Waypost cannot be reached. Check the network; nothing that you typed is lost.");
+  }
+}
+
+async function readBody(response: Response): Promise<unknown> {
+  const type = response.headers.get("Content-Type") ?? "";
+  if (response.status === 204 || response.status === 304) return null;
+  return type.includes("json") ? await response.json() : await response.text();
+}

@@ -1,0 +1,122 @@
+// The small parts of every view.
+import type { ComponentChildren, JSX } from "preact";
+import { useId } from "preact/hooks";
+import { ago, splitEnd } from "../state/words.ts";
+import { toast } from "./toast.tsx";
+
+interface ButtonProps {
+  kind?: "primary" | "plain" | "danger";
+  type?: "button" | "submit";
+  disabled?: boolean;
+  onClick?: () => void;
+  children: ComponentChildren;
+}
+
+export function Button({ kind = "plain", type = "button", ...rest }: ButtonProps): JSX.Element {
+  return <button class={`button ${kind}`} type={type} {...rest} />;
+}
+
+interface FieldProps {
+  label: string;
+  name: string;
+  type?: "text" | "password";
+  value?: string;
+  help?: string;
+  /** What is wrong with the value, in words; shown beside the field and read out. */
+  problem?: string | undefined;
+  required?: boolean;
+  autocomplete?: string;
+  onInput?: (value: string) => void;
+}
+
+/** A labelled field of a form, with its problem beside it. */
+export function Field({ label, name, type = "text", help, problem, onInput, ...rest }: FieldProps): JSX.Element {
+  const id = useId();
+  const kind = { type } as { type: "text" }; // Preact's types tie the type to the role
+  const about = [help ? `${id}-help` : "", problem ? `${id}-problem` : ""].join(" ").trim();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <input id={id} name={name} {...kind} spellcheck={false} aria-invalid={problem ? "true" : undefined}
+        aria-describedby={about || undefined} onInput={(event) => onInput?.(event.currentTarget.value)} {...rest} />
+      {help && <p class="help" id={`${id}-help`}>{help}</p>}
+      {problem && <p class="problem" id={`${id}-problem`} role="alert">{problem}</p>}
+    </div>
+  );
+}
+
+interface SelectProps {
+  label: string;
+  value: string;
+  options: readonly (readonly [value: string, text: string])[];
+  onChange: (value: string) => void;
+}
+
+export function Select({ label, value, options, onChange }: SelectProps): JSX.Element {
+  return (
+    <label class="select">
+      <span class="visually-hidden">{label}</span>
+      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {options.map(([each, text]) => <option key={each} value={each} selected={each === value}>{text}</option>)}
+      </select>
+    </label>
+  );
+}
+
+export type Tone = "quiet" | "good" | "warn" | "bad" | "info";
+
+/** A state in a word; its sign tells it without colour. */
+export function Badge({ tone = "quiet", children }: { tone?: Tone; children: ComponentChildren }): JSX.Element {
+  return <span class={`badge ${tone}`}>{children}</span>;
+}
+
+/** A time in words; the exact one on hover. */
+export function Time({ at }: { at: string | null }): JSX.Element {
+  if (!at) return <span class="quiet">never</span>;
+  const time = new Date(at);
+  return <time dateTime={at} title={time.toLocaleString(undefined, { dateStyle: "full", timeStyle: "long" })}>{ago(time)}</time>;
+}
+
+/** A long text in one line, with its middle shortened, the whole on hover, and a button that copies it. */
+export function Long({ text, copy = false }: { text: string; copy?: boolean }): JSX.Element {
+  const [start, end] = splitEnd(text);
+  return (
+    <span class="long" title={text}>
+      <bdi class="long-text" dir="ltr"><span class="long-start">{start}</span>{end && <span class="long-end">{end}</span>}</bdi>
+      {copy && <Copy text={text} />}
+    </span>
+  );
+}
+
+export function Copy({ text, label = "Copy" }: { text: string; label?: string }): JSX.Element {
+  const copied = (): void => {
+    // Only HTTPS and this machine have a clipboard: https://developer.mozilla.org/docs/Web/API/Clipboard
+    const done = "clipboard" in navigator ? navigator.clipboard.writeText(text) : Promise.reject(new Error("no clipboard"));
+    done.then(() => toast("Copied"), () => toast("The browser does not allow copying here. Select the text instead."));
+  };
+  return <button type="button" class="copy" aria-label={`${label}: ${text.slice(0, 80)}`} title={label} onClick={copied}>⧉</button>;
+}
+
+/** What there is not yet, and what to do next. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }): JSX.Element {
+  return <div class="empty"><h2>{title}</h2>{children}</div>;
+}
+
+/** An error in words, with a way to try again. */
+export function Failure({ error, retry }: { error: Error; retry?: () => void }): JSX.Element {
+  return (
+    <div class="failure" role="alert">
+      <p>{error.message}</p>
+      {retry && <Button onClick={retry}>Try again</Button>}
+    </div>
+  );
+}
+
+/** The views of one thing, as links. */
+export function Tabs({ items, label }: { items: readonly { href: string; text: string; current: boolean }[]; label: string }): JSX.Element {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {items.map(({ href, text, current }) => <a key={href} href={href} aria-current={current ? "page" : undefined}>{text}</a>)}
+    </nav>
+  );
+}

@@ -1,0 +1,29 @@
+// A dialog over the page: the browser keeps the focus in it, and gives it back.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+interface DialogProps {
+  title: string;
+  children: ComponentChildren;
+  /** Called by Escape and the close button; without it the dialog stays until its task is done. */
+  onClose?: () => void;
+  class?: string;
+}
+
+export function Dialog({ title, children, onClose, class: name = "" }: DialogProps): JSX.Element {
+  const box = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    box.current?.showModal();
+    return () => box.current?.close();
+  }, []);
+  return (
+    <dialog ref={box} class={`dialog ${name}`} aria-labelledby={id} onCancel={(event) => {
+      event.preventDefault();
+      onClose?.();
+    }}>
+      <header><h2 id={id}>{title}</h2>{onClose && <button type="button" class="close" aria-label="Close" onClick={onClose}>×</button>}</header>
+      {children}
+    </dialog>
+  );
+}

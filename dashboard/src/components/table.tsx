@@ -1,0 +1,86 @@
+// A table of a window of items that the service searches, sorts and pages.
+import type { ComponentChildren, JSX } from "preact";
+import { ask, place, withQuery } from "../state/router.ts";
+import { count } from "../state/words.ts";
+
+export interface Column<T> {
+  name: string;
+  /** The name of the field in `sort`; without it the column cannot be sorted. */
+  sort?: string;
+  class?: string;
+  cell: (item: T) => ComponentChildren;
+}
+
+interface TableProps<T> {
+  label: string;
+  columns: readonly Column<T>[];
+  items: readonly T[];
+  id: (item: T) => string;
+  /** Whether newer items are being read. */
+  busy?: boolean;
+}
+
+/** `sort` of the address names the column, with a hyphen before it for the other direction. */
+export function Table<T>({ label, columns, items, id, busy = false }: TableProps<T>): JSX.Element {
+  return (
+    <div class="table-box" tabindex={0} role="region" aria-label={label} aria-busy={busy}>
+      <table>
+        <thead><tr>{columns.map((each) => <Heading key={each.name} column={each} />)}</tr></thead>
+        <tbody>
+          {items.map((item) => (
+            <tr key={id(item)}>{columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item)}</td>)}</tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Heading({ column }: { column: { name: string; sort?: string; class?: string } }): JSX.Element {
+  const sort = place.value.query.get("sort") ?? "";
+  if (!column.sort) return <th scope="col" class={column.class}>{column.name}</th>;
+  const up = sort === column.sort;
+  const down = sort === `-${column.sort}`;
+  const next = up ? `-${column.sort}` : down ? "" : column.sort;
+  return (
+    <th scope="col" class={column.class} aria-sort={up ? "ascending" : down ? "descending" : "none"}>
+      <a href={withQuery(place.value, { sort: next })}>{column.name}<span aria-hidden="true" class="sort">{up ? "↑" : down ? "↓" : ""}</span></a>
+    </th>
+  );
+}
+
+export const PAGE = 50;
+
+/** The offset of the page that the address names. */
+export function offset(): number {
+  return (Math.max(1, Math.trunc(Number(place.value.query.get("page")) || 1)) - 1) * PAGE;
+}
+
+export function Pages({ total }: { total: number }): JSX.Element {
+  const first = offset();
+  const page = first / PAGE + 1;
+  const last = Math.max(1, Math.ceil(total / PAGE));
+  const link = (to: number, text: string): JSX.Element =>
+    to < 1 || to > last || to === page
+      ? <span class="button plain" aria-disabled="true">{text}</span>
+      : <a class="button plain" href={withQuery(place.value, { page: to > 1 ? String(to) : "" })}>{text}</a>;
+  return (
+    <nav class="pages" aria-label="Pages">
+      <span role="status">{total ? `${count(Math.min(first + 1, total))}–${count(Math.min(first + PAGE, total))} of ${count(total)}` : "None"}</span>
+      {link(page - 1, "Previous")}{link(page + 1, "Next")}
+    </nav>
+  );
+}
+
+/** A search box whose text is in the address, asked for after a short pause in typing. */
+export function Search({ label }: { label: string }): JSX.Element {
+  let timer = 0;
+  const later = (text: string): void => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => ask({ q: text }, true), 150);
+  };
+  return (
+    <input type="search" class="search" name="q" placeholder={label} aria-label={label} spellcheck={false} data-search
+      defaultValue={place.value.query.get("q") ?? ""} onInput={(event) => later(event.currentTarget.value)} />
+  );
+}

@@ -1,0 +1,82 @@
+// The start: who is signed in, which view the address names, and the frame around it.
+import { effect, signal } from "@preact/signals";
+import { render, type ComponentType, type JSX } from "preact";
+import { startEvents } from "./api/events.ts";
+import { me, preview, signOut, start, state } from "./api/session.ts";
+import { Failure, Empty } from "./components/basics.tsx";
+import { Palette } from "./components/palette.tsx";
+import { toast, Toasts } from "./components/toast.tsx";
+import { open, showTheme, startKeys } from "./state/commands.ts";
+import { matchPath } from "./state/match.ts";
+import { place, startRouter } from "./state/router.ts";
+import { SignInDialog, SignInPage } from "./views/sign_in.tsx";
+import { ROUTES, type ViewProps } from "./views/routes.ts";
+
+interface Shown {
+  view: ComponentType<ViewProps> | null;
+  params: Record<string, string>;
+  pattern: string;
+}
+
+const shown = signal<Shown | null>(null);
+const failed = signal<Error | null>(null);
+
+function show(path: string): void {
+  for (const route of ROUTES) {
+    const params = matchPath(route.pattern, path);
+    if (!params) continue;
+    document.title = `${route.title(params)} · Waypost`;
+    route.load().then(
+      (module) => {
+        if (place.peek().path === path) shown.value = { view: module.default, params, pattern: route.pattern };
+      },
+      () => (failed.value = new Error("Waypost was updated, or cannot be reached. Load the page again.")),
+    );
+    return;
+  }
+  document.title = "Not found · Waypost";
+  shown.value = { view: null, params: {}, pattern: "" };
+}
+
+function leave(): void {
+  signOut().then((url) => {
+    if (url) location.assign(url);
+  }, (ex: unknown) => toast((ex as Error).message));
+}
+
+function Bar(): JSX.Element {
+  return (
+    <header class="bar">
+      <a class="skip" href="#content">Skip to the content</a>
+      <a class="brand" href="/">Waypost</a>
+      <button type="button" class="button plain find" onClick={() => (open.value = "palette")}>Commands <kbd>Ctrl+K</kbd></button>
+      <button type="button" class="button plain" aria-label="Keyboard shortcuts" onClick={() => (open.value = "shortcuts")}>?</button>
+      <span class="who">{me.value?.name}</span>
+      {!preview.value && <button type="button" class="button plain" onClick={leave}>Sign out</button>}
+    </header>
+  );
+}
+
+function View(): JSX.Element {
+  if (failed.value) return <main class="page"><Failure error={failed.value} retry={() => location.reload()} /></main>;
+  if (!shown.value) return <main class="page" />;
+  const { view: Found, params, pattern } = shown.value;
+  if (!Found) return <main class="page"><h1>Not found</h1><Empty title="No view has this address"><p><a href="/">Go to the overview</a></p></Empty></main>;
+  return <Found key={pattern + JSON.stringify(params)} params={params} />;
+}
+
+function App(): JSX.Element {
+  if (state.value === "starting") return failed.value ? <View /> : <main class="page" />;
+  if (state.value === "out") return <><SignInPage /><Toasts /></>;
+  return <><Bar /><div id="content" tabindex={-1}><View /></div><Palette /><Toasts />{state.value === "expired" && <SignInDialog />}</>;
+}
+
+showTheme();
+startRouter();
+startKeys();
+effect(() => {
+  if (state.value === "in" || state.value === "expired") show(place.value.path);
+  else if (state.value === "out") document.title = "Sign in · Waypost";
+});
+render(<App />, document.getElementById("app") as HTMLElement);
+start().then(startEvents, (ex: unknown) => (failed.value = ex as Error));

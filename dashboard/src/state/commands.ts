@@ -1,0 +1,74 @@
+// What the palette offers and which keys do it. A view adds its own while it is shown.
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { go } from "./router.ts";
+
+export interface Command {
+  name: string;
+  /** One key, or two with a space between, pressed one after the other: "g o". */
+  keys?: string;
+  run: () => void;
+}
+
+export const open = signal<"" | "palette" | "shortcuts">("");
+export const theme = signal(localStorage.getItem("waypost-theme") ?? "");
+const added = signal<readonly Command[]>([]);
+
+const GLOBAL: readonly Command[] = [
+  { name: "Go to the overview", keys: "g o", run: () => go("/") },
+  { name: "Search in this view", keys: "/", run: () => document.querySelector<HTMLElement>("[data-search]")?.focus() },
+  { name: "Open the command palette", keys: "Ctrl+K", run: () => (open.value = "palette") },
+  { name: "List the keyboard shortcuts", keys: "?", run: () => (open.value = "shortcuts") },
+  { name: "Use the light theme", run: () => setTheme("light") },
+  { name: "Use the dark theme", run: () => setTheme("dark") },
+  { name: "Use the theme of the system", run: () => setTheme("") },
+  { name: "Show the licences of what is bundled", run: () => location.assign("/licences") },
+];
+
+export function commands(): readonly Command[] {
+  return [...added.value, ...GLOBAL];
+}
+
+/** Offer commands while the view is shown; `key` changes when they do. */
+export function useCommands(key: string, make: () => readonly Command[]): void {
+  useEffect(() => {
+    const own = make();
+    added.value = [...own, ...added.peek()];
+    return () => {
+      added.value = added.peek().filter((each) => !own.includes(each));
+    };
+  }, [key]);
+}
+
+export function setTheme(name: string): void {
+  theme.value = name;
+  if (name) localStorage.setItem("waypost-theme", name);
+  else localStorage.removeItem("waypost-theme");
+  showTheme();
+}
+
+export function showTheme(): void {
+  if (theme.value) document.documentElement.dataset["theme"] = theme.value;
+  else delete document.documentElement.dataset["theme"];
+}
+
+/** Run commands by their keys; call once. */
+export function startKeys(): void {
+  let first = "";
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      open.value = "palette";
+      return;
+    }
+    const target = event.target as HTMLElement;
+    if (event.ctrlKey || event.metaKey || event.altKey || target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
+    if (document.querySelector("dialog[open]")) return;
+    const found = commands().find((each) => each.keys === event.key || (first && each.keys === `${first} ${event.key}`));
+    first = found ? "" : event.key;
+    if (found) {
+      event.preventDefault();
+      found.run();
+    }
+  });
+}

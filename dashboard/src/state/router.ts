@@ -1,0 +1,57 @@
+// The address is the state of a view: its path says which, its query what is shown of it.
+import { computed, signal } from "@preact/signals";
+
+export interface Place {
+  path: string;
+  query: URLSearchParams;
+}
+
+const current = signal(location.pathname + location.search);
+
+export const place = computed<Place>(() => {
+  const url = new URL(current.value, location.origin);
+  return { path: url.pathname, query: url.searchParams };
+});
+
+/** Go to an address; `replace` leaves no step for the Back button, as for a search that is still being typed. */
+export function go(href: string, replace = false): void {
+  if (href === current.value) return;
+  const before = place.value.path;
+  history[replace ? "replaceState" : "pushState"](null, "", href);
+  current.value = href;
+  if (place.value.path !== before) scrollTo(0, 0);
+}
+
+/** Change some of the query; an empty value is left out of it. A change of anything else goes back to the first page. */
+export function ask(changes: Record<string, string>, replace = false): void {
+  go(withQuery(place.value, changes), replace);
+}
+
+/** Return the address of a place with some of its query changed. */
+export function withQuery({ path, query }: Place, changes: Record<string, string>): string {
+  const next = new URLSearchParams(query);
+  if (!("page" in changes)) next.delete("page");
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) next.set(name, value);
+    else next.delete(name);
+  }
+  const text = next.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** Return whether this page shows an address, rather than the service. */
+export function isOurs(path: string): boolean {
+  return path === "/" || path.startsWith("/dashboard/");
+}
+
+/** Follow links without loading the page again; call once. */
+export function startRouter(): void {
+  addEventListener("popstate", () => (current.value = location.pathname + location.search));
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = (event.target as Element).closest("a");
+    if (!link || link.target || link.download || link.origin !== location.origin || !isOurs(link.pathname)) return;
+    event.preventDefault();
+    go(link.pathname + link.search);
+  });
+}

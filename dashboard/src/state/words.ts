@@ -1,0 +1,27 @@
+// Numbers, times and words as people read them.
+
+const number = new Intl.NumberFormat("en");
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ["year", 31_536_000], ["month", 2_592_000], ["day", 86_400], ["hour", 3600], ["minute", 60],
+];
+
+export const count = (value: number): string => number.format(value);
+
+/** Return a count with its noun: "1 draft", "2 drafts". */
+export const plural = (value: number, noun: string, many = `${noun}s`): string => `${count(value)} ${value === 1 ? noun : many}`;
+
+/** Return how long ago a time was: "3 hours ago". */
+export function ago(time: Date, now = new Date()): string {
+  const seconds = (time.getTime() - now.getTime()) / 1000;
+  for (const [unit, size] of UNITS) {
+    if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
+  }
+  return "just now";
+}
+
+/** Split a text for a cell that shortens its middle: the end always stays visible. */
+export function splitEnd(text: string, end = 16): [string, string] {
+  const letters = Array.from(text);
+  return letters.length <= end * 2 ? [text, ""] : [letters.slice(0, -end).join(""), letters.slice(-end).join("")];
+}

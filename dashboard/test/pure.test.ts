@@ -1,0 +1,53 @@
+// The pure modules: paths, patterns, words, grants.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { fillPath } from "../src/api/paths.ts";
+import { can } from "../src/state/grants.ts";
+import { matchPath } from "../src/state/match.ts";
+import { ago, plural, splitEnd } from "../src/state/words.ts";
+
+test("a path gets its parameters encoded, and only the given part of its query", () => {
+  assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
+  assert.equal(fillPath("/x", {}, { q: "a&b", empty: "", none: undefined, limit: 0 }), "/x?q=a%26b&limit=0");
+});
+
+test("a path without one of its parameters is an error", () => {
+  assert.throws(() => fillPath("/api/{name}", {}), /needs name/);
+});
+
+test("a pattern gives the parts of an address, decoded", () => {
+  assert.deepEqual(matchPath("/a/:x/b", "/a/%3Cb%3E/b"), { x: "<b>" });
+  assert.deepEqual(matchPath("/a/:x", "/a/1/"), { x: "1" });
+  assert.deepEqual(matchPath("/", "/"), {});
+});
+
+test("no pattern fits another address, nor one with a stray per cent sign", () => {
+  for (const path of ["/a", "/a/", "/a/1/2", "/a/%"]) assert.equal(matchPath("/a/:x", path), null, path);
+});
+
+test("times are told in the largest unit that fits", () => {
+  const now = new Date("2027-01-31T12:00:00Z");
+  assert.equal(ago(new Date("2027-01-31T11:59:30Z"), now), "just now");
+  assert.equal(ago(new Date("2027-01-31T09:00:00Z"), now), "3 hours ago");
+  assert.equal(ago(new Date("2027-01-30T12:00:00Z"), now), "yesterday");
+});
+
+test("a long text keeps its end, and no letter of two code units is cut", () => {
+  assert.deepEqual(splitEnd("short"), ["short", ""]);
+  const [start, end] = splitEnd("😀".repeat(40));
+  assert.equal(start + end, "😀".repeat(40));
+  assert.equal([...end].length, 16);
+});
+
+test("a count has its noun", () => {
+  assert.equal(plural(1, "draft"), "1 draft");
+  assert.equal(plural(1200, "redirect"), "1,200 redirects");
+});
+
+test("a grant covers what it names, and a star covers all", () => {
+  const me = { kind: "user" as const, id: 1, name: "ada", grants: [{ namespace: "shop", project: "*", resource: "redirect" as const, action: "write" as const }] };
+  assert.ok(can(me, "redirect", "write", "shop", "www"));
+  assert.ok(!can(me, "redirect", "write", "other", "www"));
+  assert.ok(!can(me, "redirect", "write"));
+  assert.ok(!can(null, "redirect", "read", "shop", "www"));
+});

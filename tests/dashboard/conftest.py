@@ -1,0 +1,69 @@
+"""The browser, and pages whose errors fail the test."""
+
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+
+from tests.e2e.world import PASSWORD, World, open_world
+from tests.service import ROOT, Service
+
+MISSING = "Chromium is not installed. Install it as root: apt install chromium"
+UNBUILT = "The dashboard is not built. Run: make dashboard"
+
+
+@pytest.fixture(scope="session")
+def world(waypost: Service) -> Iterator[World]:
+    """Run the service of all tests of the dashboard."""
+    assert (ROOT / "dashboard/built/built.json").exists(), UNBUILT
+    with open_world(waypost) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Run Debian's Chromium."""
+    program = shutil.which("chromium")
+    assert program, MISSING
+    with sync_playwright() as playwright:
+        # Chromium's sandbox needs rights that root in a container lacks: https://playwright.dev/python/docs/docker
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def new_page(chromium: Browser, world: World) -> Iterator[Callable[..., Page]]:
+    """Open pages, each of its own person; fail at the end for any error in a console, and any report of the policy.
+
+    Chromium itself writes an error for every refused request; `refused` is the one status that a test provokes.
+    """
+    contexts: list[BrowserContext] = []
+    errors: list[str] = []
+
+    def note(message: ConsoleMessage, refused: int) -> None:
+        if message.type in {"error", "warning"} and f"status of {refused}" not in message.text:
+            errors.append(f"{message.text} at {message.location}")
+
+    def open_page(refused: int = 0, **options: object) -> Page:
+        context = chromium.new_context(base_url=world.service.url, **options)  # type: ignore[arg-type]  # Playwright checks them
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: note(message, refused))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def sign_in(page: Page, username: str, path: str = "/") -> None:
+    """Sign in as a person would, and wait for the view."""
+    page.goto(path)
+    page.get_by_label("User name").fill(username)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.get_by_role("button", name="Sign out").wait_for()

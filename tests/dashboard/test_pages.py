@@ -1,0 +1,167 @@
+"""Every page of the dashboard: its rules of access, its size and its policy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.e2e.world import PASSWORD, World
+from tests.service import ROOT
+
+AXE = (ROOT / "dashboard/node_modules/axe-core/axe.min.js").read_text
+PAGES = ["/", "/dashboard/start", "/dashboard/project/{namespace}/shop", "/dashboard/no-such-view"]
+HOSTILE = "/<script>alert(1)</script>\"'&\u202eabc😀"
+MOST_BYTES = 80 * 1024
+
+Opens = Callable[..., Page]
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe finds on a page."""
+    # Not by a script element, which the policy forbids.
+    page.evaluate(AXE("utf-8"))
+    found: Any = page.evaluate("() => axe.run().then((found) => found.violations)")
+    return [f"{each['id']}: {node['html'][:120]}: {node['failureSummary']}" for each in found for node in each["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_any_page(world: World, new_page: Opens, scheme: str) -> None:
+    place = world.place()
+    place.published("/old")
+    place.add("/waiting")
+    page = new_page(color_scheme=scheme)
+    page.goto("/")
+    page.get_by_label("Password").wait_for()
+    assert violations(page) == []
+    sign_in(page, world.user("admin"))
+    for path in PAGES:
+        page.goto(path.format(namespace=place.namespace))
+        page.get_by_role("heading", level=1).wait_for()
+        page.get_by_role("button", name="Sign out").wait_for()
+        assert violations(page) == [], path
+    page.goto("/licences")
+    assert violations(page) == []
+
+
+def test_a_stranger_gets_the_sign_in_and_a_wrong_password_is_said_beside_its_field(
+    world: World, new_page: Opens
+) -> None:
+    page = new_page(refused=403)
+    page.goto("/")
+    expect(page).to_have_title("Sign in · Waypost")
+    page.get_by_label("User name").fill("nobody")
+    page.get_by_label("Password").fill("not the password")
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_label("Password")).to_have_attribute("aria-invalid", "true")
+    assert (
+        world.nobody.http.get("/", headers={"Accept": "text/html"})
+        .headers["content-security-policy"]
+        .startswith("default-src 'self';")
+    )
+
+
+def test_signing_out_ends_the_session(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"))
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_text("You have signed out.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_label("Password")).to_be_visible()
+
+
+def test_redirects_are_searched_and_sorted_by_the_address(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/alpha", "/beta")
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop?sort=-source")
+    rows = page.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.first).to_contain_text("/beta")
+    page.keyboard.press("/")
+    page.keyboard.type("alpha")
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("/alpha")
+    assert "q=alpha" in page.url
+    assert "sort=-source" in page.url
+    page.reload()
+    expect(rows).to_have_count(1)
+
+
+def test_hostile_text_is_shown_as_text(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/source", "https://example.org" + HOSTILE.replace(" ", "").replace("\u202e", ""), note=HOSTILE)
+    place.add("/" + "x" * 1900)
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop")
+    expect(page.locator("tbody tr")).to_have_count(2)
+    expect(page.locator("tbody")).to_contain_text("<script>alert(1)</script>")
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def test_a_publish_of_someone_else_appears_by_itself(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop")
+    expect(page.get_by_text("No redirects yet")).to_be_visible()
+    place.published("/new-one")
+    expect(page.locator("tbody tr")).to_have_count(1, timeout=20_000)
+
+
+def test_the_first_steps_lead_to_a_published_rule_and_a_token(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"), "/dashboard/start")
+    name = f"first-{world.user('viewer')}"
+    page.get_by_label("Namespace").fill(name)
+    page.get_by_label("Project").fill("www")
+    page.get_by_role("button", name="Create and publish").click()
+    expect(page.get_by_text("The redirect is published.")).to_be_visible()
+    token = page.locator(".secret code").first.inner_text()
+    found = world.nobody.http.get(
+        f"/api/namespace/{name}/project/www/redirects", headers={"Authorization": f"Bearer {token}"}
+    ).json()
+    assert [each["source"] for each in found["items"]] == ["/old"]
+
+
+def test_an_ended_session_asks_for_a_login_over_the_page_and_loses_nothing(world: World, new_page: Opens) -> None:
+    user = world.user("admin")
+    page = new_page(refused=401)
+    sign_in(page, user, "/dashboard/start")
+    page.get_by_label("Namespace").fill(f"kept-{user}")
+    page.get_by_label("Project").fill("www")
+    page.context.clear_cookies()
+    page.get_by_role("button", name="Create and publish").click()
+    dialog = page.get_by_role("dialog", name="Sign in again")
+    dialog.get_by_label("Password").fill(PASSWORD)
+    dialog.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_text("The redirect is published.")).to_be_visible()
+
+
+def test_the_palette_and_the_shortcuts_open_by_keys(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"), "/dashboard/start")
+    page.locator("h1").click()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("overview")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_visible()
+
+
+def test_the_first_page_is_small_and_its_files_never_change(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sizes: dict[str, int] = {}
+    page.on("requestfinished", lambda request: sizes.update({request.url: request.sizes()["responseBodySize"]}))
+    sign_in(page, world.user("admin"))
+    page.get_by_role("heading", name="Overview", level=1).wait_for()
+    files = {url: size for url, size in sizes.items() if "/assets/" in url or url.endswith("/")}
+    assert any(url.endswith(".js") for url in files)
+    assert sum(files.values()) <= MOST_BYTES
+    asset = next(url for url in files if "/assets/" in url)
+    answer = world.nobody.http.get(asset, headers={"Accept-Encoding": "br, gzip"})
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["content-encoding"] == "br"
