@@ -23,6 +23,7 @@ class ApiError(Exception):
         self.problems = tuple(problems)
         self.headers = dict(headers or {})
         self.details: dict[str, object] = {}
+        self.account = ""  # the existing account whose login failed: for the audit trail, never for the response
 
     def with_details(self, **details: object) -> "ApiError":
         """Add fields beside `error` and `message`, such as the conflicts of a publish; return the error itself."""

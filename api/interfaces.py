@@ -153,5 +153,7 @@ class Dependencies:
     """The data directory that requests need; None for an application without one."""
     preview: Preview | None = None
     """The preview that is served; None for any other service."""
+    audit_head: Callable[[], tuple[int, str]] | None = None
+    """Returns the number and hash of the newest row of the audit trail."""
     require_applied: Callable[[str], None] | None = None
     """Applies the settings of a namespace's source that this node does not work by yet, before it publishes."""

@@ -38,6 +38,7 @@ COMMANDS = {
     "doctor": "care.doctor",
     "backup": "care.backup",
     "restore": "care.restore",
+    "audit": "care.audit",
     "upstream": "care.upstream",
     "webhooks": "care.webhooks",
     "run": "run",

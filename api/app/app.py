@@ -10,6 +10,7 @@ import orjson
 from falcon.media import Handlers, JSONHandler
 
 from api.app.routes import routes
+from api.http.audit_notes import AuditMiddleware, AuditNotes
 from api.http.data_check import DataCheck
 from api.http.error_handlers import add_handlers
 from api.http.fast_heartbeats import FastHeartbeats
@@ -70,7 +71,10 @@ def _strip_origin(scope: dict[str, Any]) -> None:
 
 
 def create_app(
-    dependencies: Dependencies, extra_routes: Iterable[Route] = (), rate_counters: RateCounters | None = None
+    dependencies: Dependencies,
+    extra_routes: Iterable[Route] = (),
+    rate_counters: RateCounters | None = None,
+    audit: AuditNotes | None = None,
 ) -> Application:
     """Create the application with all routes and `extra_routes`; raises UndeclaredAccess.
 
@@ -80,6 +84,7 @@ def create_app(
     collector = MetricsCollector(MetricsStore(settings.data / DIRECTORY))
     middleware: list[Any] = [
         RequestContext(settings.json_limit, collector.counters, settings.public_url, dependencies.leaks),
+        *([AuditMiddleware(audit)] if audit else []),
         *([PreviewGuard(dependencies.preview)] if dependencies.preview else []),
         *([DataCheck(dependencies.data)] if dependencies.data else []),
         Guard(

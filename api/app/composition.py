@@ -39,6 +39,7 @@ from api.runtime.serving.convergence import Convergence
 from api.runtime.serving.long_poll import LongPolls
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.runtime.serving.watcher import Watcher
+from api.runtime.upkeep.audit_writer import AuditWriter
 from api.runtime.upkeep.packer import Packer
 from api.runtime.upkeep.prewarmer import Prewarmer
 from api.runtime.upkeep.proposal_sweeper import ProposalSweeper
@@ -71,7 +72,9 @@ def make_service(
     data.listen(services.directory.retry)
     parts = _build_parts(settings, store, services, data)
     compressed = CompressionCache()
-    app = create_app(parts.dependencies(settings, preview), parts.routes(settings, compressed), rate_counters)
+    app = create_app(
+        parts.dependencies(settings, preview), parts.routes(settings, compressed), rate_counters, parts.audit_writer
+    )
     counters = app.collector.counters
     if preview is None and not settings.reads_per_minute:  # the fast path counts nothing
         app.fast_path = FastPath(services.directory, store.live, compressed, counters, data)
@@ -98,12 +101,14 @@ class _Parts(NamedTuple):
     upstream_syncer: UpstreamSyncer
     pulls: PullPublishes
     signer: ManifestSigner
+    audit_writer: AuditWriter
 
     def dependencies(self, settings: Settings, preview: Preview | None) -> Dependencies:
         """Return what the application needs, whatever its routes are."""
         background_services = (
             DataMonitor(self.data, self.watcher.restart),
             self.services.upkeep(),
+            self.audit_writer,
             self.releases,
             self.watcher,
             self.long_polls,
@@ -136,6 +141,7 @@ class _Parts(NamedTuple):
             csrf=None if preview else self.services.csrf(),
             leaks=self.services.search_leaks,
             data=self.data,
+            audit_head=self.audit_writer.last_head,
             preview=preview,
             require_applied=self.upstreams(settings).require_applied,
         )
@@ -200,6 +206,7 @@ def _build_parts(settings: Settings, store: Store, services: Services, data: Ser
         ),
         open_pulls(settings, store, services),
         open_signer(settings, releases),
+        AuditWriter(services.state.database, services.clock),
     )
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from api.app.services import Services
 from api.http.routing import Route
-from api.resources.accounts.audit import AuditTrail
+from api.resources.accounts.audit import AuditExport, AuditTrail
 from api.resources.accounts.auth import Login, Logout, PasswordLogin, Refresh, Refreshing
 from api.resources.accounts.browser_session import BrowserLogins, BrowserSession
 from api.resources.accounts.identities import UserIdentity
@@ -60,6 +60,7 @@ def identity_routes(
         Route("/api/role/{name}", RoleResource(services.roles)),
         Route("/api/permissions", Permissions()),
         Route("/api/audit", AuditTrail(services.trail())),
+        Route("/api/audit/export", AuditExport(services.trail())),
         Route("/api/tokens", ApiTokens(services.tokens)),
         Route("/api/token/{id}", token),
         Route("/api/token/{id}/rotate", token, "rotate"),

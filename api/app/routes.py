@@ -18,7 +18,7 @@ def routes(dependencies: Dependencies, collector: MetricsCollector) -> list[Rout
         Route("/", PreviewPage(dependencies.preview) if dependencies.preview else StartPage()),
         Route("/health/ping", Ping()),
         Route("/health/ready", Ready(readiness, dependencies.directory)),
-        Route("/metrics", Metrics(collector, readiness, dependencies.settings.data)),
+        Route("/metrics", Metrics(collector, readiness, dependencies.settings.data, dependencies.audit_head)),
         Route("/openapi.json", Contract()),
         Route("/schemas/{name}", Schemas()),
     ]

@@ -125,7 +125,9 @@ class Logins:
             raise self._unknown_account()
         if not verify_password(password, user.password_hash):
             _log.warning(AuditEvent.LOGIN_FAILED.value, reason="wrong password", username=user.username)
-            raise _invalid_credentials() if self.only_account is None else _password_login_disabled()
+            error = _invalid_credentials() if self.only_account is None else _password_login_disabled()
+            error.account = user.username
+            raise error
         return user
 
     def _unknown_account(self) -> ApiError:

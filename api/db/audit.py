@@ -1,13 +1,18 @@
-"""The audit trail, append-only: actor, event, subject, address and time."""
+"""The audit trail, append-only and chained: actor, event, subject, address and time."""
 
+import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, func, insert, or_, select
+from sqlalchemy import ColumnElement, Connection, String, func, or_, select
 
+from api.db.audit_chain import append_rows
+from api.db.database import BEFORE_COMMIT
 from api.db.tables import audit
 
 
@@ -19,6 +24,16 @@ class AuditEvent(StrEnum):
 
     LOGIN = "authn_login_success"
     LOGIN_FAILED = "authn_login_fail"
+    LOGINS_LIMITED = "authn_login_fail_max"
+    REFUSED = "authz_fail"
+    RATE_LIMITED = "excess_rate_limit_exceeded"
+    INPUT_REFUSED = "input_validation_fail"
+    PUBLISH_REQUESTED = "publish_requested"
+    ROLLBACK_REQUESTED = "rollback_requested"
+    PUSH_REQUESTED = "push_requested"
+    PUSHED = "branches_pushed"
+    PUBLISHED = "release_published"
+    ROLLED_BACK = "release_rolled_back"
     LOGOUT = "authn_logout"
     SESSIONS_ENDED = "authn_sessions_ended"
     PASSWORD_CHANGED = "authn_password_change"  # noqa: S105 - the name of an event, not a password
@@ -54,7 +69,10 @@ class AuditEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The actor of an event: `kind` is user, token or operator (the command line)."""
+    """The actor of an event.
+
+    `kind` is user, token, operator (the command line), commit (named by a commit in Git), or anonymous (no login).
+    """
 
     kind: str
     id: int | None
@@ -65,7 +83,8 @@ class Actor:
 class AuditEntry:
     """An entry of the trail; `detail` holds no secrets, `address` is the caller's network address if known.
 
-    `id` is 0 until it is stored.
+    `session` is that of the caller's access token, `request` the id of its request, `count` the number of like refusals
+    in the minute that follows. `id` is 0 and `hash` empty until it is stored.
     """
 
     at: datetime
@@ -77,6 +96,23 @@ class AuditEntry:
     project: str | None = None
     address: str | None = None
     id: int = 0
+    session: str | None = None
+    request: str | None = None
+    count: int = 1
+    hash: str = ""
+
+
+class Caller(NamedTuple):
+    """The origin of the current request: its address and id, and the session of its access token."""
+
+    address: str | None = None
+    request: str | None = None
+    session: str | None = None
+
+
+_NO_CALLER = Caller()
+caller: ContextVar[Caller] = ContextVar("audit_caller", default=_NO_CALLER)
+ANONYMOUS = Actor("anonymous", None, "")
 
 
 class AuditFilter(NamedTuple):
@@ -95,19 +131,53 @@ class AuditFilter(NamedTuple):
 
 OPERATOR_KIND = "operator"  # an actor at the command line
 _ALL = AuditFilter()
+# In characters, of the columns with a limit.
+_LENGTHS = {column.name: column.type.length for column in audit.c if isinstance(column.type, String)}
+_ROWS = "waypost_audit_rows"  # the execution option of a transaction with new rows
 # The largest id that a PostgreSQL INTEGER can hold: an author's address in a commit may contain any number.
 # https://www.postgresql.org/docs/current/datatype-numeric.html
 _MAX_ID = 2**31 - 1
 
 
 def record(connection: Connection, entry: AuditEntry) -> None:
-    """Add an entry, in the transaction of the change that it records."""
-    row = asdict(entry)
-    actor = row.pop("actor")
-    del row["id"]
-    connection.execute(
-        insert(audit).values(**row, actor_kind=actor["kind"], actor_id=actor["id"], actor_name=actor["name"])
-    )
+    """Add an entry, in the transaction of the change that it records.
+
+    It is chained just before the commit, since the lock on the end of the chain has to be the last one.
+    """
+    rows = connection.get_execution_options().get(_ROWS)
+    if rows is None:
+        rows = list[dict[str, Any]]()
+        work = partial(append_rows, connection, rows)
+        connection.execution_options(**{_ROWS: rows, BEFORE_COMMIT: work})
+    rows.append(_row(entry))
+
+
+def _row(entry: AuditEntry) -> dict[str, Any]:
+    """Return the columns of an entry in the form in which they are read again, since the hash covers them."""
+    actor, origin = entry.actor, caller.get()
+    texts = {
+        "event": str(entry.event),
+        "actor_name": actor.name,
+        "subject": entry.subject,
+        "namespace": entry.namespace,
+        "project": entry.project,
+        "address": entry.address or origin.address,
+        "session": entry.session or origin.session,
+        "request": entry.request or origin.request,
+    }
+    return {
+        "at": entry.at.astimezone(UTC),
+        "actor_kind": str(actor.kind),
+        "actor_id": actor.id,
+        "detail": json.loads(_clean(json.dumps(dict(entry.detail)).replace("\\u0000", "\\ufffd"))),
+        "count": entry.count,
+        **{name: None if text is None else _clean(text)[: _LENGTHS[name]] for name, text in texts.items()},
+    }
+
+
+def _clean(text: str) -> str:
+    """Replace what PostgreSQL cannot store: U+0000 and lone surrogates."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def find_token_owners(connection: Connection, tokens: Collection[int]) -> dict[int, frozenset[int]]:
@@ -144,6 +214,10 @@ def list_entries(
             row.project,
             row.address,
             row.id,
+            row.session,
+            row.request,
+            row._mapping["count"],  # noqa: SLF001 - public, in spite of its name: `count` of a row is that of tuples
+            row.hash,
         )
         for row in rows
     ], total

@@ -46,6 +46,8 @@ LOCK_TIMEOUT = 5.0  # seconds that a transaction waits for another one
 
 # The execution option of a transaction that recorded an event.
 RECORDS_EVENT = "waypost_records_event"
+# The execution option of a transaction with the work to do just before its commit.
+BEFORE_COMMIT = "waypost_before_commit"
 
 _WRITES = "waypost_writes"
 # The first release without the WAL-reset bug: https://www.sqlite.org/wal.html#walresetbug
@@ -131,6 +133,9 @@ class Database:
         self._drop_stale_connections()
         with self._discard_broken(), _translate_errors(self._engine), self._writer.begin() as connection:
             yield connection
+            work = connection.get_execution_options().get(BEFORE_COMMIT)
+            if work is not None:
+                work()
         if connection.get_execution_options().get(RECORDS_EVENT, False):
             self.notifier.notify()
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from api.db import audit
+from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Connection, Database
 from api.db.events import event_cursors, events
 from api.db.events.event_cursors import NAMESPACE, EventCursor
@@ -165,6 +167,7 @@ class PublishEventRelay:
             for publish, version in found:
                 if not events.has_publish(connection, namespace, project, publish.version):
                     events.record_event(connection, _event(now, namespace, project, publish, version))
+                    audit.record(connection, _audit_entry(namespace, project, publish))
         return True
 
 
@@ -174,6 +177,21 @@ class _Relayed(NamedTuple):
     namespace: str
     mark: EventCursor
     project: str
+
+
+def _audit_entry(namespace: str, project: str, publish: PublishRecord) -> AuditEntry:
+    """Return the entry of a publish, by the person that its commit names; a push to the repository on disk can name anyone."""
+    event = AuditEvent.ROLLED_BACK if publish.rolled_back_to else AuditEvent.PUBLISHED
+    detail = {"version": publish.version, "publishNumber": publish.number, "author": publish.author}
+    optional = {
+        "approvedBy": publish.approved_by,
+        "signedBy": publish.signed_by,
+        "rolledBackTo": publish.rolled_back_to,
+    }
+    detail |= {name: text for name, text in optional.items() if text}
+    at = datetime.fromtimestamp(publish.time, UTC)
+    actor = Actor("commit", None, publish.published_by)
+    return AuditEntry(at, event, actor, project, detail, namespace, project)
 
 
 def _event(now: datetime, namespace: str, project: str, publish: PublishRecord, version: Version) -> Event:

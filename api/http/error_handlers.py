@@ -65,6 +65,7 @@ async def handle_exception(
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         cause = {"reason": str(ex)} if isinstance(ex, _OPERATIONAL) else {"exc_info": ex}
         _log.error("service_error", error=error.code, **cause, **logs.request_fields(req))
+    req.context.error, req.context.account = error.code, error.account
     if resp is not None:
         write_error(resp, error, is_plain=_is_git(req))
     elif ws is not None:  # Falcon passes no response for a WebSocket handshake, to which this service has no routes

@@ -34,6 +34,8 @@ UPSTREAMS = "waypost_upstreams"
 UPSTREAM_AGE = "waypost_upstream_oldest_sync_seconds"
 SYNCING = "waypost_upstream_syncs"
 SYNCS_DUE = "waypost_upstream_syncs_due"
+AUDIT_ROWS = "waypost_audit_rows"
+_AUDIT_HEAD = "waypost_audit_head_info"
 _WORKERS = "waypost_workers"
 _FAULTS = "waypost_faults"
 _STATUS = "waypost_degraded"
@@ -72,12 +74,19 @@ _SECONDS = _Family(
 )
 
 
-def render(totals: Totals, faults: Mapping[str, Sequence[Fault]], backup_age: float | None = None) -> bytes:
+def render(
+    totals: Totals,
+    faults: Mapping[str, Sequence[Fault]],
+    backup_age: float | None = None,
+    audit_head: tuple[int, str] | None = None,
+) -> bytes:
     """Return the text of all metrics; `faults` are those of readiness, by name of check, `backup_age` is in seconds."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_TotalsCollector(totals))
     registry.register(_FaultsCollector(faults))
     registry.register(_BackupCollector(backup_age))
+    if audit_head and audit_head[0]:
+        registry.register(_AuditCollector(*audit_head))
     return generate_latest(registry)
 
 
@@ -105,6 +114,19 @@ class _BackupCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         # Without a backup there is no sample: any number would look like an age.
         yield GaugeMetricFamily(_BACKUP_AGE, "Seconds since the last good backup began.", value=self._age)
+
+
+class _AuditCollector(Collector):
+    def __init__(self, number: int, digest: str) -> None:
+        self._number = number
+        self._digest = digest
+
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily(AUDIT_ROWS, "The number of the newest row of the audit trail.", value=self._number)
+        # A new series for each hash, so that the monitoring keeps the earlier ones.
+        family = GaugeMetricFamily(_AUDIT_HEAD, "The number of the newest row, by its hash.", labels=("hash",))
+        family.add_metric((self._digest,), self._number)
+        yield family
 
 
 class _TotalsCollector(Collector):

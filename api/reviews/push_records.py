@@ -50,7 +50,7 @@ class ServiceRecords:
 
     def note_push(self, heads: Sequence[PushedHead], brought: Collection[CommitId]) -> None:
         """Record who brought commits, so that they cannot approve them, whatever authors the commits name."""
-        self.reviews.record_push(self.caller, self.namespace, heads, brought)
+        self.reviews.record_push(self.caller, self.namespace, heads, brought, self.origin)
 
     def has_access(self) -> bool:
         """Tell whether the caller is still active, with all grants of the push; true while the database is unavailable."""

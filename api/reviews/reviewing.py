@@ -4,7 +4,7 @@ Callers pass the draft as read from Git; a remark applies to that head, and a ve
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from api import logs
@@ -33,6 +33,8 @@ from gitstore.layout import PROPOSAL_PREFIX, CommitId
 from gitstore.publish.approval import Verdict
 from gitstore.publish.authorship import ReviewSubject
 from gitstore.pushes.push import PushedHead
+
+_MOST_BRANCHES = 100  # of a push, in its entry of the trail
 
 # A review request or a comment needs one of these (resource, action) grants. A verdict needs the first.
 REVIEW_GRANTS = (VERDICT_GRANT, ("redirect", "write"), ("page", "write"), ("project", "write"))
@@ -113,7 +115,12 @@ class Reviews:
             return {key: self._read(connection, key, subject).review for key, subject in subjects.items()}
 
     def record_push(
-        self, actor: Principal, namespace: str, heads: Sequence[PushedHead], brought: Collection[CommitId]
+        self,
+        actor: Principal,
+        namespace: str,
+        heads: Sequence[PushedHead],
+        brought: Collection[CommitId],
+        origin: Origin = Origin(),  # noqa: B008 - immutable
     ) -> None:
         """Record who pushed heads by Git, and the commits that came with them, before the branches move.
 
@@ -122,6 +129,9 @@ class Reviews:
         person, now = _person(actor), self.clock()
         with self.database.writing() as connection:
             add_pushed(connection, namespace, person.email, brought, now)
+            detail = {"branches": {each.name: each.head for each in heads[:_MOST_BRANCHES]}, "commits": len(brought)}
+            entry = AuditEntry(now, AuditEvent.PUSHED, actor.actor(), namespace, detail, namespace)
+            audit.record(connection, replace(entry, address=origin.address, session=actor.session or None))
             for name, projects, head in heads:
                 for key in (DraftKey(namespace, project, name) for project in projects):
                     known = find_remarks(connection, namespace, key.project, [head])

@@ -1,5 +1,9 @@
 """The audit trail over HTTP: complete, for readers with the grant, and without secrets."""
 
+import hashlib
+import json
+import re
+import secrets
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,14 +11,17 @@ import pytest
 
 from api.db.audit import Actor, AuditEntry, AuditEvent, record
 from tests.e2e.world import PASSWORD, Place, World
+from tests.service import wait_until
 
 TRAIL = "/api/audit"
+GRANT = {"namespace": "*", "project": "*", "resource": "page", "action": "read"}
 
 
 @pytest.fixture(scope="module")
 def reviewed(world: World) -> Place:
     """Return a place with a draft that another user approved, and a webhook."""
     place = world.place(review="required")
+    wait_until_recorded(world, "release_published", namespace=place.namespace)
     author, other = place.as_(world.person("editor")), place.as_(world.person("publisher"))
     author.add("/a")
     head = place.get("/draft")["head"]
@@ -28,13 +35,24 @@ def trail(world: World, **filters: Any) -> Any:
     return world.holder(("audit", "read")).get(TRAIL, **filters)
 
 
+def wait_until_recorded(world: World, event: str, **filters: Any) -> list[Any]:
+    """Return the entries of an event, once there are some: refusals are counted until their minute has passed."""
+    return wait_until(lambda: trail(world, event=event, **filters)["items"] or None, 80, f"an entry {event}")
+
+
 def events(found: Any) -> list[str]:
     return [entry["event"] for entry in found["items"]]
 
 
 def test_it_lists_newest_first_who_did_what_from_where_and_when(world: World, reviewed: Place) -> None:
     found = trail(world, namespace=reviewed.namespace)
-    assert events(found) == ["webhook_created", "draft_approved", "review_requested", "namespace_created"]
+    assert events(found) == [
+        "webhook_created",
+        "draft_approved",
+        "review_requested",
+        "release_published",
+        "namespace_created",
+    ]
     approved = found["items"][1]
     assert (approved["project"], approved["subject"], approved["address"]) == ("shop", "main", "127.0.0.1")
     assert approved["actor"]["kind"] == "user"
@@ -43,9 +61,9 @@ def test_it_lists_newest_first_who_did_what_from_where_and_when(world: World, re
 
 def test_it_is_read_in_windows(world: World, reviewed: Place) -> None:
     whole = trail(world, namespace=reviewed.namespace)
-    pages = [trail(world, namespace=reviewed.namespace, limit=1, offset=number) for number in range(5)]
+    pages = [trail(world, namespace=reviewed.namespace, limit=1, offset=number) for number in range(6)]
     assert [page["items"] for page in pages] == [[entry] for entry in whole["items"]] + [[]]
-    assert {page["total"] for page in pages} == {4}
+    assert {page["total"] for page in pages} == {5}
 
 
 def test_filters_narrow_it_together(world: World, reviewed: Place) -> None:
@@ -53,9 +71,9 @@ def test_filters_narrow_it_together(world: World, reviewed: Place) -> None:
     (approved,) = trail(world, event="draft_approved", **within)["items"]
     assert trail(world, actor=approved["actor"]["name"], **within)["items"] == [approved]
     assert trail(world, actor=approved["actor"]["name"], event="review_requested", **within)["total"] == 0
-    assert events(trail(world, project="shop", **within)) == ["draft_approved", "review_requested"]
+    assert events(trail(world, project="shop", **within)) == ["draft_approved", "review_requested", "release_published"]
     assert trail(world, project="other", **within)["total"] == 0
-    assert trail(world, since="2020-01-01T00:00:00Z", until="2999-01-01T02:00:00+02:00", **within)["total"] == 4
+    assert trail(world, since="2020-01-01T00:00:00Z", until="2999-01-01T02:00:00+02:00", **within)["total"] == 5
     assert trail(world, since="2999-01-01T00:00:00Z", **within)["total"] == 0
     assert trail(world, until="2020-01-01T00:00:00Z", **within)["total"] == 0
 
@@ -112,7 +130,7 @@ def test_no_call_changes_or_deletes_it(world: World) -> None:
 
 
 def test_it_holds_no_secret(world: World) -> None:
-    admin, secrets = world.person("admin"), [PASSWORD, "a quite new long password"]
+    admin, values = world.person("admin"), [PASSWORD, "a quite new long password"]
     grants = [{"namespace": "*", "project": "*", "resource": "page", "action": "read"}]
     made = admin.ask("POST", "/api/tokens", 201, json={"name": "edge", "grants": grants}).json()
     place = world.place()
@@ -120,8 +138,82 @@ def test_it_holds_no_secret(world: World) -> None:
     name = world.user("viewer")
     session = world.session(name)
     number = next(each["id"] for each in admin.get("/api/users")["items"] if each["username"] == name)
-    admin.ask("PATCH", f"/api/user/{number}", 200, json={"password": secrets[1]})
+    admin.ask("PATCH", f"/api/user/{number}", 200, json={"password": values[1]})
     shown = str(trail(world, limit=1_000_000))
     assert "authn_password_change" in shown
-    secrets += [made["token"], hook.json()["secret"], "sesame", session["accessToken"], session["refreshToken"]]
-    assert [secret for secret in secrets if secret in shown] == []
+    values += [made["token"], hook.json()["secret"], "sesame", session["accessToken"], session["refreshToken"]]
+    assert [value for value in values if value in shown] == []
+
+
+def export(world: World) -> list[dict[str, Any]]:
+    lines = world.holder(("audit", "read")).ask("GET", f"{TRAIL}/export", 200).text.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_the_export_can_be_checked_without_waypost(world: World, reviewed: Place) -> None:
+    *rows, last = export(world)
+    assert {row["namespace"] for row in rows} >= {reviewed.namespace}
+    before = "0" * 64
+    for row in rows:
+        digest = row.pop("hash")
+        assert row["previous"] == before
+        before = hashlib.sha256(json.dumps(row, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+        assert digest == before
+    assert last == {"head": {"number": rows[-1]["id"], "hash": before}}
+
+
+def test_the_metrics_have_the_head_of_the_chain(world: World, reviewed: Place) -> None:
+    del reviewed
+    (*_, last) = export(world)
+    number = last["head"]["number"]
+
+    def newest() -> int | None:
+        text = world.person("viewer").ask("GET", "/metrics", 200).text
+        found = re.search(r'^waypost_audit_head_info{hash="([0-9a-f]{64})"} ([0-9.]+)', text, re.MULTILINE)
+        return found and float(found[2]) >= number
+
+    wait_until(newest, 10, "the head in the metrics")
+
+
+def test_a_publish_has_the_caller_the_address_the_session_and_the_version(world: World) -> None:
+    place = world.place()
+    place.add("/a")
+    version = place.publish()["version"]
+    (asked,) = wait_until_recorded(world, "publish_requested", namespace=place.namespace)
+    assert (asked["address"], asked["project"], asked["detail"]) == ("127.0.0.1", "shop", {"version": version})
+    assert (asked["actor"]["kind"], asked["session"]) == ("token", None)
+
+    def published() -> Any:
+        found = trail(world, event="release_published", namespace=place.namespace)["items"]
+        return next((each for each in found if each["detail"]["version"] == version), None)
+
+    assert wait_until(published, 10, "the publish in the trail")["actor"]["kind"] == "commit"
+
+
+def test_an_entry_has_the_request_and_the_session_of_the_caller(world: World) -> None:
+    person = world.person("admin")
+    made = person.ask("POST", "/api/tokens", 201, json={"name": "traced", "grants": [GRANT]})
+    created = next(each for each in trail(world, event="authn_token_created")["items"] if each["subject"] == "traced")
+    assert created["request"] == made.headers["X-Request-Id"]
+    assert (created["address"], len(created["session"])) == ("127.0.0.1", 32)
+
+
+def test_like_refusals_are_counted_and_hold_no_secret_of_their_requests(world: World) -> None:
+    name = world.user("viewer")
+    canaries = [f"canary{number}{secrets.token_hex(8)}" for number in range(9)]
+    user, password, header, agent, query, body, refresh, cookie, path = canaries
+    for _ in range(3):
+        world.nobody.ask("POST", "/auth/login", 401, json={"username": name, "password": password})
+    world.nobody.ask("POST", "/auth/login", 403, json={"username": user, "password": password})
+    headers = {"Authorization": f"Bearer {header}", "User-Agent": agent, "Cookie": f"waypost_session={cookie}"}
+    world.nobody.ask("GET", f"/api/audit?x={query}", 401, headers=headers)
+    world.nobody.ask("POST", "/auth/refresh", 401, json={"refreshToken": refresh})
+    world.person("admin").ask("POST", "/api/tokens", 422, json={"name": body, "grants": [{body: body}]})
+    world.person("viewer").ask("GET", f"/api/token/{path}", 403)
+    failed = [each for each in wait_until_recorded(world, "authn_login_fail") if each["subject"] == name]
+    assert (failed[0]["count"], failed[0]["address"]) == (3, "127.0.0.1")
+    assert failed[0]["actor"] == {"kind": "anonymous", "id": None, "name": ""}
+    refused = wait_until_recorded(world, "authz_fail")
+    assert {"GET"} <= {each["detail"]["method"] for each in refused}
+    shown = json.dumps(export(world)) + world.person("viewer").ask("GET", "/metrics", 200).text
+    assert [canary for canary in canaries if canary in shown] == []

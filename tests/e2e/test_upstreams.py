@@ -1,6 +1,8 @@
 """Upstreams of a running service: syncs in the background, two Waypost services, webhooks of hosts, the state by API."""
 
 import json
+import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -14,11 +16,12 @@ from gitstore.git.lock import hold
 from gitstore.upstream.upstream_settings import read_settings
 from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab, gitlab_signed, hex_digest
 from tests.cli.terminal import invoke_ok
+from tests.docs.blocks import blocks
 from tests.e2e.caller import Caller
 from tests.e2e.git import check_repository, git, rules
 from tests.e2e.world import Place, World, open_world
 from tests.metrics_text import read_metrics, total
-from tests.service import WAYPOST, running, wait_until
+from tests.service import ROOT, WAYPOST, running, wait_until
 
 BRANCH = "refs/heads/release"
 SECONDS = 60.0
@@ -126,8 +129,13 @@ def test_a_mirror_at_a_path_gets_each_publish(upstream: Upstream) -> None:
 
 
 def test_a_mirror_on_another_waypost_has_the_same_versions_and_numbers(upstream: Upstream, there: World) -> None:
+    """Its token has the grants that the how-to names, and no others."""
     namespace = there.namespace()
-    token = there.token([Grant("*", "*", "*", "*")])
+    command = example("sh mirror-token").replace("--namespace acme", f"--namespace {namespace}")
+    _, create = command.replace("\\\n", "").strip().splitlines()
+    assert create.startswith("waypost token create mirror ")
+    words = create.split()[1:]
+    token = invoke_ok(*words, "--data", there.service.data).out.split()[-1]
     url = f"{there.service.url}/git/{namespace}.git"
     upstream.set("mirror", url=url, username="mirror", password=token)
     other = Place(there, namespace, "shop", there.root)
@@ -183,6 +191,30 @@ def test_a_source_is_followed_and_published_to(upstream: Upstream) -> None:
     assert upstream.ask("POST", "/sync", 202)["mode"] == "source"
     upstream.place.wait_for(commit)
     assert upstream.place.sources() == ["/a", "/host"]
+
+
+def test_the_webhook_of_the_how_to_is_accepted_once(upstream: Upstream) -> None:
+    upstream.set("source")
+    url = f"{upstream.place.world.service.url}{upstream.place.space}/upstream/webhook"
+    lines = example("sh host-webhook").replace("refs/heads/main", BRANCH).splitlines(keepends=True)
+    script = "".join([f"URL={url}\n", *lines[1:], "\n", *lines[3:]])
+    done = subprocess.run(
+        ["bash", "-euc", script],
+        env={**os.environ, "WAYPOST_UPSTREAM_HOOK_SECRET": SECRET},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    first, _, second = done.stdout.partition("}")
+    assert json.loads(first + "}") == {"action": "sync"}
+    assert json.loads(second)["error"] == "webhook_replayed"
+
+
+def example(kind: str) -> str:
+    """Return the block of the how-to page with these words behind its fence."""
+    page = ROOT / "docs" / "how-to" / "connect-an-upstream.md"
+    (found,) = [block.text for block in blocks(page.read_text("utf-8")) if " ".join(block.words) == kind]
+    return found
 
 
 def test_a_faulty_tip_is_told_by_api_readiness_and_log_and_ends(upstream: Upstream) -> None:

@@ -12,7 +12,17 @@ from api.db.tables.account_tables import (
 )
 from api.db.tables.agent_tables import agents
 from api.db.tables.columns import metadata
-from api.db.tables.event_tables import audit, deliveries, delivery_attempts, event_cursors, events, webhooks
+from api.db.tables.event_tables import (
+    audit,
+    audit_checkpoints,
+    audit_head,
+    audit_repeats,
+    deliveries,
+    delivery_attempts,
+    event_cursors,
+    events,
+    webhooks,
+)
 from api.db.tables.namespace_tables import content_faults, deleted_namespaces, highest_numbers, pushed_commits, reviews
 from api.db.tables.openid_tables import openid_documents, openid_identities, openid_sessions, openid_used
 from api.db.tables.upstream_tables import commit_statuses, host_webhooks, pull_requests, upstreams
@@ -21,6 +31,9 @@ __all__ = [
     "agents",
     "api_tokens",
     "audit",
+    "audit_checkpoints",
+    "audit_head",
+    "audit_repeats",
     "commit_statuses",
     "content_faults",
     "deleted_namespaces",

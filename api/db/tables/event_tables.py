@@ -18,9 +18,42 @@ audit = Table(
     Column("subject", String(200), nullable=False),
     Column("detail", JSON, nullable=False),
     Column("address", String(64)),
+    Column("session", String(64)),
+    Column("request", String(64)),
+    Column("count", Integer, nullable=False, server_default="1"),
+    Column("previous", String(64), nullable=False, server_default=""),
+    Column("hash", String(64), nullable=False, server_default=""),
     Index("audit_by_time", "at"),
     Index("audit_by_event", "event"),
     sqlite_autoincrement=True,
+)
+
+audit_head = Table(
+    "audit_head",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+
+audit_checkpoints = Table(
+    "audit_checkpoints",
+    metadata,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("hash", String(64), nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("key", String(64), nullable=False),
+    Column("signature", String(128), nullable=False),
+)
+
+audit_repeats = Table(
+    "audit_repeats",
+    metadata,
+    Column("key", String(64), primary_key=True),
+    Column("minute", Moment, nullable=False),
+    Column("entry", JSON, nullable=False),
+    Column("count", Integer, nullable=False),
+    Index("audit_repeats_by_minute", "minute"),
 )
 
 events = Table(

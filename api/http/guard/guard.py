@@ -6,6 +6,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
+from api.db.audit import caller as audit_caller
 from api.errors import ApiError, TooManyAttempts, Unauthenticated, not_found
 from api.http.guard.access import EVERYWHERE, Access, Audience, Quota, Scheme, no_repository
 from api.http.guard.admission import Admission, AdmittedCaller, Credential
@@ -66,6 +67,7 @@ class Guard:
         _check_names(params, access)
         check_parameters(req, self._known)
         self._limits.charge(req, resp, access.quota or _quota(req.method), principal)
+        req.context.route_names = {name: params[name] for name in ("namespace", "project") if name in params}
         req.context.namespace = params.get("namespace")
         queue_key.set(params.get("namespace", ""))
 
@@ -75,6 +77,7 @@ class Guard:
             credential = cookie or (_read_credential(req, access) if self._needs_credential else "")
             caller = AdmittedCaller(self._admission, credential, access, namespace, project)
             req.context.principal = principal = await caller.check()
+            audit_caller.set(audit_caller.get()._replace(session=principal.session or None))
         except Unauthenticated as ex:
             if access.scheme is not Scheme.BASIC:
                 self._limits.charge(req, resp, Quota.FAILURES, None)

@@ -1,11 +1,15 @@
 """The audit trail over HTTP, read-only."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from falcon.asgi import Request, Response
 
 from api.db.audit import AuditEntry, AuditEvent, AuditFilter, list_entries
+from api.db.audit_chain import Link, read_head, read_rows
+from api.db.audit_export import dump_line, show_row
 from api.db.database import Database
 from api.db.timestamps import dump_time
 from api.errors import bad_request
@@ -14,6 +18,8 @@ from api.http.request.parameters import read_text, read_time, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
 from content.records.names import is_name
+
+_LINES = 1000  # of an export, that are read at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,18 @@ class AuditLog:
         """Return a window of the matching entries, newest first, and their total number."""
         with self.database.reading() as connection:
             return list_entries(connection, limit, offset, audit_filter)
+
+    def head(self) -> Link:
+        """Return the newest place of the chain."""
+        with self.database.reading() as connection:
+            return read_head(connection)
+
+    def lines(self, after: int, head: Link) -> tuple[list[bytes], int]:
+        """Return the next lines of an export up to a head, and the id after which to continue."""
+        with self.database.reading() as connection:
+            rows = list(islice(read_rows(connection, after), _LINES))
+        found = [row for row in rows if row["id"] <= head.number]
+        return [dump_line(show_row(row)) for row in found], found[-1]["id"] if found else head.number
 
 
 class AuditTrail:
@@ -40,6 +58,27 @@ class AuditTrail:
         (limit, offset), audit_filter = read_window(req), _read_filter(req)
         found, total = await run_in_thread(self._trail.window, audit_filter, limit, offset)
         write_window(resp, [_show(entry) for entry in found], total, limit, offset)
+
+
+class AuditExport:
+    """The whole audit trail as JSON lines, with the head of its chain."""
+
+    def __init__(self, trail: AuditLog) -> None:
+        self._trail = trail
+
+    @grants("audit", "read")
+    async def on_get(self, _req: Request, resp: Response) -> None:
+        """Send all rows, oldest first, then the head of the chain; an export without that last line is incomplete."""
+        head = await run_in_thread(self._trail.head)
+        resp.content_type = "application/jsonl"
+        resp.stream = self._send(head)
+
+    async def _send(self, head: Link) -> AsyncIterator[bytes]:
+        after = 0
+        while after < head.number:
+            lines, after = await run_in_thread(self._trail.lines, after, head)
+            yield b"".join(lines)
+        yield dump_line({"head": head._asdict()})
 
 
 def _read_filter(req: Request) -> AuditFilter:
@@ -86,5 +125,9 @@ def _show(entry: AuditEntry) -> dict[str, Any]:
         "namespace": entry.namespace,
         "project": entry.project,
         "address": entry.address,
+        "session": entry.session,
+        "request": entry.request,
+        "count": entry.count,
         "detail": entry.detail,
+        "hash": entry.hash,
     }

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -99,10 +99,15 @@ jobs = Jobs()  # of this process
 
 
 async def run_in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` in a thread of this worker and return its result: SQL, a small edit, password hashing."""
+    """Run `work` in a thread of this worker and return its result: SQL, a small edit, password hashing.
+
+    It has the context variables of the caller.
+    """
     if _pools.threads is None:
         _pools.threads = ThreadPoolExecutor(THREADS, "waypost")
-    return await asyncio.get_running_loop().run_in_executor(_pools.threads, partial(work, *args, **kwargs))
+    return await asyncio.get_running_loop().run_in_executor(
+        _pools.threads, partial(copy_context().run, partial(work, *args, **kwargs))
+    )
 
 
 async def run_in_process(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -29,6 +29,13 @@ _LONGEST_RETRY, _MOST_DIGITS = 3600.0, 10
 _FAILURES = (OSError, http.client.HTTPException)
 
 
+_REFUSALS: Mapping[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "it does not know the user name and password. Set them again.",
+    HTTPStatus.FORBIDDEN: "the user name and password do not allow this. Give them the right to it there.",
+    HTTPStatus.NOT_FOUND: "it has no such repository, or the user name and password may not see it. Check the URL, and the right to read it.",
+}
+
+
 class Credentials(NamedTuple):
     """A user name and password (or token), sent as HTTP Basic; empty for none."""
 
@@ -122,11 +129,8 @@ class HttpRemote:
 
     def _require_success(self, answer: http.client.HTTPResponse, media: str) -> None:
         status = answer.status
-        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
-            raise RemoteRefused(
-                f"The upstream at {self._url.host} answers {status}: it has no such repository, or the user name and "
-                "password do not allow this. Check the URL and the credentials."
-            )
+        if status in _REFUSALS:
+            raise RemoteRefused(f"The upstream at {self._url.host} answers {status}: {_REFUSALS[status]}")
         if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
             raise RemoteRefused(
                 f"The upstream at {self._url.host} redirects, which is not followed. Give the URL that it leads to."

@@ -55,7 +55,7 @@ def parse_url(text: str) -> RemoteUrl:
     scheme, found, rest = text.partition("://")
     if not found or scheme not in _PORTS:
         raise ValueError(
-            "The URL must begin with https://, http://, ssh:// or /, the path of a repository on this machine."
+            "The URL must begin with https://, http://, ssh:// or /, the path of a repository on this machine (also file://)."
         )
     if scheme == "ssh":
         return _parse_ssh(text, is_relative=short is not None and not short[3].startswith("/"))

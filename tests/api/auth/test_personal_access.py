@@ -1,4 +1,4 @@
-"""Whether a caller with a personal token still has its access, as a push asks under the repository's lock."""
+"""The access of a caller with a personal token, as a push asks under the repository's lock."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -1,0 +1,128 @@
+"""The hash chain of the audit trail: each row has the hash of the row before it, and the head has the newest."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, insert, select, update
+
+from api.db.tables import audit, audit_checkpoints, audit_head
+
+START = "0" * 64  # before the first row
+_BATCH = 1000
+
+
+class Link(NamedTuple):
+    """A place in the chain: the id of a row, 0 before the first, and its hash."""
+
+    number: int
+    hash: str
+
+
+class Checkpoint(NamedTuple):
+    """The newest removed row, signed: the first row that is left continues from it."""
+
+    number: int
+    hash: str
+    at: datetime
+    key: str
+    signature: str
+
+    def signed_data(self) -> bytes:
+        """Return the bytes that the signature covers."""
+        body = {"number": self.number, "hash": self.hash, "at": _dump_moment(self.at)}
+        return b"waypost-audit-checkpoint\n" + dump_canonical(body)
+
+
+def append_rows(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    """Add rows at the end of the chain.
+
+    The lock on the head is held until the commit, so two nodes never continue from the same row. It has to be the last
+    lock of a transaction: others that hold it would wait for the rest of the transaction.
+    """
+    head = _lock_head(connection)
+    for row in rows:
+        head = _link(row, head)
+    connection.execute(insert(audit), rows)
+    connection.execute(update(audit_head).where(audit_head.c.id == 1).values(head._asdict()))
+
+
+def read_head(connection: Connection) -> Link:
+    """Return the newest place of the chain."""
+    return Link(*connection.execute(select(audit_head.c.number, audit_head.c.hash)).one())
+
+
+def read_checkpoint(connection: Connection) -> Checkpoint | None:
+    """Return the newest checkpoint; None if no row was ever removed."""
+    query = select(audit_checkpoints).order_by(audit_checkpoints.c.number.desc()).limit(1)
+    row = connection.execute(query).one_or_none()
+    return Checkpoint(*row) if row else None
+
+
+def chain_existing(connection: Connection) -> None:
+    """Chain the rows that were there before the chain, in the order of their ids."""
+    head = Link(0, START)
+    for row in connection.execute(select(audit).order_by(audit.c.id)).mappings().all():
+        values = dict(row)
+        head = _link(values, head, number=values["id"])
+        linked = {"previous": values["previous"], "hash": values["hash"]}
+        connection.execute(update(audit).where(audit.c.id == values["id"]).values(linked))
+    connection.execute(insert(audit_head).values(id=1, **head._asdict()))
+
+
+def read_rows(connection: Connection, after: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the rows after an id, oldest first, in batches."""
+    while True:
+        query = select(audit).where(audit.c.id > after).order_by(audit.c.id).limit(_BATCH)
+        rows = connection.execute(query).mappings().all()
+        yield from map(dict, rows)
+        if len(rows) < _BATCH:
+            return
+        after = rows[-1]["id"]
+
+
+def dump_body(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the hash of a row covers, in the form of an export; times are UTC with microseconds."""
+    return {
+        "id": row["id"],
+        "at": _dump_moment(row["at"]),
+        "event": row["event"],
+        "actor": {"kind": row["actor_kind"], "id": row["actor_id"], "name": row["actor_name"]},
+        "subject": row["subject"],
+        "namespace": row["namespace"],
+        "project": row["project"],
+        "address": row["address"],
+        "session": row["session"],
+        "request": row["request"],
+        "count": row["count"],
+        "detail": row["detail"],
+        "previous": row["previous"],
+    }
+
+
+def dump_canonical(body: Mapping[str, Any]) -> bytes:
+    """Return JSON of one form: sorted names, no spaces, ASCII."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def hash_body(body: Mapping[str, Any]) -> str:
+    """Return the hash of a row: SHA-256 of its canonical JSON, which has the hash of the row before it."""
+    return sha256(dump_canonical(body)).hexdigest()
+
+
+def _link(row: dict[str, Any], head: Link, number: int = 0) -> Link:
+    row["id"], row["previous"] = number or head.number + 1, head.hash
+    row["hash"] = hash_body(dump_body(row))
+    return Link(row["id"], row["hash"])
+
+
+def _lock_head(connection: Connection) -> Link:
+    # SQLite has one writer at a time, and no FOR UPDATE, which SQLAlchemy leaves out there.
+    query = select(audit_head.c.number, audit_head.c.hash).where(audit_head.c.id == 1)
+    return Link(*connection.execute(query.with_for_update()).one())
+
+
+def _dump_moment(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,107 @@
+"""The middleware that notes refusals, publishes and pushes for the audit trail, in memory: no request waits for it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from falcon.asgi import Request, Response
+
+from api.db.audit import ANONYMOUS, Actor, AuditEntry, AuditEvent, Caller, caller
+from api.db.audit_repeats import Refusal
+from api.metrics.counters import UNKNOWN_ROUTE
+
+_LOGINS = frozenset({"/auth/login", "/auth/session", "/auth/openid/callback"})
+_REFUSALS: Mapping[int, AuditEvent] = {
+    400: AuditEvent.INPUT_REFUSED,
+    401: AuditEvent.REFUSED,
+    403: AuditEvent.REFUSED,
+    413: AuditEvent.INPUT_REFUSED,
+    422: AuditEvent.INPUT_REFUSED,
+    429: AuditEvent.RATE_LIMITED,
+}
+_FAILED_LOGINS = {401: AuditEvent.LOGIN_FAILED, 403: AuditEvent.LOGIN_FAILED, 429: AuditEvent.LOGINS_LIMITED}
+_REQUESTS = {
+    "/publish": AuditEvent.PUBLISH_REQUESTED,
+    "/rollback": AuditEvent.ROLLBACK_REQUESTED,
+    "/git-receive-pack": AuditEvent.PUSH_REQUESTED,
+}
+_LEAST_REFUSED = 400
+
+
+class AuditNotes(Protocol):
+    """Notes for the trail; neither call waits."""
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Note a refusal, which is counted with like ones of the minute."""
+
+    def note(self, entry: AuditEntry) -> None:
+        """Note an entry."""
+
+    def now(self) -> datetime:
+        """Return the time for entries."""
+        ...
+
+
+class AuditMiddleware:
+    """Notes what was refused to whom, and who asked for a publish, a rollback or a push, from where.
+
+    No text of the request is noted but names that were checked: people type passwords into any field.
+    """
+
+    def __init__(self, notes: AuditNotes) -> None:
+        self._notes = notes
+
+    async def process_request(self, req: Request, _resp: Response) -> None:
+        """Let the entries of this request have its address and id."""
+        caller.set(Caller(req.remote_addr, req.context.request_id))
+
+    async def process_response(self, req: Request, resp: Response, _resource: object, _succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
+        """Note the response, if it is a refusal, or a change of a release."""
+        status = resp.status_code
+        if status >= _LEAST_REFUSED:
+            self._note_refusal(req, status)
+        elif req.method == "POST":
+            self._note_request(req, resp)
+
+    def _note_refusal(self, req: Request, status: int) -> None:
+        route = req.uri_template or UNKNOWN_ROUTE
+        is_login = route in _LOGINS or (route.startswith("/git/") and bool(req.get_header("Authorization")))
+        events = {**_REFUSALS, **_FAILED_LOGINS} if is_login and _actor(req) is ANONYMOUS else _REFUSALS
+        if status not in events or (status == 401 and _asks_first(req, route)):  # noqa: PLR2004 - unauthenticated
+            return
+        error, account = getattr(req.context, "error", ""), getattr(req.context, "account", "")
+        actor, method = _actor(req), req.method
+        self._notes.refuse(Refusal(events[status], actor, account, req.remote_addr, method, route, status, error))
+
+    def _note_request(self, req: Request, resp: Response) -> None:
+        event = next((event for end, event in _REQUESTS.items() if (req.uri_template or "").endswith(end)), None)
+        if event is None:
+            return
+        route = req.context.route_names
+        detail = {"version": resp.get_header("X-Project-Version")} if resp.get_header("X-Project-Version") else {}
+        subject = route.get("project") or route.get("namespace", "")
+        principal = req.context.principal
+        self._notes.note(
+            AuditEntry(
+                self._notes.now(),
+                event,
+                _actor(req),
+                subject,
+                detail,
+                route.get("namespace"),
+                route.get("project"),
+                req.remote_addr,
+                session=principal.session or None,
+                request=req.context.request_id,
+            )
+        )
+
+
+def _actor(req: Request) -> Actor:
+    principal = getattr(req.context, "principal", None)
+    return ANONYMOUS if principal is None else principal.actor()
+
+
+def _asks_first(req: Request, route: str) -> bool:
+    """Tell whether Git asks without a password first, as it always does."""
+    return route.startswith("/git/") and not req.get_header("Authorization")

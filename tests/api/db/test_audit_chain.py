@@ -1,0 +1,167 @@
+"""The hash chain of the audit trail: every manipulation shows, and writers at once never fork it."""
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from api.db.audit import Actor, AuditEntry, AuditEvent, record
+from api.db.audit_chain import Link, read_head
+from api.db.audit_check import ChainReport, check_chain
+from api.db.audit_repeats import Refusal, add_refusals, close_minutes
+from api.db.state_store import StateStore, open_state_store
+from tests.postgres import running_postgres
+
+AT = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+ADA = Actor("user", 1, "ada")
+WRITER = """
+import sys
+from datetime import UTC, datetime
+from api.db.audit import Actor, AuditEntry, AuditEvent, record
+from api.db.database import Database
+database = Database(sys.argv[1], 30.0)
+number = 0
+while number < int(sys.argv[3]):
+    with database.writing() as connection:
+        record(connection, AuditEntry(datetime.now(UTC), AuditEvent.LOGIN, Actor("user", 1, sys.argv[2]), str(number)))
+    number += 1
+    print(number, flush=True)
+"""
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateStore:
+    return open_state_store(tmp_path)
+
+
+def add(state: StateStore, *subjects: str) -> None:
+    for subject in subjects:
+        with state.database.writing() as connection:
+            record(connection, AuditEntry(AT, AuditEvent.LOGIN, ADA, subject, {"a": [1, "\0é\ud800"]}))
+
+
+def check(state: StateStore, *seen: Link) -> ChainReport:
+    with state.database.reading() as connection:
+        return check_chain(connection, lambda _checkpoint: False, seen)
+
+
+def change(state: StateStore, statement: str) -> None:
+    with state.database.writing() as connection:
+        connection.execute(text(statement))
+
+
+def head(state: StateStore) -> Link:
+    with state.database.reading() as connection:
+        return read_head(connection)
+
+
+def test_an_untouched_trail_is_intact(state: StateStore) -> None:
+    assert check(state).faults == ()
+    add(state, "a", "b", "c")
+    assert check(state) == ChainReport((), 3, head(state))
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE audit SET subject = 'x' WHERE id = 2", "Row 2 was changed"),
+        ("UPDATE audit SET at = '2026-11-20 12:00:00.000001' WHERE id = 2", "Row 2 was changed"),
+        ("UPDATE audit SET count = 2 WHERE id = 1", "Row 1 was changed"),
+        ("DELETE FROM audit WHERE id = 2", "Rows are missing or were added before row 3"),
+        ("DELETE FROM audit WHERE id = 1", "Rows are missing or were added before row 2"),
+        ("DELETE FROM audit WHERE id = 3", "The end is cut off"),
+        ("DELETE FROM audit", "The end is cut off"),
+        ("UPDATE audit SET id = 9 WHERE id = 2", "Row 9 was changed"),
+    ],
+)
+def test_a_manipulation_shows(state: StateStore, statement: str, fault: str) -> None:
+    add(state, "a", "b", "c")
+    change(state, statement)
+    assert fault in " ".join(check(state).faults)
+
+
+def test_a_trail_that_was_rewritten_differs_from_a_noted_head(state: StateStore, tmp_path: Path) -> None:
+    add(state, "a", "b")
+    noted = head(state)
+    assert check(state, noted).faults == ()
+    (tmp_path / "other").mkdir()
+    other = open_state_store(tmp_path / "other")
+    add(other, "a")
+    assert "which was noted, is missing" in check(other, noted).faults[0]
+    add(other, "x", "c")
+    assert "rewritten" in check(other, noted).faults[0]
+
+
+def fail_after_record(state: StateStore) -> None:
+    with state.database.writing() as connection:
+        record(connection, AuditEntry(AT, AuditEvent.LOGIN, ADA, "b"))
+        raise RuntimeError
+
+
+def test_a_failed_transaction_leaves_no_row(state: StateStore) -> None:
+    add(state, "a")
+    with pytest.raises(RuntimeError):
+        fail_after_record(state)
+    add(state, "c")
+    assert (check(state).faults, check(state).rows) == ((), 2)
+
+
+def test_like_refusals_of_a_minute_are_one_row_with_a_count(state: StateStore) -> None:
+    refusal = Refusal(AuditEvent.LOGIN_FAILED, ADA, "", "192.0.2.1", "POST", "/auth/login", 401, "invalid_credentials")
+    for counts in ({refusal: 3}, {refusal: 4, refusal._replace(address="192.0.2.2"): 1}):
+        with state.database.writing() as connection:
+            add_refusals(connection, AT, counts)
+    with state.database.writing() as connection:
+        assert close_minutes(connection, AT.replace(minute=1, second=4)) == 0
+        assert close_minutes(connection, AT.replace(minute=1, second=5)) == 2
+    with state.database.reading() as connection:
+        rows = connection.execute(text("SELECT address, count FROM audit ORDER BY address")).all()
+    assert [tuple(row) for row in rows] == [("192.0.2.1", 7), ("192.0.2.2", 1)]
+    assert check(state).faults == ()
+
+
+def start(url: str, name: str, rows: int) -> "subprocess.Popen[str]":
+    return subprocess.Popen([sys.executable, "-c", WRITER, url, name, str(rows)], stdout=subprocess.PIPE, text=True)
+
+
+def race(state: StateStore, url: str) -> None:
+    """Let four processes write, kill one of them amid its work, and check that each reported row is there."""
+    writers = [start(url, f"writer{number}", 60) for number in range(3)]
+    killed = start(url, "killed", 100_000)
+    assert killed.stdout is not None
+    reported = [killed.stdout.readline() for _ in range(20)]
+    os.kill(killed.pid, signal.SIGKILL)
+    reported += killed.stdout.readlines()
+    killed.wait()
+    killed.stdout.close()
+    for writer in writers:
+        writer.communicate(timeout=120)
+        assert writer.returncode == 0
+    counts = count_rows(state)
+    assert [counts[f"writer{number}"] for number in range(3)] == [60, 60, 60]
+    assert counts["killed"] - len([line for line in reported if line.endswith("\n")]) in {0, 1}
+    assert (check(state).faults, check(state).rows) == ((), sum(counts.values()))
+
+
+def count_rows(state: StateStore) -> dict[str, int]:
+    with state.database.reading() as connection:
+        found = connection.execute(text("SELECT actor_name, count(*) AS number FROM audit GROUP BY actor_name"))
+        return {row.actor_name: row.number for row in found}
+
+
+def test_processes_at_once_neither_fork_the_chain_nor_lose_rows(state: StateStore, tmp_path: Path) -> None:
+    race(state, f"sqlite:///{tmp_path / 'waypost.db'}")
+
+
+@pytest.mark.usefixtures("postgres_programs")
+def test_nodes_on_one_postgres_neither_fork_the_chain_nor_lose_rows(tmp_path: Path) -> None:
+    with running_postgres() as postgres:
+        url = postgres.database()
+        state = open_state_store(tmp_path, url)
+        race(state, url)
+        state.close()
