@@ -44,6 +44,7 @@ class PreparedMoves:
         self._held = list[RefMove]()
         self._packed = False  # the lock of packed-refs is held
         self._repacks = False  # and has what packed-refs will be
+        self._is_written = False
 
     def prepare(self, moves: Sequence[RefMove]) -> None:
         """Take the lock of each ref and compare its value."""
@@ -119,16 +120,23 @@ class PreparedMoves:
         """Return the move of a ref, if it can be made."""
         return next((move for move in self._held if move.ref == ref), None)
 
-    def commit(self, *, is_atomic: bool) -> tuple[RefMove, ...]:
-        """Move the refs, and return those that have moved; `failures` gets the others.
-
-        With `is_atomic` all of them move or none: whatever fails after the first one is finished by the next writer.
-        """
+    def write(self) -> None:
+        """Write the new values beside the refs, durably: what is left is to rename them, which needs no space."""
+        if self._is_written:
+            return
+        self._is_written = True
         for move in [each for each in self._held if each.new]:
             try:
                 _write(self._lock_file(move.ref), f"{move.new}\n".encode())
             except OSError as ex:
                 self._fail(move, ex)
+
+    def commit(self, *, is_atomic: bool) -> tuple[RefMove, ...]:
+        """Move the refs, and return those that have moved; `failures` gets the others.
+
+        With `is_atomic` all of them move or none: whatever fails after the first one is finished by the next writer.
+        """
+        self.write()
         if is_atomic and self.failures:
             return ()
         if not is_atomic or len(self._held) == 1:

@@ -3,7 +3,7 @@
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from dulwich.objects import Commit, ObjectID, Tree
@@ -46,8 +46,11 @@ class Transaction(Repository):
         self._signer: SigningKey | None = None
         self.is_flat = False
         """True where a publish has one parent: its draft is named in the message."""
-        self.before_release: Callable[[CommitId | None, CommitId], None] | None = None
-        """Called with the old and the new tip when all is durable, right before release moves; an error stops the move."""
+        self.around_release: Callable[[CommitId | None, CommitId], AbstractContextManager[None]] | None = None
+        """Entered with the old and the new tip when all is durable and only a rename is left, and left when release has moved.
+
+        An error when it is entered stops the move.
+        """
 
     def close(self) -> None:
         """Close the packs and the log of new objects."""
@@ -171,10 +174,14 @@ class Transaction(Repository):
 
     def move(self, ref: str, old: CommitId | None, new: CommitId) -> None:
         """Make everything written durable, then move the ref: the commit point."""
-        self._writer.sync()
-        if ref == RELEASE_REF and self.before_release is not None:
-            self.before_release(old, new)
-        refs.move_ref(self.path, self._lock, ref, old, new)
+        if ref != RELEASE_REF or self.around_release is None:
+            self._writer.sync()
+            refs.move_ref(self.path, self._lock, ref, old, new)
+            return
+        with self.moving([RefMove(ref, old, new)]) as prepared:
+            self.commit_moves(prepared, is_atomic=True)
+            for failure in prepared.failures.values():
+                raise failure
 
     @contextmanager
     def moving(self, moves: Sequence[RefMove]) -> Iterator[PreparedMoves]:
@@ -185,10 +192,15 @@ class Transaction(Repository):
     def commit_moves(self, prepared: PreparedMoves, *, is_atomic: bool) -> tuple[RefMove, ...]:
         """Make everything written durable, then move the refs: the commit point. Return the moves that were made."""
         self._writer.sync()
+        prepared.write()
         released = prepared.find_move(RELEASE_REF)
-        if released and released.new and self.before_release is not None:
-            self.before_release(released.old, released.new)
-        return prepared.commit(is_atomic=is_atomic)
+        if not released or not released.new or self.around_release is None or (is_atomic and prepared.failures):
+            return prepared.commit(is_atomic=is_atomic)
+        with self.around_release(released.old, released.new):
+            moved = prepared.commit(is_atomic=is_atomic)
+            if released not in moved:
+                raise prepared.failures[released.ref]
+        return moved
 
     def write_object(self, kind: bytes, data: bytes) -> str:
         """Write an object of any type, such as `tag`, from its bytes; return its id."""

@@ -103,7 +103,7 @@ class StoreAccess:
         """Have a publish pushed to the upstream before release moves, where that is the truth."""
         synced = self.synced(namespace)
         if synced and synced.settings.is_source:
-            transaction.before_release = partial(push_first, synced)
+            transaction.around_release = partial(push_first, synced)
             if synced.settings.path:  # a folder of another repository cannot carry drafts or signatures
                 transaction.is_flat, transaction.signing_key = True, None
 

@@ -76,7 +76,7 @@ def bring_in(
     with namespace.reading() as compiler, References(quarantine.path) as references:
         pack = _read_pack(compiler.repository, quarantine, references, tip, limits)
     with namespace.writing() as (compiler, transaction):
-        transaction.before_release = None  # it is the upstream that moved
+        transaction.around_release = None  # it is the upstream that moved
         if transaction.ref(UPSTREAM_REF) != tip:
             install(transaction, quarantine, pack, [tip], all_accepted=True)
             transaction.move(UPSTREAM_REF, transaction.ref(UPSTREAM_REF), tip)

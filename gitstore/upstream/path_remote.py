@@ -1,10 +1,11 @@
 """An upstream at a path of this machine, which is read and written without a child process."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from gitstore.errors import Broken, InvalidPush, LostRace, NotFound, StoreError
+from gitstore.errors import Broken, Busy, InvalidPush, LostRace, NotFound, StoreError
 from gitstore.git import refs
 from gitstore.git.foreign_repository import find_unknown_format, find_way_out, is_below, is_checked_out
 from gitstore.git.lock import hold
@@ -15,7 +16,7 @@ from gitstore.upstream.remote_packs import make_pack_for, write_fetched
 from gitstore.upstream.upstream_settings import UpstreamSettings
 from gitstore.upstream.whole_remote import WholeRemote, keep_branches
 from gitstore.wire.client.conversation import PushedRef
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteMoved, RemoteRefused, quote_remote
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused, quote_remote
 from gitstore.wire.client.remote_url import RemoteUrl
 from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
@@ -28,10 +29,9 @@ class PathRemote(WholeRemote):
     """An upstream on this machine. Its own hooks do not run, so one that checks pushes by a hook takes none."""
 
     def __init__(self, url: RemoteUrl, settings: UpstreamSettings) -> None:
-        try:
+        with _reading_theirs():
             self._path = _find_folder(Path(url.path), settings.rules.folders)
-        except (OSError, Broken) as ex:
-            raise RemoteAway("The upstream's repository cannot be read.") from ex
+        self._ref = settings.ref
 
     @property
     def is_waypost(self) -> bool:
@@ -39,40 +39,40 @@ class PathRemote(WholeRemote):
         return False
 
     def read_tips(self) -> Mapping[str, CommitId]:
-        """Return the branches and the heads of pull requests. Raises RemoteAway."""
-        try:
+        """Return the branches and the heads of pull requests. Raises RemoteAway, and RemoteGarbage for a damaged repository.
+
+        Other damaged branches are left out; the upstream's own one must not seem to be missing.
+        """
+        with _reading_theirs():
+            refs.read_ref(self._path, self._ref)
             return keep_branches(refs.list_refs(self._path, is_lenient=True))
-        except (OSError, StoreError) as ex:
-            raise RemoteAway("The upstream's repository cannot be read.") from ex
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
         """Write the pack of a commit into a quarantine's request file. Raises RemoteGarbage."""
-        write_fetched(self._path, quarantine, want, haves)
+        with _reading_theirs():
+            write_fetched(self._path, quarantine, want, haves)
 
     def push(self, source: Path, move: PushedRef) -> None:
-        """Move a branch, or remove it. Raises RemoteRefused, RemoteMoved, RemoteAway."""
+        """Move a branch, or remove it. Raises RemoteRefused, RemoteMoved, RemoteAway, RemoteGarbage."""
         self._require_no_hooks()
         self._require_not_checked_out(move.name)
-        sweep_quarantines(self._path)
+        with _reading_theirs():
+            sweep_quarantines(self._path)
         try:
             if move.new is None:
                 self._remove(move)
             else:
                 with open_quarantine(self._path) as quarantine:
                     self._install(source, quarantine, move.name, move.old, move.new)
-        except NotFound as ex:
-            raise RemoteAway("The upstream's repository cannot be read.") from ex
         except InvalidPush as ex:
             raise RemoteRefused(f"The upstream cannot take the push: {ex}.") from ex
         except LostRace as ex:
             raise RemoteMoved(
                 f"The upstream's branch {move.name.removeprefix(BRANCH_PREFIX)} has moved. Fetch in a moment, then try again."
             ) from ex
-        except OSError as ex:
-            raise RemoteAway(f"The upstream's repository cannot be written ({ex.strerror}).") from ex
 
     def _remove(self, move: PushedRef) -> None:
-        with hold(self._path) as lock:
+        with _reading_theirs(), hold(self._path) as lock:
             if refs.read_ref(self._path, move.name):
                 refs.remove_ref(self._path, lock, move.name, move.old)
 
@@ -81,12 +81,13 @@ class PathRemote(WholeRemote):
         made = make_pack_for(source, quarantine, new, known, is_thin=False)
         limits = PushLimits(object_bytes=1 << 30)
         with (
+            _reading_theirs(),
             open_repository(self._path, quarantine.path) as theirs,
             made.open("rb", buffering=0) as file,
             References(quarantine.path) as references,
         ):
             pack = PackReader(file, quarantine.packs, theirs, references, limits).read(lambda _done, _total: None)
-        with hold(self._path) as lock:
+        with _reading_theirs(), hold(self._path) as lock:
             if refs.read_ref(self._path, ref) == new:
                 return
             if pack.kinds:
@@ -113,6 +114,23 @@ class PathRemote(WholeRemote):
                 f"The upstream's repository checks pushes by the hook {found[0]}, which does not run for an upstream at a "
                 "path. Use its HTTP address."
             )
+
+
+@contextmanager
+def _reading_theirs() -> Iterator[None]:
+    """Raise a fault of the upstream for what fails in its repository: it is no damage of the namespace's."""
+    try:
+        yield
+    except Broken as ex:
+        raise RemoteGarbage(
+            f"The upstream's repository is damaged: {quote_remote(str(ex))} Repair it there; git fsck shows what is wrong."
+        ) from ex
+    except Busy as ex:
+        raise RemoteAway("Another writer holds the upstream's repository. It is tried again.") from ex
+    except NotFound as ex:
+        raise RemoteAway("The upstream's repository cannot be read.") from ex
+    except OSError as ex:
+        raise RemoteAway(f"The upstream's repository cannot be read or written ({ex.strerror}).") from ex
 
 
 def _find_folder(path: Path, allowed: Sequence[str]) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from content.changes.diff import count
 from gitstore.comparison.change_comment import comment_marker, render_comment
@@ -72,13 +72,13 @@ def prepare_pull(
 
     The request of a publish that is on release already gets that one. The errors are those of `publish`.
     """
-    hook, transaction.before_release = transaction.before_release, _stop
+    hook, transaction.around_release = transaction.around_release, _stop
     try:
         return publish(compiler, transaction, request, verdicts)
     except _Stopped as ex:
         commit = ex.commit
     finally:
-        transaction.before_release = hook
+        transaction.around_release = hook
     ref = _kept_ref(request.name)
     kept = transaction.ref(ref)
     if kept and _is_same(transaction, kept, commit):
@@ -97,7 +97,7 @@ def _describe(compiler: Compiler, project: str, *commits: CommitId) -> str:
     return count_text({kind: count(changes) for kind, changes in changes_between(before, after).items()})
 
 
-def _stop(_old: CommitId | None, new: CommitId) -> None:
+def _stop(_old: CommitId | None, new: CommitId) -> NoReturn:
     raise _Stopped(new)
 
 

@@ -259,7 +259,7 @@ def _fetch(namespace: SyncedNamespace, remote: "Remote", tip: CommitId) -> Commi
     settings = namespace.settings
     if is_here and _is_complete(namespace, tip):
         with namespace.open(None).writing() as (compiler, transaction):
-            transaction.before_release = None
+            transaction.around_release = None
             accept_tip(compiler, transaction, tip, settings.rules.allowed_files, namespace.find_token)
         return tip
     with open_quarantine(namespace.repository) as quarantine:
@@ -367,11 +367,26 @@ def _list_first_parents(repository: Repository, start: CommitId) -> Iterator[Com
         yield from (info.id for info in islice(repository.first_parents(start), _MOST_COUNTED))
 
 
-def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
-    """Push a commit that is about to be release to the upstream, a `source`.
+@contextmanager
+def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> Iterator[None]:
+    """Push a commit that is about to be release to the upstream, a `source`, and then have release moved here.
 
-    Raises RemoteMoved where the upstream is elsewhere, RemoteAway where it cannot be reached, also since the last sync.
+    Raises RemoteMoved where the upstream is elsewhere, RemoteAway where it cannot be reached, also since the last sync, and
+    RemoteUnknown where it has the commit and release cannot move: the next sync, which is due at once, moves it.
     """
+    _push_first(namespace, old, new)
+    try:
+        yield
+    except (StoreError, OSError) as ex:
+        with suppress(StoreError, OSError):
+            write_state(namespace.repository, replace(read_state(namespace.repository), due_at=0.0))
+        raise RemoteUnknown(
+            f"The upstream has this publish, and this node could not take it over: {ex} The next sync does it, at once: look "
+            "at the history in a moment, and publish nothing again before."
+        ) from ex
+
+
+def _push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
     _require_in_use(namespace)
     try:
         if _needs_background(namespace):

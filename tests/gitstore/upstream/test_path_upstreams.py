@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gitstore.upstream.upstream_settings import UpstreamMode
-from gitstore.wire.client.remote_errors import RemoteRefused
+from gitstore.wire.client.remote_errors import RemoteGarbage, RemoteRefused
 from tests.gitstore.fixtures import SHOP, Place, create_place, git, put, redirect
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, sync, sync_well
 
@@ -132,3 +132,50 @@ def _check_out(bed: UpstreamBed, *, is_linked: bool) -> Path:
     else:
         git(bed.folder, "clone", "--quiet", str(bed.path), str(tree))
     return tree
+
+
+@pytest.mark.parametrize("mode", [SOURCE, MIRROR])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"ref: refs/heads/release\n",
+        b"ref: refs/heads/../../../../etc/passwd\n",
+        b"\xff\0garbage",
+        b"",
+        b"f" * 64,
+        b"f" * 40,
+    ],
+    ids=["itself", "outside", "bytes", "empty", "sha-256", "missing"],
+)
+def test_a_damaged_branch_of_the_upstream_is_its_own_fault(bed: UpstreamBed, mode: UpstreamMode, damage: bytes) -> None:
+    place = bed.node("node", mode).begin(SHOP)
+    tip = sync_well(place).release
+    ref = bed.path / "refs/heads/release"
+    ref.write_bytes(damage)
+    if mode is MIRROR:
+        place.publish(put(redirect("/a")))
+    state = sync(place)
+    assert state.fault is not None
+    assert state.fault.code in {"upstream_garbage", "upstream_diverged"}
+    assert (state.fault.code == "upstream_diverged") == (mode is MIRROR and damage == b"f" * 40)
+    assert ref.read_bytes() == damage
+    assert place.targets() == ({"/a": "/new"} if mode is MIRROR else {})
+    ref.write_text(f"{tip}\n", "ascii")
+    assert sync_well(place).release == place.tip == bed.tip
+
+
+def test_nothing_is_published_to_a_source_with_a_damaged_branch(bed: UpstreamBed) -> None:
+    place = bed.node("node").begin(SHOP)
+    before = place.tip
+    (bed.path / "refs/heads/release").write_bytes(b"garbage")
+    with pytest.raises(RemoteGarbage, match="Repair it there"):
+        place.publish(put(redirect("/a")))
+    assert place.tip == before
+
+
+def test_a_damaged_list_of_packed_refs_is_the_fault_of_the_upstream(bed: UpstreamBed) -> None:
+    place = bed.node("node").begin(SHOP)
+    (bed.path / "packed-refs").write_bytes(b"garbage\n")
+    fault = sync(place).fault
+    assert fault is not None
+    assert (fault.code, "up.git" in fault.message) == ("upstream_garbage", True)
