@@ -123,7 +123,7 @@ def _reading_theirs() -> Iterator[None]:
         yield
     except Broken as ex:
         raise RemoteGarbage(
-            f"The upstream's repository is damaged: {quote_remote(str(ex))} Repair it there; git fsck shows what is wrong."
+            f"The upstream's repository is damaged: {quote_remote(str(ex))} Repair it there; git fsck shows the damage."
         ) from ex
     except Busy as ex:
         raise RemoteAway("Another writer holds the upstream's repository. It is tried again.") from ex

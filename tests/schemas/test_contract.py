@@ -85,6 +85,7 @@ ENDPOINTS = {
     "/api/token/{id}/rotate": "POST",
     "/api/permissions": "GET",
     "/api/audit": "GET",
+    "/api/audit/export": "GET",
     "/auth/login": "POST",
     "/auth/refresh": "POST",
     "/auth/logout": "POST",
