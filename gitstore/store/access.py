@@ -25,7 +25,8 @@ from gitstore.history import history
 from gitstore.history.live import Live, LiveNamespace, LiveProject
 from gitstore.layout import BlobId
 from gitstore.pushes.pushed_files import TokenFinder, find_no_token
-from gitstore.upstream.sync import SyncedNamespace, follow, push_first
+from gitstore.upstream.source_push import follow, push_first
+from gitstore.upstream.synced_namespace import SyncedNamespace
 from gitstore.upstream.upstream_settings import read_settings
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteMissing, RemoteMoved
 from gitstore.yamlfiles.rewrite import RewrittenFile

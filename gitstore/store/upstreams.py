@@ -15,7 +15,9 @@ from gitstore.upstream.branch_verdicts import BranchVerdict
 from gitstore.upstream.difference import Difference, find_difference
 from gitstore.upstream.draft_sync import PushedDraft, has_unpushed, push_drafts, read_pushed, remove_pushed
 from gitstore.upstream.followed_branches import FollowedBranch, FollowedBranches, is_following, read_followed
-from gitstore.upstream.sync import Superseded, SyncedNamespace, push_now, sync
+from gitstore.upstream.source_push import push_now
+from gitstore.upstream.sync import sync
+from gitstore.upstream.synced_namespace import Superseded, SyncedNamespace
 from gitstore.upstream.upstream_settings import (
     DraftsPlace,
     UpstreamSettings,

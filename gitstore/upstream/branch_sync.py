@@ -32,8 +32,8 @@ from gitstore.upstream.followed_branches import (
     remove_followed,
     write_followed,
 )
-from gitstore.upstream.haves import choose_haves
-from gitstore.upstream.sync import SyncedNamespace, open_upstream
+from gitstore.upstream.remotes.haves import choose_haves
+from gitstore.upstream.synced_namespace import SyncedNamespace, open_upstream
 from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState, shorten
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMissing, RemoteRefused
 from gitstore.wire.push.connectivity import COMMITS, Connectivity
@@ -43,7 +43,7 @@ from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.references import References
 
 if TYPE_CHECKING:
-    from gitstore.upstream.remote import Remote
+    from gitstore.upstream.remotes.remote import Remote
 
 _LOCK_FILE = "waypost-upstream-branches.lock"
 _MOST_BRANCHES = 200

@@ -19,14 +19,14 @@ from gitstore.git.refs import list_refs
 from gitstore.git.repository import open_repository
 from gitstore.history.reached import find_base
 from gitstore.layout import DRAFT_PREFIX, CommitId
-from gitstore.upstream.sync import SyncedNamespace, open_upstream
+from gitstore.upstream.synced_namespace import SyncedNamespace, open_upstream
 from gitstore.upstream.upstream_settings import DraftsPlace
 from gitstore.upstream.upstream_state import UpstreamFault
 from gitstore.wire.client.conversation import PushedRef
 from gitstore.wire.client.remote_errors import RemoteAway
 
 if TYPE_CHECKING:
-    from gitstore.upstream.remote import Remote
+    from gitstore.upstream.remotes.remote import Remote
 
 DRAFTS_FILE = "waypost-upstream-drafts"
 MOVED = "upstream_draft_moved"

@@ -26,12 +26,13 @@ from gitstore.publish.advance import PublishResult
 from gitstore.publish.approval import VerdictSource
 from gitstore.publish.publishing import PublishRequest, publish
 from gitstore.upstream.attempts import note_attempts
-from gitstore.upstream.sync import SyncedNamespace, open_to_push
+from gitstore.upstream.source_push import open_to_push
+from gitstore.upstream.synced_namespace import SyncedNamespace
 from gitstore.wire.client.conversation import PushedRef
 from gitstore.wire.client.remote_errors import RemoteMoved, RemoteRefused
 
 if TYPE_CHECKING:
-    from gitstore.upstream.remote import Remote
+    from gitstore.upstream.remotes.remote import Remote
 
 _KEPT_PREFIX = "refs/waypost/pulls/"
 _TRIES = 3
@@ -149,7 +150,7 @@ def _find_outgoing(namespace: SyncedNamespace, made: PullCommit) -> "tuple[Remot
     """Return where to push, and the commit as it is there: on the whole repository, where only a folder is followed."""
     remote = open_to_push(namespace)
     if namespace.settings.path:
-        from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - most upstreams are whole
+        from gitstore.upstream.remotes.folder_remote import FolderRemote  # noqa: PLC0415 - most upstreams are whole
 
         if isinstance(remote, FolderRemote):
             return remote.outgoing(namespace.repository, made.release, made.commit)

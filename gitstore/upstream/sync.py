@@ -4,33 +4,28 @@ It holds a lock file of the namespace, so that one process of this node syncs at
 is in the state's file.
 """
 
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import orjson
 
-from gitstore.compiled.compiler import Compiler
 from gitstore.errors import Broken, Busy, InvalidPush, LostRace, StoreError
 from gitstore.file_lock import hold_lock_file
-from gitstore.git.lock import hold
-from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
+from gitstore.git.quarantine import open_quarantine, sweep_quarantines
 from gitstore.git.repository import Repository, open_repository
-from gitstore.git.transaction import Transaction
 from gitstore.history.pristine import is_pristine
 from gitstore.layout import CommitId
-from gitstore.pushes.pushed_files import TokenFinder, find_no_token
-from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, Opened, accept_tip, bring_in
-from gitstore.upstream.attempts import clear_attempt, note_attempts, require_rested
-from gitstore.upstream.errands import SOCKET, Errand, hand_over
-from gitstore.upstream.haves import choose_haves
+from gitstore.upstream.ahead_behind import count_differences
+from gitstore.upstream.arrival import DIVERGED, REWOUND, UPSTREAM_REF, FaultyTip, accept_tip, bring_in
+from gitstore.upstream.attempts import clear_attempt, note_attempts
 from gitstore.upstream.missing_places import find_missing
-from gitstore.upstream.upstream_settings import UpstreamSettings, folder_cache, read_settings, remove_other_caches
+from gitstore.upstream.remotes.haves import choose_haves
+from gitstore.upstream.synced_namespace import SyncedNamespace, open_upstream
+from gitstore.upstream.upstream_settings import UpstreamSettings, remove_other_caches
 from gitstore.upstream.upstream_state import (
     UpstreamFault,
     UpstreamState,
@@ -43,95 +38,18 @@ from gitstore.wire.client.remote_errors import (
     RemoteAway,
     RemoteGarbage,
     RemoteMoved,
-    RemoteRefused,
     RemoteUnknown,
 )
-from gitstore.wire.client.remote_url import Transport, parse_url
 from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.references import References
 
 if TYPE_CHECKING:
-    from gitstore.upstream.remote import Remote
+    from gitstore.upstream.remotes.remote import Remote
 
 _LOCK_FILE = "waypost-upstream.lock"
-_MOST_COUNTED = 10_000
 _PRISTINE_BYTES = 1 << 20
-_REQUESTS_OF_A_PUSH = 3  # each with its own time limit
 _CHECK_SECONDS = 600.0  # until a refused tip is checked again, e.g. by a newer program
-_START_SECONDS = 10.0  # for the process of the background
-
-# As GitHub, GitLab, Gitea and Forgejo word it, beside "pre-receive hook declined".
-_PROTECTED = re.compile(r"protected|rule violations|GH0(?:06|13)\b", re.IGNORECASE)
-_BY_PULL_REQUEST = (
-    "The branch is protected on the host: have publishes open pull requests with the upstream's setting publish: "
-    "pull-request (waypost upstream set … --publish pull-request)."
-)
-_ONLY_DRAFTS = (
-    "Pull requests are opened for publishes of drafts alone. To roll back, reopen the version as a draft and publish that; "
-    "publish other changes on the host."
-)
-
-OpenNamespace = Callable[[Quarantine | None], Opened]
-"""Opens the namespace, with the objects of a quarantine."""
-
-
-class Superseded(Busy):
-    """The upstream was changed, suspended or removed while it was synced; from then on the sync changes nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class SyncedNamespace:
-    """A namespace to sync: its repository, how it is opened, and the settings of its upstream."""
-
-    repository: Path
-    opener: OpenNamespace
-    settings: UpstreamSettings
-    starts_children: bool = False
-    """True for a command: it may start `ssh` for a publish, which a process for requests may not."""
-    find_token: TokenFinder = find_no_token
-
-    @property
-    def name(self) -> str:
-        """The name of the namespace."""
-        return self.repository.stem
-
-    def open(self, quarantine: Quarantine | None) -> Opened:
-        """Return the namespace, to write only while its settings are these. Writing raises Superseded."""
-        return _Synced(self, self.opener(quarantine))
-
-    def require_current(self) -> None:
-        """Raise Superseded unless this node still syncs by these settings; they stay so under the repository's lock."""
-        found = read_settings(self.repository)
-        if found is None or found.is_suspended or found.followed != self.settings.followed:
-            raise Superseded(
-                f"The upstream of {self.name} was changed, suspended or removed during its sync. Try again."
-            )
-
-    @contextmanager
-    def holding(self) -> Iterator[None]:
-        """Hold the repository's lock while its settings are these. Raises Superseded."""
-        with hold(self.repository):
-            self.require_current()
-            yield
-
-
-class _Synced(NamedTuple):
-    """A namespace that is written only while its upstream is what the sync began with."""
-
-    namespace: SyncedNamespace
-    opened: Opened
-
-    def reading(self) -> AbstractContextManager[Compiler]:
-        """Open it to read, without a lock."""
-        return self.opened.reading()
-
-    @contextmanager
-    def writing(self) -> Iterator[tuple[Compiler, Transaction]]:
-        """Open it to write, under the repository's lock. Raises Superseded."""
-        with self.opened.writing() as found:
-            self.namespace.require_current()
-            yield found
 
 
 def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) -> UpstreamState | None:
@@ -164,18 +82,6 @@ def _has_failed(before: UpstreamState, state: UpstreamState) -> bool:
     return state.fault is not None and (
         state.reached_at == before.reached_at or state.fault.code in {RemoteAway.code, RemoteGarbage.code}
     )
-
-
-def open_upstream(repository: Path, settings: UpstreamSettings) -> "Remote":
-    """Return the upstream of a repository; nothing is connected yet. Raises RemoteRefused for a URL that is not allowed."""
-    from gitstore.upstream.remote import open_remote  # noqa: PLC0415 - loads TLS, which most commands never need
-
-    remote = open_remote(settings)
-    if not settings.path:
-        return remote
-    from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - as above
-
-    return FolderRemote(remote, settings, folder_cache(repository, settings))
 
 
 def _sync(namespace: SyncedNamespace, before: UpstreamState, *, is_asked: bool) -> UpstreamState:
@@ -238,7 +144,7 @@ def _find_origin(settings: UpstreamSettings, remote: "Remote | None", state: Ups
     """Return the upstream's own commit of the tip."""
     if not settings.path:
         return state.tip
-    from gitstore.upstream.folder_remote import FolderRemote  # noqa: PLC0415 - as above
+    from gitstore.upstream.remotes.folder_remote import FolderRemote  # noqa: PLC0415 - as above
 
     found = remote.origin if isinstance(remote, FolderRemote) else None
     return found or state.origin
@@ -341,119 +247,3 @@ def _measure(repository: Path, state: UpstreamState) -> UpstreamState:
         release = opened.release()
         ahead, behind = count_differences(opened, release, CommitId(state.tip) if state.tip else None)
     return replace(state, release=release, ahead=ahead, behind=behind)
-
-
-def count_differences(repository: Repository, release: CommitId, tip: CommitId | None) -> tuple[int, int]:
-    """Return the first-parent commits that only release has, and those that only the upstream has; -1 for unknown."""
-    if tip == release:
-        return 0, 0
-    if tip is not None and not repository.has(tip):
-        return -1, -1
-    ours = dict[CommitId, int]()
-    for number, commit in enumerate(_list_first_parents(repository, release)):
-        if commit == tip:
-            return number, 0
-        ours[commit] = number
-    theirs = 0
-    for commit in _list_first_parents(repository, tip) if tip else ():
-        if commit in ours:
-            return ours[commit], theirs
-        theirs += 1
-    return len(ours), theirs
-
-
-def _list_first_parents(repository: Repository, start: CommitId) -> Iterator[CommitId]:
-    with suppress(Broken):
-        yield from (info.id for info in islice(repository.first_parents(start), _MOST_COUNTED))
-
-
-@contextmanager
-def push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> Iterator[None]:
-    """Push a commit that is about to be release to the upstream, a `source`, and then have release moved here.
-
-    Raises RemoteMoved where the upstream is elsewhere, RemoteAway where it cannot be reached, also since the last sync, and
-    RemoteUnknown where it has the commit and release cannot move: the next sync, which is due at once, moves it.
-    """
-    _push_first(namespace, old, new)
-    try:
-        yield
-    except (StoreError, OSError) as ex:
-        with suppress(StoreError, OSError):
-            write_state(namespace.repository, replace(read_state(namespace.repository), due_at=0.0))
-        raise RemoteUnknown(
-            f"The upstream has this publish, and this node could not take it over: {ex} The next sync does it, at once: look "
-            "at the history in a moment, and publish nothing again before."
-        ) from ex
-
-
-def _push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
-    _require_in_use(namespace)
-    try:
-        if _needs_background(namespace):
-            _hand_over(namespace, Errand(namespace.repository.stem, old, new))
-        else:
-            push_now(namespace, old, new)
-    except RemoteRefused as ex:
-        hint = _ONLY_DRAFTS if namespace.settings.by_pull_request else _BY_PULL_REQUEST
-        raise (RemoteRefused(f"{ex} {hint}") if _PROTECTED.search(str(ex)) else ex) from ex
-
-
-def open_to_push(namespace: SyncedNamespace) -> "Remote":
-    """Return the upstream, to push to it for a request. Raises RemoteAway or RemoteRefused where that cannot be."""
-    _require_in_use(namespace)
-    if _needs_background(namespace):  # a process for requests starts no child
-        raise RemoteRefused("Pull requests need the HTTPS address of the upstream: set it in place of the one by SSH.")
-    return open_upstream(namespace.repository, namespace.settings)
-
-
-def _require_in_use(namespace: SyncedNamespace) -> None:
-    """Raise RemoteAway for a suspended upstream, RemoteBusy for one that did not answer a moment ago."""
-    if namespace.settings.is_suspended:
-        raise RemoteAway(
-            f"The upstream of {namespace.name} is suspended, and publishes go to it. Resume it: waypost upstream resume "
-            f"{namespace.name}"
-        )
-    require_rested(namespace.repository)
-
-
-def follow(namespace: SyncedNamespace, wait: float) -> UpstreamState | None:
-    """Sync for a publish that lost a race; by the background of a service, which has all that the checks need."""
-    has_background = not namespace.starts_children and (namespace.repository.parent / SOCKET).exists()
-    if not (has_background or _needs_background(namespace)):
-        return sync(namespace, wait=wait)
-    _hand_over(namespace, Errand(namespace.repository.stem))
-    return read_state(namespace.repository)
-
-
-def _needs_background(namespace: SyncedNamespace) -> bool:
-    return not namespace.starts_children and parse_url(namespace.settings.url).transport is Transport.SSH
-
-
-def _hand_over(namespace: SyncedNamespace, errand: Errand) -> None:
-    seconds = _REQUESTS_OF_A_PUSH * namespace.settings.rules.seconds + _START_SECONDS
-    hand_over(namespace.repository.parent, errand, seconds)
-
-
-def push_now(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
-    """Push a commit; where the answer is lost, ask what the upstream has now. Raises RemoteError."""
-    settings = namespace.settings
-    move = PushedRef(settings.ref, old, new)
-    with note_attempts(namespace.repository):
-        remote = open_upstream(namespace.repository, settings)
-    try:
-        with note_attempts(namespace.repository):
-            remote.push(namespace.repository, move)
-    except RemoteUnknown:
-        tip = _read_tip(remote, move)
-        if tip == move.new:
-            return
-        if tip != move.old:
-            raise RemoteMoved("The upstream's branch has moved since.") from None
-        raise  # it may still work on the push
-
-
-def _read_tip(remote: "Remote", move: PushedRef) -> CommitId | None:
-    """Return where the branch is; where that cannot be asked, the expected value."""
-    with suppress(StoreError, OSError):
-        return remote.read_tips().get(move.name)
-    return move.old

@@ -96,7 +96,7 @@ def next_due(poll: float, failures: int) -> float:
     """Return the time of the next sync: after a poll, by chance a fifth sooner or later; after failures ever later."""
     pause = poll if not failures else min(poll * 2.0 ** min(failures - 1, _MOST_DOUBLINGS), max(_LONGEST_PAUSE, poll))
     # No secret depends on it: nodes only have to ask at different times.
-    return time.time() + pause * random.uniform(_EARLIEST, _LATEST)  # noqa: S311
+    return time.time() + pause * random.uniform(_EARLIEST, _LATEST)  # noqa: S311 - a pause that differs between nodes, no secret
 
 
 def shorten(problems: tuple[str, ...]) -> tuple[str, ...]:

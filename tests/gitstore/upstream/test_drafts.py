@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gitstore.upstream.draft_sync import PushedDraft
-from gitstore.upstream.folder_remote import FolderRemote
+from gitstore.upstream.remotes.folder_remote import FolderRemote
 from gitstore.wire.client.conversation import PushedRef
 from gitstore.wire.client.remote_errors import RemoteUnknown
 from tests.gitstore.fixtures import MAIN, SHOP, SPACE, Place, create_place, git, put, redirect, yaml

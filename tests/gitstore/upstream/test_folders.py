@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gitstore.errors import StoreError
-from gitstore.upstream.projection import CommitMap
+from gitstore.upstream.remotes.projection import CommitMap
 from gitstore.upstream.upstream_settings import UpstreamMode, folder_cache, write_settings
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well

@@ -6,8 +6,8 @@ import pytest
 
 from gitstore.errors import Busy
 from gitstore.layout import CommitId
-from gitstore.upstream import sync as syncing
-from gitstore.upstream.sync import SyncedNamespace
+from gitstore.upstream import source_push
+from gitstore.upstream.synced_namespace import SyncedNamespace
 from gitstore.upstream.upstream_state import read_state
 from gitstore.wire.client.remote_errors import RemoteUnknown
 from tests.gitstore.fixtures import SHOP, Place, put, redirect
@@ -41,7 +41,7 @@ def test_what_stops_the_move_of_release_stops_the_push_too(bed: UpstreamBed, nod
 def test_a_release_that_cannot_move_after_the_push_is_told_and_moved_by_the_next_sync(
     bed: UpstreamBed, node: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ref, push, before = node.repo / "refs/heads/release", syncing.push_now, node.tip
+    ref, push, before = node.repo / "refs/heads/release", source_push.push_now, node.tip
     saved = ref.with_name("release-saved")
     sync_well(node)
 
@@ -52,7 +52,7 @@ def test_a_release_that_cannot_move_after_the_push_is_told_and_moved_by_the_next
 
     head = node.save(put(redirect("/a")))
     with monkeypatch.context() as patch:
-        patch.setattr(syncing, "push_now", push_and_block)
+        patch.setattr(source_push, "push_now", push_and_block)
         with pytest.raises(RemoteUnknown, match="The upstream has this publish"):
             node.publish(head=head)
     (ref / "other").rmdir()

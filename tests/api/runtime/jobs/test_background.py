@@ -83,6 +83,7 @@ def test_jobs_give_way_to_requests() -> None:
 def test_processes_without_jobs_end_but_for_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last one stays for the next job; a large one gives its memory back."""
     monkeypatch.setattr(background, "_IDLE_SECONDS", 0.05)
+    close_pools()  # those of earlier tests wait for jobs too
 
     async def scenario() -> tuple[set[int], int, int]:
         async with asyncio.timeout(120):

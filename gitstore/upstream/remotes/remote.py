@@ -9,10 +9,10 @@ from typing import Protocol
 from gitstore.git.quarantine import Quarantine, open_quarantine
 from gitstore.layout import BRANCH_PREFIX, CommitId
 from gitstore.pushes.push import MIRROR_OPTION
-from gitstore.upstream.path_remote import PathRemote
-from gitstore.upstream.remote_packs import make_pack_for
+from gitstore.upstream.remotes.path_remote import PathRemote
+from gitstore.upstream.remotes.remote_packs import make_pack_for
+from gitstore.upstream.remotes.whole_remote import WholeRemote, keep_branches
 from gitstore.upstream.upstream_settings import UpstreamSettings
-from gitstore.upstream.whole_remote import WholeRemote, keep_branches
 from gitstore.wire.addresses import AddressPolicy
 from gitstore.wire.client.conversation import (
     FETCH,

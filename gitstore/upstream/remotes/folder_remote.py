@@ -4,7 +4,8 @@ The upstream's objects, and the projected commits, are in a bare repository besi
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -20,10 +21,10 @@ from gitstore.git.repository_creation import init_repository
 from gitstore.git.transaction import Transaction, update
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.upstream.arrival import INVALID, FaultyTip
-from gitstore.upstream.haves import choose_haves
-from gitstore.upstream.projection import MIRRORED, CommitMap, Folder, project, write_like
-from gitstore.upstream.remote import Remote
-from gitstore.upstream.remote_packs import make_pack_for, write_fetched
+from gitstore.upstream.remotes.haves import choose_haves
+from gitstore.upstream.remotes.projection import MIRRORED, CommitMap, Folder, project, write_like
+from gitstore.upstream.remotes.remote import Remote
+from gitstore.upstream.remotes.remote_packs import make_pack_for, write_fetched
 from gitstore.upstream.upstream_settings import UpstreamSettings
 from gitstore.upstream.upstream_state import UpstreamFault
 from gitstore.wire.client.conversation import PushedRef
@@ -81,11 +82,17 @@ class FolderRemote:
         """Translate a commit, and keep the projection by a ref."""
         self._create()
         sweep_quarantines(self._cache)
-        try:
+        with self._using_cache():
             if not self._is_here(tip):
                 self._bring(tip)
             with update(self._cache) as transaction:
                 return self._project(transaction, tip, ref)
+
+    @contextmanager
+    def _using_cache(self) -> Iterator[None]:
+        """Remove a cache that turns out to be damaged, and raise RemoteAway: the next sync makes it again."""
+        try:
+            yield
         except Broken as ex:
             raise self._forget() from ex
 
@@ -188,7 +195,7 @@ class FolderRemote:
         """Return the paths of the folders where this one should be; None if the branch is missing."""
         if self.origin is None:
             return None
-        with open_repository(self._cache) as repository:
+        with self._using_cache(), open_repository(self._cache) as repository:
             return self._folder.list_siblings(repository, self.origin)
 
     def fetch(self, quarantine: Quarantine, want: CommitId, haves: Sequence[CommitId]) -> None:
@@ -211,7 +218,7 @@ class FolderRemote:
             raise RemoteMoved(f"The folder {self._folder.path} of the upstream has moved.")
         self._create()
         self._import(source, move.new, _MADE)
-        with update(self._cache) as transaction:
+        with self._using_cache(), update(self._cache) as transaction:
             made = self._put_back(transaction, tip, move.old, move.new)
             transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
         self._remote.push(self._cache, PushedRef(move.name, tip, made))
@@ -228,7 +235,7 @@ class FolderRemote:
         if tip is None or self._translate(tip, _MADE) != release:
             raise RemoteMoved(f"The folder {self._folder.path} of the upstream has moved.")
         self._import(source, commit, _MADE_DRAFT)
-        with update(self._cache) as transaction:
+        with self._using_cache(), update(self._cache) as transaction:
             made = self._put_back(transaction, tip, release, commit)
             transaction.move(_PUSHED, transaction.ref(_PUSHED), made)
         return self._remote, self._cache, made
@@ -280,7 +287,7 @@ class FolderRemote:
         """Write a draft as one commit of the upstream, on the commit that its base is there; return it."""
         self._create()
         self._import(source, commit, _MADE_DRAFT)
-        with update(self._cache) as transaction:
+        with self._using_cache(), update(self._cache) as transaction:
             onto = CommitMap(self._cache / _MAP_FILE).find_original(base) if base else None
             if onto is None:
                 raise RemoteAway("The upstream does not have the commit yet that the draft begins from.")

@@ -12,9 +12,9 @@ from gitstore.git.lock import hold
 from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
 from gitstore.git.repository import open_repository
 from gitstore.layout import BRANCH_PREFIX, CommitId
-from gitstore.upstream.remote_packs import make_pack_for, write_fetched
+from gitstore.upstream.remotes.remote_packs import make_pack_for, write_fetched
+from gitstore.upstream.remotes.whole_remote import WholeRemote, keep_branches
 from gitstore.upstream.upstream_settings import UpstreamSettings
-from gitstore.upstream.whole_remote import WholeRemote, keep_branches
 from gitstore.wire.client.conversation import PushedRef
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteGarbage, RemoteMoved, RemoteRefused, quote_remote
 from gitstore.wire.client.remote_url import RemoteUrl
