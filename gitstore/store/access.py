@@ -3,6 +3,7 @@
 Every component of the store works through one `StoreAccess`, so that they share served releases and compiled segments.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import lru_cache, partial
@@ -33,7 +34,8 @@ from gitstore.yamlfiles.rewrite import RewrittenFile
 
 T = TypeVar("T")
 
-_UPSTREAM_TRIES = 10
+_LEAST_TRIES = 10
+_RACING_SECONDS = 20.0  # of tries: a node that publishes without a pause is mostly first, since it need not fetch
 _UPSTREAM_WAIT = 30.0  # seconds for a sync that runs already
 _TRIES = 20  # of one change, while others push by plain git without a pause
 
@@ -136,8 +138,9 @@ class StoreAccess:
         A push by plain git does not take the lock, and others push to the upstream. Raises LostRace where one overtook
         every try.
         """
-        said = ""
-        for _ in range(_UPSTREAM_TRIES):
+        said, until, tries = "", time.monotonic() + _RACING_SECONDS, 0
+        while tries < _LEAST_TRIES or time.monotonic() < until:
+            tries += 1
             try:
                 return self._write(namespace, work)
             except RemoteMoved as ex:

@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from gitstore.errors import BadRequest, Conflicts, Invalid, NotFound
+from gitstore.layout import CommitId
 from gitstore.store.store import Store
+from gitstore.upstream import source_push
 from gitstore.upstream.arrival import UPSTREAM_REF
+from gitstore.upstream.synced_namespace import SyncedNamespace
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteError
 from tests.gitstore.fixtures import ADA, SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
@@ -74,6 +77,23 @@ def test_a_lost_race_is_merged_by_rule_and_pushed(bed: UpstreamBed, node: Place)
     assert bed.tip == published.version
     assert git(bed.path, "rev-parse", f"{published.version}^1") == theirs
     assert node.state() == (published.version, 4)
+
+
+def test_a_node_that_loses_many_races_is_first_at_last(
+    bed: UpstreamBed, node: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another node that publishes without a pause has nothing to fetch, so it is first again and again."""
+    push, lost = source_push.push_now, list[str]()
+
+    def push_late(namespace: SyncedNamespace, old: CommitId | None, new: CommitId) -> None:
+        if len(lost) < 15:
+            lost.extend(bed.commit({RULES: yaml([("/a", f"/changed-{len(lost)}")])}))
+        push(namespace, old, new)
+
+    monkeypatch.setattr(source_push, "push_now", push_late)
+    node.save(put(redirect("/c", "/mine")))
+    assert bed.tip == node.publish().version
+    assert (len(lost), node.targets()) == (15, {"/a": "/changed-14", "/c": "/mine"})
 
 
 def test_a_lost_race_over_the_same_field_is_a_conflict(bed: UpstreamBed, node: Place) -> None:
