@@ -92,7 +92,8 @@ def test_a_node_that_loses_many_races_is_first_at_last(
 
     monkeypatch.setattr(source_push, "push_now", push_late)
     node.save(put(redirect("/c", "/mine")))
-    assert bed.tip == node.publish().version
+    published = node.publish()
+    assert bed.tip == published.version
     assert (len(lost), node.targets()) == (15, {"/a": "/changed-14", "/c": "/mine"})
 
 
