@@ -1,0 +1,83 @@
+"""`waypost audit`: the chain of the trail is checked, and each kind of change in the database shows."""
+
+import json
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.terminal import invoke, invoke_ok
+
+
+@pytest.fixture
+def trail(monkeypatch: pytest.MonkeyPatch, work_folder: Path) -> Path:
+    """Return the database of a data directory with some entries in its trail."""
+    monkeypatch.setenv("WAYPOST_PASSWORD", "correct horse battery")
+    for name in ("ada", "grace", "edsger"):
+        invoke_ok("user", "create", name, "--role", "admin")
+    return work_folder / "data" / "waypost.db"
+
+
+def head() -> str:
+    """Return the head of an intact chain."""
+    return invoke_ok("audit", "verify").out.split()[-1]
+
+
+def test_an_intact_trail_has_its_head(trail: Path) -> None:
+    assert trail.exists()
+    shown = invoke_ok("audit", "verify", "--json").json
+    assert (shown["intact"], shown["faults"], shown["rows"] >= 3) == (True, [], True)
+    assert head() == f"{shown['head']['number']}:{shown['head']['hash']}"
+    before = head()
+    invoke_ok("user", "delete", "ada")
+    assert head() != before
+    invoke_ok("audit", "verify", "--head", before, "--head", head())
+
+
+def test_the_export_is_a_line_for_each_row_and_the_head(trail: Path) -> None:
+    assert trail.exists()
+    outcome = invoke_ok("audit", "export")
+    *rows, last = map(json.loads, outcome.out.splitlines())
+    assert len(rows) == invoke_ok("audit", "verify", "--json").json["rows"]
+    assert f"{last['head']['number']}:{last['head']['hash']}" == head()
+    assert "Keep the last line elsewhere" in outcome.err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE audit SET actor_name = 'someone' WHERE id = {second}",
+        "UPDATE audit SET detail = '{{}}', at = '2020-01-01 00:00:00.000000' WHERE id = {second}",
+        "DELETE FROM audit WHERE id = {second}",
+        "DELETE FROM audit WHERE id = {last}",
+        "DELETE FROM audit WHERE id = (SELECT min(id) FROM audit)",
+        "DELETE FROM audit",
+        "UPDATE audit SET hash = '" + "0" * 64 + "' WHERE id = {last}",
+    ],
+    ids=["actor", "detail", "missing", "cut off", "first", "all", "hash"],
+)
+def test_a_change_in_the_database_shows(trail: Path, change: str) -> None:
+    edit(trail, lambda ids: change.format(second=ids[1], last=ids[-1]))
+    outcome = invoke("audit", "verify")
+    assert outcome.code == 1, outcome.out
+    assert "is intact" not in outcome.out
+    assert outcome.out.strip()
+    assert invoke("audit", "verify", "--json").json["intact"] is False
+
+
+def test_a_chain_that_was_computed_again_differs_from_a_noted_head(trail: Path) -> None:
+    assert trail.exists()
+    number, _, digest = head().partition(":")
+    outcome = invoke("audit", "verify", "--head", f"{number}:{digest[::-1]}")
+    assert outcome.code == 1, outcome.out
+    assert invoke("audit", "verify", "--head", "no head").code == 2
+
+
+def edit(trail: Path, statement: Callable[[list[int]], str]) -> None:
+    """Change the database behind the service's back."""
+    connection = sqlite3.connect(trail)
+    ids = [number for (number,) in connection.execute("SELECT id FROM audit ORDER BY id")]
+    assert connection.execute(statement(ids)).rowcount > 0
+    connection.commit()
+    connection.close()
