@@ -19,7 +19,7 @@ from gitstore.errors import AlreadyExists
 
 @click.group("user")
 def command() -> None:
-    """Create, list and remove users; set passwords and roles; list and end sessions."""
+    """Manage users, their roles and their sessions."""
 
 
 @command.command()
@@ -115,7 +115,9 @@ def delete(username: str, data: str | None, database: str | None) -> None:
 def roles_(
     username: str, roles: tuple[str, ...], *, none: bool, as_json: bool, data: str | None, database: str | None
 ) -> None:
-    """Set the roles of a user, in place of those that they have; their sessions and tokens follow at once.
+    """Replace the roles of a user.
+
+    Sessions and personal tokens of the user have the new grants at once.
 
     `waypost role list` shows the roles.
     """

@@ -32,7 +32,9 @@ def command() -> None:
 @json_option
 @state_options
 def verify(heads: tuple[str, ...], *, as_json: bool, data: str | None, database: str | None) -> None:
-    """Check that no row of the audit trail was changed, removed, added or cut off.
+    """Check the hash chain of the audit trail.
+
+    It shows rows that were changed, removed, added or cut off.
 
     A user with write access to the database can compute the whole chain again. To detect that, give an earlier head.
     """
@@ -53,7 +55,10 @@ def verify(heads: tuple[str, ...], *, as_json: bool, data: str | None, database:
 @command.command()
 @state_options
 def export(*, data: str | None, database: str | None) -> None:
-    """Print the audit trail as JSON lines, oldest first; the last line is the head of the chain."""
+    """Print the audit trail as JSON lines.
+
+    The oldest row is first; the last line is the head of the chain.
+    """
     with open_existing_services(data, database) as services, services.state.database.reading() as connection:
         for line in export_lines(connection):
             write(line.decode())

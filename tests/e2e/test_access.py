@@ -64,7 +64,7 @@ def path_of(operation: Operation, shop: Place, project: str = "") -> str:
     """Return the operation's path with names in it; ids are those of missing records."""
     record = "999999" if operation.path.startswith(("/api/user/", "/api/token/")) else "0" * 16
     names = {"namespace": shop.namespace, "project": project or shop.project, "id": record}
-    return operation.path.format(**names, name="edge", version="1", delivery="9", session="0" * 16)
+    return operation.path.format(**names, name="edge", version="1", delivery="9", session="0" * 16, view="start")
 
 
 @by_id(GUARDED)
@@ -154,13 +154,21 @@ def test_a_missing_project_is_404_for_a_caller_who_might_see_it(world: World, sh
 def test_each_path_takes_the_methods_of_the_contract_and_no_other(world: World, shop: Place, path: str) -> None:
     """The client checks the Allow header of a 405 against the contract, so no further method is served."""
     concrete = path.format(
-        namespace=shop.namespace, project=shop.project, id="0" * 16, name="edge", version="1", delivery="9", session="0"
+        namespace=shop.namespace,
+        project=shop.project,
+        id="0" * 16,
+        name="edge",
+        version="1",
+        delivery="9",
+        session="0",
+        view="start",
     )
     known = operations_at(concrete)
     for method in METHODS:
         if method not in known and not (method == "HEAD" and "GET" in known):
             world.nobody.ask(method, concrete, 405)
-    world.nobody.ask("GET", concrete + "/no/such/path", 404)
+    if path != "/dashboard/{view}":  # whose name may have slashes, which OpenAPI has no word for
+        world.nobody.ask("GET", concrete + "/no/such/path", 404)
 
 
 def test_the_contract_that_is_served_is_the_one_that_is_tested(world: World) -> None:
