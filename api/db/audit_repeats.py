@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import ColumnElement, Connection, delete, select
 
 from api.db.audit import Actor, AuditEntry, record
 from api.db.tables import audit_repeats
@@ -39,11 +39,19 @@ def add_refusals(connection: Connection, minute: datetime, counts: Mapping[Refus
 
 def close_minutes(connection: Connection, now: datetime) -> int:
     """Move the refusals of past minutes into the trail, each with its count; return the number of rows."""
-    past = audit_repeats.c.minute <= now - timedelta(minutes=1) - _GRACE
-    rows = connection.execute(delete(audit_repeats).where(past).returning(audit_repeats)).mappings().all()
+    rows = connection.execute(delete(audit_repeats).where(_has_passed(now)).returning(audit_repeats)).mappings().all()
     for row in sorted(rows, key=lambda row: (row["minute"], row["key"])):
         record(connection, _entry(row["minute"], row["entry"], row["count"]))
     return len(rows)
+
+
+def has_past_minutes(connection: Connection, now: datetime) -> bool:
+    """Tell whether `close_minutes` has rows to move."""
+    return connection.execute(select(audit_repeats.c.key).where(_has_passed(now)).limit(1)).first() is not None
+
+
+def _has_passed(now: datetime) -> ColumnElement[bool]:
+    return audit_repeats.c.minute <= now - timedelta(minutes=1) - _GRACE
 
 
 def minute_of(moment: datetime) -> datetime:

@@ -21,7 +21,9 @@ def world(waypost: Service) -> Iterator[World]:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(
+    scope="module"
+)  # Playwright runs an event loop in this thread until it ends: other tests need their own
 def chromium() -> Iterator[Browser]:
     """Run Debian's Chromium."""
     program = shutil.which("chromium")

@@ -7,7 +7,7 @@ from datetime import datetime
 from api import logs
 from api.db.audit import ANONYMOUS, AuditEntry, AuditEvent, record
 from api.db.audit_chain import Link, read_head
-from api.db.audit_repeats import Refusal, add_refusals, close_minutes, minute_of
+from api.db.audit_repeats import Refusal, add_refusals, close_minutes, has_past_minutes, minute_of
 from api.db.database import Database
 from api.db.timestamps import Clock
 from api.runtime.jobs.background import run_in_thread
@@ -76,7 +76,15 @@ class AuditWriter(TaskService):
             await asyncio.sleep(INTERVAL)
             await run_in_thread(self.write)
 
+    def _has_past_minutes(self) -> bool:
+        """Read the head of the chain, and tell whether refusals of past minutes are to be written."""
+        with self._database.reading() as connection:
+            self.head = read_head(connection)
+            return has_past_minutes(connection, self._clock())
+
     def _write(self, refusals: Counter[tuple[datetime, Refusal]], entries: list[AuditEntry]) -> None:
+        if not refusals and not entries and not self._has_past_minutes():
+            return  # an idle service writes nothing
         with self._database.writing() as connection:
             for minute in sorted({minute for minute, _ in refusals}):
                 counts = {refusal: count for (at, refusal), count in refusals.items() if at == minute}
