@@ -81,7 +81,14 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
 def ask(app: Application, operation: Operation, authorization: str | None, project: str = "shop") -> AsgiResponse:
     """Return the response to an operation in acme, without a body."""
     path = operation.path.format(
-        namespace="acme", project=project, id="0" * 16, name="edge", version="1", delivery="1", session="0" * 32
+        namespace="acme",
+        project=project,
+        id="0" * 16,
+        name="edge",
+        version="1",
+        delivery="1",
+        session="0" * 32,
+        view="x",
     )
     return call(app, operation.method, path, {"Authorization": authorization} if authorization else {})
 
