@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote, quote_from_bytes
 
@@ -19,6 +20,7 @@ from tests.e2e.world import Place, World, page, redirect
 JSON = {"Content-Type": "application/json"}
 BODIED = [each for each in schemas.operations() if each.request]
 OF_A_LOGIN = {"createMyToken", "rotateMyToken"}
+LATER = (datetime.now(UTC) + timedelta(days=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
 MALFORMED = [
     b"",
     b" ",
@@ -71,39 +73,48 @@ def path_of(operation: Operation, shop: Place) -> str:
     return operation.path.format(namespace=shop.namespace, project=shop.project, id=record, name="edge", version="1")
 
 
-def caller_of(world: World, operation: Operation) -> Caller:
-    """Return who may call an operation: of one's own tokens only who signed in, of all others an API token too."""
-    return world.person("admin") if operation.operation_id in OF_A_LOGIN else world.root
+def asking(world: World, shop: Place, operation: Operation) -> tuple[Caller, str]:
+    """Return who may call an operation, and its path.
+
+    A token of a person is only for who signed in, and only one that exists is rotated.
+    """
+    path = path_of(operation, shop)
+    if operation.operation_id not in OF_A_LOGIN:
+        return world.root, path
+    person = world.person("admin")
+    made = person.ask(
+        "POST", "/api/me/tokens", 201, json={"name": "laptop", "expiresAt": LATER, "role": "viewer"}
+    ).json()
+    return person, path.replace("0" * 16, str(made["id"]))
 
 
 @pytest.mark.parametrize("operation", BODIED, ids=lambda each: each.operation_id)
 def test_malformed_json_is_400_with_line_and_column(world: World, shop: Place, operation: Operation) -> None:
+    caller, path = asking(world, shop, operation)
     for body in MALFORMED:
         if operation.operation_id == "publish" and not body:
             continue  # a publish needs no body
-        caller = caller_of(world, operation)
-        answer = caller.send(operation.method, path_of(operation, shop), content=body, headers=JSON)
+        answer = caller.send(operation.method, path, content=body, headers=JSON)
         assert (answer.status_code, answer.json()["error"]) == (400, "malformed_json"), (body[:40], describe(answer))
         assert not body.strip() or "line 1, column" in answer.json()["message"]
 
 
 @pytest.mark.parametrize("operation", BODIED, ids=lambda each: each.operation_id)
 def test_another_content_type_is_415(world: World, shop: Place, operation: Operation) -> None:
+    caller, path = asking(world, shop, operation)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "application/json5", "json", ""):
-        path, headers = path_of(operation, shop), {"Content-Type": kind} if kind else {}
-        caller = caller_of(world, operation)
+        headers = {"Content-Type": kind} if kind else {}
         caller.refused(operation.method, path, 415, "unsupported_media_type", content=b"{}", headers=headers)
 
 
 @pytest.mark.parametrize("operation", BODIED, ids=lambda each: each.operation_id)
 def test_json_of_another_type_is_422_with_problems(world: World, shop: Place, operation: Operation) -> None:
     bodies: list[Any] = [1, 1.5, "x", None, True, {"no such field": 1, "\u0000": {}}, [[]], [None], {"": ""}]
+    caller, path = asking(world, shop, operation)
     for body in bodies:
         if operation.operation_id == "registerAgent" and isinstance(body, dict):
             continue  # an agent's unknown fields are ignored; missing ones are tested below
         content = json.dumps(body).encode()
-        path = path_of(operation, shop)
-        caller = caller_of(world, operation)
         found = caller.refused(operation.method, path, 422, "invalid_body", content=content, headers=JSON)
         assert all(problem["message"] for problem in found["problems"])
 
