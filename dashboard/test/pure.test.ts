@@ -4,6 +4,8 @@ import { test } from "node:test";
 import { fillPath } from "../src/api/paths.ts";
 import { can } from "../src/state/grants.ts";
 import { matchPath } from "../src/state/match.ts";
+import { faultsOf, fieldOf } from "../src/state/faults.ts";
+import { splitRegex } from "../src/state/regex.ts";
 import { ago, plural, splitEnd } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
@@ -50,4 +52,22 @@ test("a grant covers what it names, and a star covers all", () => {
   assert.ok(!can(me, "redirect", "write", "other", "www"));
   assert.ok(!can(me, "redirect", "write"));
   assert.ok(!can(null, "redirect", "read", "shop", "www"));
+});
+
+test("a regular expression is split into parts that are the text again, with its groups numbered", () => {
+  for (const text of ["^/a/(\\d+)/(?:x|y)?(?P<name>[^/]+)$", "[", "(((", "\\", "a{2,}b*?", "😀(.)", ""]) {
+    assert.equal(splitRegex(text).map((each) => each.text).join(""), text);
+  }
+  const opened = splitRegex("(a)(?:b)(?P<c>c)\\((?i:d)").filter((each) => each.group).map((each) => [each.text, each.group]);
+  assert.deepEqual(opened, [["(", 1], ["(?P<c>", 2]]);
+});
+
+test("problems of the service go to their field, and all others into one text", () => {
+  assert.equal(fieldOf("/3/item/target"), "target");
+  assert.equal(fieldOf("/tags/0"), "tags");
+  const error = Object.assign(new Error("The redirect is invalid."), {
+    problems: [{ code: "x", message: "Too long.", pointer: "/source" }, { code: "y", message: "A loop." }],
+  });
+  assert.deepEqual(faultsOf(error, ["source"]), { fields: { source: "Too long." }, text: "The redirect is invalid. A loop." });
+  assert.equal(faultsOf(error, []).text, "The redirect is invalid. Too long. A loop.");
 });

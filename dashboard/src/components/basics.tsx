@@ -21,11 +21,12 @@ interface FieldProps {
   name: string;
   type?: "text" | "password";
   value?: string;
-  help?: string;
+  help?: string | undefined;
   /** What is wrong with the value, in words; shown beside the field and read out. */
   problem?: string | undefined;
   required?: boolean;
   autocomplete?: string;
+  list?: string;
   onInput?: (value: string) => void;
 }
 

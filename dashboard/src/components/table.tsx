@@ -18,17 +18,30 @@ interface TableProps<T> {
   id: (item: T) => string;
   /** Whether newer items are being read. */
   busy?: boolean;
+  /** The chosen ids, with which a checkbox is before each item. */
+  chosen?: ReadonlySet<string>;
+  onChoose?: (items: readonly T[], chosen: boolean) => void;
+  /** What to call an item, for its checkbox. */
+  nameOf?: (item: T) => string;
 }
 
 /** `sort` of the address names the column, with a hyphen before it for the other direction. */
-export function Table<T>({ label, columns, items, id, busy = false }: TableProps<T>): JSX.Element {
+export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, nameOf = id }: TableProps<T>): JSX.Element {
+  const all = items.length > 0 && items.every((item) => chosen?.has(id(item)));
   return (
     <div class="table-box" tabindex={0} role="region" aria-label={label} aria-busy={busy}>
       <table>
-        <thead><tr>{columns.map((each) => <Heading key={each.name} column={each} />)}</tr></thead>
+        <thead><tr>
+          {onChoose && <th scope="col" class="choose"><input type="checkbox" aria-label="Choose all on this page" checked={all} onChange={() => onChoose(items, !all)} /></th>}
+          {columns.map((each) => <Heading key={each.name} column={each} />)}
+        </tr></thead>
         <tbody>
           {items.map((item) => (
-            <tr key={id(item)}>{columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item)}</td>)}</tr>
+            <tr key={id(item)} aria-selected={chosen?.has(id(item)) ? "true" : undefined}>
+              {onChoose && <td class="choose"><input type="checkbox" aria-label={`Choose ${nameOf(item)}`} checked={chosen?.has(id(item)) ?? false}
+                onChange={(event) => onChoose([item], event.currentTarget.checked)} /></td>}
+              {columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item)}</td>)}
+            </tr>
           ))}
         </tbody>
       </table>

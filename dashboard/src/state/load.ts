@@ -2,6 +2,7 @@
 // never replaces a newer one.
 import { useEffect, useState, useRef } from "preact/hooks";
 import { listen, type LiveEvent } from "../api/events.ts";
+import { onChange } from "./changes.ts";
 
 export interface Loaded<T> {
   data: T | null;
@@ -11,7 +12,8 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/** Read with `read`, again whenever `key` changes, and when a live event arrives for which `when` is true. */
+/** Read with `read`, again whenever `key` changes, when a live event arrives for which `when` is true,
+ * and, with a `when`, after a change made in this tab. */
 export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T>, when?: (event: LiveEvent) => boolean): Loaded<T> {
   const [state, setState] = useState<{ data: T | null; error: Error | null; busy: boolean }>({ data: null, error: null, busy: true });
   const [turn, setTurn] = useState(0);
@@ -32,6 +34,9 @@ export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T
   }, [key, turn]);
   useEffect(() => listen((event) => {
     if (latest.current.when?.(event)) setTurn((before) => before + 1);
+  }), []);
+  useEffect(() => onChange(() => {
+    if (latest.current.when) setTurn((before) => before + 1);
   }), []);
   return { ...state, reload: () => setTurn((before) => before + 1) };
 }

@@ -25,3 +25,9 @@ export function splitEnd(text: string, end = 16): [string, string] {
   const letters = Array.from(text);
   return letters.length <= end * 2 ? [text, ""] : [letters.slice(0, -end).join(""), letters.slice(-end).join("")];
 }
+
+/** Return a size in the unit that fits: "812 bytes", "1.5 kB". */
+export function bytes(size: number): string {
+  if (size < 1000) return plural(size, "byte");
+  return size < 1_000_000 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
+}

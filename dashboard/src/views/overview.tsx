@@ -29,7 +29,7 @@ function Waiting({ namespaces }: { namespaces: readonly NamespaceView[] }): JSX.
         ? <p class="quiet">No project has an open draft.</p>
         : <ul>{drafts.map((each) => (
           <li key={`${each.namespace}/${each.name}`}>
-            <a href={`${projectPath(each.namespace, each.name)}?change=changed`}>{each.namespace} / {each.title ?? each.name}</a>
+            <a href={projectPath(each.namespace, each.name, "draft")}>{each.namespace} / {each.title ?? each.name}</a>
             <Badge tone="warn">Draft open</Badge>
           </li>
         ))}</ul>}

@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { get } from "../api/client.ts";
 import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
 import { useLoad } from "../state/load.ts";
+import { isAbout, projectPath } from "../state/project.ts";
 import { place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { PROJECT_TABS } from "./routes.ts";
@@ -13,15 +14,14 @@ interface ProjectPageProps {
   children: ComponentChildren;
 }
 
-export const projectPath = (namespace: string, project: string): string =>
-  `/dashboard/project/${encodeURIComponent(namespace)}/${encodeURIComponent(project)}`;
+export { projectPath };
 
 export function ProjectPage({ namespace, project, children }: ProjectPageProps): JSX.Element {
   const path = { namespace, project };
   const found = useLoad(
     `${namespace}/${project}`,
     (signal) => get("/api/namespace/{namespace}/project/{project}", { path, signal }),
-    (event) => event.namespace === namespace && event.project === project,
+    isAbout(path),
   );
   const base = projectPath(namespace, project);
   const tabs = PROJECT_TABS.map(([part, text]) => {

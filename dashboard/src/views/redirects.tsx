@@ -1,32 +1,34 @@
 // The redirects of a project's draft: searched, filtered, sorted and paged by the service; the address says how.
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { get } from "../api/client.ts";
-import type { components } from "../api/schema.d.ts";
-import { Badge, Empty, Failure, Long, Select, type Tone } from "../components/basics.tsx";
+import { Badge, Button, Empty, Failure, Long, Select, type Tone } from "../components/basics.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
+import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
-import { ask, place } from "../state/router.ts";
+import { CODES, isAbout, keepPage, may, P, type Of, type Redirect } from "../state/project.ts";
+import { ask, place, withQuery } from "../state/router.ts";
+import { Chosen } from "./chosen.tsx";
 import { ProjectPage } from "./project_page.tsx";
+import { RedirectEditor } from "./redirect_editor.tsx";
+import { ReplaceDialog } from "./replace.tsx";
 import type { ViewProps } from "./routes.ts";
 
-type Redirect = components["schemas"]["draft-redirect.schema"];
-
-const CODES: Record<Redirect["status"], string> = {
-  MOVED_PERMANENT: "301", FOUND: "302", TEMPORARY_REDIRECT: "307", PERMANENT_REDIRECT: "308",
-};
 const CHANGES: Record<string, readonly [Tone, string]> = { added: ["good", "+ added"], changed: ["warn", "± changed"], removed: ["bad", "− removed"] };
 const TYPES = [["", "All types"], ["BASIC", "Basic"], ["BASIC_HOST", "Basic, with host"], ["REGEX", "Regex"], ["REGEX_HOST", "Regex, with host"]] as const;
 const STATUSES = [["", "All statuses"], ["301", "301 Moved permanently"], ["302", "302 Found"], ["307", "307 Temporary"], ["308", "308 Permanent"]] as const;
 const CHANGED = [["", "Changed or not"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 
 const COLUMNS: readonly Column<Redirect>[] = [
-  { name: "Source", sort: "source", class: "url", cell: (item) => <Long text={item.source} copy /> },
+  { name: "Source", sort: "source", class: "url", cell: (item) => <a class="row-link" href={editHref(item.id)}><Long text={item.source} /></a> },
   { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy /> },
   { name: "Status", class: "short", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
   { name: "Type", class: "short", cell: (item) => TYPES.find(([type]) => type === item.type)?.[1] ?? item.type },
   { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <Badge key={tag}>{tag}</Badge>) },
   { name: "Draft", class: "short", cell: (item) => <Change change={item.change} /> },
 ];
+
+const editHref = (id: string): string => withQuery(place.value, { edit: id, page: place.value.query.get("page") ?? "" });
 
 function Change({ change }: { change: string | null }): JSX.Element | null {
   const [tone, text] = CHANGES[change ?? ""] ?? [];
@@ -37,31 +39,54 @@ export default function Redirects({ params: { namespace = "", project = "" } }: 
   return <ProjectPage namespace={namespace} project={project}><List namespace={namespace} project={project} /></ProjectPage>;
 }
 
-function List({ namespace, project }: { namespace: string; project: string }): JSX.Element {
+function List(of: Of): JSX.Element {
   const { query } = place.value;
   const value = (name: string): string => query.get(name) ?? "";
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Redirect>>(new Map());
+  const shown = wanted(query);
   const found = useLoad(
-    `${namespace}/${project}?${query.toString()}`,
-    (signal) => get("/api/namespace/{namespace}/project/{project}/draft/redirects", {
-      path: { namespace, project }, query: wanted(query), signal,
-    }),
-    (event) => event.namespace === namespace && event.project === project,
+    `${of.namespace}/${of.project}?${JSON.stringify(shown)}`,
+    (signal) => get(`${P}/draft/redirects`, { path: of, query: shown, signal }),
+    isAbout(of),
   );
+  const writes = may(of, "redirect", "write");
+  useCommands(`redirects ${String(writes)}`, () => (writes ? [
+    { name: "Add a redirect", keys: "n", run: () => keepPage({ edit: "new" }) },
+    { name: "Search and replace in the redirects", keys: "r", run: () => keepPage({ replace: "1" }) },
+  ] : []));
+  const choose = (items: readonly Redirect[], on: boolean): void => {
+    const next = new Map(chosen);
+    for (const item of items) {
+      if (on) next.set(item.id, item);
+      else next.delete(item.id);
+    }
+    setChosen(next);
+  };
   const filtered = ["q", "type", "status", "change", "tag"].some(value);
   return (
     <>
       <div class="filters" role="search">
-        <Search key={`${namespace}/${project}`} label="Search source, target and note" />
+        <Search key={`${of.namespace}/${of.project}`} label="Search source, target and note" />
         <Select label="Type" value={value("type")} options={TYPES} onChange={(type) => ask({ type })} />
         <Select label="Status" value={value("status")} options={STATUSES} onChange={(status) => ask({ status })} />
         <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />
+        {value("tag") && <Button onClick={() => ask({ tag: "" })}>Tag: {value("tag")} ×</Button>}
+        {writes && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
+        {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a redirect</Button>}
       </div>
+      {chosen.size > 0 && <Chosen of={of} items={[...chosen.values()]} clear={() => setChosen(new Map())} />}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
-        ? <><Table label="Redirects" columns={COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><Pages total={found.data.total} /></>
+        ? <>
+          <Table label="Redirects" columns={COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source}
+            {...(writes ? { chosen: new Set(chosen.keys()), onChoose: choose } : {})} />
+          <Pages total={found.data.total} />
+        </>
         : filtered
           ? <Empty title="No redirect fits"><p>Change the search, or <a href={place.value.path}>show all redirects</a>.</p></Empty>
-          : <Empty title="No redirects yet"><p>Add a redirect with <code>waypost edit</code>, import a file, or push to the repository.</p></Empty>)}
+          : <Empty title="No redirects yet"><p>Add one here, import a file, or push to the repository.</p></Empty>)}
+      {value("edit") && <RedirectEditor of={of} name={value("edit")} />}
+      {value("replace") && <ReplaceDialog of={of} kind="redirect" ids={[...chosen.keys()]} where={query} close={() => keepPage({ replace: "" })} />}
     </>
   );
 }

@@ -11,16 +11,25 @@ export interface Route {
   load: () => Promise<{ default: ComponentType<ViewProps> }>;
 }
 
+const ofProject = (part: string, name: string, load: Route["load"]): Route => ({
+  pattern: `/dashboard/project/:namespace/:project${part}`,
+  title: ({ namespace, project }) => `${name}: ${namespace ?? ""} / ${project ?? ""}`,
+  load,
+});
+
 export const ROUTES: readonly Route[] = [
   { pattern: "/", title: () => "Overview", load: () => import("./overview.tsx") },
   { pattern: "/dashboard/overview", title: () => "Overview", load: () => import("./overview.tsx") },
   { pattern: "/dashboard/start", title: () => "First steps", load: () => import("./first_run.tsx") },
-  {
-    pattern: "/dashboard/project/:namespace/:project",
-    title: ({ namespace, project }) => `${namespace ?? ""} / ${project ?? ""}`,
-    load: () => import("./redirects.tsx"),
-  },
+  ofProject("", "Redirects", () => import("./redirects.tsx")),
+  ofProject("/pages", "Pages", () => import("./pages.tsx")),
+  ofProject("/draft", "Draft", () => import("./draft.tsx")),
+  ofProject("/history", "History", () => import("./history.tsx")),
+  ofProject("/transfer", "Import and export", () => import("./transfer.tsx")),
+  ofProject("/test", "Tester", () => import("./tester.tsx")),
 ];
 
 /** The tabs of a project, in their order: the last part of the address, and the name. Add a row with a view's route. */
-export const PROJECT_TABS: readonly (readonly [part: string, name: string])[] = [["", "Redirects"]];
+export const PROJECT_TABS: readonly (readonly [part: string, name: string])[] = [
+  ["", "Redirects"], ["pages", "Pages"], ["draft", "Draft"], ["history", "History"], ["test", "Tester"], ["transfer", "Import and export"],
+];

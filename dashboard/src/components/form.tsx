@@ -1,0 +1,103 @@
+// The parts of forms beside the one-line field.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId, useState } from "preact/hooks";
+import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
+import { Button } from "./basics.tsx";
+import { Dialog } from "./dialog.tsx";
+
+interface ChoiceProps {
+  label: string;
+  value: string;
+  options: readonly (readonly [value: string, text: string])[];
+  onChange: (value: string) => void;
+  problem?: string | undefined;
+  disabled?: boolean;
+}
+
+/** A labelled list to choose one of. */
+export function Choice({ label, value, options, onChange, problem, disabled = false }: ChoiceProps): JSX.Element {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} disabled={disabled} aria-describedby={problem ? `${id}-problem` : undefined} onChange={(event) => onChange(event.currentTarget.value)}>
+        {options.map(([each, text]) => <option key={each} value={each} selected={each === value}>{text}</option>)}
+      </select>
+      {problem && <p class="problem" id={`${id}-problem`} role="alert">{problem}</p>}
+    </div>
+  );
+}
+
+interface TextAreaProps {
+  label: string;
+  value: string;
+  onInput: (value: string) => void;
+  rows?: number;
+  help?: string | undefined;
+  problem?: string | undefined;
+  mono?: boolean;
+}
+
+export function TextArea({ label, value, onInput, rows = 3, help, problem, mono = false }: TextAreaProps): JSX.Element {
+  const id = useId();
+  const about = [help ? `${id}-help` : "", problem ? `${id}-problem` : ""].join(" ").trim();
+  return (
+    <div class="field wide">
+      <label for={id}>{label}</label>
+      <textarea id={id} rows={rows} value={value} spellcheck={!mono} class={mono ? "mono" : undefined} aria-invalid={problem ? "true" : undefined}
+        aria-describedby={about || undefined} onInput={(event) => onInput(event.currentTarget.value)} />
+      {help && <p class="help" id={`${id}-help`}>{help}</p>}
+      {problem && <p class="problem" id={`${id}-problem`} role="alert">{problem}</p>}
+    </div>
+  );
+}
+
+export function Check({ label, checked, onChange }: { label: string; checked: boolean; onChange: (checked: boolean) => void }): JSX.Element {
+  return <label class="check"><input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} /> {label}</label>;
+}
+
+/** The state of one call that a person starts: whether it runs, and why it was refused. */
+export function useCall(known: readonly string[] = []): { busy: boolean; faults: Faults; clear: () => void; run: (work: () => Promise<void>) => void } {
+  const [state, setState] = useState<{ busy: boolean; faults: Faults }>({ busy: false, faults: NO_FAULTS });
+  const run = (work: () => Promise<void>): void => {
+    setState({ busy: true, faults: NO_FAULTS });
+    work().then(
+      () => setState({ busy: false, faults: NO_FAULTS }),
+      (error: unknown) => setState({ busy: false, faults: faultsOf(error, known) }),
+    );
+  };
+  return { ...state, clear: () => setState({ busy: false, faults: NO_FAULTS }), run };
+}
+
+export function Refusal({ text }: { text: string }): JSX.Element | null {
+  return text ? <div class="failure" role="alert"><p>{text}</p></div> : null;
+}
+
+interface FormDialogProps {
+  title: string;
+  /** Whether something was typed: then closing asks first. */
+  dirty: boolean;
+  onClose: () => void;
+  children: ComponentChildren;
+  class?: string;
+}
+
+/** A dialog with a form: nothing that was typed is lost without a question. */
+export function FormDialog({ title, dirty, onClose, children, class: name = "" }: FormDialogProps): JSX.Element {
+  const [asking, setAsking] = useState(false);
+  useEffect(() => {
+    if (!dirty) return;
+    const stop = (event: Event): void => event.preventDefault();
+    addEventListener("beforeunload", stop);
+    return () => removeEventListener("beforeunload", stop);
+  }, [dirty]);
+  return (
+    <Dialog title={title} class={`form-dialog ${name}`} onClose={() => (dirty ? setAsking(true) : onClose())}>
+      {asking && <div class="notice" role="alert">
+        <p>What you typed is not saved.</p>
+        <p class="actions"><Button kind="danger" onClick={onClose}>Discard it</Button><Button onClick={() => setAsking(false)}>Keep editing</Button></p>
+      </div>}
+      {children}
+    </Dialog>
+  );
+}

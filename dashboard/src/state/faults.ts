@@ -1,0 +1,30 @@
+// Why a call was refused: by field where the service names one, else as one text.
+import type { Problem } from "../api/transport.ts";
+
+export interface Faults {
+  fields: Record<string, string>;
+  /** What belongs to no field; empty if all does. */
+  text: string;
+}
+
+export const NO_FAULTS: Faults = { fields: {}, text: "" };
+
+/** Return the field that a JSON pointer names: "/3/item/target" is target, "/tags/0" is tags. */
+export function fieldOf(pointer = ""): string {
+  return pointer.split("/").find((part) => part !== "" && part !== "item" && !/^\d+$/.test(part)) ?? "";
+}
+
+/** Sort an error into the fields of a form; what no field of it is named by becomes text. */
+export function faultsOf(error: unknown, known: readonly string[]): Faults {
+  const problems = (error as { problems?: readonly Problem[] }).problems ?? [];
+  const fields: Record<string, string> = {};
+  const others: string[] = [];
+  for (const { pointer, message } of problems) {
+    const field = fieldOf(pointer);
+    if (known.includes(field)) fields[field] = fields[field] ? `${fields[field]} ${message}` : message;
+    else others.push(message);
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  const text = problems.length > 0 && others.length === 0 ? "" : [...new Set([message, ...others])].join(" ");
+  return { fields, text };
+}

@@ -1,0 +1,61 @@
+// What the views of a project share: the path of its calls, its records, and what one may do in it.
+import type { components } from "../api/schema.d.ts";
+import { post } from "../api/client.ts";
+import type { LiveEvent } from "../api/events.ts";
+import { me, preview } from "../api/session.ts";
+import { tellChanged } from "./changes.ts";
+import { can } from "./grants.ts";
+import { ask, place } from "./router.ts";
+
+export const P = "/api/namespace/{namespace}/project/{project}";
+
+export interface Of {
+  namespace: string;
+  project: string;
+}
+
+export type Redirect = components["schemas"]["draft-redirect.schema"];
+export type Page = components["schemas"]["draft-page.schema"];
+export type Change = components["schemas"]["change.schema"];
+export type DraftState = components["schemas"]["draft.schema"];
+
+export const CODES: Record<string, string> = {
+  MOVED_PERMANENT: "301", FOUND: "302", TEMPORARY_REDIRECT: "307", PERMANENT_REDIRECT: "308",
+};
+
+/** Return the address of a project's view. */
+export const projectPath = (namespace: string, project: string, part = ""): string =>
+  `/dashboard/project/${encodeURIComponent(namespace)}/${encodeURIComponent(project)}${part ? `/${part}` : ""}`;
+
+/** Return whether one may do this in the project; a preview changes nothing. */
+export function may({ namespace, project }: Of, resource: string, action: string): boolean {
+  return (action === "read" || !preview.value) && can(me.value, resource, action, namespace, project);
+}
+
+export const mayEdit = (of: Of): boolean => may(of, "redirect", "write") || may(of, "page", "write");
+
+export const isAbout = (of: Of) => (event: LiveEvent): boolean => event.namespace === of.namespace && event.project === of.project;
+
+/** Change the address without leaving its page of the table. */
+export function keepPage(changes: Record<string, string>): void {
+  ask({ page: place.value.query.get("page") ?? "", ...changes });
+}
+
+/** The header by which a change is refused if someone else has changed the record meanwhile. */
+export const ifMatch = ({ etag }: { etag: string }): Record<string, string> => ({ "If-Match": `"${etag}"` });
+
+/** The file of a record, relative to the folder of its project. */
+export const fileOf = ({ project }: Of, { file }: { file: string | null }): string => (file ?? "").replace(`${project}/`, "");
+
+type Schemas = components["schemas"];
+export type DraftChange =
+  | { op: "put"; kind: "redirect"; item: Schemas["redirect-put.schema"] }
+  | { op: "put"; kind: "page"; item: Schemas["page-put.schema"] }
+  | { op: "delete"; kind: "redirect" | "page"; id: string };
+
+/** Make changes in the draft, all or none. */
+export async function changeDraft(of: Of, changes: readonly DraftChange[]): Promise<void> {
+  // The fields of each kind are behind if and then in the contract, which have no types.
+  await post(`${P}/draft/changes`, { path: of, body: changes as unknown as Schemas["draft-changes.schema"] });
+  tellChanged();
+}

@@ -1,0 +1,110 @@
+// Changes rule by rule and field by field, and what they cause: the parts of drafts, proposals, history and comparisons.
+import type { ComponentChildren, JSX } from "preact";
+import { Badge, Long, type Tone } from "../components/basics.tsx";
+import type { components } from "../api/schema.d.ts";
+import type { Change } from "../state/project.ts";
+import { count, plural } from "../state/words.ts";
+import { New, Old } from "./replace.tsx";
+
+type Schemas = components["schemas"];
+type Problem = Schemas["problem.schema"];
+type File = Schemas["file-change.schema"];
+type Impact = Schemas["draft-diff.schema"]["impact"];
+type Pair = { old: unknown; new: unknown };
+
+export const SIGNS: Record<string, readonly [Tone, string]> = { added: ["good", "+ added"], changed: ["warn", "± changed"], removed: ["bad", "− removed"] };
+
+interface ChangeProps {
+  change: Change;
+  /** Before the name, such as a checkbox. */
+  before?: ComponentChildren;
+  /** What can be done with it. */
+  actions?: ComponentChildren;
+  /** Below it, such as its comments. */
+  children?: ComponentChildren;
+}
+
+export function ChangeCard({ change, before, actions, children }: ChangeProps): JSX.Element {
+  const [tone, sign] = SIGNS[change.change] ?? ["quiet", change.change];
+  const name = change.source ?? change.path ?? change.id;
+  return (
+    <li class={`change ${change.change}`}>
+      <header>{before}<Badge tone={tone}>{sign}</Badge>{change.kind === "page" && <Badge>page</Badge>}<span class="name"><Long text={name} copy /></span>{actions}</header>
+      <dl>
+        {Object.entries(change.fields as Record<string, Pair>).map(([field, pair]) => (
+          <div key={field}>
+            <dt>{field}</dt>
+            <dd>{change.change !== "added" && <Old value={pair.old} />} {change.change !== "removed" && <New value={pair.new} />}</dd>
+          </div>
+        ))}
+      </dl>
+      {children}
+    </li>
+  );
+}
+
+export function Counts({ counts }: { counts: Schemas["changeCounts"] }): JSX.Element {
+  const { redirects, pages } = counts;
+  const one = (kind: string, { added, changed, removed }: typeof redirects): string =>
+    [[added, "added"], [changed, "changed"], [removed, "removed"]].filter(([number]) => number).map(([number, word]) => `${count(number as number)} ${word as string}`).join(", ").replace(/^(\S+)/, `$1 ${kind}`);
+  const text = [one("redirects", redirects), one("pages", pages)].filter(Boolean).join("; ");
+  return <span>{text || "No rule differs"}</span>;
+}
+
+export function Problems({ items, total = items.length, title = "Problems" }: { items: readonly Problem[]; total?: number; title?: string }): JSX.Element | null {
+  if (!items.length) return null;
+  return (
+    <section class="panel" aria-label={title}>
+      <h2>{title} <Badge tone={items.some((each) => each.severity === "error") ? "bad" : "warn"}>{total}</Badge></h2>
+      <ul class="problems">
+        {items.map((each, index) => (
+          <li key={index}>
+            <Badge tone={each.severity === "error" ? "bad" : "warn"}>{each.severity}</Badge> <span>{each.message}</span>
+            {each.file && <code class="quiet">{each.file}{each.line ? `:${each.line}` : ""}</code>}
+          </li>
+        ))}
+      </ul>
+      {total > items.length && <p class="quiet">The first {count(items.length)} are shown.</p>}
+    </section>
+  );
+}
+
+export function Files({ items }: { items: readonly File[] }): JSX.Element | null {
+  if (!items.length) return null;
+  return (
+    <section class="panel" aria-label="Files beside the rules">
+      <h2>Files beside the rules</h2>
+      <ul class="problems">
+        {items.map((each) => {
+          const [tone, sign] = SIGNS[each.change] ?? ["quiet", each.change];
+          const what = each.only === "order" ? "the order of its rules" : each.only === "text" ? "comments and layout" : "";
+          return (
+            <li key={each.file}><Badge tone={tone}>{sign}</Badge> <code>{each.file}</code> <span class="quiet">{what}</span>
+              {Object.entries((each.settings ?? {}) as Record<string, Pair>).map(([name, pair]) => <span key={name}>{name}: <Old value={pair.old} /> <New value={pair.new} /></span>)}</li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}
+
+/** What a draft causes beyond its own lines: chains and loops that come and go, requests that are answered in another way. */
+export function ImpactPanel({ impact }: { impact: Impact }): JSX.Element | null {
+  const { appears, goes, answers, neverAnswer } = impact;
+  if (!appears.total && !goes.total && !answers.total) return null;
+  const rules = (items: typeof appears.items): JSX.Element => (
+    <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{each.code.replaceAll("_", " ")}</Badge> <span>{each.message}</span></li>)}</ul>
+  );
+  return (
+    <section class="panel" aria-labelledby="impact">
+      <h2 id="impact">What it changes for visitors</h2>
+      {answers.total > 0 && <>
+        <p>{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
+        <ul class="answers">{answers.items.map((each) => <li key={each.request}><code>{each.text}</code></li>)}</ul>
+      </>}
+      {appears.total > 0 && <><p>{plural(appears.total, "finding")} more:</p>{rules(appears.items)}</>}
+      {goes.total > 0 && <details><summary>{plural(goes.total, "finding")} less</summary>{rules(goes.items)}</details>}
+      {neverAnswer.appears > 0 && <p><Badge tone="warn">{plural(neverAnswer.appears, "rule")} would never answer</Badge></p>}
+    </section>
+  );
+}

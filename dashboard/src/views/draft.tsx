@@ -1,0 +1,164 @@
+// The draft of a project: what changed, what it causes, its review, and the publish.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, post, remove } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Empty, Failure } from "../components/basics.tsx";
+import { FormDialog, Refusal, useCall } from "../components/form.tsx";
+import { offset, PAGE, Pages } from "../components/table.tsx";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { useCommands } from "../state/commands.ts";
+import { useLoad } from "../state/load.ts";
+import { isAbout, keepPage, may, mayEdit, P, projectPath, type Change, type DraftState, type Of } from "../state/project.ts";
+import { place } from "../state/router.ts";
+import { plural } from "../state/words.ts";
+import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
+import { Conflicts } from "./conflicts.tsx";
+import { ProjectPage } from "./project_page.tsx";
+import { PublishDialog } from "./publish.tsx";
+import { Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
+import type { ViewProps } from "./routes.ts";
+
+type Diff = components["schemas"]["draft-diff.schema"];
+type Thread = components["schemas"]["review-thread.schema"];
+
+const MOST_REMARKS = 200;
+
+export default function Draft({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
+  const of = { namespace, project };
+  return <ProjectPage {...of}><Body of={of} /></ProjectPage>;
+}
+
+function Body({ of }: { of: Of }): JSX.Element {
+  const draft = place.value.query.get("draft") ?? "main";
+  const query = { draft };
+  const key = `${of.namespace}/${of.project}/${draft}`;
+  const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAbout(of));
+  const diff = useLoad(`${key} ${offset()}`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: PAGE, offset: offset() }, signal }), isAbout(of));
+  const thread = useLoad(key, (signal) => get(`${P}/draft/review`, { path: of, query: { draft, limit: MOST_REMARKS }, signal }), isAbout(of));
+  const error = state.error ?? diff.error;
+  if (error) return <Failure error={error} retry={() => { state.reload(); diff.reload(); }} />;
+  if (!state.data || !diff.data) return <p class="quiet">Reading the draft …</p>;
+  if (!state.data.head) {
+    return <Empty title="No draft is open"><p>What you change in the <a href={projectPath(of.namespace, of.project)}>redirects</a> or pages begins one.</p></Empty>;
+  }
+  return <Open of={of} draft={draft} head={state.data.head} state={state.data} diff={diff.data} thread={thread.data} />;
+}
+
+interface OpenProps {
+  of: Of;
+  draft: string;
+  head: string;
+  state: DraftState;
+  diff: Diff;
+  thread: Thread | null;
+}
+
+function Open({ of, draft, head, state, diff, thread }: OpenProps): JSX.Element {
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [publishing, setPublishing] = useState(false);
+  const [discarding, setDiscarding] = useState(false);
+  const call = useCall();
+  const edits = mayEdit(of);
+  const publishes = may(of, "project", "publish");
+  useCommands(`draft ${String(publishes)}`, () => (publishes ? [{ name: "Publish the draft", keys: "p", run: () => setPublishing(true) }] : []));
+  const choose = (id: string, on: boolean): void => {
+    const next = new Set(chosen);
+    if (on) next.add(id);
+    else next.delete(id);
+    setChosen(next);
+  };
+  const revert = (ids: readonly string[]): void => call.run(async () => {
+    await post(`${P}/draft/revert`, { path: of, query: { draft }, body: { ids: [...ids], head } });
+    setChosen(new Set());
+    tellChanged();
+    toast(`${plural(ids.length, "change")} discarded.`);
+  });
+  const unapproved = Boolean(state.review?.required && state.review.state !== "approved");
+  const blocked = state.conflicts.length > 0 || state.problems.some((each) => each.severity === "error");
+  return (
+    <>
+      <div class="summary">
+        <p class="facts"><strong><Counts counts={diff.counts} /></strong><ReviewBadge review={state.review} />
+          {state.pullRequest && <a href={state.pullRequest.url} rel="noreferrer" target="_blank">Pull request {state.pullRequest.number} ({state.pullRequest.state})</a>}</p>
+        <p class="actions">
+          {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen])}>Discard {plural(chosen.size, "change")}</Button>}
+          {edits && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
+          {publishes && <Button kind="primary" disabled={blocked} onClick={() => setPublishing(true)}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
+        </p>
+      </div>
+      {blocked && <p class="notice">{state.conflicts.length ? "Resolve the conflicts before you publish." : "Mend the errors before you publish."}</p>}
+      <Refusal text={call.faults.text} />
+      <Verdicts review={state.review} />
+      <Conflicts of={of} draft={draft} head={head} items={state.conflicts} editable={edits} />
+      <Problems items={state.problems} total={state.problemsTotal} />
+      <div class="columns">
+        <section aria-labelledby="changed"><h2 id="changed">Changes</h2>
+          {diff.total === 0 ? <Empty title="No rule differs from release" /> : <>
+            <ul class="changes">
+              {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread} edits={edits}
+                chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}
+            </ul>
+            <Pages total={diff.total} /></>}
+          <Files items={diff.files} />
+        </section>
+        <aside>
+          <ImpactPanel impact={diff.impact} />
+          <section class="panel" aria-labelledby="review"><h2 id="review">Review <Badge>{thread?.total ?? 0}</Badge></h2>
+            <Remarks items={thread?.items ?? []} /><Say of={of} draft={draft} head={head} />
+          </section>
+        </aside>
+      </div>
+      {publishing && <PublishDialog of={of} draft={draft} head={head} ids={[...chosen]} unapproved={unapproved} close={() => setPublishing(false)} />}
+      {discarding && <Discard of={of} draft={draft} close={() => setDiscarding(false)} />}
+    </>
+  );
+}
+
+interface ItemProps {
+  of: Of;
+  draft: string;
+  head: string;
+  change: Change;
+  thread: Thread | null;
+  edits: boolean;
+  chosen: boolean;
+  choose: (id: string, on: boolean) => void;
+  revert: (ids: readonly string[]) => void;
+}
+
+function Item({ of, draft, head, change, thread, edits, chosen, choose, revert }: ItemProps): JSX.Element {
+  const [saying, setSaying] = useState(false);
+  const name = change.source ?? change.path ?? change.id;
+  const remarks = thread?.items.filter((each) => each.item?.id === change.id) ?? [];
+  return (
+    <ChangeCard change={change}
+      before={<input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onChange={(event) => choose(change.id, event.currentTarget.checked)} />}
+      actions={<>
+        <button type="button" class="button plain small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => setSaying(!saying)}>Comment</button>
+        {edits && <button type="button" class="button plain small" aria-label={`Discard the change of ${name}`} onClick={() => revert([change.id])}>Discard</button>}
+      </>}>
+      {remarks.length > 0 && <Remarks items={remarks} />}
+      {saying && <Say of={of} draft={draft} head={head} item={{ kind: change.kind, id: change.id }} done={() => setSaying(false)} />}
+    </ChangeCard>
+  );
+}
+
+function Discard({ of, draft, close }: { of: Of; draft: string; close: () => void }): JSX.Element {
+  const call = useCall();
+  const discard = (): void => call.run(async () => {
+    await remove(`${P}/draft`, { path: of, query: { draft } });
+    tellChanged();
+    toast("The draft is discarded.");
+    keepPage({ page: "" });
+    close();
+  });
+  return (
+    <FormDialog title="Discard the whole draft?" dirty={false} onClose={close}>
+      <p>All of its changes are lost. What is published stays as it is.</p>
+      <Refusal text={call.faults.text} />
+      <p class="actions"><Button kind="danger" disabled={call.busy} onClick={discard}>Discard the draft</Button><Button onClick={close}>Keep it</Button></p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,174 @@
+// The publishes of a project: who, when and what; any two compared; one step back.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, post } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Empty, Failure, Select, Time } from "../components/basics.tsx";
+import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
+import { offset, PAGE, Pages } from "../components/table.tsx";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { useLoad } from "../state/load.ts";
+import { isAbout, may, P, projectPath, type Of } from "../state/project.ts";
+import { ask, go, place, withQuery } from "../state/router.ts";
+import { ChangeCard, Counts, Files, SIGNS } from "./changes.tsx";
+import { ProjectPage } from "./project_page.tsx";
+import { Watch } from "./publish.tsx";
+import { New, Old } from "./replace.tsx";
+import type { ViewProps } from "./routes.ts";
+
+type Publish = components["schemas"]["history.schema"]["items"][number];
+type Pair = { old: unknown; new: unknown };
+
+const MOST_SHOWN = 500; // changes of a comparison that one page shows
+
+export default function History({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
+  const of = { namespace, project };
+  const { query } = place.value;
+  const version = query.get("version");
+  const from = query.get("from");
+  return (
+    <ProjectPage {...of}>
+      {from ? <Compared of={of} from={from} to={query.get("to") ?? "published"} /> : version ? <One of={of} version={version} /> : <List of={of} />}
+    </ProjectPage>
+  );
+}
+
+function List({ of }: { of: Of }): JSX.Element {
+  const { query } = place.value;
+  const source = query.get("source") ?? "";
+  const path = query.get("path") ?? "";
+  const wanted = { ...(source ? { source } : {}), ...(path ? { path } : {}), limit: PAGE, offset: offset() };
+  const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(wanted)}`, (signal) => get(`${P}/history`, { path: of, query: wanted, signal }), isAbout(of));
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
+  if (!found.data) return <p class="quiet">Reading the history …</p>;
+  const rule = source || path;
+  return (
+    <>
+      {rule && <p class="notice">The life of <code>{rule}</code>. <a href={place.value.path}>All publishes</a></p>}
+      {found.data.total === 0
+        ? <Empty title={rule ? "No publish has touched this rule" : "Nothing is published yet"}><p>Publish the <a href={projectPath(of.namespace, of.project, "draft")}>draft</a>.</p></Empty>
+        : <><ol class="publishes">{found.data.items.map((each, index) => <Row key={each.version} publish={each} newest={index === 0 && offset() === 0} />)}</ol><Pages total={found.data.total} /></>}
+    </>
+  );
+}
+
+/** A name without the address behind it. */
+const person = (text: string): string => text.replace(/\s*<[^>]*>/g, "");
+
+function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.Element {
+  const [tone, sign] = SIGNS[publish.change ?? ""] ?? [];
+  return (
+    <li class="change">
+      <header>
+        <Badge tone={newest ? "good" : "info"}>Publish {publish.publishNumber}</Badge>
+        <a class="name" href={withQuery(place.value, { version: String(publish.publishNumber), source: "", path: "" })}>{publish.message.split("\n")[0] || "Without a message"}</a>
+        {!publish.served && <Badge tone="bad">never served</Badge>}
+        {publish.overrideReason && <Badge tone="warn">without approval</Badge>}
+      </header>
+      <p class="facts">
+        <Time at={publish.publishedAt} /><code>{publish.version.slice(0, 7)}</code><span>by <bdi>{person(publish.author)}</bdi></span>
+        {publish.approvedBy && <span>approved by <bdi>{person(publish.approvedBy)}</bdi></span>}
+        {publish.publishedBy !== publish.author && <span>published by <bdi>{person(publish.publishedBy)}</bdi></span>}
+        {publish.signedBy && <Badge tone="good">signed</Badge>}<Counts counts={publish.changes} />
+      </p>
+      {tone && <p class="facts"><Badge tone={tone}>{sign}</Badge>{Object.entries((publish.fields ?? {}) as Record<string, Pair>).map(([name, pair]) => <span key={name}>{name} <Old value={pair.old} /> <New value={pair.new} /></span>)}</p>}
+    </li>
+  );
+}
+
+function One({ of, version }: { of: Of; version: string }): JSX.Element {
+  const [back, setBack] = useState(false);
+  const call = useCall();
+  const found = useLoad(`${of.namespace}/${of.project} ${version}`, (signal) => get(`${P}/history/{version}`, { path: { ...of, version }, signal }));
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
+  if (!found.data) return <p class="quiet">Reading the publish …</p>;
+  const publish = found.data;
+  const before = publish.publishNumber - 1;
+  const reopen = (): void => call.run(async () => {
+    await post(`${P}/draft`, { path: of, body: { version: publish.publishNumber } });
+    tellChanged();
+    toast(`Publish ${publish.publishNumber} is open as a draft.`);
+    go(projectPath(of.namespace, of.project, "draft"));
+  });
+  return (
+    <>
+      <p><a href={withQuery(place.value, { version: "" })}>All publishes</a></p>
+      <ol class="publishes"><Row publish={publish} newest={false} /></ol>
+      {publish.message.includes("\n") && <p class="note panel"><bdi>{publish.message}</bdi></p>}
+      {publish.overrideReason && <p class="notice">Published without approval: <bdi>{publish.overrideReason}</bdi></p>}
+      <Refusal text={call.faults.text} />
+      <p class="actions">
+        {may(of, "project", "publish") && publish.served && <Button kind="primary" onClick={() => setBack(true)}>Roll back to this …</Button>}
+        {may(of, "redirect", "write") && may(of, "page", "write") && <Button disabled={call.busy} onClick={reopen}>Open as a draft</Button>}
+        <a class="button plain" href={withQuery(place.value, { version: "", from: String(publish.publishNumber), to: "published" })}>Compare with what is published</a>
+      </p>
+      <h2>{before > 0 ? `Changes since publish ${before}` : "Changes"}</h2>
+      {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <Changes items={publish.diff} />}
+      <Files items={publish.files} />
+      {back && <Rollback of={of} number={publish.publishNumber} close={() => setBack(false)} />}
+    </>
+  );
+}
+
+function Changes({ items }: { items: readonly components["schemas"]["change.schema"][] }): JSX.Element {
+  return <><ul class="changes">{items.slice(0, MOST_SHOWN).map((each) => <ChangeCard key={`${each.kind} ${each.id}`} change={each} />)}</ul>
+    {items.length > MOST_SHOWN && <p class="quiet">The first {MOST_SHOWN} of {items.length} are shown. `P/diff` of the API has all.</p>}</>;
+}
+
+function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.Element {
+  const list = useLoad(`${of.namespace}/${of.project}`, (signal) => get(`${P}/history`, { path: of, query: { limit: 100 }, signal }));
+  const found = useLoad(`${of.namespace}/${of.project} ${from} ${to}`, (signal) => get(`${P}/diff`, { path: of, query: { from, to }, signal }), isAbout(of));
+  const names = [["published", "What is published"], ["draft", "The draft"], ...(list.data?.items ?? []).map((each) => [String(each.publishNumber), `Publish ${each.publishNumber}: ${each.message.split("\n")[0]?.slice(0, 60) ?? ""}`])] as [string, string][];
+  const withOwn = (value: string): [string, string][] => (names.some(([name]) => name === value) ? names : [[value, value], ...names]);
+  return (
+    <>
+      <p><a href={withQuery(place.value, { from: "", to: "" })}>All publishes</a></p>
+      <div class="filters">
+        <Select label="From" value={from} options={withOwn(from)} onChange={(name) => ask({ from: name })} />
+        <span aria-hidden="true">→</span>
+        <Select label="To" value={to} options={withOwn(to)} onChange={(name) => ask({ to: name })} />
+        <Button onClick={() => ask({ from: to, to: from })}>Swap</Button>
+      </div>
+      {found.error && <Failure error={found.error} retry={found.reload} />}
+      {found.data && <><p class="facts"><strong><Counts counts={found.data.counts} /></strong></p>
+        {found.data.changes.length === 0 ? <Empty title="No rule differs" /> : <Changes items={found.data.changes} />}<Files items={found.data.files} /></>}
+    </>
+  );
+}
+
+function Rollback({ of, number, close }: { of: Of; number: number; close: () => void }): JSX.Element {
+  const [message, setMessage] = useState("");
+  const [done, setDone] = useState("");
+  const call = useCall(["message"]);
+  const diff = useLoad(`${of.namespace}/${of.project} ${number}`, (signal) => get(`${P}/diff`, { path: of, query: { from: "published", to: String(number) }, signal }));
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      const result = await post(`${P}/rollback`, { path: of, body: { version: number, ...(message ? { message } : {}) } });
+      setDone(result.version);
+      tellChanged();
+    });
+  };
+  if (done) {
+    return (
+      <FormDialog title="Rolled back" dirty={false} onClose={close}>
+        <p role="status">The content of publish {number} is published again.</p>
+        {may(of, "agent", "read") && <Watch of={of} version={done} />}
+        <p class="actions"><Button kind="primary" onClick={() => { close(); ask({ version: "" }); }}>Done</Button></p>
+      </FormDialog>
+    );
+  }
+  return (
+    <FormDialog title={`Roll back to publish ${number}`} dirty={message !== ""} onClose={close} class="wide">
+      <form class="form" onSubmit={submit}>
+        <Refusal text={call.faults.text} />
+        {diff.error && <Failure error={diff.error} retry={diff.reload} />}
+        {diff.data && <section aria-label="What changes"><p role="status">What agents get changes like this: <strong><Counts counts={diff.data.counts} /></strong></p>
+          <div class="preview"><Changes items={diff.data.changes} /></div></section>}
+        <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
+        <p class="actions"><Button kind="danger" type="submit" disabled={call.busy || !diff.data}>Roll back</Button><Button onClick={close}>Cancel</Button></p>
+      </form>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,135 @@
+// The pages of a project's draft, such as robots.txt: a table, and one page in an editor. The address says which.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { ApiFault, get, post, put, remove } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
+import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
+import { offset, PAGE, Pages as PageLinks, Search, Table, type Column } from "../components/table.tsx";
+import { TextEditor } from "../components/text_editor.tsx";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { useCommands } from "../state/commands.ts";
+import { useLoad } from "../state/load.ts";
+import { changeDraft, fileOf, ifMatch, isAbout, keepPage, may, P, projectPath, type Of, type Page } from "../state/project.ts";
+import { ask, place, withQuery } from "../state/router.ts";
+import { bytes } from "../state/words.ts";
+import { SIGNS } from "./changes.tsx";
+import { ProjectPage } from "./project_page.tsx";
+import type { ViewProps } from "./routes.ts";
+
+type Body = components["schemas"]["page-put.schema"];
+
+const TYPES = [["BASIC", "Basic: a path"], ["BASIC_HOST", "Basic, with host"]] as const;
+const KINDS = [["TEXT_PLAIN", "Plain text"], ["XML", "XML"]] as const;
+const CHANGED = [["", "Changed or not"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
+const FIELDS = ["type", "path", "content", "contentType", "note", "tags"];
+const close = (): void => keepPage({ edit: "" });
+const sizeOf = (text: string): number => new TextEncoder().encode(text).length;
+
+const COLUMNS: readonly Column<Page>[] = [
+  { name: "Path", sort: "source", class: "url", cell: (item) => <a class="row-link" href={withQuery(place.value, { edit: item.id, page: place.value.query.get("page") ?? "" })}><Long text={item.path} /></a> },
+  { name: "Kind", class: "short", cell: (item) => KINDS.find(([kind]) => kind === item.contentType)?.[1] ?? item.contentType },
+  { name: "Size", class: "short", cell: (item) => bytes(sizeOf(item.content)) },
+  { name: "Note", cell: (item) => <bdi>{item.note}</bdi> },
+  { name: "Draft", class: "short", cell: (item) => <Sign change={item.change} /> },
+];
+
+function Sign({ change }: { change: string | null }): JSX.Element | null {
+  const [tone, text] = SIGNS[change ?? ""] ?? [];
+  return tone ? <Badge tone={tone}>{text}</Badge> : null;
+}
+
+export default function PagesView({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
+  const of = { namespace, project };
+  return <ProjectPage {...of}><List of={of} /></ProjectPage>;
+}
+
+function List({ of }: { of: Of }): JSX.Element {
+  const { query } = place.value;
+  const value = (name: string): string => query.get(name) ?? "";
+  const wanted = {
+    ...Object.fromEntries(["q", "type", "change", "sort"].map((name) => [name, value(name)] as const).filter(([, text]) => text)),
+    limit: PAGE, offset: offset(),
+  };
+  const found = useLoad(`${of.namespace}/${of.project}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAbout(of));
+  const writes = may(of, "page", "write");
+  useCommands(`pages ${String(writes)}`, () => (writes ? [{ name: "Add a page", keys: "n", run: () => keepPage({ edit: "new" }) }] : []));
+  const filtered = ["q", "change"].some(value);
+  return (
+    <>
+      <div class="filters" role="search">
+        <Search key={`${of.namespace}/${of.project}`} label="Search path, content and note" />
+        <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />
+        {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a page</Button>}
+      </div>
+      {found.error && <Failure error={found.error} retry={found.reload} />}
+      {found.data && (found.data.total
+        ? <><Table label="Pages" columns={COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><PageLinks total={found.data.total} /></>
+        : filtered
+          ? <Empty title="No page fits"><p>Change the search, or <a href={place.value.path}>show all pages</a>.</p></Empty>
+          : <Empty title="No pages yet"><p>A page is a small text that agents serve, such as robots.txt.</p></Empty>)}
+      {value("edit") && <Editor of={of} id={value("edit")} />}
+    </>
+  );
+}
+
+function Editor({ of, id }: { of: Of; id: string }): JSX.Element {
+  const found = useLoad(`${of.namespace}/${of.project}/${id}`, async (signal) => (id === "new" ? null : get(`${P}/draft/pages/{id}`, { path: { ...of, id }, signal })));
+  if (found.error) return <FormDialog title="Page" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
+  if (id !== "new" && !found.data) return <FormDialog title="Page" dirty={false} onClose={close}><p class="quiet">Reading the page …</p></FormDialog>;
+  return <Form key={id} of={of} item={found.data} />;
+}
+
+const bodyOf = (item: Page, file: string): Body => {
+  const { type, path, content, contentType, note, tags } = item;
+  return { type, path, content, contentType, note, tags, ...(file ? { file } : {}) };
+};
+
+function Form({ of, item }: { of: Of; item: Page | null }): JSX.Element {
+  const start = { type: item?.type ?? "BASIC", path: item?.path ?? "", content: item?.content ?? "", contentType: item?.contentType ?? "TEXT_PLAIN", note: item?.note ?? "" };
+  const [values, setValues] = useState(start);
+  const [stale, setStale] = useState(false);
+  const call = useCall(FIELDS);
+  const editable = may(of, "page", "write") && item?.change !== "removed";
+  const dirty = JSON.stringify(values) !== JSON.stringify(start);
+  const set = (name: keyof typeof start) => (value: string): void => setValues((before) => ({ ...before, [name]: value }));
+  const { fields } = call.faults;
+  const save = (headers: Record<string, string>): void => call.run(async () => {
+    const body = { ...values, tags: item?.tags ?? [] } as Body;
+    try {
+      if (item) await put(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id }, body, headers });
+      else await post(`${P}/draft/pages`, { path: of, body });
+    } catch (ex) {
+      setStale(ex instanceof ApiFault && ex.status === 412);
+      throw ex;
+    }
+    tellChanged();
+    toast(item ? "The page is changed in the draft." : "The page is added to the draft.");
+    close();
+  });
+  const drop = (): void => call.run(async () => {
+    if (!item) return;
+    await remove(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id }, headers: ifMatch(item) });
+    tellChanged();
+    close();
+    toast("The page is removed in the draft.", () => void changeDraft(of, [{ op: "put", kind: "page", item: bodyOf(item, fileOf(of, item)) }]).catch((ex: unknown) => toast((ex as Error).message)));
+  });
+  return (
+    <FormDialog title={item ? "Edit the page" : "Add a page"} dirty={dirty} onClose={close} class="wide">
+      <form class="form" onSubmit={(event) => { event.preventDefault(); save(item ? ifMatch(item) : {}); }}>
+        <Refusal text={call.faults.text} />
+        {stale && <p><Button onClick={() => save({})}>Save mine over it</Button></p>}
+        <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
+        <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
+          <Choice label="Kind" value={values.contentType} options={KINDS} onChange={set("contentType")} problem={fields["contentType"]} /></div>
+        <TextEditor label="Content" value={values.content} onInput={set("content")} problem={fields["content"]} help={bytes(sizeOf(values.content))} />
+        <Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
+        {item && <p class="help">In <code>{item.contentFile ?? item.file}</code>. <a href={`${projectPath(of.namespace, of.project, "history")}?path=${encodeURIComponent(item.path)}`}>History of this page</a></p>}
+        <p class="actions">{editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
+          {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
+          {!editable && <span class="quiet">You cannot change this page here.</span>}</p>
+      </form>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,101 @@
+// Publishing: a message, what is published, and the agents taking it.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { get, post } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Field } from "../components/basics.tsx";
+import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { may, P, type Of } from "../state/project.ts";
+import { plural } from "../state/words.ts";
+
+type Result = components["schemas"]["publish-result.schema"];
+type Pulled = components["schemas"]["publish-pulled.schema"];
+type Convergence = components["schemas"]["agent-list.schema"]["convergence"];
+
+interface PublishProps {
+  of: Of;
+  draft: string;
+  head: string;
+  /** The chosen changes; without any, the whole draft. */
+  ids: readonly string[];
+  /** Whether a review is required and missing: then a reason is needed. */
+  unapproved: boolean;
+  close: () => void;
+}
+
+export function PublishDialog({ of, draft, head, ids, unapproved, close }: PublishProps): JSX.Element {
+  const [message, setMessage] = useState("");
+  const [reason, setReason] = useState("");
+  const [done, setDone] = useState<Result | Pulled | null>(null);
+  const call = useCall(["message", "override"]);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      const body = { head, ...(message ? { message } : {}), ...(ids.length ? { ids: [...ids] } : {}), ...(reason ? { override: reason } : {}) };
+      setDone((await post(`${P}/publish`, { path: of, query: { draft }, body })));
+      tellChanged();
+    });
+  };
+  if (done) return <FormDialog title="Published" dirty={false} onClose={close}><Done of={of} result={done} close={close} /></FormDialog>;
+  const override = unapproved && may(of, "project", "override");
+  return (
+    <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={message !== ""} onClose={close}>
+      <form class="form" onSubmit={submit}>
+        <Refusal text={call.faults.text} />
+        {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have.</p>}
+        <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. Without one, the changes are named." />
+        {override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (unapproved && !reason)}>Publish</Button><Button onClick={close}>Cancel</Button></p>
+      </form>
+    </FormDialog>
+  );
+}
+
+function Done({ of, result, close }: { of: Of; result: Result | Pulled; close: () => void }): JSX.Element {
+  if ("pullRequest" in result) {
+    return <><p role="status">Pull request {result.pullRequest.number} is open at the Git host. It is published when it is merged there.</p>
+      <p><a class="button primary" href={result.pullRequest.url} rel="noreferrer" target="_blank">Open the pull request</a></p></>;
+  }
+  return (
+    <>
+      <p role="status">This is publish {result.publishNumber}, <code>{result.version.slice(0, 7)}</code>.</p>
+      {may(of, "agent", "read") && <Watch of={of} version={result.version} />}
+      {Boolean(result.neverAnswer) && <p><Badge tone="warn">{plural(result.neverAnswer ?? 0, "rule")} never answer</Badge></p>}
+      <p class="actions"><Button kind="primary" onClick={close}>Done</Button></p>
+    </>
+  );
+}
+
+const EVERY = 1000; // ms between two looks at the agents
+
+/** The agents as they take a version. */
+export function Watch({ of, version }: { of: Of; version: string }): JSX.Element {
+  const [seen, setSeen] = useState<Convergence | null>(null);
+  useEffect(() => {
+    const abort = new AbortController();
+    let timer = 0;
+    const look = (): void => {
+      get(`${P}/agents`, { path: of, query: { limit: 0 }, signal: abort.signal }).then(({ convergence }) => {
+        setSeen(convergence);
+        if (convergence.version !== version || convergence.current < convergence.agents) timer = window.setTimeout(look, EVERY);
+      }, () => {
+        if (!abort.signal.aborted) timer = window.setTimeout(look, EVERY * 5);
+      });
+    };
+    look();
+    return () => {
+      abort.abort();
+      clearTimeout(timer);
+    };
+  }, [version]);
+  if (!seen) return <p class="facts">Looking at the agents …</p>;
+  if (seen.agents === 0) return <p class="facts">No agent is online to take it.</p>;
+  return (
+    <p class="facts" role="status">
+      <progress max={seen.agents} value={seen.current} aria-label="Agents that serve this publish" />
+      {seen.current} of {plural(seen.agents, "agent")} {seen.agents === 1 ? "serves" : "serve"} it
+      {seen.current === seen.agents && <Badge tone="good">✓ all</Badge>}
+    </p>
+  );
+}

@@ -1,0 +1,118 @@
+// One redirect in a form: added, changed, duplicated or deleted in the draft. The address names it: ?edit=<id>, new or copy-<id>.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { ApiFault, get, post, put, remove } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Button, Failure, Field } from "../components/basics.tsx";
+import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
+import { RegexParts } from "../components/regex.tsx";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { useLoad } from "../state/load.ts";
+import { changeDraft, fileOf, ifMatch, keepPage, mayEdit, P, projectPath, type Of, type Redirect } from "../state/project.ts";
+import { TryLine } from "./try_line.tsx";
+
+type Body = components["schemas"]["redirect-put.schema"];
+type Values = { type: Redirect["type"]; source: string; target: string; status: string; note: string; tags: string };
+
+export const TYPES = [["BASIC", "Basic: a path"], ["BASIC_HOST", "Basic, with host"], ["REGEX", "Regex"], ["REGEX_HOST", "Regex, with host"]] as const;
+export const STATUSES = [
+  ["MOVED_PERMANENT", "301 Moved permanently"], ["FOUND", "302 Found"],
+  ["TEMPORARY_REDIRECT", "307 Temporary redirect"], ["PERMANENT_REDIRECT", "308 Permanent redirect"],
+] as const;
+const FIELDS = ["type", "source", "target", "status", "note", "tags"];
+const EMPTY: Values = { type: "BASIC", source: "", target: "", status: "MOVED_PERMANENT", note: "", tags: "" };
+const close = (): void => keepPage({ edit: "" });
+
+/** Return the body that a form means. Tags are separated by commas. */
+export function bodyOf(values: Values, file?: string): Body {
+  const tags = values.tags.split(",").map((tag) => tag.trim()).filter(Boolean);
+  return {
+    type: values.type, source: values.source, target: values.target, status: values.status as Redirect["status"],
+    note: values.note, tags, ...(file ? { file } : {}),
+  };
+}
+
+const valuesOf = (item: Redirect): Values => ({
+  type: item.type, source: item.source, target: item.target, status: item.status, note: item.note, tags: item.tags.join(", "),
+});
+
+/** Open the form that the address names. */
+export function RedirectEditor({ of, name }: { of: Of; name: string }): JSX.Element {
+  const id = name.replace(/^copy-/, "");
+  const found = useLoad(`${of.namespace}/${of.project}/${name}`, async (signal) =>
+    name === "new" ? null : get(`${P}/draft/redirects/{id}`, { path: { ...of, id }, signal }));
+  if (found.error) return <FormDialog title="Redirect" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
+  if (name !== "new" && !found.data) return <FormDialog title="Redirect" dirty={false} onClose={close}><p class="quiet">Reading the redirect …</p></FormDialog>;
+  const copied = name.startsWith("copy-");
+  return <Form key={name} of={of} item={copied ? null : found.data} start={found.data ? valuesOf(found.data) : EMPTY} />;
+}
+
+function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Values }): JSX.Element {
+  const [values, setValues] = useState(start);
+  const [stale, setStale] = useState(false);
+  const call = useCall(FIELDS);
+  const editable = mayEdit(of) && item?.change !== "removed";
+  const dirty = JSON.stringify(values) !== JSON.stringify(start);
+  const set = (name: keyof Values) => (value: string): void => setValues((before) => ({ ...before, [name]: value }));
+  const done = (text: string): void => {
+    tellChanged();
+    toast(text);
+    close();
+  };
+  const save = (headers: Record<string, string>): void => call.run(async () => {
+    try {
+      const body = bodyOf(values);
+      if (item) await put(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id }, body, headers });
+      else await post(`${P}/draft/redirects`, { path: of, body });
+    } catch (ex) {
+      setStale(ex instanceof ApiFault && ex.status === 412);
+      throw ex;
+    }
+    done(item ? "The redirect is changed in the draft." : "The redirect is added to the draft.");
+  });
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    save(item ? ifMatch(item) : {});
+  };
+  const drop = (): void => call.run(async () => {
+    if (!item) return;
+    await remove(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id }, headers: ifMatch(item) });
+    tellChanged();
+    close();
+    toast("The redirect is removed in the draft.", () => void restore(of, item));
+  });
+  const regex = values.type.startsWith("REGEX");
+  return (
+    <FormDialog title={item ? "Edit the redirect" : "Add a redirect"} dirty={dirty} onClose={close} class="wide">
+      <form class="form" onSubmit={submit}>
+        <Refusal text={call.faults.text} />
+        {stale && <p><Button onClick={() => save({})}>Save mine over it</Button></p>}
+        <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={call.faults.fields["type"]} />
+          <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={call.faults.fields["status"]} /></div>
+        <Field label="Source" name="source" value={values.source} required onInput={set("source")} problem={call.faults.fields["source"]}
+          help={regex ? "A regular expression; its groups are $1 to $9 in the target." : values.type === "BASIC_HOST" ? "A host and a path: example.org/old" : "A path: /old"} />
+        {regex && values.source && <RegexParts text={values.source} />}
+        <Field label="Target" name="target" value={values.target} required onInput={set("target")} problem={call.faults.fields["target"]} help="A path or a whole URL." />
+        <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={call.faults.fields["note"]} />
+          <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={call.faults.fields["tags"]} help="Separated by commas." /></div>
+        <TryLine of={of} values={values} item={item} />
+        {item && <p class="help">In <code>{item.file}</code>, line {item.line}. <a href={`${projectPath(of.namespace, of.project, "history")}?source=${encodeURIComponent(item.source)}`}>History of this rule</a></p>}
+        <p class="actions">
+          {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
+          {item && editable && <Button onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
+          {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
+          {!editable && <span class="quiet">{item?.change === "removed" ? "The draft removes this redirect. Take that back in the view Draft." : "You may read this redirect, and not change it."}</span>}
+        </p>
+      </form>
+    </FormDialog>
+  );
+}
+
+async function restore(of: Of, item: Redirect): Promise<void> {
+  try {
+    await changeDraft(of, [{ op: "put", kind: "redirect", item: bodyOf(valuesOf(item), fileOf(of, item)) }]);
+  } catch (ex) {
+    toast((ex as Error).message);
+  }
+}

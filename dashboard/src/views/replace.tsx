@@ -1,0 +1,103 @@
+// Search and replace in the draft: what would change is shown first, and exactly that is done.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { post } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Field } from "../components/basics.tsx";
+import { Check, Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { P, type Of } from "../state/project.ts";
+import { plural } from "../state/words.ts";
+
+type Body = components["schemas"]["draft-replace.schema"];
+type Preview = Extract<components["schemas"]["draft-replace-result.schema"], { items: unknown }>;
+type Pair = { old: unknown; new: unknown };
+
+const SHOWN = 50;
+const FIELDS = {
+  redirect: [["target", "Target"], ["source", "Source"], ["note", "Note"], ["tags", "Tags"]],
+  page: [["content", "Content"], ["path", "Path"], ["note", "Note"], ["tags", "Tags"]],
+} as const;
+const FILTERS = ["q", "type", "status", "tag", "change"] as const;
+
+interface ReplaceProps {
+  of: Of;
+  kind: "redirect" | "page";
+  /** The chosen records; without any, those that the filters of the table select. */
+  ids: readonly string[];
+  where: URLSearchParams;
+  close: () => void;
+}
+
+export function ReplaceDialog({ of, kind, ids, where, close }: ReplaceProps): JSX.Element {
+  const [find, setFind] = useState("");
+  const [replacement, setReplacement] = useState("");
+  const [field, setField] = useState<string>(FIELDS[kind][0][0]);
+  const [regex, setRegex] = useState(false);
+  const [preview, setPreview] = useState<Preview | null>(null);
+  const call = useCall(["find", "replace"]);
+  const filters = Object.fromEntries(FILTERS.map((name) => [name, where.get(name) ?? ""] as const).filter(([, text]) => text));
+  const body = (head?: string | null): Body => ({
+    find, replace: replacement, regex, fields: [field] as NonNullable<Body["fields"]>, kinds: [kind],
+    ...(ids.length ? { ids: [...ids] } : { where: filters }), ...(head ? { head } : {}),
+  });
+  const edit = <T,>(set: (value: T) => void) => (value: T): void => {
+    set(value);
+    setPreview(null);
+  };
+  const look = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => setPreview((await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit: SHOWN }, body: body() })) as Preview));
+  };
+  const apply = (): void => call.run(async () => {
+    await post(`${P}/draft/replace`, { path: of, body: body(preview?.head) });
+    tellChanged();
+    toast(`Replaced in ${plural(preview?.total ?? 0, kind)} of the draft.`);
+    close();
+  });
+  const scope = ids.length ? `the ${plural(ids.length, kind)} that you chose` : Object.keys(filters).length ? "what the table shows" : `all ${kind}s of the draft`;
+  return (
+    <FormDialog title="Search and replace" dirty={find !== ""} onClose={close} class="wide">
+      <form class="form" onSubmit={look}>
+        <p class="quiet">In {scope}.</p>
+        <Refusal text={call.faults.text} />
+        <div class="two"><Field label="Find" name="find" value={find} required onInput={edit(setFind)} problem={call.faults.fields["find"]} />
+          <Field label="Replace with" name="replace" value={replacement} onInput={edit(setReplacement)} problem={call.faults.fields["replace"]} help={regex ? "$1 to $9 are the groups." : undefined} /></div>
+        <div class="two"><Choice label="In the field" value={field} options={FIELDS[kind]} onChange={edit(setField)} />
+          <Check label="Regular expression" checked={regex} onChange={edit(setRegex)} /></div>
+        <p class="actions"><Button kind={preview ? "plain" : "primary"} type="submit" disabled={call.busy || !find}>Show what changes</Button>
+          {preview && preview.total > 0 && preview.wrong === 0 && <Button kind="primary" disabled={call.busy} onClick={apply}>Replace in {plural(preview.total, kind)}</Button>}</p>
+        {preview && <Shown preview={preview} kind={kind} />}
+      </form>
+    </FormDialog>
+  );
+}
+
+function Shown({ preview, kind }: { preview: Preview; kind: string }): JSX.Element {
+  return (
+    <section aria-label="What changes">
+      <p role="status">{preview.total ? `${plural(preview.total, kind)} would change.` : "Nothing has this text."}
+        {preview.wrong > 0 && <> <Badge tone="bad">{preview.wrong} would be invalid</Badge> Nothing is replaced until all are valid.</>}</p>
+      <ul class="pairs">
+        {preview.items.map((item) => (
+          <li key={item.id}>
+            {Object.entries(item.fields as Record<string, Pair>).map(([name, pair]) => <p key={name}><Old value={pair.old} /> <New value={pair.new} /></p>)}
+            {item.problems.map((each) => <p key={each.message} class="problem">{each.message}</p>)}
+          </li>
+        ))}
+      </ul>
+      {preview.total > preview.items.length && <p class="quiet">The first {preview.items.length} are shown.</p>}
+    </section>
+  );
+}
+
+/** A value as text: lists with commas, an absent value as "none". */
+export function shownValue(value: unknown): string {
+  if (Array.isArray(value)) return value.join(", ") || "none";
+  if (typeof value === "string") return value || "none";
+  return value === null || value === undefined ? "none" : JSON.stringify(value);
+}
+
+export const Old = ({ value }: { value: unknown }): JSX.Element => <del><span class="visually-hidden">Before: </span><bdi>{shownValue(value)}</bdi></del>;
+export const New = ({ value }: { value: unknown }): JSX.Element => <ins><span class="visually-hidden">After: </span><bdi>{shownValue(value)}</bdi></ins>;

@@ -1,0 +1,94 @@
+// The review of a draft: its state, the remarks on it, and what one may say.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { post } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Empty, Time, type Tone } from "../components/basics.tsx";
+import { Refusal, TextArea, useCall } from "../components/form.tsx";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { may, P, type Of } from "../state/project.ts";
+import { plural } from "../state/words.ts";
+
+type Review = components["schemas"]["review.schema"];
+type Remark = components["schemas"]["review-thread.schema"]["items"][number];
+type Action = "request" | "approve" | "reject" | "comment";
+
+const STATES: Record<string, readonly [Tone, string]> = {
+  none: ["quiet", "No review yet"], requested: ["info", "Review requested"], approved: ["good", "✓ Approved"],
+  rejected: ["bad", "✕ Rejected"], outdated: ["warn", "Changed since its review"],
+};
+const SAID: Record<string, string> = { request: "asked for a review", approve: "approved", reject: "rejected", comment: "commented", push: "pushed changes" };
+const DONE: Record<Action, string> = { request: "The review is requested.", approve: "The draft is approved.", reject: "The draft is rejected.", comment: "The comment is added." };
+
+export function ReviewBadge({ review }: { review: Review | null }): JSX.Element | null {
+  if (!review) return null;
+  const [tone, text] = STATES[review.state] ?? ["quiet", review.state];
+  return <><Badge tone={tone}>{text}</Badge>{review.required && review.state !== "approved" && <Badge tone="warn">Review required</Badge>}</>;
+}
+
+interface SayProps {
+  of: Of;
+  draft: string;
+  head: string;
+  /** A remark on one record; else on the draft. */
+  item?: { kind: "redirect" | "page"; id: string };
+  done?: () => void;
+}
+
+/** Write a remark; without an item also the verdicts that one may give. */
+export function Say({ of, draft, head, item, done }: SayProps): JSX.Element | null {
+  const [note, setNote] = useState("");
+  const call = useCall(["note"]);
+  const comments = may(of, "project", "review") || may(of, "redirect", "write") || may(of, "page", "write") || may(of, "project", "write");
+  if (!comments) return null;
+  const say = (action: Action): void => call.run(async () => {
+    await post(`${P}/draft/review`, { path: of, query: { draft }, body: { action, head, ...(note ? { note } : {}), ...(item ? { item } : {}) } });
+    setNote("");
+    tellChanged();
+    toast(DONE[action]);
+    done?.();
+  });
+  return (
+    <div class="say">
+      <TextArea label={item ? "Comment on this rule" : "Remark"} value={note} onInput={setNote} rows={2} problem={call.faults.fields["note"]} />
+      <Refusal text={call.faults.text} />
+      <p class="actions">
+        <Button disabled={call.busy || !note.trim()} onClick={() => say("comment")}>Comment</Button>
+        {!item && <Button disabled={call.busy} onClick={() => say("request")}>Ask for a review</Button>}
+        {!item && may(of, "project", "review") && <>
+          <Button disabled={call.busy} onClick={() => say("approve")}>✓ Approve</Button>
+          <Button kind="danger" disabled={call.busy} onClick={() => say("reject")}>✕ Reject</Button></>}
+      </p>
+    </div>
+  );
+}
+
+export function Remarks({ items }: { items: readonly Remark[] }): JSX.Element {
+  if (!items.length) return <Empty title="No remarks yet" />;
+  return (
+    <ol class="remarks">
+      {items.map((each) => (
+        <li key={each.id}>
+          <p class="facts"><strong><bdi>{each.by.displayName || each.by.name}</bdi></strong> {SAID[each.action] ?? each.action} <Time at={each.at} />
+            {each.item && <code>{each.item.source ?? each.item.path ?? "a rule that is gone"}</code>}{!each.current && <Badge>on an older state</Badge>}</p>
+          {each.note && <p class="note"><bdi>{each.note}</bdi></p>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** Who has said what, in a line. */
+export function Verdicts({ review }: { review: Review | null }): JSX.Element | null {
+  if (!review || (!review.approvals.length && !review.rejections.length)) return null;
+  const names = (verdicts: Review["approvals"]): string =>
+    verdicts.map((each) => `${each.by.displayName || each.by.name}${each.counts ? "" : each.lapsed ? " (may no longer review)" : " (own change)"}`).join(", ");
+  return (
+    <p class="facts">
+      {review.approvals.length > 0 && <span>Approved by <bdi>{names(review.approvals)}</bdi></span>}
+      {review.rejections.length > 0 && <span>Rejected by <bdi>{names(review.rejections)}</bdi></span>}
+      {review.comments > 0 && <span>{plural(review.comments, "comment")}</span>}
+    </p>
+  );
+}

@@ -1,0 +1,123 @@
+// What URLs get: the answer, the rule, why others lost, and the chain, in one state or two side by side.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, post } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Empty, Field, Long } from "../components/basics.tsx";
+import { Refusal, TextArea, useCall } from "../components/form.tsx";
+import { useLoad } from "../state/load.ts";
+import { P, type Of } from "../state/project.ts";
+import { ask, place } from "../state/router.ts";
+import { plural } from "../state/words.ts";
+import { ProjectPage } from "./project_page.tsx";
+import type { ViewProps } from "./routes.ts";
+
+type Result = components["schemas"]["test-results.schema"]["results"][number];
+type Answer = Extract<Result, { chain: unknown }>;
+type Rule = Answer["rule"];
+
+const MOST_URLS = 10_000;
+const MOST_SHOWN = 200;
+
+export default function Tester({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
+  const of = { namespace, project };
+  return <ProjectPage {...of}><Form of={of} /></ProjectPage>;
+}
+
+interface Shown {
+  at: string;
+  against: string;
+  results: readonly Result[];
+  others: readonly Result[] | null;
+}
+
+/** The lines of a text, without empty ones. */
+export const linesOf = (text: string): string[] => text.split("\n").map((line) => line.trim()).filter(Boolean);
+
+function Form({ of }: { of: Of }): JSX.Element {
+  const { query } = place.value;
+  const kept = `waypost-test ${of.namespace}/${of.project}`;
+  const [text, setText] = useState(sessionStorage.getItem(kept) ?? "");
+  const [shown, setShown] = useState<Shown | null>(null);
+  const call = useCall(["urls", "at"]);
+  const versions = useLoad(`${of.namespace}/${of.project}`, (signal) => get(`${P}/history`, { path: of, query: { limit: 20 }, signal }));
+  const at = query.get("at") ?? "published";
+  const against = query.get("against") ?? "";
+  const urls = linesOf(text);
+  const type = (value: string): void => {
+    setText(value);
+    sessionStorage.setItem(kept, value);
+  };
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      const run = async (state: string): Promise<readonly Result[]> => (await post(`${P}/test`, { path: of, body: { urls, at: state } })).results;
+      const [results, others] = await Promise.all([run(at), against ? run(against) : null]);
+      setShown({ at, against, results, others });
+    });
+  };
+  return (
+    <>
+      <form class="form" onSubmit={submit}>
+        <TextArea label="URLs or paths, one a line" value={text} onInput={type} rows={6} mono problem={call.faults.fields["urls"]} help={`At most ${MOST_URLS}. A path, or a whole URL for rules with a host.`} />
+        <div class="two">
+          <Field label="In the state" name="at" value={at} onInput={(value) => ask({ at: value }, true)} problem={call.faults.fields["at"]} list={`${kept} states`} help="published, draft, a publish number, or the name of a branch." />
+          <Field label="Compare with" name="against" value={against} onInput={(value) => ask({ against: value }, true)} list={`${kept} states`} help="Another state, or nothing." />
+        </div>
+        <datalist id={`${kept} states`}><option value="published" /><option value="draft" />{versions.data?.items.map((each) => <option key={each.version} value={String(each.publishNumber)}>{each.message.slice(0, 60)}</option>)}</datalist>
+        <Refusal text={call.faults.text} />
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || urls.length === 0 || urls.length > MOST_URLS}>Test {plural(urls.length, "URL")}</Button></p>
+      </form>
+      {shown ? <Results shown={shown} /> : <Empty title="Nothing is tested yet"><p>Paste URLs, and see what each one gets and why.</p></Empty>}
+    </>
+  );
+}
+
+const told = (result: Result | undefined): string => {
+  if (!result) return "";
+  if ("problem" in result) return result.problem.message;
+  return result.status === null ? "nothing" : `${result.status} ${result.location ?? (result.page?.path ?? "")}`;
+};
+
+function Results({ shown: { at, against, results, others } }: { shown: Shown }): JSX.Element {
+  const differ = others ? results.filter((each, index) => told(each) !== told(others[index])).length : 0;
+  return (
+    <section aria-label="Results">
+      <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ the same answers"}</Badge>}</p>
+      <ul class="changes">
+        {results.slice(0, MOST_SHOWN).map((each, index) => (
+          <li class={`change ${others && told(each) !== told(others[index]) ? "changed" : ""}`} key={`${index} ${each.url}`}>
+            <header><span class="name"><Long text={each.url} /></span></header>
+            {others ? <div class="two"><div><p class="quiet">{at}</p><One result={each} /></div><div><p class="quiet">{against}</p><One result={others[index]} /></div></div> : <One result={each} />}
+          </li>
+        ))}
+      </ul>
+      {results.length > MOST_SHOWN && <p class="quiet">The first {MOST_SHOWN} are shown.</p>}
+    </section>
+  );
+}
+
+const ruleName = (rule: Rule): string => (rule ? `${rule.source} (${rule.file}:${rule.line})` : "");
+
+function One({ result }: { result: Result | undefined }): JSX.Element | null {
+  if (!result) return null;
+  if ("problem" in result) return <p><Badge tone="bad">not tested</Badge> {result.problem.message}</p>;
+  const { chain, candidates } = result;
+  return (
+    <>
+      <p class="facts"><Badge tone={result.status === null ? "quiet" : "good"}>{result.status ?? "no rule"}</Badge>
+        {result.location && <Long text={result.location} copy />}{result.page && <code>{result.page.path}</code>}</p>
+      {result.rule && <p class="help">Rule <code>{ruleName(result.rule)}</code></p>}
+      {(chain.hops.length > 1 || chain.loop) && (
+        <ol class="chain" aria-label="The chain">
+          {chain.hops.map((hop, index) => <li key={index}><code>{hop.url}</code> <span aria-hidden="true">→</span> {hop.status ?? "no rule"} {hop.location && <code>{hop.location}</code>}</li>)}
+          {chain.loop && <li><Badge tone="bad">It never ends</Badge></li>}
+        </ol>
+      )}
+      {candidates.length > 0 && (
+        <details><summary>{plural(candidates.length, "other rule")} matched</summary>
+          <ul class="problems">{candidates.map((each, index) => <li key={index}><code>{each.rule ? ruleName(each.rule) : each.page?.path}</code> <span>{each.why}</span></li>)}</ul></details>
+      )}
+    </>
+  );
+}

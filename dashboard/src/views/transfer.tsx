@@ -1,0 +1,127 @@
+// Import of a file of redirects, looked at before it is done, and export of a state of the project.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { ApiFault, post } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Select } from "../components/basics.tsx";
+import { Check, Refusal, useCall } from "../components/form.tsx";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { fillPath } from "../api/paths.ts";
+import { may, P, projectPath, type Of } from "../state/project.ts";
+import { ask, go, place } from "../state/router.ts";
+import { bytes, count, plural } from "../state/words.ts";
+import { ProjectPage } from "./project_page.tsx";
+import type { ViewProps } from "./routes.ts";
+
+type Report = components["schemas"]["import-report.schema"];
+
+const FORMATS = [["tsv", "Tab-separated, can be imported again"], ["yaml", "YAML"], ["json", "JSON, with the pages"]] as const;
+const STATES = [["published", "What is published"], ["draft", "The draft"]] as const;
+
+export default function Transfer({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
+  const of = { namespace, project };
+  return (
+    <ProjectPage {...of}>
+      {may(of, "redirect", "write") && <Import of={of} />}
+      {may(of, "redirect", "read") && <Export of={of} />}
+    </ProjectPage>
+  );
+}
+
+function Import({ of }: { of: Of }): JSX.Element {
+  const [file, setFile] = useState<File | null>(null);
+  const [overwrite, setOverwrite] = useState(false);
+  const [skipErrors, setSkipErrors] = useState(false);
+  const [report, setReport] = useState<Report | null>(null);
+  const [over, setOver] = useState(false);
+  const call = useCall();
+  const send = async (chosen: File, dryRun: boolean, options: { overwrite: boolean; skipErrors: boolean }): Promise<Report> => {
+    try {
+      return await post(`${P}/import`, { path: of, query: { ...options, dryRun }, body: chosen, headers: { "Content-Type": "text/tab-separated-values" } });
+    } catch (ex) {
+      const found = ex instanceof ApiFault ? (ex.body as { report?: Report } | null)?.report : undefined;
+      if (found) setReport(found);
+      throw ex;
+    }
+  };
+  const look = (chosen: File, options = { overwrite, skipErrors }): void => {
+    setFile(chosen);
+    setReport(null);
+    call.run(async () => setReport(await send(chosen, true, options)));
+  };
+  const apply = (): void => call.run(async () => {
+    if (!file) return;
+    const done = await send(file, false, { overwrite, skipErrors });
+    tellChanged();
+    toast(`Imported into the draft: ${count(done.added)} added, ${count(done.changed)} changed.`);
+    go(projectPath(of.namespace, of.project, "draft"));
+  });
+  const again = (options: { overwrite: boolean; skipErrors: boolean }): void => {
+    setOverwrite(options.overwrite);
+    setSkipErrors(options.skipErrors);
+    if (file) look(file, options);
+  };
+  return (
+    <section class="panel" aria-labelledby="import">
+      <h2 id="import">Import redirects</h2>
+      <label class={`drop ${over ? "over" : ""}`} onDragOver={(event) => { event.preventDefault(); setOver(true); }} onDragLeave={() => setOver(false)}
+        onDrop={(event) => {
+          event.preventDefault();
+          setOver(false);
+          const [dropped] = event.dataTransfer?.files ?? [];
+          if (dropped) look(dropped);
+        }}>
+        <span>{file ? `${file.name}, ${bytes(file.size)}` : "Drop a tab-separated file here, or choose one"}</span>
+        <input type="file" aria-label="File to import" accept=".tsv,.txt,text/tab-separated-values,text/plain" onChange={(event) => {
+          const [chosen] = event.currentTarget.files ?? [];
+          if (chosen) look(chosen);
+        }} />
+      </label>
+      <p class="help">Columns: type, source, target, status; one redirect a line. Nothing is changed before you have seen what the file does.</p>
+      <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} onChange={(on) => again({ overwrite: on, skipErrors })} />
+        <Check label="Skip the lines that are wrong" checked={skipErrors} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
+      {call.busy && <progress aria-label="The file is being read" />}
+      <Refusal text={call.faults.text} />
+      {report && file && <Dry report={report} name={file.name} />}
+      {report && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button></p>}
+    </section>
+  );
+}
+
+function Dry({ report, name }: { report: Report; name: string }): JSX.Element {
+  const facts = [["added", report.added], ["changed", report.changed], ["identical", report.identical], ["skipped", report.skipped], ["wrong", report.wrong]] as const;
+  const errors = (): void => {
+    const lines = report.errors.map(({ line, column, code, message }) => [line, column, code, message.replaceAll(/[\t\n]/g, " ")].join("\t"));
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([["line\tcolumn\tcode\tmessage", ...lines, ""].join("\n")], { type: "text/tab-separated-values" }));
+    link.download = `${name.replace(/\.[^.]*$/, "")}-errors.tsv`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return (
+    <section aria-label="What the file does">
+      <p class="facts" role="status"><strong>{plural(report.total, "line")}</strong>{facts.map(([word, number]) => number > 0 && <Badge key={word} tone={word === "wrong" ? "bad" : word === "added" ? "good" : word === "changed" ? "warn" : "quiet"}>{count(number)} {word}</Badge>)}
+        {Boolean(report.neverAnswer) && <Badge tone="warn">{plural(report.neverAnswer ?? 0, "rule")} would never answer</Badge>}</p>
+      {report.errors.length > 0 && <>
+        <ul class="problems errors">{report.errors.slice(0, 50).map((each, index) => <li key={index}><code>line {each.line}, column {each.column}</code><span>{each.message}</span></li>)}</ul>
+        <p class="actions"><Button onClick={errors}>Download the errors</Button>{report.errorsTotal > 50 && <span class="quiet">The first 50 of {count(report.errorsTotal)} are shown.</span>}</p></>}
+    </section>
+  );
+}
+
+function Export({ of }: { of: Of }): JSX.Element {
+  const { query } = place.value;
+  const format = query.get("format") ?? "tsv";
+  const at = query.get("at") ?? "published";
+  return (
+    <section class="panel" aria-labelledby="export">
+      <h2 id="export">Export</h2>
+      <div class="filters">
+        <Select label="Format" value={format} options={FORMATS.filter(([name]) => name !== "json" || may(of, "page", "read"))} onChange={(name) => ask({ format: name })} />
+        <Select label="State" value={at} options={STATES} onChange={(name) => ask({ at: name })} />
+        <a class="button" download={`${of.project}-${at}.${format}`} href={fillPath(`${P}/export`, { ...of }, { format, at })}>Download</a>
+      </div>
+    </section>
+  );
+}

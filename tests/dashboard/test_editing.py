@@ -1,0 +1,188 @@
+"""Redirects in the dashboard: added, changed, duplicated, deleted, replaced; and their draft, reviewed and published."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_pages import violations
+from tests.e2e.world import Place, World
+
+Opens = Callable[..., Page]
+
+
+def view(place: Place, part: str = "") -> str:
+    """Return the address of a view of a project."""
+    return f"/dashboard/project/{place.namespace}/{place.project}{part}"
+
+
+def drafted(place: Place) -> dict[str, str]:
+    """Return the targets of the draft by their sources."""
+    return {
+        each["source"]: each["target"] for each in place.get("/draft/redirects")["items"] if each["change"] != "removed"
+    }
+
+
+def test_a_redirect_is_added_changed_duplicated_deleted_and_put_back(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/old")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_role("button", name="Add a redirect").click()
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Source").fill("/sale")
+    form.get_by_label("Target").fill("/offers")
+    form.get_by_label("Tags").fill("spring, print")
+    assert violations(page) == []
+    form.get_by_role("button", name="Add to the draft").click()
+    expect(page.locator("tbody tr")).to_have_count(2)
+    assert drafted(place) == {"/old": "/new", "/sale": "/offers"}
+    page.get_by_role("link", name="/sale").click()
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    form.get_by_label("Target").fill("/summer")
+    form.get_by_role("button", name="Save in the draft").click()
+    expect(page.locator("tbody")).to_contain_text("/summer")
+    page.get_by_role("link", name="/sale").click()
+    form.get_by_role("button", name="Duplicate").click()
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Source").fill("/sale-2")
+    form.get_by_role("button", name="Add to the draft").click()
+    expect(page.locator("tbody tr")).to_have_count(3)
+    page.get_by_role("link", name="/old").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("\u2212 removed")).to_be_visible()
+    assert drafted(place) == {"/sale": "/summer", "/sale-2": "/summer"}
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("\u2212 removed")).to_be_hidden()
+    assert "/old" in drafted(place)
+
+
+def test_a_refused_rule_is_told_beside_its_field_and_nothing_typed_is_lost(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page(refused=422)
+    sign_in(page, world.user("admin"), f"{view(place)}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Type").select_option("REGEX")
+    form.get_by_label("Source").fill("^/(unclosed")
+    form.get_by_label("Target").fill("/new")
+    form.get_by_role("button", name="Add to the draft").click()
+    expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
+    expect(form.get_by_label("Source")).to_have_value("^/(unclosed")
+    page.keyboard.press("Escape")
+    expect(form.get_by_text("What you typed is not saved.")).to_be_visible()
+    form.get_by_role("button", name="Keep editing").click()
+    expect(form.get_by_label("Target")).to_have_value("/new")
+
+
+def test_a_rule_that_another_person_changed_meanwhile_is_not_overwritten_unasked(world: World, new_page: Opens) -> None:
+    place = world.place()
+    made = place.add("/a", "/first")
+    page = new_page(refused=412)
+    sign_in(page, world.user("admin"), f"{view(place)}?edit={made['id']}")
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    form.get_by_label("Target").fill("/mine")
+    place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/theirs"})
+    form.get_by_role("button", name="Save in the draft").click()
+    expect(form.get_by_role("alert").first).to_be_visible()
+    assert drafted(place) == {"/a": "/theirs"}
+    form.get_by_role("button", name="Save mine over it").click()
+    expect(form).to_be_hidden()
+    assert drafted(place) == {"/a": "/mine"}
+
+
+def test_many_are_chosen_and_changed_deleted_or_replaced_together(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a", "/b", "/c")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_label("Choose /a").check()
+    page.get_by_label("Choose /b").check()
+    page.get_by_label("Status of the chosen").select_option("FOUND")
+    expect(page.get_by_text("± changed")).to_have_count(2)
+    page.get_by_label("Choose all on this page").check()
+    page.get_by_role("button", name="Replace in them").click()
+    form = page.get_by_role("dialog", name="Search and replace")
+    form.get_by_label("Find").fill("/new")
+    form.get_by_label("Replace with").fill("/newer")
+    form.get_by_role("button", name="Show what changes").click()
+    expect(form.get_by_text("3 redirects would change.")).to_be_visible()
+    assert violations(page) == []
+    form.get_by_role("button", name="Replace in 3 redirects").click()
+    expect(form).to_be_hidden()
+    assert drafted(place) == {"/a": "/newer", "/b": "/newer", "/c": "/newer"}
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.get_by_text("\u2212 removed")).to_have_count(3)
+    assert drafted(place) == {}
+
+
+def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_page: Opens) -> None:
+    place = world.place(review="required")
+    author, second = world.user("admin"), world.user("admin")
+    page = new_page()
+    sign_in(page, author, f"{view(place)}?edit=new")
+    form = page.get_by_role("dialog")
+    form.get_by_label("Source").fill("/sale")
+    form.get_by_label("Target").fill("/offers")
+    form.get_by_role("button", name="Add to the draft").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("link", name="Draft", exact=True).click()
+    expect(page.get_by_text("Review required").first).to_be_visible()
+    page.get_by_label("Remark").fill("Please look at the target.")
+    page.get_by_role("button", name="Ask for a review").click()
+    expect(page.get_by_text("Review requested").first).to_be_visible()
+    other = new_page()
+    sign_in(other, second, view(place, "/draft"))
+    expect(other.get_by_text("Please look at the target.")).to_be_visible()
+    other.get_by_role("button", name="Comment on /sale").click()
+    other.get_by_label("Comment on this rule").fill("Good.")
+    other.get_by_role("button", name="Comment", exact=True).first.click()
+    expect(other.locator(".change .remarks")).to_contain_text("Good.")
+    other.get_by_role("button", name="Approve").click()
+    expect(other.get_by_text("✓ Approved").first).to_be_visible()
+    assert violations(other) == []
+    expect(page.get_by_text("✓ Approved").first).to_be_visible(timeout=20_000)
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog", name="Publish the draft")
+    dialog.get_by_label("Message").fill("Begin the sale")
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("This is publish 2")).to_be_visible()
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_text("No draft is open")).to_be_visible()
+    newest = place.get("/history")["items"][0]
+    assert (newest["message"], place.sources()) == ("Begin the sale", ["/sale"])
+
+
+def test_conflicts_are_shown_side_by_side_and_resolved(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    [made] = place.get("/draft/redirects")["items"]
+    for draft, target in (("main", "/mine"), ("other", "/theirs")):
+        place.ask("PATCH", f"/draft/redirects/{made['id']}?draft={draft}", 200, json={"target": target})
+    place.ask("POST", "/publish?draft=other", 200)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    expect(page.get_by_role("heading", name="1 conflict with what was published meanwhile")).to_be_visible()
+    expect(page.get_by_role("button", name="Publish …")).to_be_disabled()
+    assert violations(page) == []
+    page.get_by_role("radio", name="The draft").check()
+    page.get_by_role("button", name="Resolve 1 conflict").click()
+    expect(page.get_by_role("heading", name="1 conflict")).to_be_hidden()
+    page.get_by_role("button", name="Publish …").click()
+    page.get_by_role("dialog").get_by_role("button", name="Publish", exact=True).click()
+    expect(page.get_by_text("This is publish 4")).to_be_visible()
+    assert place.get("/redirects")["items"][0]["target"] == "/mine"
+
+
+def test_one_change_or_all_are_discarded(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a")
+    place.add("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Discard the change of /a").click()
+    expect(page.locator(".change")).to_have_count(1)
+    assert drafted(place) == {"/b": "/new"}
+    page.get_by_role("button", name="Discard all").click()
+    page.get_by_role("button", name="Discard the draft").click()
+    expect(page.get_by_text("No draft is open")).to_be_visible()
+    assert drafted(place) == {}

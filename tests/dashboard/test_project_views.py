@@ -1,0 +1,138 @@
+"""The views of a project beside its redirects: pages, history, tester, import and export."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import drafted, view
+from tests.dashboard.test_pages import violations
+from tests.e2e.world import World
+
+Opens = Callable[..., Page]
+
+
+def test_a_page_is_written_changed_and_deleted(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/pages"))
+    expect(page.get_by_text("No pages yet")).to_be_visible()
+    page.keyboard.press("n")
+    form = page.get_by_role("dialog", name="Add a page")
+    form.get_by_label("Path").fill("/robots.txt")
+    form.get_by_label("Content").fill("User-agent: *\nDisallow: /<script>\n")
+    expect(form.get_by_text("3 lines, 34 bytes")).to_be_visible()
+    assert violations(page) == []
+    form.get_by_role("button", name="Add to the draft").click()
+    page.get_by_role("link", name="/robots.txt").click()
+    form = page.get_by_role("dialog", name="Edit the page")
+    form.get_by_label("Content").fill("User-agent: *\n")
+    form.get_by_role("button", name="Save in the draft").click()
+    expect(page.locator("tbody")).to_contain_text("14 bytes")
+    assert [each["content"] for each in place.get("/draft/pages")["items"]] == ["User-agent: *\n"]
+    page.get_by_role("link", name="/robots.txt").click()
+    form.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("No pages yet")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("link", name="/robots.txt")).to_be_visible()
+
+
+def test_an_old_publish_is_looked_at_compared_and_rolled_back_to(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.published("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/history"))
+    expect(page.locator(".publishes li")).to_have_count(3)
+    assert violations(page) == []
+    page.locator(".publishes li").nth(1).get_by_role("link").click()
+    expect(page.locator(".changes")).to_contain_text("/a")
+    page.get_by_role("link", name="Compare with what is published").click()
+    expect(page.locator(".changes")).to_contain_text("/b")
+    assert violations(page) == []
+    page.go_back()
+    page.get_by_role("button", name="Roll back to this").click()
+    dialog = page.get_by_role("dialog", name="Roll back to publish 2")
+    expect(dialog.locator(".change.removed")).to_contain_text("/b")
+    dialog.get_by_label("Message").fill("The sale is over")
+    dialog.get_by_role("button", name="Roll back").click()
+    expect(page.get_by_text("The content of publish 2 is published again.")).to_be_visible()
+    assert place.sources() == ["/a"]
+    assert place.get("/history")["items"][0]["message"] == "The sale is over"
+
+
+def test_an_old_version_is_opened_as_a_draft(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.published("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/history?version=2"))
+    page.get_by_role("button", name="Open as a draft").click()
+    expect(page.locator(".change.removed")).to_contain_text("/b")
+    assert drafted(place) == {"/a": "/new"}
+
+
+def test_the_life_of_one_rule_is_told(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.published("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_role("link", name="/a").click()
+    page.get_by_role("link", name="History of this rule").click()
+    expect(page.locator(".publishes li")).to_have_count(1)
+    expect(page.locator(".publishes")).to_contain_text("+ added")
+
+
+def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/a", "/b")
+    place.add("/b", "/c")
+    place.publish()
+    place.add("/c", "/d")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/test"))
+    page.get_by_label("URLs or paths").fill("/a\n/nothing\n")
+    page.get_by_role("button", name="Test 2 URLs").click()
+    expect(page.get_by_label("The chain").locator("li")).to_have_count(2)
+    page.get_by_label("Compare with").fill("draft")
+    page.get_by_label("URLs or paths").fill("/c\n/nothing\n")
+    page.get_by_role("button", name="Test 2 URLs").click()
+    expect(page.get_by_text("1 answer differs")).to_be_visible()
+    assert violations(page) == []
+    page.reload()
+    expect(page.get_by_label("URLs or paths")).to_have_value("/c\n/nothing\n")
+    expect(page.get_by_label("Compare with")).to_have_value("draft")
+
+
+def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded(
+    world: World, new_page: Opens, tmp_path: Path
+) -> None:
+    place = world.place()
+    place.published("/old")
+    file = tmp_path / "rules.tsv"
+    file.write_text("type\tsource\ttarget\tstatus\nBASIC\t/x\t/y\t301\nBASIC\tno path\t/y\t301\n", "utf-8")
+    page = new_page(refused=422)
+    sign_in(page, world.user("admin"), view(place, "/transfer"))
+    page.get_by_label("File to import").set_input_files(file)
+    expect(page.get_by_text("1 wrong")).to_be_visible()
+    expect(page.get_by_role("button", name="Import into the draft")).to_be_disabled()
+    assert violations(page) == []
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the errors").click()
+    assert "3\t" in download.value.path().read_text("utf-8")
+    page.get_by_label("Skip the lines that are wrong").check()
+    page.get_by_role("button", name="Import into the draft").click()
+    expect(page.locator(".change")).to_contain_text("/x")
+    assert drafted(place) == {"/old": "/new", "/x": "/y"}
+
+
+def test_the_published_rules_are_exported(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/old")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/transfer"))
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert "/old" in download.value.path().read_text("utf-8")
