@@ -37,13 +37,26 @@ function Body({ of }: { of: Of }): JSX.Element {
   const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAbout(of));
   const diff = useLoad(`${key} ${offset()}`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: PAGE, offset: offset() }, signal }), isAbout(of));
   const thread = useLoad(key, (signal) => get(`${P}/draft/review`, { path: of, query: { draft, limit: MOST_REMARKS }, signal }), isAbout(of));
+  // Here, since the dialog stays while the draft that it published has ended.
+  const [publishing, setPublishing] = useState<Wanted | null>(null);
   const error = state.error ?? diff.error;
   if (error) return <Failure error={error} retry={() => { state.reload(); diff.reload(); }} />;
   if (!state.data || !diff.data) return <p class="quiet">Reading the draft …</p>;
-  if (!state.data.head) {
-    return <Empty title="No draft is open"><p>What you change in the <a href={projectPath(of.namespace, of.project)}>redirects</a> or pages begins one.</p></Empty>;
-  }
-  return <Open of={of} draft={draft} head={state.data.head} state={state.data} diff={diff.data} thread={thread.data} />;
+  return (
+    <>
+      {state.data.head
+        ? <Open of={of} draft={draft} head={state.data.head} state={state.data} diff={diff.data} thread={thread.data} publish={setPublishing} />
+        : <Empty title="No draft is open"><p>What you change in the <a href={projectPath(of.namespace, of.project)}>redirects</a> or pages begins one.</p></Empty>}
+      {publishing && <PublishDialog of={of} draft={draft} {...publishing} close={() => setPublishing(null)} />}
+    </>
+  );
+}
+
+/** What is to be published. */
+interface Wanted {
+  head: string;
+  ids: readonly string[];
+  unapproved: boolean;
 }
 
 interface OpenProps {
@@ -53,16 +66,15 @@ interface OpenProps {
   state: DraftState;
   diff: Diff;
   thread: Thread | null;
+  publish: (wanted: Wanted) => void;
 }
 
-function Open({ of, draft, head, state, diff, thread }: OpenProps): JSX.Element {
+function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX.Element {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const [publishing, setPublishing] = useState(false);
   const [discarding, setDiscarding] = useState(false);
   const call = useCall();
   const edits = mayEdit(of);
   const publishes = may(of, "project", "publish");
-  useCommands(`draft ${String(publishes)}`, () => (publishes ? [{ name: "Publish the draft", keys: "p", run: () => setPublishing(true) }] : []));
   const choose = (id: string, on: boolean): void => {
     const next = new Set(chosen);
     if (on) next.add(id);
@@ -77,6 +89,8 @@ function Open({ of, draft, head, state, diff, thread }: OpenProps): JSX.Element 
   });
   const unapproved = Boolean(state.review?.required && state.review.state !== "approved");
   const blocked = state.conflicts.length > 0 || state.problems.some((each) => each.severity === "error");
+  const begin = (): void => publish({ head, ids: [...chosen], unapproved });
+  useCommands(`draft ${String(publishes && !blocked)} ${head} ${chosen.size}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
   return (
     <>
       <div class="summary">
@@ -85,7 +99,7 @@ function Open({ of, draft, head, state, diff, thread }: OpenProps): JSX.Element 
         <p class="actions">
           {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen])}>Discard {plural(chosen.size, "change")}</Button>}
           {edits && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
-          {publishes && <Button kind="primary" disabled={blocked} onClick={() => setPublishing(true)}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
+          {publishes && <Button kind="primary" disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
         </p>
       </div>
       {blocked && <p class="notice">{state.conflicts.length ? "Resolve the conflicts before you publish." : "Mend the errors before you publish."}</p>}
@@ -110,7 +124,6 @@ function Open({ of, draft, head, state, diff, thread }: OpenProps): JSX.Element 
           </section>
         </aside>
       </div>
-      {publishing && <PublishDialog of={of} draft={draft} head={head} ids={[...chosen]} unapproved={unapproved} close={() => setPublishing(false)} />}
       {discarding && <Discard of={of} draft={draft} close={() => setDiscarding(false)} />}
     </>
   );
