@@ -51,7 +51,7 @@ function Bar(): JSX.Element {
       <a class="brand" href="/">Waypost</a>
       <button type="button" class="button plain find" onClick={() => (open.value = "palette")}>Commands <kbd>Ctrl+K</kbd></button>
       <button type="button" class="button plain" aria-label="Keyboard shortcuts" onClick={() => (open.value = "shortcuts")}>?</button>
-      <span class="who">{me.value?.name}</span>
+      {preview.value ? <span class="who">{me.value?.name}</span> : <a class="button plain who" href="/dashboard/settings">{me.value?.name}</a>}
       {!preview.value && <button type="button" class="button plain" onClick={leave}>Sign out</button>}
     </header>
   );

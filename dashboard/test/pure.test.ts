@@ -6,7 +6,7 @@ import { can } from "../src/state/grants.ts";
 import { matchPath } from "../src/state/match.ts";
 import { faultsOf, fieldOf } from "../src/state/faults.ts";
 import { splitRegex } from "../src/state/regex.ts";
-import { ago, plural, splitEnd } from "../src/state/words.ts";
+import { ago, bytes, daysFromNow, plural, splitEnd } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -70,4 +70,9 @@ test("problems of the service go to their field, and all others into one text", 
   });
   assert.deepEqual(faultsOf(error, ["source"]), { fields: { source: "Too long." }, text: "The redirect is invalid. A loop." });
   assert.equal(faultsOf(error, []).text, "The redirect is invalid. Too long. A loop.");
+});
+
+test("a size and a day in the future are written as people and the API read them", () => {
+  assert.deepEqual([bytes(1), bytes(999), bytes(1500), bytes(2_500_000)], ["1 byte", "999 bytes", "1.5 kB", "2.5 MB"]);
+  assert.equal(daysFromNow(30, new Date("2027-01-01T00:00:00.500Z")), "2027-01-31T00:00:00Z");
 });

@@ -11,7 +11,16 @@ from tests.e2e.world import PASSWORD, World
 from tests.service import ROOT
 
 AXE = (ROOT / "dashboard/node_modules/axe-core/axe.min.js").read_text
-PAGES = ["/", "/dashboard/start", "/dashboard/project/{namespace}/shop", "/dashboard/no-such-view"]
+PROJECT = "/dashboard/project/{namespace}/shop"
+PROJECT_PARTS = ["", "/pages", "/draft", "/history", "/history?version=2", "/agents", "/test", "/transfer", "?edit=new"]
+SETTINGS = ["", "/users", "/roles", "/tokens", "/namespaces", "/webhooks", "/audit", "/api"]
+PAGES = [
+    "/",
+    "/dashboard/start",
+    "/dashboard/no-such-view",
+    *(PROJECT + part for part in PROJECT_PARTS),
+    *("/dashboard/settings" + part for part in SETTINGS),
+]
 HOSTILE = "/<script>alert(1)</script>\"'&\u202eabc😀"
 MOST_BYTES = 80 * 1024
 
@@ -31,6 +40,9 @@ def test_axe_finds_nothing_on_any_page(world: World, new_page: Opens, scheme: st
     place = world.place()
     place.published("/old")
     place.add("/waiting")
+    place.add_page("/robots.txt")
+    agent = {"name": "edge", "type": "default", "version": "0" * 40, "status": "error", "error": "No room left."}
+    place.ask("POST", "/agents", 200, json=agent)
     page = new_page(color_scheme=scheme)
     page.goto("/")
     page.get_by_label("Password").wait_for()
@@ -40,6 +52,7 @@ def test_axe_finds_nothing_on_any_page(world: World, new_page: Opens, scheme: st
         page.goto(path.format(namespace=place.namespace))
         page.get_by_role("heading", level=1).wait_for()
         page.get_by_role("button", name="Sign out").wait_for()
+        page.wait_for_load_state("networkidle")
         assert violations(page) == [], path
     page.goto("/licences")
     assert violations(page) == []

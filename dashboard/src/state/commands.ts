@@ -16,6 +16,7 @@ const added = signal<readonly Command[]>([]);
 
 const GLOBAL: readonly Command[] = [
   { name: "Go to the overview", keys: "g o", run: () => go("/") },
+  { name: "Go to the settings", keys: "g s", run: () => go("/dashboard/settings") },
   { name: "Search in this view", keys: "/", run: () => document.querySelector<HTMLElement>("[data-search]")?.focus() },
   { name: "Open the command palette", keys: "Ctrl+K", run: () => (open.value = "palette") },
   { name: "List the keyboard shortcuts", keys: "?", run: () => (open.value = "shortcuts") },

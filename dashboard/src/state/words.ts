@@ -31,3 +31,6 @@ export function bytes(size: number): string {
   if (size < 1000) return plural(size, "byte");
   return size < 1_000_000 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
 }
+
+/** Return a time some days from now as the API writes it: in UTC, to the second. */
+export const daysFromNow = (days: number, now = new Date()): string => `${new Date(now.getTime() + days * 86_400_000).toISOString().slice(0, 19)}Z`;

@@ -27,9 +27,18 @@ export const ROUTES: readonly Route[] = [
   ofProject("/history", "History", () => import("./history.tsx")),
   ofProject("/transfer", "Import and export", () => import("./transfer.tsx")),
   ofProject("/test", "Tester", () => import("./tester.tsx")),
+  ofProject("/agents", "Agents", () => import("./agents.tsx")),
+  { pattern: "/dashboard/settings", title: () => "Your account", load: () => import("./settings/account.tsx") },
+  { pattern: "/dashboard/settings/users", title: () => "Users", load: () => import("./settings/users.tsx") },
+  { pattern: "/dashboard/settings/roles", title: () => "Roles", load: () => import("./settings/roles.tsx") },
+  { pattern: "/dashboard/settings/tokens", title: () => "API tokens", load: () => import("./settings/tokens.tsx") },
+  { pattern: "/dashboard/settings/namespaces", title: () => "Namespaces", load: () => import("./settings/namespaces.tsx") },
+  { pattern: "/dashboard/settings/webhooks", title: () => "Webhooks", load: () => import("./settings/webhooks.tsx") },
+  { pattern: "/dashboard/settings/audit", title: () => "Audit log", load: () => import("./settings/audit.tsx") },
+  { pattern: "/dashboard/settings/api", title: () => "API reference", load: () => import("./settings/api_reference.tsx") },
 ];
 
 /** The tabs of a project, in their order: the last part of the address, and the name. Add a row with a view's route. */
 export const PROJECT_TABS: readonly (readonly [part: string, name: string])[] = [
-  ["", "Redirects"], ["pages", "Pages"], ["draft", "Draft"], ["history", "History"], ["test", "Tester"], ["transfer", "Import and export"],
+  ["", "Redirects"], ["pages", "Pages"], ["draft", "Draft"], ["history", "History"], ["agents", "Agents"], ["test", "Tester"], ["transfer", "Import and export"],
 ];

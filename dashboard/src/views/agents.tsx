@@ -1,0 +1,104 @@
+// The agents of a project: what they serve, how far behind, and what went wrong; and a way to connect a new one.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, post, remove } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Empty, Failure, Select, Time } from "../components/basics.tsx";
+import { Refusal, useCall } from "../components/form.tsx";
+import { SecretDialog } from "../components/secret.tsx";
+import { Table, type Column } from "../components/table.tsx";
+import { toast } from "../components/toast.tsx";
+import { useLoad } from "../state/load.ts";
+import { isAbout, may, P, type Of } from "../state/project.ts";
+import { ask, place } from "../state/router.ts";
+import { count, plural } from "../state/words.ts";
+import { ProjectPage } from "./project_page.tsx";
+import type { ViewProps } from "./routes.ts";
+
+type List = components["schemas"]["agent-list.schema"];
+type Agent = List["items"][number];
+
+const MOST = 1000; // agents that one page shows
+const STATES = [["", "All agents"], ["failing", "Failing"], ["behind", "Behind"], ["silent", "Silent"], ["current", "Current"]] as const;
+
+/** Return in one word how an agent is. */
+export function stateOf(agent: Pick<Agent, "online" | "status" | "current">): "silent" | "failing" | "current" | "behind" {
+  if (!agent.online) return "silent";
+  if (agent.status === "error") return "failing";
+  return agent.current ? "current" : "behind";
+}
+
+export default function Agents({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
+  const of = { namespace, project };
+  return <ProjectPage {...of}><Body of={of} /></ProjectPage>;
+}
+
+function Body({ of }: { of: Of }): JSX.Element {
+  const { query } = place.value;
+  const wanted = query.get("state") ?? "";
+  const text = (query.get("q") ?? "").toLowerCase();
+  const [secret, setSecret] = useState("");
+  const call = useCall();
+  const found = useLoad(`${of.namespace}/${of.project}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: MOST }, signal }), isAbout(of));
+  const writes = may(of, "agent", "write");
+  const drop = (agent: Agent): void => call.run(async () => {
+    await remove(`${P}/agents/{name}`, { path: { ...of, name: agent.name } });
+    found.reload();
+    toast(`The agent ${agent.name} is removed. It returns with its next report.`);
+  });
+  const connect = (): void => call.run(async () => {
+    const grants = ([["redirect", "read"], ["page", "read"], ["agent", "write"]] as const).map(([resource, action]) => ({ ...of, resource, action }));
+    setSecret((await post("/api/tokens", { body: { name: `agent of ${of.project}`, grants } })).token);
+  });
+  const columns: readonly Column<Agent>[] = [
+    { name: "Name", cell: (each) => <><strong>{each.name}</strong> <span class="quiet">{each.type}</span></> },
+    { name: "State", class: "short", cell: (each) => <State agent={each} /> },
+    { name: "Serves", class: "short", cell: (each) => <span title={each.commit ?? undefined}>{each.publishNumber === null ? "unknown" : `publish ${each.publishNumber}`}{each.behind ? `, ${plural(each.behind, "publish", "publishes")} behind` : ""}</span> },
+    { name: "Seen", class: "short", cell: (each) => <Time at={each.lastSeenAt} /> },
+    { name: "Load time", class: "short", cell: (each) => (each.load_duration === null ? "" : `${count(each.load_duration)} ms`) },
+    { name: "Error", cell: (each) => <span class="error-text"><bdi>{each.error}</bdi></span> },
+    { name: "Do", class: "short", cell: (each) => writes && <button type="button" class="button plain small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button> },
+  ];
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
+  if (!found.data) return <p class="quiet">Reading the agents …</p>;
+  const shown = found.data.items.filter((each) => (!wanted || stateOf(each) === wanted) && each.name.toLowerCase().includes(text));
+  const snippet = `curl -H "Authorization: Bearer ${secret}" '${location.origin}/api/namespace/${of.namespace}/project/${of.project}/redirects'`;
+  return (
+    <>
+      <Summary list={found.data} />
+      <div class="filters" role="search">
+        <input type="search" class="search" aria-label="Search by name" placeholder="Search by name" data-search defaultValue={query.get("q") ?? ""} onInput={(event) => ask({ q: event.currentTarget.value }, true)} />
+        <Select label="State" value={wanted} options={STATES} onChange={(state) => ask({ state })} />
+        {may(of, "token", "write") && <Button kind="primary" disabled={call.busy} onClick={connect}>Connect an agent</Button>}
+      </div>
+      <Refusal text={call.faults.text} />
+      {found.data.total === 0 ? <Empty title="No agents yet"><p>An agent reads the published rules with a token, and reports what it serves.</p></Empty>
+        : shown.length === 0 ? <Empty title="No agent fits" /> : <Table label="Agents" columns={columns} items={shown} id={(each) => each.name} busy={found.busy} />}
+      {found.data.total > MOST && <p class="quiet">The first {count(MOST)} of {count(found.data.total)} are shown.</p>}
+      {secret && <SecretDialog title="A token for the agent" secret={secret} about={snippet} close={() => setSecret("")} />}
+    </>
+  );
+}
+
+const TONES = { current: "good", behind: "warn", failing: "bad", silent: "quiet" } as const;
+
+function State({ agent }: { agent: Agent }): JSX.Element {
+  const state = stateOf(agent);
+  return <Badge tone={TONES[state]}>{state}</Badge>;
+}
+
+function Summary({ list: { convergence, versions } }: { list: List }): JSX.Element | null {
+  if (convergence.agents === 0 && versions.length === 0) return null;
+  const { p50, p100 } = convergence.reachedAfter;
+  const most = Math.max(1, ...versions.map((each) => each.agents));
+  return (
+    <section class="panel" aria-labelledby="versions"><h2 id="versions">What they serve</h2>
+      <p class="facts"><span>{convergence.current} of {plural(convergence.agents, "online agent")} serve publish {convergence.publishNumber}</span>
+        {p50 !== null && <span>half of them after {p50.toFixed(1)} s{p100 !== null ? `, all after ${p100.toFixed(1)} s` : ""}</span>}</p>
+      <ul class="bars">{versions.slice(0, 10).map((each) => (
+        <li key={String(each.commit ?? each.version)}><span>{each.publishNumber === null ? "unknown" : `Publish ${each.publishNumber}`}</span>
+          <progress max={most} value={each.agents} aria-label={each.publishNumber === null ? "Agents with an unknown version" : `Agents with publish ${each.publishNumber}`} /><span>{plural(each.agents, "agent")}</span></li>
+      ))}</ul>
+    </section>
+  );
+}

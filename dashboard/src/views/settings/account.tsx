@@ -1,0 +1,124 @@
+// One's own account: name, password, the browsers that are signed in, and personal tokens.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, patch, post, remove } from "../../api/client.ts";
+import { me } from "../../api/session.ts";
+import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
+import { writtenGrants } from "../../components/grants_editor.tsx";
+import { SecretDialog } from "../../components/secret.tsx";
+import { toast } from "../../components/toast.tsx";
+import { useLoad } from "../../state/load.ts";
+import { daysFromNow } from "../../state/words.ts";
+import { SettingsPage } from "./settings_page.tsx";
+
+export default function Account(): JSX.Element {
+  return <SettingsPage title="Your account"><Who /><Password /><Sessions /><Tokens /></SettingsPage>;
+}
+
+function Who(): JSX.Element {
+  const roles = me.value?.roles ?? [];
+  return <p class="facts"><strong><bdi>{me.value?.name}</bdi></strong>{roles.map((each) => <Badge key={each} tone="info">{each}</Badge>)}</p>;
+}
+
+function Password(): JSX.Element {
+  const [values, setValues] = useState({ current: "", next: "" });
+  const call = useCall(["currentPassword", "newPassword"]);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      await patch("/api/me", { body: { currentPassword: values.current, newPassword: values.next } });
+      setValues({ current: "", next: "" });
+      toast("The password is changed. Other browsers are signed out.");
+    });
+  };
+  return (
+    <section class="panel" aria-labelledby="password"><h2 id="password">Password</h2>
+      <form class="form" onSubmit={submit}>
+        <Refusal text={call.faults.text} />
+        <div class="two"><Field label="Current password" name="current" type="password" autocomplete="current-password" required value={values.current} onInput={(current) => setValues({ ...values, current })} problem={call.faults.fields["currentPassword"]} />
+          <Field label="New password" name="next" type="password" autocomplete="new-password" required value={values.next} onInput={(next) => setValues({ ...values, next })} problem={call.faults.fields["newPassword"]} /></div>
+        <p class="actions"><Button type="submit" disabled={call.busy}>Change the password</Button></p>
+      </form>
+    </section>
+  );
+}
+
+function Sessions(): JSX.Element {
+  const found = useLoad("sessions", (signal) => get("/api/me/sessions", { query: { limit: 100 }, signal }));
+  const call = useCall();
+  const end = (id: string): void => call.run(async () => {
+    await remove("/api/me/session/{id}", { path: { id } });
+    found.reload();
+  });
+  const others = (): void => call.run(async () => {
+    await remove("/api/me/sessions");
+    found.reload();
+    toast("All other browsers are signed out.");
+  });
+  return (
+    <section class="panel" aria-labelledby="sessions"><h2 id="sessions">Signed in</h2>
+      <Refusal text={call.faults.text} />
+      {found.error && <Failure error={found.error} retry={found.reload} />}
+      <ul class="rows">{found.data?.items.map((each) => (
+        <li key={each.id}><span><bdi>{each.browser}</bdi> {each.current && <Badge tone="good">this browser</Badge>}<br />
+          <span class="quiet">seen <Time at={each.lastSeenAt} />{each.address ? ` from ${each.address}` : ""}</span></span>
+          {!each.current && <Button disabled={call.busy} onClick={() => end(each.id)}>Sign out</Button>}</li>
+      ))}</ul>
+      {(found.data?.total ?? 0) > 1 && <p class="actions"><Button kind="danger" disabled={call.busy} onClick={others}>Sign out everywhere else</Button></p>}
+    </section>
+  );
+}
+
+function Tokens(): JSX.Element {
+  const found = useLoad("my tokens", (signal) => get("/api/me/tokens", { query: { limit: 100 }, signal }));
+  const [making, setMaking] = useState(false);
+  const [secret, setSecret] = useState("");
+  const call = useCall();
+  const end = (id: string): void => call.run(async () => {
+    await remove("/api/me/token/{id}", { path: { id } });
+    found.reload();
+    toast("The token is removed, and no longer works.");
+  });
+  return (
+    <section class="panel" aria-labelledby="my-tokens"><h2 id="my-tokens">Personal tokens</h2>
+      <p class="quiet">For <code>git push</code> and scripts: they act as you, with a part of what you may do.</p>
+      <Refusal text={call.faults.text} />
+      {found.data?.total === 0 && <Empty title="No personal tokens" />}
+      <ul class="rows">{found.data?.items.map((each) => (
+        <li key={each.id}><span><bdi>{each.name}</bdi> <code>{each.preview}</code>{each.role && <Badge>{each.role}</Badge>}<br />
+          <span class="quiet">used <Time at={each.lastUsedAt} />; ends <Time at={each.expiresAt} /></span></span>
+          <Button kind="danger" disabled={call.busy} onClick={() => end(String(each.id))}>Remove</Button></li>
+      ))}</ul>
+      <p class="actions"><Button kind="primary" onClick={() => setMaking(true)}>Make a token</Button></p>
+      {making && <Make close={() => setMaking(false)} done={(token) => { setMaking(false); setSecret(token); found.reload(); }} />}
+      {secret && <SecretDialog title="Your new token" secret={secret} close={() => setSecret("")} />}
+    </section>
+  );
+}
+
+function Make({ close, done }: { close: () => void; done: (token: string) => void }): JSX.Element {
+  const roles = me.value?.roles ?? [];
+  const [name, setName] = useState("");
+  const [days, setDays] = useState("30");
+  const [role, setRole] = useState(roles[0] ?? "");
+  const call = useCall(["name", "expiresAt", "role"]);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      const made = await post("/api/me/tokens", { body: { name, expiresAt: daysFromNow(Number(days)), ...(role ? { role } : { grants: writtenGrants(me.value?.grants ?? []) }) } });
+      done(made.token);
+    });
+  };
+  return (
+    <FormDialog title="Make a personal token" dirty={name !== ""} onClose={close}>
+      <form class="form" onSubmit={submit}>
+        <Refusal text={call.faults.text} />
+        <Field label="Name" name="name" required value={name} onInput={setName} problem={call.faults.fields["name"]} help="Where it is used, such as laptop." />
+        <Choice label="Ends in" value={days} options={[["7", "7 days"], ["30", "30 days"], ["90", "90 days"], ["365", "a year"]]} onChange={setDays} problem={call.faults.fields["expiresAt"]} />
+        <Choice label="May do" value={role} options={[...roles.map((each) => [each, `what the role ${each} may`] as const), ["", "all that you may"]]} onChange={setRole} problem={call.faults.fields["role"]} />
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Make the token</Button></p>
+      </form>
+    </FormDialog>
+  );
+}

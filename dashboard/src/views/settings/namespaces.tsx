@@ -1,0 +1,161 @@
+// Namespaces and their projects: created, described, archived, restored; where Git clones them, and their upstream.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, patch, post, remove } from "../../api/client.ts";
+import { Badge, Button, Copy, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
+import { toast } from "../../components/toast.tsx";
+import { me } from "../../api/session.ts";
+import { can } from "../../state/grants.ts";
+import { useLoad } from "../../state/load.ts";
+import { projectPath } from "../../state/project.ts";
+import { ask, place, withQuery } from "../../state/router.ts";
+import { count, plural } from "../../state/words.ts";
+import { SettingsPage } from "./settings_page.tsx";
+
+const close = (): void => ask({ edit: "", name: "" });
+
+export default function Namespaces(): JSX.Element {
+  const { query } = place.value;
+  const name = query.get("name") ?? "";
+  const edit = query.get("edit") ?? "";
+  const all = can(me.value, "namespace", "write");
+  const found = useLoad("namespaces", (signal) => get("/api/namespaces", { query: { limit: 1000 }, signal }));
+  return (
+    <SettingsPage title="Namespaces">
+      {all && <p class="filters"><Button kind="primary" onClick={() => ask({ edit: "new" })}>Add a namespace</Button></p>}
+      {found.error && <Failure error={found.error} retry={found.reload} />}
+      {found.data?.total === 0 && <Empty title="No namespace that you may see" />}
+      <ul class="cards">
+        {found.data?.items.map((each) => (
+          <li key={each.name} class="card">
+            <h2><a href={withQuery(place.value, { name: each.name })}>{each.name}</a></h2>
+            <p class="quiet"><bdi>{each.description}</bdi></p><p class="facts">{each.projects !== null && <span>{plural(each.projects, "project")}</span>}</p>
+          </li>
+        ))}
+      </ul>
+      {all && <Archived done={found.reload} />}
+      {edit === "new" && <NewNamespace done={found.reload} />}
+      {name && <OneNamespace key={name} name={name} done={found.reload} />}
+    </SettingsPage>
+  );
+}
+
+function NewNamespace({ done }: { done: () => void }): JSX.Element {
+  const [values, setValues] = useState({ name: "", description: "" });
+  const call = useCall(["name", "description"]);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      await post("/api/namespaces", { body: values });
+      done();
+      toast(`The namespace ${values.name} is created.`);
+      close();
+    });
+  };
+  return (
+    <FormDialog title="Add a namespace" dirty={values.name !== ""} onClose={close}>
+      <form class="form" onSubmit={submit}><Refusal text={call.faults.text} />
+        <Field label="Name" name="name" required value={values.name} onInput={(name) => setValues({ ...values, name })} problem={call.faults.fields["name"]} help="Letters, digits, hyphens and underscores." />
+        <Field label="Description" name="description" value={values.description} onInput={(description) => setValues({ ...values, description })} problem={call.faults.fields["description"]} />
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Create the namespace</Button></p></form>
+    </FormDialog>
+  );
+}
+
+function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.Element {
+  const path = { namespace: name };
+  const found = useLoad(name, (signal) => get("/api/namespace/{namespace}", { path, signal }));
+  const projects = useLoad(`projects of ${name}`, (signal) => get("/api/namespace/{namespace}/projects", { path, query: { limit: 1000 }, signal }));
+  const [project, setProject] = useState("");
+  const [review, setReview] = useState("optional");
+  const [description, setDescription] = useState<string | null>(null);
+  const [confirmed, setConfirmed] = useState("");
+  const call = useCall(["name", "description"]);
+  const writes = can(me.value, "namespace", "write", name);
+  const clone = `${location.origin}/git/${name}.git`;
+  const add = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      await post("/api/namespace/{namespace}/projects", { path, body: { name: project, review: review as "optional" | "required" } });
+      setProject("");
+      projects.reload();
+    });
+  };
+  const describe = (): void => call.run(async () => {
+    await patch("/api/namespace/{namespace}", { path, body: { description: description ?? "" } });
+    found.reload();
+    done();
+    toast("The description is saved.");
+  });
+  const archive = (): void => call.run(async () => {
+    await remove("/api/namespace/{namespace}", { path, query: { confirm: name } });
+    done();
+    toast(`The namespace ${name} is archived. It can be restored below.`);
+    close();
+  });
+  return (
+    <FormDialog title={`Namespace ${name}`} dirty={project !== ""} onClose={close} class="wide">
+      <div class="form">
+        <Refusal text={call.faults.text} />
+        {found.error && <Failure error={found.error} retry={found.reload} />}
+        <p class="secret"><code>git clone {clone}</code><Copy text={`git clone ${clone}`} label="Copy the clone command" /></p>
+        <Upstream name={name} />
+        <h3>Projects</h3>
+        {projects.data?.total === 0 && <p class="quiet">None yet.</p>}
+        <ul class="rows">{projects.data?.items.map((each) => (
+          <li key={each.name}><span><a href={projectPath(name, each.name)}>{each.title ?? each.name}</a> <span class="quiet">publish {each.publishNumber}, {count(each.redirects)} redirects</span></span>{each.review === "required" && <Badge>Review required</Badge>}</li>
+        ))}</ul>
+        {can(me.value, "project", "write", name) && <form class="two" onSubmit={add}>
+          <Field label="New project" name="project" required value={project} onInput={setProject} problem={call.faults.fields["name"]} />
+          <Choice label="Review" value={review} options={[["optional", "optional"], ["required", "required before a publish"]]} onChange={setReview} />
+          <p class="actions"><Button type="submit" disabled={call.busy}>Add the project</Button></p></form>}
+        {writes && found.data && <><Field label="Description" name="description" value={description ?? found.data.description} onInput={setDescription} problem={call.faults.fields["description"]} />
+          <p class="actions"><Button disabled={call.busy || description === null} onClick={describe}>Save the description</Button><a class="button plain" href={`/dashboard/settings/webhooks?namespace=${encodeURIComponent(name)}`}>Webhooks</a></p>
+          <Field label={`To archive it, write its name: ${name}`} name="confirm" value={confirmed} onInput={setConfirmed} help="Agents get nothing of it any more. It can be restored." />
+          <p class="actions"><Button kind="danger" disabled={call.busy || confirmed !== name} onClick={archive}>Archive the namespace</Button></p></>}
+      </div>
+    </FormDialog>
+  );
+}
+
+function Upstream({ name }: { name: string }): JSX.Element | null {
+  const path = { namespace: name };
+  // The list has no sign of an upstream, and a 404 of the one without one would be an error in the console.
+  const [asked, setAsked] = useState(false);
+  const found = useLoad(`upstream of ${name} ${String(asked)}`, async (signal) => (asked ? get("/api/namespace/{namespace}/upstream", { path, signal }) : null));
+  const call = useCall();
+  const sync = (): void => call.run(async () => {
+    await post("/api/namespace/{namespace}/upstream/sync", { path });
+    found.reload();
+  });
+  if (!asked) return <p class="actions"><Button onClick={() => setAsked(true)}>Show the upstream</Button></p>;
+  if (found.error) return <p class="quiet">{found.error.message}</p>;
+  if (!found.data) return null;
+  const { url, mode, status, ahead, behind, fault, syncedAt } = found.data;
+  return (
+    <section class="panel" aria-label="Upstream"><p class="facts"><Badge tone={status === "synced" ? "good" : status === "failing" ? "bad" : "warn"}>{status}</Badge><code>{url}</code><span>{mode}, synced <Time at={syncedAt} /></span>
+      {Boolean(ahead) && <span>{ahead} ahead</span>}{Boolean(behind) && <span>{behind} behind</span>}</p>
+    {fault && <p class="problem">{fault.message}</p>}<Refusal text={call.faults.text} />
+    {can(me.value, "namespace", "write", name) && <p class="actions"><Button disabled={call.busy} onClick={sync}>Sync now</Button></p>}</section>
+  );
+}
+
+function Archived({ done }: { done: () => void }): JSX.Element | null {
+  const found = useLoad("archived", (signal) => get("/api/namespaces/archived", { query: { limit: 100 }, signal }));
+  const call = useCall();
+  const restore = (namespace: string, archive: string): void => call.run(async () => {
+    await post("/api/namespace/{namespace}/restore", { path: { namespace }, query: { archive } });
+    found.reload();
+    done();
+    toast(`The namespace ${namespace} is restored.`);
+  });
+  if (!found.data?.total) return null;
+  return (
+    <section aria-labelledby="archived"><h2 id="archived">Archived</h2><Refusal text={call.faults.text} />
+      <ul class="rows">{found.data.items.map((each) => (
+        <li key={each.id}><span>{each.name} <span class="quiet">archived <Time at={each.archivedAt} /></span></span>
+          <button type="button" class="button plain" aria-label={`Restore ${each.name}, archived ${each.archivedAt}`} disabled={call.busy} onClick={() => restore(each.name, each.id)}>Restore</button></li>
+      ))}</ul></section>
+  );
+}

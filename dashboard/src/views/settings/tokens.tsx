@@ -1,0 +1,79 @@
+// The API tokens of agents and scripts: made, shown once, rotated, removed.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, post, remove } from "../../api/client.ts";
+import type { components } from "../../api/schema.d.ts";
+import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
+import { grantText, GrantsEditor, writtenGrants, type Grant } from "../../components/grants_editor.tsx";
+import { SecretDialog } from "../../components/secret.tsx";
+import { offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
+import { toast } from "../../components/toast.tsx";
+import { useLoad } from "../../state/load.ts";
+import { ask, place } from "../../state/router.ts";
+import { daysFromNow } from "../../state/words.ts";
+import { mayAnywhere, SettingsPage } from "./settings_page.tsx";
+
+type Token = components["schemas"]["token-list.schema"]["items"][number];
+
+const AGENT: Grant[] = [["redirect", "read"], ["page", "read"], ["agent", "write"]].map(([resource, action]) => ({ namespace: "*", project: "*", resource, action })) as Grant[];
+
+export default function Tokens(): JSX.Element {
+  const found = useLoad(`tokens ${offset()}`, (signal) => get("/api/tokens", { query: { limit: PAGE, offset: offset() }, signal }));
+  const [secret, setSecret] = useState("");
+  const call = useCall();
+  const writes = mayAnywhere("token", "write");
+  const rotate = (token: Token): void => call.run(async () => {
+    const made = await post("/api/token/{id}/rotate", { path: { id: String(token.id) }, body: {} });
+    setSecret(made.token);
+    found.reload();
+  });
+  const drop = (token: Token): void => call.run(async () => {
+    await remove("/api/token/{id}", { path: { id: String(token.id) } });
+    found.reload();
+    toast(`The token ${token.name} no longer works.`);
+  });
+  const columns: readonly Column<Token>[] = [
+    { name: "Name", cell: (each) => <><bdi>{each.name}</bdi> <code class="quiet">{each.preview}</code></> },
+    { name: "May", cell: (each) => (each.role ? <Badge tone="info">{each.role}</Badge> : <span title={each.grants.map(grantText).join("\n")}>{each.grants.slice(0, 2).map(grantText).join(", ")}{each.grants.length > 2 && ` and ${each.grants.length - 2} more`}</span>) },
+    { name: "Used", class: "short", cell: (each) => <Time at={each.lastUsedAt} /> },
+    { name: "Ends", class: "short", cell: (each) => <Time at={each.expiresAt} /> },
+    { name: "Do", class: "do", cell: (each) => writes && <span class="actions">
+      <button type="button" class="button plain small" aria-label={`Rotate ${each.name}`} disabled={call.busy} onClick={() => rotate(each)}>Rotate</button>
+      <button type="button" class="button danger small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button></span> },
+  ];
+  return (
+    <SettingsPage title="API tokens">
+      {writes && <p class="filters"><Button kind="primary" onClick={() => ask({ edit: "new" })}>Make a token</Button></p>}
+      <Refusal text={call.faults.text} />
+      {found.error && <Failure error={found.error} retry={found.reload} />}
+      {found.data && (found.data.total ? <><Table label="API tokens" columns={columns} items={found.data.items} id={(each) => String(each.id)} /><Pages total={found.data.total} /></>
+        : <Empty title="No API tokens yet"><p>An agent or a script needs one.</p></Empty>)}
+      {place.value.query.get("edit") === "new" && writes && <Form done={(token) => { ask({ edit: "" }); setSecret(token); found.reload(); }} />}
+      {secret && <SecretDialog title="The token" secret={secret} close={() => setSecret("")} />}
+    </SettingsPage>
+  );
+}
+
+function Form({ done }: { done: (token: string) => void }): JSX.Element {
+  const [name, setName] = useState("");
+  const [days, setDays] = useState("");
+  const [grants, setGrants] = useState<Grant[]>(AGENT);
+  const call = useCall(["name", "expiresAt", "grants"]);
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => done((await post("/api/tokens", { body: { name, grants: writtenGrants(grants), ...(days ? { expiresAt: daysFromNow(Number(days)) } : {}) } })).token));
+  };
+  return (
+    <FormDialog title="Make an API token" dirty={name !== ""} onClose={() => ask({ edit: "" })} class="wide">
+      <form class="form" onSubmit={submit}>
+        <Refusal text={call.faults.text} />
+        <div class="two"><Field label="Name" name="name" required value={name} onInput={setName} problem={call.faults.fields["name"]} help="What uses it." />
+          <Choice label="Ends" value={days} options={[["", "never"], ["30", "in 30 days"], ["90", "in 90 days"], ["365", "in a year"]]} onChange={setDays} problem={call.faults.fields["expiresAt"]} /></div>
+        <p class="help">The grants below are those of an agent.</p>
+        <GrantsEditor grants={grants} onChange={setGrants} problem={call.faults.fields["grants"]} />
+        <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>Make the token</Button></p>
+      </form>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,116 @@
+// The accounts: created, given roles, deactivated; and their sessions ended.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { get, patch, post, remove } from "../../api/client.ts";
+import type { components } from "../../api/schema.d.ts";
+import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
+import { Check, FormDialog, Refusal, useCall } from "../../components/form.tsx";
+import { offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
+import { toast } from "../../components/toast.tsx";
+import { useLoad } from "../../state/load.ts";
+import { keepPage } from "../../state/project.ts";
+import { place, withQuery } from "../../state/router.ts";
+import { mayAnywhere, SettingsPage } from "./settings_page.tsx";
+
+type User = components["schemas"]["user.schema"];
+
+const close = (): void => keepPage({ edit: "" });
+const editHref = (id: string): string => withQuery(place.value, { edit: id, page: place.value.query.get("page") ?? "" });
+
+const COLUMNS: readonly Column<User>[] = [
+  { name: "User name", cell: (user) => <a class="row-link" href={editHref(String(user.id))}><bdi>{user.username}</bdi></a> },
+  { name: "Name", cell: (user) => <bdi>{user.firstname} {user.lastname}</bdi> },
+  { name: "Roles", cell: (user) => user.roles.map((each) => <Badge key={each} tone="info">{each}</Badge>) },
+  { name: "State", class: "short", cell: (user) => (user.active ? <Badge tone="good">active</Badge> : <Badge tone="bad">deactivated</Badge>) },
+  { name: "Last login", class: "short", cell: (user) => <Time at={user.lastLoginAt} /> },
+];
+
+export default function Users(): JSX.Element {
+  const found = useLoad(`users ${offset()}`, (signal) => get("/api/users", { query: { limit: PAGE, offset: offset() }, signal }), () => false);
+  const edit = place.value.query.get("edit") ?? "";
+  const writes = mayAnywhere("user", "write");
+  const user = found.data?.items.find((each) => String(each.id) === edit);
+  return (
+    <SettingsPage title="Users">
+      {writes && <p class="filters"><Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a user</Button></p>}
+      {found.error && <Failure error={found.error} retry={found.reload} />}
+      {found.data && <><Table label="Users" columns={COLUMNS} items={found.data.items} id={(each) => String(each.id)} /><Pages total={found.data.total} /></>}
+      {edit === "new" && writes && <Form key="new" user={null} done={found.reload} />}
+      {user && <Form key={edit} user={user} done={found.reload} />}
+    </SettingsPage>
+  );
+}
+
+function Form({ user, done }: { user: User | null; done: () => void }): JSX.Element {
+  const roles = useLoad("roles", (signal) => get("/api/roles", { query: { limit: 100 }, signal }));
+  const [values, setValues] = useState({ username: user?.username ?? "", password: "", firstname: user?.firstname ?? "", lastname: user?.lastname ?? "", active: user?.active ?? true });
+  const [held, setHeld] = useState<readonly string[]>(user?.roles ?? []);
+  const [touched, setTouched] = useState(false);
+  const call = useCall(["username", "password", "firstname", "lastname", "roles"]);
+  const { fields } = call.faults;
+  const set = (changes: Partial<typeof values>): void => {
+    setValues({ ...values, ...changes });
+    setTouched(true);
+  };
+  const finish = (text: string): void => {
+    done();
+    toast(text);
+    close();
+  };
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      const { username, password, firstname, lastname, active } = values;
+      const common = { firstname, lastname, roles: [...held], ...(password ? { password } : {}) };
+      if (user) await patch("/api/user/{id}", { path: { id: String(user.id) }, body: { ...common, active } });
+      else await post("/api/users", { body: { ...common, username, password } });
+      finish(user ? "The account is changed." : "The account is added.");
+    });
+  };
+  const drop = (): void => call.run(async () => {
+    if (!user) return;
+    await remove("/api/user/{id}", { path: { id: String(user.id) } });
+    finish("The account is removed.");
+  });
+  const names = [...new Set([...(roles.data?.items.map((each) => each.name) ?? []), ...held])];
+  const writes = mayAnywhere("user", "write");
+  return (
+    <FormDialog title={user ? `User ${user.username}` : "Add a user"} dirty={touched} onClose={close} class="wide">
+      <form class="form" onSubmit={submit}>
+        <Refusal text={call.faults.text} />
+        {!user && <Field label="User name" name="username" required value={values.username} onInput={(username) => set({ username })} problem={fields["username"]} autocomplete="off" />}
+        <Field label={user ? "New password" : "Password"} name="password" type="password" autocomplete="new-password" required={!user} value={values.password} onInput={(password) => set({ password })} problem={fields["password"]} help={user ? "Empty: it stays." : undefined} />
+        <div class="two"><Field label="First name" name="firstname" value={values.firstname} onInput={(firstname) => set({ firstname })} problem={fields["firstname"]} />
+          <Field label="Last name" name="lastname" value={values.lastname} onInput={(lastname) => set({ lastname })} problem={fields["lastname"]} /></div>
+        <fieldset><legend>Roles</legend><p class="actions">{names.map((name) => (
+          <Check key={name} label={name} checked={held.includes(name)} onChange={(on) => {
+            setHeld(on ? [...held, name] : held.filter((each) => each !== name));
+            setTouched(true);
+          }} />
+        ))}</p>{fields["roles"] && <p class="problem" role="alert">{fields["roles"]}</p>}</fieldset>
+        {user && <Check label="May sign in" checked={values.active} onChange={(active) => set({ active })} />}
+        {writes && <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>{user ? "Save" : "Add the user"}</Button>
+          {user && <Button kind="danger" disabled={call.busy} onClick={drop}>Remove the account</Button>}</p>}
+      </form>
+      {user && <UserSessions id={String(user.id)} />}
+    </FormDialog>
+  );
+}
+
+function UserSessions({ id }: { id: string }): JSX.Element {
+  const found = useLoad(`sessions of ${id}`, (signal) => get("/api/user/{id}/sessions", { path: { id }, query: { limit: 100 }, signal }));
+  const call = useCall();
+  const end = (): void => call.run(async () => {
+    await remove("/api/user/{id}/sessions", { path: { id } });
+    found.reload();
+  });
+  if (!found.data) return <p class="quiet" />;
+  return (
+    <section aria-label="Sessions">
+      <Refusal text={call.faults.text} />
+      {found.data.total === 0 ? <Empty title="Not signed in anywhere" /> : <>
+        <ul class="rows">{found.data.items.map((each) => <li key={each.id}><span><bdi>{each.browser}</bdi> <span class="quiet">seen <Time at={each.lastSeenAt} /></span></span></li>)}</ul>
+        {mayAnywhere("user", "write") && <p class="actions"><Button disabled={call.busy} onClick={end}>Sign out everywhere</Button></p>}</>}
+    </section>
+  );
+}
