@@ -9,7 +9,7 @@ DASHBOARD_FILES := $(shell find dashboard/src -type f ! -name schema.d.ts) $(wil
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: dashboard check-dashboard try-dashboard help run test soak interop check lint format docs bench growth mutants wheel lock clean
+.PHONY: pictures dashboard check-dashboard try-dashboard help run test soak interop check lint format docs bench growth mutants wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ dashboard: dashboard/built/built.json  ## Build the dashboard, if it changed
 
 check-dashboard: dashboard/node_modules/.done
 	@cd dashboard && $(NODE) node build.mjs --types && $(NODE) node node_modules/typescript/bin/tsc && $(NODE) node node_modules/eslint/bin/eslint.js . && $(NODE) node --test test/*.test.ts
+
+pictures: browser $(VENV)/dev.done dashboard  ## Take the pictures of the dashboard for the documents
+	@PICTURES=docs/pictures $(BIN)/python -m pytest -q tests/dashboard/test_pictures.py
 
 docs: $(VENV)/dev.done  ## Write the generated parts of the documents
 	@$(BIN)/python -m tests.docs.generate

@@ -6,7 +6,7 @@ import { can } from "../src/state/grants.ts";
 import { matchPath } from "../src/state/match.ts";
 import { faultsOf, fieldOf } from "../src/state/faults.ts";
 import { splitRegex } from "../src/state/regex.ts";
-import { ago, bytes, daysFromNow, plural, splitEnd } from "../src/state/words.ts";
+import { ago, bytes, countText, daysFromNow, plural, splitEnd } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -75,4 +75,10 @@ test("problems of the service go to their field, and all others into one text", 
 test("a size and a day in the future are written as people and the API read them", () => {
   assert.deepEqual([bytes(1), bytes(999), bytes(1500), bytes(2_500_000)], ["1 byte", "999 bytes", "1.5 kB", "2.5 MB"]);
   assert.equal(daysFromNow(30, new Date("2027-01-01T00:00:00.500Z")), "2027-01-31T00:00:00Z");
+});
+
+test("counts of changes are words", () => {
+  assert.equal(countText("redirect", { added: 1, changed: 2, removed: 0 }), "1 redirect added, 2 changed");
+  assert.equal(countText("page", { added: 0, changed: 0, removed: 1200 }), "1,200 pages removed");
+  assert.equal(countText("page", { added: 0, changed: 0, removed: 0 }), "");
 });

@@ -15,6 +15,8 @@ export function Dialog({ title, children, onClose, class: name = "" }: DialogPro
   const id = useId();
   useEffect(() => {
     box.current?.showModal();
+    // The browser would choose the button that closes it.
+    box.current?.querySelector<HTMLElement>("form input:not([type=checkbox], [type=radio]), form textarea")?.focus();
     return () => box.current?.close();
   }, []);
   return (

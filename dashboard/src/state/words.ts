@@ -11,6 +11,12 @@ export const count = (value: number): string => number.format(value);
 /** Return a count with its noun: "1 draft", "2 drafts". */
 export const plural = (value: number, noun: string, many = `${noun}s`): string => `${count(value)} ${value === 1 ? noun : many}`;
 
+/** Return counts of changes in words: "1 redirect added, 2 changed"; empty without any. */
+export function countText(noun: string, { added, changed, removed }: { added: number; changed: number; removed: number }): string {
+  const found = ([[added, "added"], [changed, "changed"], [removed, "removed"]] as const).filter(([number]) => number > 0);
+  return found.map(([number, word], index) => `${index ? count(number) : plural(number, noun)} ${word}`).join(", ");
+}
+
 /** Return how long ago a time was: "3 hours ago". */
 export function ago(time: Date, now = new Date()): string {
   const seconds = (time.getTime() - now.getTime()) / 1000;

@@ -57,7 +57,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     { name: "Seen", class: "short", cell: (each) => <Time at={each.lastSeenAt} /> },
     { name: "Load time", class: "short", cell: (each) => (each.load_duration === null ? "" : `${count(each.load_duration)} ms`) },
     { name: "Error", cell: (each) => <span class="error-text"><bdi>{each.error}</bdi></span> },
-    { name: "Do", class: "short", cell: (each) => writes && <button type="button" class="button plain small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button> },
+    { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button plain small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button> },
   ];
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet">Reading the agents …</p>;
@@ -94,7 +94,7 @@ function Summary({ list: { convergence, versions } }: { list: List }): JSX.Eleme
   return (
     <section class="panel" aria-labelledby="versions"><h2 id="versions">What they serve</h2>
       <p class="facts"><span>{convergence.current} of {plural(convergence.agents, "online agent")} serve publish {convergence.publishNumber}</span>
-        {p50 !== null && <span>half of them after {p50.toFixed(1)} s{p100 !== null ? `, all after ${p100.toFixed(1)} s` : ""}</span>}</p>
+        {p50 !== null && p50 >= 0.1 && <span>half of them after {p50.toFixed(1)} s{p100 !== null ? `, all after ${p100.toFixed(1)} s` : ""}</span>}</p>
       <ul class="bars">{versions.slice(0, 10).map((each) => (
         <li key={String(each.commit ?? each.version)}><span>{each.publishNumber === null ? "unknown" : `Publish ${each.publishNumber}`}</span>
           <progress max={most} value={each.agents} aria-label={each.publishNumber === null ? "Agents with an unknown version" : `Agents with publish ${each.publishNumber}`} /><span>{plural(each.agents, "agent")}</span></li>

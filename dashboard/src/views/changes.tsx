@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { Badge, Long, type Tone } from "../components/basics.tsx";
 import type { components } from "../api/schema.d.ts";
 import type { Change } from "../state/project.ts";
-import { count, plural } from "../state/words.ts";
+import { count, countText, plural } from "../state/words.ts";
 import { New, Old } from "./replace.tsx";
 
 type Schemas = components["schemas"];
@@ -45,9 +45,7 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
 
 export function Counts({ counts }: { counts: Schemas["changeCounts"] }): JSX.Element {
   const { redirects, pages } = counts;
-  const one = (kind: string, { added, changed, removed }: typeof redirects): string =>
-    [[added, "added"], [changed, "changed"], [removed, "removed"]].filter(([number]) => number).map(([number, word]) => `${count(number as number)} ${word as string}`).join(", ").replace(/^(\S+)/, `$1 ${kind}`);
-  const text = [one("redirects", redirects), one("pages", pages)].filter(Boolean).join("; ");
+  const text = [countText("redirect", redirects), countText("page", pages)].filter(Boolean).join("; ");
   return <span>{text || "No rule differs"}</span>;
 }
 

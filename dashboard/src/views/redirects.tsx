@@ -22,7 +22,7 @@ const CHANGED = [["", "Changed or not"], ["added", "Added"], ["changed", "Change
 const COLUMNS: readonly Column<Redirect>[] = [
   { name: "Source", sort: "source", class: "url", cell: (item) => <a class="row-link" href={editHref(item.id)}><Long text={item.source} /></a> },
   { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy /> },
-  { name: "Status", class: "short", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
+  { name: "Status", class: "tiny", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
   { name: "Type", class: "short", cell: (item) => TYPES.find(([type]) => type === item.type)?.[1] ?? item.type },
   { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <Badge key={tag}>{tag}</Badge>) },
   { name: "Draft", class: "short", cell: (item) => <Change change={item.change} /> },

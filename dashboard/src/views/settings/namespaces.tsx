@@ -6,6 +6,7 @@ import { Badge, Button, Copy, Empty, Failure, Field, Time } from "../../componen
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { toast } from "../../components/toast.tsx";
 import { me } from "../../api/session.ts";
+import { tellChanged } from "../../state/changes.ts";
 import { can } from "../../state/grants.ts";
 import { useLoad } from "../../state/load.ts";
 import { projectPath } from "../../state/project.ts";
@@ -91,6 +92,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
   const archive = (): void => call.run(async () => {
     await remove("/api/namespace/{namespace}", { path, query: { confirm: name } });
     done();
+    tellChanged();
     toast(`The namespace ${name} is archived. It can be restored below.`);
     close();
   });
@@ -142,7 +144,7 @@ function Upstream({ name }: { name: string }): JSX.Element | null {
 }
 
 function Archived({ done }: { done: () => void }): JSX.Element | null {
-  const found = useLoad("archived", (signal) => get("/api/namespaces/archived", { query: { limit: 100 }, signal }));
+  const found = useLoad("archived", (signal) => get("/api/namespaces/archived", { query: { limit: 100 }, signal }), () => false);
   const call = useCall();
   const restore = (namespace: string, archive: string): void => call.run(async () => {
     await post("/api/namespace/{namespace}/restore", { path: { namespace }, query: { archive } });

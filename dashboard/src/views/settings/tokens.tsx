@@ -38,7 +38,7 @@ export default function Tokens(): JSX.Element {
     { name: "May", cell: (each) => (each.role ? <Badge tone="info">{each.role}</Badge> : <span title={each.grants.map(grantText).join("\n")}>{each.grants.slice(0, 2).map(grantText).join(", ")}{each.grants.length > 2 && ` and ${each.grants.length - 2} more`}</span>) },
     { name: "Used", class: "short", cell: (each) => <Time at={each.lastUsedAt} /> },
     { name: "Ends", class: "short", cell: (each) => <Time at={each.expiresAt} /> },
-    { name: "Do", class: "do", cell: (each) => writes && <span class="actions">
+    { name: "Actions", class: "do", cell: (each) => writes && <span class="actions">
       <button type="button" class="button plain small" aria-label={`Rotate ${each.name}`} disabled={call.busy} onClick={() => rotate(each)}>Rotate</button>
       <button type="button" class="button danger small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button></span> },
   ];

@@ -1,0 +1,103 @@
+"""Pictures of the main pages, light, dark and narrow; `make pictures` writes those of the documents."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.dashboard.conftest import sign_in
+from tests.e2e.world import Place, World, open_world, redirect
+from tests.service import ROOT, WAYPOST, running
+
+Opens = Callable[..., Page]
+
+WIDE = {"width": 1280, "height": 860}
+NARROW = {"width": 390, "height": 844}
+VIEWS = {
+    "overview": "/",
+    "redirects": "/dashboard/project/acme/shop",
+    "edit": "/dashboard/project/acme/shop?edit={rule}",
+    "draft": "/dashboard/project/acme/shop/draft",
+    "history": "/dashboard/project/acme/shop/history",
+    "agents": "/dashboard/project/acme/shop/agents",
+    "tester": "/dashboard/project/acme/shop/test",
+    "settings": "/dashboard/settings/users",
+}
+# Those of the documents; the others are only looked at by the test.
+KEPT = {*(f"{name}-light" for name in VIEWS), "draft-dark", "edit-dark", "redirects-narrow", "draft-narrow"}
+SECTIONS = ["shoes", "coats", "lamps", "books", "garden", "kitchen"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Run a service of its own, whose names are those of the pictures."""
+    with running(WAYPOST, tmp_path_factory.mktemp("pictures") / "data") as service, open_world(service) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def rule(world: World) -> str:
+    """Fill the service as a shop would; return the id of a rule that the draft changes."""
+    world.root.ask("POST", "/api/namespaces", 201, json={"name": "acme", "description": "The sites of Acme"})
+    for name in ("shop", "blog", "careers"):
+        place = world.place("acme", name, review="required" if name == "shop" else "optional")
+        _publish(place, [redirect(f"/{name}", f"/{name}/home")], "Begin")
+    place = Place(world, "acme", "shop", world.root)
+    rules = [
+        redirect(f"/{section}/{year}", f"https://shop.example.com/{section}?season={year}", tags=["season"])
+        for section in SECTIONS
+        for year in range(2019, 2027)
+    ]
+    _publish(place, [*rules, redirect("/sale", "/offers", status="FOUND")], "Send old seasons to their archive")
+    version = _publish(place, [redirect("^/p/([0-9]+)$", "/product/$1", type="REGEX")], "Short links of products")
+    for number in range(1, 6):
+        agent = {
+            "name": f"edge-{number}",
+            "type": "proxy",
+            "version": version,
+            "status": "success",
+            "load_duration": 38,
+        }
+        if number == 5:
+            agent |= {"status": "error", "error": "The file of rules cannot be written: no space left on device."}
+        place.ask("POST", "/agents", 200, json=agent)
+    place.add("/black-friday", "/offers/black-friday", status="FOUND", tags=["sale"], note="Until 30 November")
+    rule = next(each for each in place.get("/draft/redirects", q="/sale")["items"] if each["source"] == "/sale")
+    place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json={"target": "/offers/black-friday"})
+    old = place.get("/draft/redirects", q="/lamps/2019")["items"][0]
+    place.ask("DELETE", f"/draft/redirects/{old['id']}", 204)
+    head = place.get("/draft")["head"]
+    ada = place.as_(world.person("publisher"))
+    ada.ask("POST", "/draft/review", 200, json={"action": "request", "head": head, "note": "For Friday, please."})
+    return str(rule["id"])
+
+
+def _publish(place: Place, items: list[dict[str, object]], message: str) -> str:
+    place.ask("POST", "/draft/changes", 200, json=[{"op": "put", "kind": "redirect", "item": each} for each in items])
+    answer = place.ask("POST", "/publish", 200, json={"message": message, "override": "The first content"})
+    return str(answer.json()["version"])
+
+
+@pytest.mark.parametrize(("look", "size"), [("light", WIDE), ("dark", WIDE), ("narrow", NARROW)])
+def test_pictures_show_every_view_in_full_width(
+    world: World, new_page: Opens, rule: str, tmp_path: Path, look: str, size: dict[str, int]
+) -> None:
+    folder = ROOT / os.environ["PICTURES"] if "PICTURES" in os.environ else tmp_path
+    folder.mkdir(exist_ok=True)
+    page = new_page(color_scheme="dark" if look == "dark" else "light", viewport=size, reduced_motion="reduce")
+    sign_in_to = world.user("admin")
+    sign_in(page, sign_in_to)
+    for name, path in VIEWS.items():
+        page.goto(path.format(rule=rule))
+        page.get_by_role("heading", level=1).wait_for()
+        page.wait_for_load_state("networkidle")
+        if name == "tester":
+            page.get_by_label("URLs or paths").fill("/sale\n/p/42\n/lamps/2020\n/nothing")
+            page.get_by_label("Compare with").fill("draft")
+            page.get_by_role("button", name="Test 4 URLs").click()
+            page.get_by_text("1 answer differs").wait_for()
+        picture = page.screenshot(path=(folder if f"{name}-{look}" in KEPT else tmp_path) / f"{name}-{look}.png")
+        assert picture.startswith(b"\x89PNG")
+        assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
