@@ -64,6 +64,7 @@ test("a regular expression is split into parts that are the text again, with its
 
 test("problems of the service go to their field, and all others into one text", () => {
   assert.equal(fieldOf("/3/item/target"), "target");
+  assert.equal(fieldOf("/changes/0/item/source"), "source");
   assert.equal(fieldOf("/tags/0"), "tags");
   const error = Object.assign(new Error("The redirect is invalid."), {
     problems: [{ code: "x", message: "Too long.", pointer: "/source" }, { code: "y", message: "A loop." }],

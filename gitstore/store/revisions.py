@@ -1,9 +1,13 @@
 """`store.revisions`: any state of a project: the published one, a draft, a version or a branch (see `drafts.revisions`)."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+from content.matching.changed_rules import ChangedRules
 from content.matching.matcher import Matcher
 from content.records.names import DEFAULT_DRAFT
 from content.records.problem import Problem
-from content.records.record import Record
+from content.records.record import Placed, Record
 from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, file_changes
 from gitstore.comparison.project_changes import ProjectChanges
@@ -12,8 +16,10 @@ from gitstore.compiled.segments.changes import ChangesByKind, changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import build_matcher
+from gitstore.drafts.edits import Edit, Put
 from gitstore.drafts.revisions import BASE, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
 from gitstore.drafts.state_changes import compare_trees
+from gitstore.errors import UnknownRecord
 from gitstore.layout import TreeId
 from gitstore.store.access import Component
 
@@ -21,15 +27,30 @@ from gitstore.store.access import Component
 class Revisions(Component):
     """The states of projects; `at` names one, and `draft` the draft that `at` may refer to."""
 
-    def matcher(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> Matcher:
-        """Return a matcher that answers requests as a state of the project does."""
-        if at == PUBLISHED:
+    def matcher(
+        self,
+        namespace: str,
+        project: str,
+        at: str = PUBLISHED,
+        draft: str = DEFAULT_DRAFT,
+        edits: Sequence[Edit] = (),
+    ) -> Matcher:
+        """Return a matcher that answers requests as a state of the project does, or would after edits.
+
+        Raises UnknownRecord if an edit removes a record that is not there.
+        """
+        if at == PUBLISHED and not edits:
             return self._access.project(namespace, project).release.matcher
         with self._access.reading(namespace) as compiler:
             state = self._state(compiler, project, at, draft)
-            if state.version:
-                return compiler.release(project, state.tree).matcher
-            return build_matcher(compiler.snapshot(project, state.tree))
+            is_release = at == PUBLISHED or state.version
+            snapshot = compiler.snapshot(project, state.tree) if edits or not is_release else None
+            found = (
+                build_matcher(snapshot)
+                if snapshot and not is_release
+                else compiler.release(project, state.tree).matcher
+            )
+            return _edited(found, snapshot, edits) if snapshot and edits else found
 
     def lint(self, namespace: str, project: str, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT) -> list[Problem]:
         """Return every error and warning of a state of the project."""
@@ -85,3 +106,20 @@ class Revisions(Component):
     def _state(self, compiler: Compiler, project: str, at: str, draft: str) -> Revision:
         entry = self._access.project(compiler.paths.name, project).entry
         return read_revision(compiler, project, entry, at, draft)
+
+
+def _edited(matcher: Matcher, snapshot: Snapshot, edits: Sequence[Edit]) -> Matcher:
+    """Lay edits over the rules of a matcher: puts and removals, which need no new set of rules."""
+    rules, new = ChangedRules(matcher.source), dict[tuple[Kind, str], Record]()
+    for place, edit in enumerate(edits):
+        if isinstance(edit, Put):
+            before = snapshot.find(edit.kind, edit.record.id)
+            rules.put(replace(before, record=edit.record) if before else Placed(edit.record))
+            new[edit.kind, edit.record.id] = edit.record
+        else:
+            known = new.pop((edit.kind, edit.id), None)
+            found = known or getattr(snapshot.find(edit.kind, edit.id), "record", None)
+            if found is None:
+                raise UnknownRecord(f"There is no record with the id {edit.id!r} in this state.", place)
+            rules.remove(found)
+    return Matcher(rules)

@@ -186,3 +186,23 @@ def test_one_change_or_all_are_discarded(world: World, new_page: Opens) -> None:
     page.get_by_role("button", name="Discard the draft").click()
     expect(page.get_by_text("No draft is open")).to_be_visible()
     assert drafted(place) == {}
+
+
+def test_a_url_is_tried_before_the_rule_is_saved(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Type").select_option("REGEX")
+    form.get_by_label("Source").fill("^/old/([0-9]+$")
+    form.get_by_label("Target").fill("/newer/$1")
+    expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
+    form.get_by_label("Source").fill("^/old/([0-9]+)$")
+    form.get_by_label("Try a URL").fill("/old/7")
+    answer = form.get_by_role("region", name="Try it")
+    expect(answer).to_contain_text("/newer/7")
+    expect(answer).to_contain_text("not saved yet")
+    expect(form.get_by_label("Source")).not_to_have_attribute("aria-invalid", "true")
+    assert violations(page) == []
+    assert place.get("/draft")["head"] is None

@@ -272,3 +272,39 @@ def test_a_draft_with_many_problems_shows_the_errors_and_the_first_others(place:
     assert (found["problemsTotal"], len(found["problems"])) == (1011, 1000)
     assert [each["code"] for each in found["problems"][:2]] == ["redirect_loop", "chain"]
     assert place.get("/lint", at="draft", limit=1)["total"] == 1011
+
+
+def test_urls_are_tested_with_changes_that_nothing_stores(place: Place) -> None:
+    place.add("/a", "/b")
+    place.add("/c", "/d")
+    place.publish()
+    place.add("/drafted", "/e")
+    old = next(each for each in place.get("/draft/redirects")["items"] if each["source"] == "/a")
+    head = place.get("/draft")["head"]
+    changes = [
+        {"op": "delete", "kind": "redirect", "id": old["id"]},
+        {"op": "put", "kind": "redirect", "item": redirect("/moved", "/b", type="BASIC")},
+        {"op": "put", "kind": "redirect", "item": redirect("/c", "/moved")},
+        {"op": "put", "kind": "page", "item": page("/robots.txt")},
+    ]
+    urls = ["/a", "/moved", "/c", "/robots.txt", "/drafted"]
+    for at, drafted in (("published", None), ("draft", "/e"), (2, None)):
+        body = {"urls": urls, "at": at, "changes": changes}
+        found = place.ask("POST", "/test", 200, json=body).json()["results"]
+        assert [each["location"] for each in found] == [None, "/b", "/moved", None, drafted]
+        assert [each["status"] for each in found][:4] == [None, 301, 301, 200]
+        assert [hop["location"] for hop in found[2]["chain"]["hops"]] == ["/moved", "/b"]
+        assert (found[1]["rule"]["file"], found[1]["rule"]["line"]) == ("", 0)
+    assert place.get("/draft")["head"] == head
+    assert place.sources() == ["/a", "/c"]
+
+
+def test_invalid_changes_of_a_test_are_told_by_their_place(place: Place) -> None:
+    place.published("/a")
+    wrong = [{"op": "put", "kind": "redirect", "item": redirect("^/(", "/b", type="REGEX")}]
+    found = place.ask("POST", "/test", 200, json={"urls": ["/a"], "changes": wrong}).json()
+    assert (found["results"], found["problems"][0]["pointer"]) == ([], "/changes/0/item/source")
+    missing = [{"op": "delete", "kind": "redirect", "source": "/missing"}]
+    place.refused("POST", "/test", 404, "not_found", json={"urls": ["/a"], "changes": missing})
+    many = [*missing] * 101
+    place.refused("POST", "/test", 422, "invalid_body", json={"urls": ["/a"], "changes": many})

@@ -6,33 +6,27 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.db.namespaces.reviews import DraftKey
-from api.errors import ApiError
 from api.http.guard.access import author_of, grants, readable_kinds, reads_project, require
 from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_draft_name
 from api.http.response import json_views
 from api.http.response.redaction import redact_conflicts, redact_problems
+from api.resources.content.draft_edits import check_records, read_edits, unknown_record
 from api.reviews import review_json
 from api.reviews.reviewing import Reviews
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.upstreams.pull_publishes import PullPublishes, show_pull
 from content.changes.diff import Counts, count
-from content.checks.pattern_budget import CallBudget, is_pattern
-from content.checks.record_rules import record_problems
-from content.records.problem import Problem, Severity, errors
-from content.records.record import identity_id, record_of
+from content.records.problem import Problem, Severity
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
-from gitstore.drafts.edits import Delete, Edit, Put
-from gitstore.errors import Invalid, UnknownRecord
+from gitstore.drafts.edits import Edit
+from gitstore.errors import UnknownRecord
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
 from gitstore.store.store import Store
 
-_MAX_PROBLEMS = 50
 _MAX_DRAFT_PROBLEMS = 1000
-_MAX_SHOWN = 200
-_KINDS = {"redirect": Kind.REDIRECTS, "page": Kind.PAGES}
 
 
 class DraftResource:
@@ -98,11 +92,11 @@ class DraftEdits:
         body: Any = await read_content(req, "draft-changes", limit=self._limit)
         for kind in {change["kind"] for change in body}:
             require(req, kind, "write", namespace, project)
-        name, edits = DraftName(project, read_draft_name(req)), [_edit(change) for change in body]
+        name, edits = DraftName(project, read_draft_name(req)), read_edits(body)
         try:
             head, counts = await run_in_process(edit_and_count, self._store, namespace, name, edits, author_of(req))
         except UnknownRecord as ex:
-            raise _unknown(body[ex.place], ex.place) from ex
+            raise unknown_record(body[ex.place], f"/{ex.place}") from ex
         resp.media = {"head": head, "changes": json_views.counts(counts)}
 
 
@@ -110,35 +104,6 @@ def edit_and_count(
     store: Store, namespace: str, name: DraftName, edits: Sequence[Edit], author: Author
 ) -> tuple[CommitId, dict[Kind, Counts]]:
     """Apply edits; returns the draft's head and the counts of changed records. Runs in a pool process."""
-    _check_records(edits, store.drafts.call_budget(namespace, name))
+    check_records(edits, store.drafts.call_budget(namespace, name))
     edited = store.drafts.edit(namespace, name, edits, author)
     return edited.head, {kind: count(change for change in edited.changes if change.kind is kind) for kind in Kind}
-
-
-def _check_records(edits: Sequence[Edit], budget: CallBudget) -> None:
-    """Raise Invalid if records of the list are invalid in themselves; each problem points to the place in the list."""
-    found = []
-    for place, edit in enumerate(edits):
-        if isinstance(edit, Put) and not budget.is_spent:
-            record = edit.record
-            problems = (is_pattern(record) and budget.spend(record.identity)) or errors(record_problems(record))
-            found += [problem.under(f"/{place}/item") for problem in problems]
-    if found:
-        what = "1 problem was" if len(found) == 1 else f"{len(found)} problems were"
-        raise Invalid(f"{what} found in the records; nothing was changed.", found[:_MAX_PROBLEMS])
-
-
-def _unknown(change: dict[str, Any], place: int) -> ApiError:
-    """Return a 404 for the deletion of an unknown record, with the id, source or path as it was sent."""
-    field = next(name for name in ("id", "source", "path") if name in change)
-    what = f"There is no {change['kind']} with the {field} {change[field][:_MAX_SHOWN]!r} in this draft"
-    problem = Problem("unknown_record", f"{what}.", pointer=f"/{place}/{field}")
-    return ApiError(404, "not_found", f"{what} (/{place}/{field}); nothing was changed.", [problem])
-
-
-def _edit(change: dict[str, Any]) -> Edit:
-    kind = _KINDS[change["kind"]]
-    if change["op"] == "put":
-        return Put(kind, record_of(kind, change["item"]), file=change["item"].get("file", ""))
-    identity = change.get("source", change.get("path", ""))
-    return Delete(kind, change.get("id") or identity_id(identity))

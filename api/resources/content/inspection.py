@@ -20,6 +20,7 @@ from content.changes.diff import count
 from content.records.problem import Severity
 from content.records.problem_report import ProblemFilter, summarize
 from content.records.vocabulary import Kind
+from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.revisions import DRAFT, PUBLISHED
 from gitstore.store.store import Store
 
@@ -34,18 +35,22 @@ class Test:
     @heavy
     @grants("redirect", "read")
     async def on_post(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Show how each URL resolves: response, rule, file and line, losing candidates, and redirect chain."""
+        """Show how each URL resolves, also with changes that nothing stores.
+
+        Response, rule, file and line, losing candidates, and redirect chain.
+        """
         body = await read_json(req, "test-request", BODY_LIMIT)
         urls, word = body["urls"], str(body.get("at", PUBLISHED))
         at = await resolve_readable_revision(req, self._store, "redirect", namespace, project, word)
         resp.content_type = MEDIA_JSON
-        is_small = at == PUBLISHED and len(urls) <= MOST_IN_THREAD
+        changes = body.get("changes", [])
+        is_small = at == PUBLISHED and not changes and len(urls) <= MOST_IN_THREAD
         matcher = (await self._releases.project(namespace, project)).release.matcher if is_small else None
         if matcher and not matcher.is_costly:
             resp.data = await run_in_thread(resolve_urls, matcher, urls)
         else:
-            draft = read_draft_name(req)
-            resp.data = await run_in_process(resolve_urls_at, self._store, namespace, project, at, draft, urls)
+            name = (namespace, DraftName(project, read_draft_name(req)))
+            resp.data = await run_in_process(resolve_urls_at, self._store, name, at, urls, changes)
 
 
 class Lint:

@@ -1,14 +1,17 @@
 """Tests of URLs in one call: each URL gets its own result, within a limit of time and of bytes for the call."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from api.http.response import json_views
+from api.resources.content.draft_edits import find_faults, read_edits, unknown_record
 from content.matching.matcher import Matcher
 from content.matching.request import parse_request
+from gitstore.drafts.drafts import DraftName
+from gitstore.errors import UnknownRecord
 from gitstore.store.store import Store
 
 # URLs; more of them are tested in a process, since a thread would slow the reads of this worker down.
@@ -23,9 +26,22 @@ def resolve_urls(matcher: Matcher, urls: Iterable[str], clock: Callable[[], floa
     return b'{"results":[%b]}' % b",".join(_results(matcher, urls, clock))
 
 
-def resolve_urls_at(store: Store, namespace: str, project: str, at: str, draft: str, urls: Iterable[str]) -> bytes:
-    """Test the URLs by the rules of a revision; see `resolve_urls`."""
-    return resolve_urls(store.revisions.matcher(namespace, project, at, draft), urls)
+def resolve_urls_at(
+    store: Store, name: tuple[str, DraftName], at: str, urls: Iterable[str], changes: Sequence[Mapping[str, Any]] = ()
+) -> bytes:
+    """Test the URLs by the rules of a revision, with changes that nothing stores; see `resolve_urls`.
+
+    Changes with invalid records give their `problems`, and no results. `name` is a namespace and a draft in it.
+    """
+    namespace, draft = name
+    edits = read_edits(changes)
+    faults = find_faults(edits, store.drafts.call_budget(namespace, draft), "/changes") if edits else []
+    if faults:
+        return orjson.dumps({"results": [], "problems": [fault.wire() for fault in faults]})
+    try:
+        return resolve_urls(store.revisions.matcher(namespace, draft.project, at, draft.draft, edits), urls)
+    except UnknownRecord as ex:
+        raise unknown_record(changes[ex.place], f"/changes/{ex.place}") from ex
 
 
 def _results(matcher: Matcher, urls: Iterable[str], clock: Callable[[], float]) -> Iterator[bytes]:

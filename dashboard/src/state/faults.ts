@@ -9,9 +9,9 @@ export interface Faults {
 
 export const NO_FAULTS: Faults = { fields: {}, text: "" };
 
-/** Return the field that a JSON pointer names: "/3/item/target" is target, "/tags/0" is tags. */
+/** Return the field that a JSON pointer names: "/3/item/target" and "/changes/0/item/target" are target, "/tags/0" is tags. */
 export function fieldOf(pointer = ""): string {
-  return pointer.split("/").find((part) => part !== "" && part !== "item" && !/^\d+$/.test(part)) ?? "";
+  return pointer.split("/").find((part) => part !== "" && part !== "item" && part !== "changes" && !/^\d+$/.test(part)) ?? "";
 }
 
 /** Sort an error into the fields of a form; what no field of it is named by becomes text. */
@@ -24,7 +24,7 @@ export function faultsOf(error: unknown, known: readonly string[]): Faults {
     if (known.includes(field)) fields[field] = fields[field] ? `${fields[field]} ${message}` : message;
     else others.push(message);
   }
-  const message = error instanceof Error ? error.message : String(error);
-  const text = problems.length > 0 && others.length === 0 ? "" : [...new Set([message, ...others])].join(" ");
+  const message = error instanceof Error ? error.message : "";
+  const text = problems.length > 0 && others.length === 0 ? "" : [...new Set([message, ...others])].filter(Boolean).join(" ");
   return { fields, text };
 }

@@ -8,6 +8,7 @@ import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { RegexParts } from "../components/regex.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
+import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
 import { changeDraft, fileOf, ifMatch, keepPage, mayEdit, P, projectPath, type Of, type Redirect } from "../state/project.ts";
 import { TryLine } from "./try_line.tsx";
@@ -51,7 +52,9 @@ export function RedirectEditor({ of, name }: { of: Of; name: string }): JSX.Elem
 function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Values }): JSX.Element {
   const [values, setValues] = useState(start);
   const [stale, setStale] = useState(false);
+  const [typed, setTyped] = useState<Faults>(NO_FAULTS);
   const call = useCall(FIELDS);
+  const fields = { ...typed.fields, ...call.faults.fields };
   const editable = mayEdit(of) && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
   const set = (name: keyof Values) => (value: string): void => setValues((before) => ({ ...before, [name]: value }));
@@ -88,15 +91,15 @@ function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Value
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {stale && <p><Button onClick={() => save({})}>Save mine over it</Button></p>}
-        <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={call.faults.fields["type"]} />
-          <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={call.faults.fields["status"]} /></div>
-        <Field label="Source" name="source" value={values.source} required onInput={set("source")} problem={call.faults.fields["source"]}
+        <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
+          <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} /></div>
+        <Field label="Source" name="source" value={values.source} required onInput={set("source")} problem={fields["source"]}
           help={regex ? "A regular expression; its groups are $1 to $9 in the target." : values.type === "BASIC_HOST" ? "A host and a path: example.org/old" : "A path: /old"} />
         {regex && values.source && <RegexParts text={values.source} />}
-        <Field label="Target" name="target" value={values.target} required onInput={set("target")} problem={call.faults.fields["target"]} help="A path or a whole URL." />
-        <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={call.faults.fields["note"]} />
-          <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={call.faults.fields["tags"]} help="Separated by commas." /></div>
-        <TryLine of={of} values={values} item={item} />
+        <Field label="Target" name="target" value={values.target} required onInput={set("target")} problem={fields["target"]} help="A path or a whole URL." />
+        <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
+          <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={fields["tags"]} help="Separated by commas." /></div>
+        <TryLine of={of} body={bodyOf(values)} item={item} fields={FIELDS} onFaults={setTyped} />
         {item && <p class="help">In <code>{item.file}</code>, line {item.line}. <a href={`${projectPath(of.namespace, of.project, "history")}?source=${encodeURIComponent(item.source)}`}>History of this rule</a></p>}
         <p class="actions">
           {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}

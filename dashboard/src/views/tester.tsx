@@ -9,12 +9,11 @@ import { useLoad } from "../state/load.ts";
 import { P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
+import { AnswerOf } from "./answer.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import type { ViewProps } from "./routes.ts";
 
 type Result = components["schemas"]["test-results.schema"]["results"][number];
-type Answer = Extract<Result, { chain: unknown }>;
-type Rule = Answer["rule"];
 
 const MOST_URLS = 10_000;
 const MOST_SHOWN = 200;
@@ -88,36 +87,11 @@ function Results({ shown: { at, against, results, others } }: { shown: Shown }):
         {results.slice(0, MOST_SHOWN).map((each, index) => (
           <li class={`change ${others && told(each) !== told(others[index]) ? "changed" : ""}`} key={`${index} ${each.url}`}>
             <header><span class="name"><Long text={each.url} /></span></header>
-            {others ? <div class="two"><div><p class="quiet">{at}</p><One result={each} /></div><div><p class="quiet">{against}</p><One result={others[index]} /></div></div> : <One result={each} />}
+            {others ? <div class="two"><div><p class="quiet">{at}</p><AnswerOf result={each} /></div><div><p class="quiet">{against}</p><AnswerOf result={others[index]} /></div></div> : <AnswerOf result={each} />}
           </li>
         ))}
       </ul>
       {results.length > MOST_SHOWN && <p class="quiet">The first {MOST_SHOWN} are shown.</p>}
     </section>
-  );
-}
-
-const ruleName = (rule: Rule): string => (rule ? `${rule.source} (${rule.file}:${rule.line})` : "");
-
-function One({ result }: { result: Result | undefined }): JSX.Element | null {
-  if (!result) return null;
-  if ("problem" in result) return <p><Badge tone="bad">not tested</Badge> {result.problem.message}</p>;
-  const { chain, candidates } = result;
-  return (
-    <>
-      <p class="facts"><Badge tone={result.status === null ? "quiet" : "good"}>{result.status ?? "no rule"}</Badge>
-        {result.location && <Long text={result.location} copy />}{result.page && <code>{result.page.path}</code>}</p>
-      {result.rule && <p class="help">Rule <code>{ruleName(result.rule)}</code></p>}
-      {(chain.hops.length > 1 || chain.loop) && (
-        <ol class="chain" aria-label="The chain">
-          {chain.hops.map((hop, index) => <li key={index}><code>{hop.url}</code> <span aria-hidden="true">→</span> {hop.status ?? "no rule"} {hop.location && <code>{hop.location}</code>}</li>)}
-          {chain.loop && <li><Badge tone="bad">It never ends</Badge></li>}
-        </ol>
-      )}
-      {candidates.length > 0 && (
-        <details><summary>{plural(candidates.length, "other rule")} matched</summary>
-          <ul class="problems">{candidates.map((each, index) => <li key={index}><code>{each.rule ? ruleName(each.rule) : each.page?.path}</code> <span>{each.why}</span></li>)}</ul></details>
-      )}
-    </>
   );
 }
