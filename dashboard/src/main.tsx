@@ -67,6 +67,7 @@ function View(): JSX.Element {
 
 function App(): JSX.Element {
   if (state.value === "starting") return failed.value ? <View /> : <main class="page" />;
+  if (state.value === "leaving") return <main class="page"><p class="quiet">Signing out …</p></main>;
   if (state.value === "out") return <><SignInPage /><Toasts /></>;
   return <><Bar /><div id="content" tabindex={-1}><View /></div><Palette /><Toasts />{state.value === "expired" && <SignInDialog />}</>;
 }

@@ -6,8 +6,8 @@ import { ApiFault, csrfToken, send } from "./transport.ts";
 export type Me = components["schemas"]["me.schema"];
 type BrowserSession = components["schemas"]["browser-session.schema"];
 
-/** `starting` until it is known; `expired` keeps the page, with the sign-in dialog over it. */
-export type State = "starting" | "out" | "in" | "expired";
+/** `starting` until it is known; `leaving` while the session is being ended; `expired` keeps the page, with the sign-in dialog over it. */
+export type State = "starting" | "leaving" | "out" | "in" | "expired";
 
 export const state = signal<State>("starting");
 export const me = signal<Me | null>(null);
@@ -50,13 +50,23 @@ export async function signIn(username: string, password: string): Promise<void> 
 
 /** Sign out here; returns the address at which the identity provider can be signed out of, or "". */
 export async function signOut(): Promise<string> {
-  const body = (await send("DELETE", "/auth/session")).body as { logoutUrl?: string } | null;
+  state.value = "leaving"; // what the page still reads is given up before the session ends
+  const body = await endSession();
   localStorage.removeItem(EXPIRY);
   clearTimeout(timer);
   me.value = null;
   reason.value = "You have signed out.";
   state.value = "out";
   return body?.logoutUrl ?? "";
+}
+
+async function endSession(): Promise<{ logoutUrl?: string } | null> {
+  try {
+    return (await send("DELETE", "/auth/session")).body as { logoutUrl?: string } | null;
+  } catch (ex) {
+    state.value = "in";
+    throw ex;
+  }
 }
 
 /** Renew the session; false if it has ended. Calls at the same time share one request. */

@@ -29,6 +29,31 @@ export async function readConvergence(namespace: string, project: string, signal
   return (await get("/api/namespace/{namespace}/project/{project}/agents", { path, query: { limit: 0 }, signal })).convergence;
 }
 
+export type Review = NonNullable<components["schemas"]["draft.schema"]["review"]>;
+export type Proposal = components["schemas"]["proposal-list.schema"]["items"][number];
+
+export interface Waiting {
+  drafts: readonly { project: Project; review: Review }[];
+  proposals: readonly { namespace: string; proposal: Proposal }[];
+}
+
+const MOST_WAITING = 50; // drafts, and namespaces whose proposals are looked at
+
+/** Read the reviews of the open drafts, and the open proposals. */
+export async function readWaiting(namespaces: readonly NamespaceView[], signal: AbortSignal): Promise<Waiting> {
+  const open = namespaces.flatMap((each) => each.projects).filter((each) => each.draft).slice(0, MOST_WAITING);
+  const drafts = await eachOf(open, async (project) => {
+    const path = { namespace: project.namespace, project: project.name };
+    const thread = await get("/api/namespace/{namespace}/project/{project}/draft/review", { path, query: { limit: 0 }, signal });
+    return { project, review: thread.review };
+  });
+  const lists = await eachOf(namespaces.slice(0, MOST_WAITING), async ({ name }) => {
+    const list = await get("/api/namespace/{namespace}/proposals", { path: { namespace: name }, query: { limit: 20 }, signal });
+    return list.items.filter((each) => each.state !== "merged").map((proposal) => ({ namespace: name, proposal }));
+  });
+  return { drafts, proposals: lists.flat() };
+}
+
 /** Call for each item, a few at a time; the results are in the order of the items. */
 export async function eachOf<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];

@@ -43,6 +43,17 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
   );
 }
 
+const MOST_SHOWN = 500; // changes of a comparison that one page shows
+
+export function ChangeList({ items }: { items: readonly Change[] }): JSX.Element {
+  return (
+    <>
+      <ul class="changes">{items.slice(0, MOST_SHOWN).map((each) => <ChangeCard key={`${each.kind} ${each.id}`} change={each} />)}</ul>
+      {items.length > MOST_SHOWN && <p class="quiet">The first {MOST_SHOWN} of {count(items.length)} are shown; the API has all.</p>}
+    </>
+  );
+}
+
 export function Counts({ counts }: { counts: Schemas["changeCounts"] }): JSX.Element {
   const { redirects, pages } = counts;
   const text = [countText("redirect", redirects), countText("page", pages)].filter(Boolean).join("; ");

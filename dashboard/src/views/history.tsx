@@ -11,7 +11,7 @@ import { tellChanged } from "../state/changes.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, may, P, projectPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
-import { ChangeCard, Counts, Files, SIGNS } from "./changes.tsx";
+import { ChangeList, Counts, Files, SIGNS } from "./changes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
@@ -19,8 +19,6 @@ import type { ViewProps } from "./routes.ts";
 
 type Publish = components["schemas"]["history.schema"]["items"][number];
 type Pair = { old: unknown; new: unknown };
-
-const MOST_SHOWN = 500; // changes of a comparison that one page shows
 
 export default function History({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
   const of = { namespace, project };
@@ -104,16 +102,11 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
         <a class="button plain" href={withQuery(place.value, { version: "", from: String(publish.publishNumber), to: "published" })}>Compare with what is published</a>
       </p>
       <h2>{before > 0 ? `Changes since publish ${before}` : "Changes"}</h2>
-      {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <Changes items={publish.diff} />}
+      {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <ChangeList items={publish.diff} />}
       <Files items={publish.files} />
       {back && <Rollback of={of} number={publish.publishNumber} close={() => setBack(false)} />}
     </>
   );
-}
-
-function Changes({ items }: { items: readonly components["schemas"]["change.schema"][] }): JSX.Element {
-  return <><ul class="changes">{items.slice(0, MOST_SHOWN).map((each) => <ChangeCard key={`${each.kind} ${each.id}`} change={each} />)}</ul>
-    {items.length > MOST_SHOWN && <p class="quiet">The first {MOST_SHOWN} of {items.length} are shown. `P/diff` of the API has all.</p>}</>;
 }
 
 function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.Element {
@@ -132,7 +125,7 @@ function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.E
       </div>
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && <><p class="facts"><strong><Counts counts={found.data.counts} /></strong></p>
-        {found.data.changes.length === 0 ? <Empty title="No rule differs" /> : <Changes items={found.data.changes} />}<Files items={found.data.files} /></>}
+        {found.data.changes.length === 0 ? <Empty title="No rule differs" /> : <ChangeList items={found.data.changes} />}<Files items={found.data.files} /></>}
     </>
   );
 }
@@ -165,7 +158,7 @@ function Rollback({ of, number, close }: { of: Of; number: number; close: () => 
         <Refusal text={call.faults.text} />
         {diff.error && <Failure error={diff.error} retry={diff.reload} />}
         {diff.data && <section aria-label="What changes"><p role="status">What agents get changes like this: <strong><Counts counts={diff.data.counts} /></strong></p>
-          <div class="preview"><Changes items={diff.data.changes} /></div></section>}
+          <div class="preview"><ChangeList items={diff.data.changes} /></div></section>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} />
         <p class="actions"><Button kind="danger" type="submit" disabled={call.busy || !diff.data}>Roll back</Button><Button onClick={close}>Cancel</Button></p>
       </form>

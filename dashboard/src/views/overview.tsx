@@ -4,9 +4,11 @@ import { me, preview } from "../api/session.ts";
 import { Badge, Empty, Failure, Time } from "../components/basics.tsx";
 import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
-import { readConvergence, readNamespaces, type NamespaceView, type Project } from "../state/overview.ts";
+import { readConvergence, readNamespaces, readWaiting, type NamespaceView, type Project } from "../state/overview.ts";
 import { plural } from "../state/words.ts";
 import { projectPath } from "./project_page.tsx";
+import { ProposalState, proposalPath } from "./proposal.tsx";
+import { ReviewBadge } from "./review.tsx";
 
 export default function Overview(): JSX.Element {
   const found = useLoad("overview", readNamespaces, (event) => !event.type.startsWith("agent."));
@@ -21,18 +23,27 @@ export default function Overview(): JSX.Element {
 }
 
 function Waiting({ namespaces }: { namespaces: readonly NamespaceView[] }): JSX.Element {
-  const drafts = namespaces.flatMap((each) => each.projects).filter((each) => each.draft);
+  const open = namespaces.flatMap((each) => each.projects).filter((each) => each.draft).map((each) => `${each.namespace}/${each.name}`);
+  const { data, error } = useLoad(`${namespaces.length} ${open.join(" ")}`, (signal) => readWaiting(namespaces, signal), (event) => !event.type.startsWith("agent."));
   return (
     <section class="waiting" aria-labelledby="waiting">
       <h2 id="waiting">Waiting</h2>
-      {drafts.length === 0
-        ? <p class="quiet">No project has an open draft.</p>
-        : <ul>{drafts.map((each) => (
-          <li key={`${each.namespace}/${each.name}`}>
-            <a href={projectPath(each.namespace, each.name, "draft")}>{each.namespace} / {each.title ?? each.name}</a>
-            <Badge tone="warn">Draft open</Badge>
+      {error && <p class="quiet">{error.message}</p>}
+      {!data && !error && <p class="quiet">Looking …</p>}
+      {data && data.drafts.length + data.proposals.length === 0 && <p class="quiet">No draft and no proposal is open.</p>}
+      {data && <ul>
+        {data.drafts.map(({ project, review }) => (
+          <li key={`${project.namespace}/${project.name}`}>
+            <a href={projectPath(project.namespace, project.name, "draft")}>{project.namespace} / {project.title ?? project.name}</a>
+            <ReviewBadge review={review} />{review.state === "none" && <Badge tone="warn">Draft open</Badge>}
+            {review.state === "requested" && can(me.value, "project", "review", project.namespace, project.name) && <strong>You may review it</strong>}
           </li>
-        ))}</ul>}
+        ))}
+        {data.proposals.map(({ namespace, proposal }) => (
+          <li key={proposal.id}><a href={proposalPath(namespace, proposal.id)}>{namespace}: {proposal.title}</a><ProposalState state={proposal.state} />
+            <span class="quiet">{proposal.projects.map((each) => each.name).join(", ")}</span></li>
+        ))}
+      </ul>}
     </section>
   );
 }

@@ -28,6 +28,11 @@ export const ROUTES: readonly Route[] = [
   ofProject("/transfer", "Import and export", () => import("./transfer.tsx")),
   ofProject("/test", "Tester", () => import("./tester.tsx")),
   ofProject("/agents", "Agents", () => import("./agents.tsx")),
+  {
+    pattern: "/dashboard/proposal/:namespace/:id",
+    title: ({ namespace }) => `Proposal: ${namespace ?? ""}`,
+    load: () => import("./proposal.tsx"),
+  },
   { pattern: "/dashboard/settings", title: () => "Your account", load: () => import("./settings/account.tsx") },
   { pattern: "/dashboard/settings/users", title: () => "Users", load: () => import("./settings/users.tsx") },
   { pattern: "/dashboard/settings/roles", title: () => "Roles", load: () => import("./settings/roles.tsx") },
