@@ -10,17 +10,14 @@ from itertools import islice
 from pathlib import Path
 
 from gitstore.errors import Broken, InvalidPush
-from gitstore.file_lock import hold_lock_file
 from gitstore.git.after_commit import after_commit
-from gitstore.git.object_log import empty_log, is_log_due
-from gitstore.git.packs.packing import hold_packing, is_packing_due, pack_loose
 from gitstore.git.quarantine import Quarantine, open_quarantine, sweep_quarantines
 from gitstore.git.refs import list_refs
 from gitstore.git.repository import CommitInfo, Repository, open_repository
-from gitstore.git.repository_creation import init_repository
 from gitstore.git.transaction import Transaction, update
 from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.upstream.arrival import INVALID, FaultyTip
+from gitstore.upstream.remotes.cache_upkeep import create_cache, keep_small, note_first_size
 from gitstore.upstream.remotes.haves import choose_haves
 from gitstore.upstream.remotes.projection import MIRRORED, CommitMap, Folder, project, write_like
 from gitstore.upstream.remotes.remote import Remote
@@ -35,7 +32,6 @@ from gitstore.wire.push.pack_reader import PackReader
 from gitstore.wire.push.push_limits import PushLimits
 from gitstore.wire.push.references import References
 
-_LOCK_FILE = "waypost-folder.lock"
 _MAP_FILE = "waypost-projection"
 _OTHERS = "refs/heads/other/"  # commits of other branches, which are kept by a ref for each
 _PUSHED, _MADE = "refs/heads/pushed", "refs/heads/made"
@@ -66,7 +62,7 @@ class FolderRemote:
     def read_tips(self) -> Mapping[str, CommitId]:
         """Return the tips of the upstream, that of the branch as the commit here; it is missing where the folder is."""
         tips = dict(self._remote.read_tips())
-        self._keep_small()
+        keep_small(self._cache)
         self.origin = tip = tips.pop(self._ref, None)
         here = self._translate(tip, _MADE) if tip else None
         if tip and here:
@@ -80,7 +76,7 @@ class FolderRemote:
 
     def _translate(self, tip: CommitId, ref: str) -> CommitId | None:
         """Translate a commit, and keep the projection by a ref."""
-        self._create()
+        create_cache(self._cache)
         sweep_quarantines(self._cache)
         with self._using_cache():
             if not self._is_here(tip):
@@ -114,27 +110,6 @@ class FolderRemote:
         if new:
             known.add(new)
         return here
-
-    def _create(self) -> None:
-        """Create the cache, unless another process does."""
-        with hold_lock_file(self._cache.with_name(_LOCK_FILE)):
-            if (self._cache / "HEAD").exists():
-                return
-            shutil.rmtree(self._cache, ignore_errors=True)
-            making = self._cache.with_name(f"{self._cache.name}.new")
-            shutil.rmtree(making, ignore_errors=True)
-            init_repository(making)
-            making.rename(self._cache)
-
-    def _keep_small(self) -> None:
-        """Pack the objects of the cache, once they are many."""
-        if not is_packing_due(self._cache) and not is_log_due(self._cache):
-            return
-        with hold_packing(self._cache) as is_held:
-            if is_held and is_packing_due(self._cache):
-                pack_loose(self._cache)
-            if is_held and is_log_due(self._cache):
-                empty_log(self._cache)
 
     def _is_here(self, tip: CommitId) -> bool:
         if CommitMap(self._cache / _MAP_FILE).has(tip):
@@ -178,6 +153,8 @@ class FolderRemote:
             else:
                 transaction.move(f"{_OTHERS}{tip}", None, tip)
             quarantine.release()
+        if is_first:
+            note_first_size(self._cache)
 
     def _require_folder(self, tip: CommitId) -> None:
         """Raise FaultyTip for a tip without the folder: it was moved there, and nothing would be served."""
@@ -216,7 +193,7 @@ class FolderRemote:
             return
         if here != move.old:
             raise RemoteMoved(f"The folder {self._folder.path} of the upstream has moved.")
-        self._create()
+        create_cache(self._cache)
         self._import(source, move.new, _MADE)
         with self._using_cache(), update(self._cache) as transaction:
             made = self._put_back(transaction, tip, move.old, move.new)
@@ -285,7 +262,7 @@ class FolderRemote:
 
     def place(self, source: Path, commit: CommitId, base: CommitId | None, /) -> CommitId:
         """Write a draft as one commit of the upstream, on the commit that its base is there; return it."""
-        self._create()
+        create_cache(self._cache)
         self._import(source, commit, _MADE_DRAFT)
         with self._using_cache(), update(self._cache) as transaction:
             onto = CommitMap(self._cache / _MAP_FILE).find_original(base) if base else None

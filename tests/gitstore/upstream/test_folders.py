@@ -4,12 +4,14 @@ import errno
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_hex
 from shutil import rmtree
 from typing import Any
 
 import pytest
 
 from gitstore.errors import StoreError
+from gitstore.upstream.remotes import cache_upkeep
 from gitstore.upstream.remotes.projection import CommitMap
 from gitstore.upstream.upstream_settings import UpstreamMode, folder_cache, write_settings
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
@@ -213,6 +215,25 @@ def test_a_damaged_cache_is_made_again_by_the_next_sync(bed: UpstreamBed, node: 
     bed.commit({"app.py": "print(8)\n"}, {RULES: yaml([("/a", "/again")])})
     assert fault_of(node) == "upstream_unavailable"
     sync_well(node)
+    assert node.targets() == {"/a": "/again"}
+    assert node.tip == split(bed)[-1]
+
+
+def test_a_copy_that_has_grown_is_made_again(bed: UpstreamBed, node: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_upkeep, "_ROOM", 1 << 16)
+    marker = cache_of(node) / "marker"
+    marker.touch()
+    bed.commit({RULES: yaml([("/a", "/third")])})
+    sync_well(node)
+    assert marker.exists()
+    bed.commit({"app.bin": token_hex(1 << 18)})
+    sync_well(node)
+    sync_well(node)
+    assert not marker.exists()
+    marker.touch()
+    bed.commit({RULES: yaml([("/a", "/again")])})
+    sync_well(node)
+    assert marker.exists()
     assert node.targets() == {"/a": "/again"}
     assert node.tip == split(bed)[-1]
 
