@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gitstore.errors import StoreError
+from gitstore.git.packs.packing import pack_loose
 from gitstore.upstream.remotes import cache_upkeep
 from gitstore.upstream.remotes.projection import CommitMap
 from gitstore.upstream.upstream_settings import UpstreamMode, folder_cache, write_settings
@@ -228,6 +229,7 @@ def test_a_copy_that_has_grown_is_made_again(bed: UpstreamBed, node: Place, monk
     assert marker.exists()
     bed.commit({"app.bin": token_hex(1 << 18)})
     sync_well(node)
+    pack_loose(cache_of(node))
     sync_well(node)
     assert not marker.exists()
     marker.touch()
