@@ -163,6 +163,7 @@ class _Parts(NamedTuple):
                 services.namespace_records,
                 self.pulls,
                 self.signer,
+                services.fleet,
             ),
             *identity_routes(services, self.releases, self.store.publishes, open_openid(settings, services)),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),

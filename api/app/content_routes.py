@@ -1,5 +1,6 @@
 """The content routes: reads for agents, changes for people."""
 
+from api.db.agents.fleet import Fleet
 from api.http.response.compression import CompressionCache
 from api.http.response.signed_replies import ManifestSigner
 from api.http.routing import Route
@@ -9,6 +10,7 @@ from api.resources.agents.published import PublishedList, VersionedList, Version
 from api.resources.content.conflicts import DraftResolve
 from api.resources.content.draft_items import DraftItem, DraftItems
 from api.resources.content.draft_operations import DraftDiff, DraftReplace, DraftRevert
+from api.resources.content.draft_tests import DraftTestList
 from api.resources.content.drafts import DraftEdits, DraftResource
 from api.resources.content.inspection import Diff, Lint, Test
 from api.resources.content.namespaces import (
@@ -18,15 +20,23 @@ from api.resources.content.namespaces import (
     Namespaces,
     RecordsOf,
 )
+from api.resources.content.overview import Overview
 from api.resources.content.projects import ProjectResource, Projects
 from api.resources.content.proposal_reviews import ProposalReview
-from api.resources.content.proposals import ProposalMerge, ProposalResource, Proposals, ProposalUpdate
+from api.resources.content.proposals import (
+    ProposalMerge,
+    ProposalResource,
+    Proposals,
+    ProposalSummaries,
+    ProposalUpdate,
+)
 from api.resources.content.publishing import History, HistoryEntry, Publish, Rollback
 from api.resources.content.reviews import DraftReview
 from api.resources.content.transfer import Export, Import
 from api.resources.service.web_keys import WebKeys
 from api.reviews.reviewing import Reviews
 from api.runtime.serving.convergence import Convergence
+from api.runtime.serving.fleet_summary import FleetSummaries
 from api.runtime.serving.long_poll import LongPolls
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.settings import Settings
@@ -50,10 +60,12 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
     records: RecordsOf,
     pulls: PullPublishes,
     signer: ManifestSigner,
+    fleet: Fleet,
 ) -> list[Route]:
     """Return every route of the content store; `records` returns the records of namespaces that an actor changes."""
     single = [
         Route("/.well-known/waypost-keys", WebKeys(signer)),
+        Route("/api/overview", _overview(store, releases, reviews, fleet, settings)),
         Route("/api/namespaces", Namespaces(store, records)),
         Route("/api/namespaces/archived", ArchivedNamespaces(store)),
         Route(_NAMESPACE, NamespaceResource(store, records)),
@@ -72,6 +84,7 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROJECT + "/draft", DraftResource(store, reviews, pulls)),
         Route(_PROJECT + "/draft/changes", DraftEdits(store, settings.import_limit)),
         Route(_PROJECT + "/draft/diff", DraftDiff(store)),
+        Route(_PROJECT + "/draft/tests", DraftTestList(store, settings.import_limit)),
         Route(_PROJECT + "/draft/revert", DraftRevert(store, settings.import_limit)),
         Route(_PROJECT + "/draft/replace", DraftReplace(store, settings.import_limit)),
         Route(_PROJECT + "/draft/resolve", DraftResolve(store, settings.import_limit)),
@@ -87,6 +100,11 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROJECT + "/export", Export(store)),
     ]
     return single + [route for kind in Kind for route in _of_kind(kind, releases, store, settings, compressed)]
+
+
+def _overview(store: Store, releases: ReleaseLoader, reviews: Reviews, fleet: Fleet, settings: Settings) -> Overview:
+    summaries = ProposalSummaries(store, reviews, settings.proposal_stale_days)
+    return Overview(releases, store, reviews, FleetSummaries(fleet, store.publishes), summaries)
 
 
 def _of_kind(

@@ -1,10 +1,12 @@
 """`store.drafts`: the working branches of projects: reports, lists, edits, imports and conflicts."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from content.cache import LruCache
 from content.changes.diff import Counts, count
+from content.checks.expectations import Expectation
 from content.checks.pattern_budget import CallBudget
 from content.formats.tsv import Row
 from content.records.problem import Problem
@@ -15,6 +17,7 @@ from gitstore.compiled.segments.changes import changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.drafts.draft_changes import DraftChanges, draft_changes
+from gitstore.drafts.draft_tests import DraftTests, run_tests, write_tests
 from gitstore.drafts.drafts import (
     DraftName,
     DraftState,
@@ -39,7 +42,7 @@ from gitstore.drafts.replacing import (
 )
 from gitstore.drafts.reverting import RevertRequest, RevertResult, revert
 from gitstore.drafts.review_view import ReviewView, view_draft
-from gitstore.errors import Invalid, LostRace, NotFound
+from gitstore.errors import Invalid, LostRace, NotFound, StoreError
 from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import list_drafts
 from gitstore.git.repository import Author
@@ -48,8 +51,10 @@ from gitstore.layout import CommitId
 from gitstore.merge.draft_merge import merge_draft
 from gitstore.merge.resolving import ResolveRequest, ResolveResult, resolve
 from gitstore.publish.authorship import ReviewSubject, read_review_subject
+from gitstore.publish.open_drafts import DraftHead, OpenDraft, list_heads, read_open_draft
 from gitstore.store.access import Component, StoreAccess
 
+_CACHED_OPEN = 500  # drafts of the overview; one is a few hundred bytes
 _CACHED_DRAFTS = 4  # states of drafts whose changes are cached for paging; one with 100,000 changes takes some 8 MB
 _TRIES_WITHOUT_LOCK = 2
 
@@ -73,10 +78,29 @@ class Drafts(Component):
         super().__init__(access)
         self._changes: LruCache[tuple[str, str, Kind], DraftChanges] = LruCache(_CACHED_DRAFTS)
         self._reports: LruCache[tuple[str, DraftState], DraftReport] = LruCache(_CACHED_DRAFTS)
+        self._open: LruCache[tuple[str, DraftHead, CommitId], OpenDraft] = LruCache(_CACHED_OPEN)
 
     def names(self, namespace: str, project: str) -> Sequence[str]:
         """Return the names of a project's drafts."""
         return list_drafts(self._access.directory.namespace(namespace).repository, project)
+
+    def heads(self, projects: Mapping[str, Collection[str]]) -> list[tuple[str, DraftHead]]:
+        """Return the branches of the drafts of projects, which are given by namespace; none of one that cannot be read."""
+        found: list[tuple[str, DraftHead]] = []
+        for namespace, names in projects.items():
+            with suppress(StoreError, OSError), self._access.reading(namespace) as compiler:
+                found += ((namespace, head) for head in list_heads(compiler.repository, names))
+        return found
+
+    def read_open(self, namespace: str, head: DraftHead) -> OpenDraft | None:
+        """Return a draft that has changes, else None; cached until it or release moves."""
+        with suppress(StoreError, OSError), self._access.reading(namespace) as compiler:
+            key = (namespace, head, compiler.repository.release())
+            found = self._open.find(key) or read_open_draft(compiler, head.name)
+            if found:
+                self._open.put(key, found)
+            return found
+        return None
 
     def report(self, namespace: str, name: DraftName) -> DraftReport:
         """Return the changes, problems and conflicts of a draft; cached until the draft or release moves."""
@@ -158,6 +182,26 @@ class Drafts(Component):
         """Apply edits to a draft, all or none, as one commit."""
         return self._access.write(
             namespace, lambda compiler, opened: edit_draft(compiler, opened, name, edits, author, head)
+        )
+
+    def tests(self, namespace: str, name: DraftName) -> DraftTests:
+        """Read and run the tests of a draft."""
+        with self._access.reading(namespace) as compiler:
+            return run_tests(compiler, name)
+
+    def write_tests(
+        self,
+        namespace: str,
+        name: DraftName,
+        tests: Sequence[Expectation],
+        author: Author,
+        head: str = "",
+        *,
+        adds: bool = False,
+    ) -> tuple[CommitId | None, int]:
+        """Replace the tests of a draft, or add to them, as one commit; return its head and the number of tests."""
+        return self._access.write(
+            namespace, lambda _, opened: write_tests(opened, name, tests, author, head, adds=adds)
         )
 
     def new_problems(self, namespace: str, name: DraftName, head: CommitId) -> list[Problem]:

@@ -1,11 +1,13 @@
 """`store.proposals`: the branches that people push, and their merge into release."""
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from functools import partial
 
 from content.cache import LruCache
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName, project_tree
+from gitstore.errors import StoreError
 from gitstore.git.refs import list_proposals
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
@@ -38,6 +40,15 @@ class Proposals(Component):
         """Return all proposals of a namespace, the newest first, with the projects that each changes."""
         with self._access.reading(namespace) as compiler:
             return read_proposals(compiler.repository)
+
+    def unmerged(self, namespaces: Collection[str]) -> list[tuple[str, Proposal]]:
+        """Return the open proposals of namespaces; none of one that cannot be read."""
+        found: list[tuple[str, Proposal]] = []
+        for namespace in namespaces:
+            with suppress(StoreError, OSError):
+                if list_proposals(self._access.directory.namespace(namespace).repository):
+                    found += ((namespace, each) for each in self.all(namespace) if not each.is_merged)
+        return found
 
     def read(self, namespace: str, wanted: str, head: str = "") -> Proposal:
         """Return the proposal with an id; raises NotFound, or StaleProposal where it is not at the head."""

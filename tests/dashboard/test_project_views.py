@@ -106,6 +106,26 @@ def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Open
     expect(page.get_by_label("Compare with")).to_have_value("draft")
 
 
+def test_answers_are_kept_as_tests_which_hold_a_publish(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/test"))
+    page.get_by_label("URLs or paths").fill("/a\n/nothing")
+    page.get_by_role("button", name="Test 2 URLs").click()
+    page.get_by_role("button", name="Keep as tests").click()
+    tests = page.get_by_role("region", name="Tests of the project")
+    expect(tests).to_contain_text("2 tests pass")
+    place.publish()
+    place.add("/nothing")
+    expect(tests).to_contain_text("1 of 2 tests fails", timeout=20_000)
+    assert violations(page) == []
+    place.refused("POST", "/publish", 422, "invalid_content")
+    tests.get_by_role("button", name="Remove the test of /nothing").click()
+    expect(tests).to_contain_text("1 test passes")
+    place.publish()
+
+
 def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded(
     world: World, new_page: Opens, tmp_path: Path
 ) -> None:

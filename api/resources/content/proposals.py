@@ -48,6 +48,28 @@ from gitstore.store.store import Store
 _DEFAULT_LIMIT = 50  # each of a window is merged to see whether it can be
 
 
+class ProposalSummaries:
+    """The summaries of proposals as the caller may read them; one is stale after so many `stale_days` without a commit."""
+
+    def __init__(self, store: Store, reviews: Reviews, stale_days: int) -> None:
+        self._store = store
+        self._reviews = reviews
+        self._stale_days = stale_days
+
+    async def show(self, req: Request, namespace: str, proposals: Sequence[Proposal]) -> list[dict[str, Any]]:
+        """Return the JSON of each proposal of a namespace."""
+        reports = await run_in_process(self._store.proposals.reports, namespace, proposals)
+        reviews = await _find_reviews(self._reviews, namespace, reports)
+        oldest = _oldest(self._stale_days)
+        sources = await run_in_thread(self._store.upstreams.sources, namespace)
+        return [
+            _with_reviews(
+                proposal_views.summary(each, _reader(req, namespace, each.proposal), oldest, sources), each, reviews
+            )
+            for each in reports
+        ]
+
+
 class Proposals:
     """The proposals of a namespace; one is stale after so many `stale_days` without a commit."""
 
@@ -55,6 +77,7 @@ class Proposals:
         self._store = store
         self._reviews = reviews
         self._stale_days = stale_days
+        self._summaries = ProposalSummaries(store, reviews, stale_days)
 
     @any_principal
     async def on_get(self, req: Request, resp: Response, namespace: str) -> None:
@@ -69,17 +92,7 @@ class Proposals:
             for each in found
             if is_visible(principal, namespace, each) and (project is None or project in _shown(req, namespace, each))
         ]
-        window = visible[offset : offset + limit]
-        reports = await run_in_process(self._store.proposals.reports, namespace, window)
-        reviews = await _find_reviews(self._reviews, namespace, reports)
-        oldest = _oldest(self._stale_days)
-        sources = await run_in_thread(self._store.upstreams.sources, namespace)
-        items = [
-            _with_reviews(
-                proposal_views.summary(each, _reader(req, namespace, each.proposal), oldest, sources), each, reviews
-            )
-            for each in reports
-        ]
+        items = await self._summaries.show(req, namespace, visible[offset : offset + limit])
         write_window(resp, items, len(visible), limit, offset)
 
     @any_principal

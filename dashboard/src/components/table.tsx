@@ -69,6 +69,12 @@ export function offset(): number {
   return (Math.max(1, Math.trunc(Number(place.value.query.get("page")) || 1)) - 1) * PAGE;
 }
 
+/** The last page of a list, as the address names it. */
+export function lastPage(total: number): string {
+  const last = Math.ceil(total / PAGE);
+  return last > 1 ? String(last) : "";
+}
+
 export function Pages({ total }: { total: number }): JSX.Element {
   const first = offset();
   const page = first / PAGE + 1;

@@ -1,69 +1,25 @@
-// What the overview shows, read from the lists of namespaces and projects and the counts of agents.
+// What the overview shows: the projects with their agents by namespace, and the drafts and proposals that wait.
 import { get } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 
-export type Project = components["schemas"]["project-state.schema"];
-export type Convergence = components["schemas"]["agent-list.schema"]["convergence"];
+export type Overview = components["schemas"]["overview.schema"];
+export type Project = Overview["items"][number];
 
 export interface NamespaceView {
   name: string;
-  description: string;
   projects: readonly Project[];
 }
 
-const MOST = 100; // namespaces, and projects of each, that one page shows
-const AT_ONCE = 4;
-
-/** Read the namespaces and their projects. */
-export async function readNamespaces(signal: AbortSignal): Promise<readonly NamespaceView[]> {
-  const namespaces = await get("/api/namespaces", { query: { limit: MOST }, signal });
-  return eachOf(namespaces.items, async ({ name, description }) => {
-    const projects = await get("/api/namespace/{namespace}/projects", { path: { namespace: name }, query: { limit: MOST }, signal });
-    return { name, description, projects: projects.items };
-  });
+/** Read a window of the projects, and what waits. */
+export function readOverview(limit: number, offset: number, signal: AbortSignal): Promise<Overview> {
+  return get("/api/overview", { query: { limit, offset }, signal });
 }
 
-/** Read how far the agents of a project are. */
-export async function readConvergence(namespace: string, project: string, signal: AbortSignal): Promise<Convergence> {
-  const path = { namespace, project };
-  return (await get("/api/namespace/{namespace}/project/{project}/agents", { path, query: { limit: 0 }, signal })).convergence;
-}
-
-export type Review = NonNullable<components["schemas"]["draft.schema"]["review"]>;
-export type Proposal = components["schemas"]["proposal-list.schema"]["items"][number];
-
-export interface Waiting {
-  drafts: readonly { project: Project; review: Review }[];
-  proposals: readonly { namespace: string; proposal: Proposal }[];
-}
-
-const MOST_WAITING = 50; // drafts, and namespaces whose proposals are looked at
-
-/** Read the reviews of the open drafts, and the open proposals. */
-export async function readWaiting(namespaces: readonly NamespaceView[], signal: AbortSignal): Promise<Waiting> {
-  const open = namespaces.flatMap((each) => each.projects).filter((each) => each.draft).slice(0, MOST_WAITING);
-  const drafts = await eachOf(open, async (project) => {
-    const path = { namespace: project.namespace, project: project.name };
-    const thread = await get("/api/namespace/{namespace}/project/{project}/draft/review", { path, query: { limit: 0 }, signal });
-    return { project, review: thread.review };
-  });
-  const lists = await eachOf(namespaces.slice(0, MOST_WAITING), async ({ name }) => {
-    const list = await get("/api/namespace/{namespace}/proposals", { path: { namespace: name }, query: { limit: 20 }, signal });
-    return list.items.filter((each) => each.state !== "merged").map((proposal) => ({ namespace: name, proposal }));
-  });
-  return { drafts, proposals: lists.flat() };
-}
-
-/** Call for each item, a few at a time; the results are in the order of the items. */
-export async function eachOf<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const run = async (): Promise<void> => {
-    while (next < items.length) {
-      const index = next++;
-      results[index] = await work(items[index] as T);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, run));
-  return results;
+/** Group the projects of a window by namespace; namespaces without projects come last, below the last window. */
+export function byNamespace({ items, namespaces, offset, total }: Overview): readonly NamespaceView[] {
+  const groups = new Map<string, Project[]>();
+  for (const project of items) groups.set(project.namespace, [...(groups.get(project.namespace) ?? []), project]);
+  const shown = [...groups].map(([name, projects]) => ({ name, projects }));
+  const empty = offset + items.length >= total ? namespaces.filter((each) => each.projects === 0) : [];
+  return [...shown, ...empty.map(({ name }) => ({ name, projects: [] }))];
 }

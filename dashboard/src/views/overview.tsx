@@ -2,48 +2,51 @@
 import type { JSX } from "preact";
 import { me, preview } from "../api/session.ts";
 import { Badge, Empty, Failure, Time } from "../components/basics.tsx";
+import { offset, PAGE, Pages } from "../components/table.tsx";
 import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
-import { readConvergence, readNamespaces, readWaiting, type NamespaceView, type Project } from "../state/overview.ts";
-import { plural } from "../state/words.ts";
+import { byNamespace, readOverview, type NamespaceView, type Overview as Shown, type Project } from "../state/overview.ts";
+import { count, plural } from "../state/words.ts";
 import { projectPath } from "./project_page.tsx";
 import { ProposalState, proposalPath } from "./proposal.tsx";
 import { ReviewBadge } from "./review.tsx";
 
 export default function Overview(): JSX.Element {
-  const found = useLoad("overview", readNamespaces, (event) => !event.type.startsWith("agent."));
+  const found = useLoad(`overview ${offset()}`, (signal) => readOverview(PAGE, offset(), signal), () => true);
   return (
     <main class="page">
       <header class="heading"><h1>Overview</h1></header>
       {preview.value && <p class="notice">This is a preview of a folder. Edit the files; every save without errors is served.</p>}
       {found.error && <Failure error={found.error} retry={found.reload} />}
-      {found.data && (found.data.length ? <><Waiting namespaces={found.data} /><Namespaces namespaces={found.data} /></> : <Nothing />)}
+      {found.data && (found.data.namespaces.length
+        ? <><Waiting shown={found.data} /><Namespaces namespaces={byNamespace(found.data)} />{found.data.total > PAGE && <Pages total={found.data.total} />}</>
+        : <Nothing />)}
     </main>
   );
 }
 
-function Waiting({ namespaces }: { namespaces: readonly NamespaceView[] }): JSX.Element {
-  const open = namespaces.flatMap((each) => each.projects).filter((each) => each.draft).map((each) => `${each.namespace}/${each.name}`);
-  const { data, error } = useLoad(`${namespaces.length} ${open.join(" ")}`, (signal) => readWaiting(namespaces, signal), (event) => !event.type.startsWith("agent."));
+function Waiting({ shown: { drafts, draftsTotal, proposals, proposalsTotal } }: { shown: Shown }): JSX.Element {
+  const more = draftsTotal - drafts.length + proposalsTotal - proposals.length;
   return (
     <section class="waiting" aria-labelledby="waiting">
       <h2 id="waiting">Waiting</h2>
-      {error && <p class="quiet">{error.message}</p>}
-      {!data && !error && <p class="quiet">Looking …</p>}
-      {data && data.drafts.length + data.proposals.length === 0 && <p class="quiet">No draft and no proposal is open.</p>}
-      {data && <ul>
-        {data.drafts.map(({ project, review }) => (
-          <li key={`${project.namespace}/${project.name}`}>
-            <a href={projectPath(project.namespace, project.name, "draft")}>{project.namespace} / {project.title ?? project.name}</a>
-            <ReviewBadge review={review} />{review.state === "none" && <Badge tone="warn">Draft open</Badge>}
-            {review.state === "requested" && can(me.value, "project", "review", project.namespace, project.name) && <strong>You may review it</strong>}
+      {drafts.length + proposals.length === 0 && <p class="quiet">No draft and no proposal is open.</p>}
+      <ul>
+        {drafts.map(({ namespace, project, draft, updatedAt, conflicts, review }) => (
+          <li key={`${namespace}/${project}/${draft}`}>
+            <a href={`${projectPath(namespace, project, "draft")}${draft === "main" ? "" : `?draft=${encodeURIComponent(draft)}`}`}>{namespace} / {project}{draft !== "main" && ` (${draft})`}</a>
+            <ReviewBadge review={review} />{(review?.state ?? "none") === "none" && <Badge tone="warn">Draft open</Badge>}
+            {conflicts > 0 && <Badge tone="bad">{plural(conflicts, "conflict")}</Badge>}
+            {review?.state === "requested" && can(me.value, "project", "review", namespace, project) && <strong>You may review it</strong>}
+            <Time at={updatedAt} />
           </li>
         ))}
-        {data.proposals.map(({ namespace, proposal }) => (
-          <li key={proposal.id}><a href={proposalPath(namespace, proposal.id)}>{namespace}: {proposal.title}</a><ProposalState state={proposal.state} />
+        {proposals.map(({ namespace, ...proposal }) => (
+          <li key={`${namespace}/${proposal.id}`}><a href={proposalPath(namespace, proposal.id)}>{namespace}: {proposal.title}</a><ProposalState state={proposal.state} />
             <span class="quiet">{proposal.projects.map((each) => each.name).join(", ")}</span></li>
         ))}
-      </ul>}
+      </ul>
+      {more > 0 && <p class="quiet">And {count(more)} older.</p>}
     </section>
   );
 }
@@ -54,7 +57,6 @@ function Namespaces({ namespaces }: { namespaces: readonly NamespaceView[] }): J
       {namespaces.map((each) => (
         <section key={each.name} aria-labelledby={`namespace-${each.name}`}>
           <h2 id={`namespace-${each.name}`}>{each.name}</h2>
-          {each.description && <p class="quiet">{each.description}</p>}
           {each.projects.length === 0
             ? <p class="quiet">No projects that you may see.</p>
             : <ul class="cards">{each.projects.map((project) => <Card key={project.name} project={project} />)}</ul>}
@@ -76,24 +78,19 @@ function Card({ project }: { project: Project }): JSX.Element {
         <span>{plural(project.redirects, "redirect")}</span><span>{plural(project.pages, "page")}</span>
         {project.draft && <Badge tone="warn">Draft open</Badge>}
       </p>
-      {can(me.value, "agent", "read", project.namespace, project.name) && <Agents project={project} />}
+      {project.agents && <Agents agents={project.agents} />}
     </li>
   );
 }
 
-function Agents({ project: { namespace, name } }: { project: Project }): JSX.Element {
-  const { data } = useLoad(
-    `${namespace}/${name}`,
-    (signal) => readConvergence(namespace, name, signal),
-    (event) => event.namespace === namespace && event.project === name,
-  );
+function Agents({ agents }: { agents: NonNullable<Project["agents"]> }): JSX.Element {
   return (
     <p class="facts">
-      {data && (data.agents === 0
+      {agents.online === 0
         ? <span class="quiet">No agents online</span>
-        : <><progress max={data.agents} value={data.current} aria-label="Agents that serve the last publish" />
-          <span>{data.current} of {plural(data.agents, "agent")} current</span></>)}
-      {data && data.behind > 0 && <Badge tone="bad">{data.behind} behind</Badge>}
+        : <><progress max={agents.online} value={agents.current} aria-label="Agents that serve the last publish" />
+          <span>{agents.current} of {plural(agents.online, "agent")} current</span></>}
+      {agents.behind > 0 && <Badge tone="bad">{agents.behind} behind</Badge>}
     </p>
   );
 }

@@ -5,12 +5,15 @@ import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Field, Long } from "../components/basics.tsx";
 import { Refusal, TextArea, useCall } from "../components/form.tsx";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
 import { useLoad } from "../state/load.ts";
-import { P, type Of } from "../state/project.ts";
+import { may, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { AnswerOf } from "./answer.tsx";
 import { ProjectPage } from "./project_page.tsx";
+import { ProjectTests, testsOf } from "./project_tests.tsx";
 import type { ViewProps } from "./routes.ts";
 
 type Result = components["schemas"]["test-results.schema"]["results"][number];
@@ -67,7 +70,8 @@ function Form({ of }: { of: Of }): JSX.Element {
         <Refusal text={call.faults.text} />
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || urls.length === 0 || urls.length > MOST_URLS}>Test {plural(urls.length, "URL")}</Button></p>
       </form>
-      {shown ? <Results shown={shown} /> : <Empty title="Nothing is tested yet"><p>Paste URLs, and see what each one gets and why.</p></Empty>}
+      {shown ? <Results of={of} shown={shown} /> : <Empty title="Nothing is tested yet"><p>Paste URLs, and see what each one gets and why.</p></Empty>}
+      {may("project", "read", of) && <ProjectTests of={of} draft="main" />}
     </>
   );
 }
@@ -78,11 +82,20 @@ const told = (result: Result | undefined): string => {
   return result.status === null ? "nothing" : `${result.status} ${result.location ?? (result.page?.path ?? "")}`;
 };
 
-function Results({ shown: { at, against, results, others } }: { shown: Shown }): JSX.Element {
+function Results({ of, shown: { at, against, results, others } }: { of: Of; shown: Shown }): JSX.Element {
+  const call = useCall();
+  const tests = testsOf(results);
+  const keep = (): void => call.run(async () => {
+    const made = await post(`${P}/draft/tests`, { path: of, body: { tests } });
+    tellChanged();
+    toast(`The draft has ${plural(made.total, "test")}. A publish waits for them.`);
+  });
   const differ = others ? results.filter((each, index) => told(each) !== told(others[index])).length : 0;
   return (
     <section aria-label="Results">
-      <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ the same answers"}</Badge>}</p>
+      <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ the same answers"}</Badge>}
+        {may("project", "write", of) && <Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>}</p>
+      <Refusal text={call.faults.text} />
       <ul class="changes">
         {results.slice(0, MOST_SHOWN).map((each, index) => (
           <li class={`change ${others && told(each) !== told(others[index]) ? "changed" : ""}`} key={`${index} ${each.url}`}>

@@ -68,6 +68,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
             services.namespace_records,
             open_pulls(settings, store, services),
             ManifestSigner(),
+            services.fleet,
         ),
         *identity_routes(services, served, store.publishes),
         *notice_routes(served, notice.streams, notice.webhooks),

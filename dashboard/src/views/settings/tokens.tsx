@@ -7,7 +7,7 @@ import { Badge, Button, Empty, Failure, Field, Time } from "../../components/bas
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
 import { grantText, GrantsEditor, writtenGrants, type Grant } from "../../components/grants_editor.tsx";
 import { SecretDialog } from "../../components/secret.tsx";
-import { offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
+import { lastPage, offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { useLoad } from "../../state/load.ts";
 import { ask, place } from "../../state/router.ts";
@@ -49,7 +49,7 @@ export default function Tokens(): JSX.Element {
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total ? <><Table label="API tokens" columns={columns} items={found.data.items} id={(each) => String(each.id)} /><Pages total={found.data.total} /></>
         : <Empty title="No API tokens yet"><p>An agent or a script needs one.</p></Empty>)}
-      {place.value.query.get("edit") === "new" && writes && <Form done={(token) => { ask({ edit: "" }); setSecret(token); found.reload(); }} />}
+      {place.value.query.get("edit") === "new" && writes && <Form done={(token) => { ask({ edit: "", page: lastPage((found.data?.total ?? 0) + 1) }); setSecret(token); found.reload(); }} />}
       {secret && <SecretDialog title="The token" secret={secret} close={() => setSecret("")} />}
     </SettingsPage>
   );

@@ -1,0 +1,159 @@
+"""The overview: the projects that a caller may see with their agents, and what waits for someone, in one response."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from falcon.asgi import Request, Response
+
+from api import logs
+from api.db.errors import StateBroken, StateBusy
+from api.db.namespaces.reviews import DraftKey
+from api.http.guard.access import any_principal, principal_of
+from api.http.guard.proposal_access import is_visible
+from api.http.request.parameters import read_window
+from api.http.response import json_views
+from api.interfaces import Principal
+from api.resources.content.proposals import ProposalSummaries
+from api.reviews import review_json
+from api.reviews.reviewing import Reviews
+from api.runtime.jobs.background import run_in_process, run_in_thread
+from api.runtime.serving.fleet_summary import FleetSummaries
+from api.runtime.serving.release_loader import ReleaseLoader
+from gitstore.errors import NotFound, StoreError
+from gitstore.history.live import LiveProject
+from gitstore.proposals.proposal import Proposal
+from gitstore.publish.open_drafts import DraftHead, OpenDraft
+from gitstore.store.store import Store
+
+_MOST_WAITING = 50  # drafts, and proposals: each is compared with release
+
+_log = logs.logger("overview")
+
+
+class _Waiting(NamedTuple):
+    """The newest drafts with their namespaces, and the number of all."""
+
+    drafts: Sequence[tuple[str, DraftHead, OpenDraft]]
+    total: int
+
+
+class Overview:
+    """The overview of everything that the caller may see."""
+
+    def __init__(
+        self,
+        releases: ReleaseLoader,
+        store: Store,
+        reviews: Reviews,
+        fleets: FleetSummaries,
+        summaries: ProposalSummaries,
+    ) -> None:
+        self._releases = releases
+        self._store = store
+        self._reviews = reviews
+        self._fleets = fleets
+        self._summaries = summaries
+
+    @any_principal
+    async def on_get(self, req: Request, resp: Response) -> None:
+        """Show a window of the projects by name, the namespaces, and the newest drafts and proposals, as far as the caller may."""
+        principal, (limit, offset) = principal_of(req), read_window(req)
+        served = await self._served(principal)
+        every = [project for projects in served.values() for project in projects]
+        counted = [_reads(principal, "agent", each) for each in every[offset : offset + limit]]
+        drafted = {
+            name: frozenset(each.name for each in projects if _reads(principal, "project", each))
+            for name, projects in served.items()
+        }
+        waiting: _Waiting = await run_in_process(_find_drafts, self._store, drafted)
+        resp.media = {
+            "items": await run_in_thread(self._show_projects, every[offset : offset + limit], counted),
+            "total": len(every),
+            "limit": limit,
+            "offset": offset,
+            "namespaces": [{"name": name, "projects": len(projects)} for name, projects in served.items()],
+            "drafts": await run_in_thread(self._show_drafts, waiting.drafts),
+            "draftsTotal": waiting.total,
+            **await self._show_proposals(req, principal, served),
+        }
+
+    async def _served(self, principal: Principal) -> dict[str, list[LiveProject]]:
+        """Return the visible projects by namespace; none of one that cannot be read."""
+        names = await run_in_thread(self._store.namespaces.names)
+        found: dict[str, list[LiveProject]] = {}
+        for namespace in filter(principal.can_see, names):
+            try:
+                projects = (await self._releases.namespace(namespace)).projects
+            except NotFound:  # deleted meanwhile
+                continue
+            except (StoreError, OSError):  # P/health and the namespace itself tell why
+                projects = {}
+            found[namespace] = [projects[name] for name in sorted(projects) if principal.can_see(namespace, name)]
+        return found
+
+    def _show_projects(self, projects: Sequence[LiveProject], counted: Sequence[bool]) -> list[dict[str, Any]]:
+        return [
+            {
+                **json_views.project(each, self._store.drafts.names(each.namespace, each.name)),
+                "agents": self._count_agents(each) if counts else None,
+            }
+            for each, counts in zip(projects, counted, strict=True)
+        ]
+
+    def _count_agents(self, project: LiveProject) -> dict[str, Any] | None:
+        try:
+            found = self._fleets.find(project.namespace, project.name, project)
+        except (StateBusy, StateBroken) as ex:
+            _log.warning("agents_not_counted", namespace=project.namespace, project=project.name, exc_info=ex)
+            return None
+        measured = found.convergence
+        return {
+            "total": found.total,
+            "online": measured["agents"],
+            "current": measured["current"],
+            "behind": measured["behind"],
+        }
+
+    def _show_drafts(self, drafts: Sequence[tuple[str, DraftHead, OpenDraft]]) -> list[dict[str, Any]]:
+        keys = [DraftKey(namespace, *head.name) for namespace, head, _ in drafts]
+        reviews = self._reviews.find_reviews(
+            {key: each.review_subject for key, (_, _, each) in zip(keys, drafts, strict=True)}
+        )
+        return [
+            {
+                "namespace": key.namespace,
+                "project": key.project,
+                "draft": key.draft,
+                "head": found.head,
+                "updatedAt": json_views.dump_timestamp(head.time),
+                "conflicts": found.conflicts,
+                "review": review_json.review(review) if (review := reviews[key]) else None,
+            }
+            for key, (_, head, found) in zip(keys, drafts, strict=True)
+        ]
+
+    async def _show_proposals(self, req: Request, principal: Principal, namespaces: Collection[str]) -> dict[str, Any]:
+        found: list[tuple[str, Proposal]] = await run_in_process(self._store.proposals.unmerged, tuple(namespaces))
+        visible = sorted(
+            ((name, each) for name, each in found if is_visible(principal, name, each)), key=lambda each: -each[1].time
+        )
+        newest = visible[:_MOST_WAITING]
+        shown: dict[tuple[str, str], dict[str, Any]] = {}
+        for namespace in {name for name, _ in newest}:
+            summaries = await self._summaries.show(req, namespace, [each for name, each in newest if name == namespace])
+            shown |= {(namespace, each["id"]): each for each in summaries}
+        proposals = [{"namespace": name, **shown[name, each.id]} for name, each in newest if (name, each.id) in shown]
+        return {"proposals": proposals, "proposalsTotal": len(visible)}
+
+
+def _reads(principal: Principal, resource: str, project: LiveProject) -> bool:
+    return principal.can(resource, "read", project.namespace, project.name)
+
+
+def _find_drafts(store: Store, projects: Mapping[str, Collection[str]]) -> _Waiting:
+    """Return the newest drafts of these projects by namespace."""
+    heads = store.drafts.heads(projects)
+    newest = sorted(heads, key=lambda each: (-each[1].time, each[0], each[1].name))[:_MOST_WAITING]
+    read = ((namespace, head, store.drafts.read_open(namespace, head)) for namespace, head in newest)
+    found = [(namespace, head, draft) for namespace, head, draft in read if draft]
+    return _Waiting(found, len(heads) - len(newest) + len(found))

@@ -1,0 +1,69 @@
+"""The overview in one response: projects with agents, and the drafts and proposals that wait, as far as one may see them."""
+
+from pathlib import Path
+from typing import Any
+
+from tests.e2e.git import Clone
+from tests.e2e.world import Place, World
+
+PATH = "/api/overview"
+
+
+def _drafts(found: Any, place: Place) -> list[Any]:
+    return [each for each in found["drafts"] if each["namespace"] == place.namespace]
+
+
+def test_a_draft_waits_with_its_review_until_it_is_published(world: World, place: Place) -> None:
+    place.published("/a")
+    assert _drafts(world.root.get(PATH), place) == []
+    place.add("/b")
+    head = place.get("/draft")["head"]
+    [waiting] = _drafts(world.root.get(PATH), place)
+    assert (waiting["project"], waiting["draft"], waiting["head"]) == ("shop", "main", head)
+    assert (waiting["conflicts"], waiting["review"]["state"]) == (0, "none")
+    place.ask("POST", "/draft/review", 200, json={"action": "request", "head": head})
+    assert _drafts(world.root.get(PATH), place)[0]["review"]["state"] == "requested"
+    place.publish()
+    assert _drafts(world.root.get(PATH), place) == []
+
+
+def test_conflicts_with_release_are_counted(world: World, place: Place, tmp_path: Path) -> None:
+    place.published("/a")
+    item = place.get("/draft/redirects")["items"][0]
+    place.ask("PATCH", f"/draft/redirects/{item['id']}", 200, json={"target": "/mine"})
+    clone = Clone.of(place.repository, tmp_path / "clone")
+    rules = clone.folder / "shop" / "redirects.yaml"
+    clone.publish("shop/redirects.yaml", rules.read_text(encoding="utf-8").replace("/new", "/theirs"))
+    assert _drafts(world.root.get(PATH), place)[0]["conflicts"] == 1
+
+
+def test_each_sees_what_they_may_see(world: World, place: Place) -> None:
+    place.add("/b")
+    made = place.root.ask("POST", f"{place.space}/proposals", 201, json={"branch": "b", "project": "shop"}).json()
+    every = world.root.get(PATH, limit=1000)
+    assert [each["id"] for each in every["proposals"] if each["namespace"] == place.namespace] == [made["id"]]
+    reader = world.holder(("redirect", "read"), namespace=place.namespace)
+    found = reader.get(PATH)
+    assert [(each["namespace"], each["name"], each["agents"]) for each in found["items"]] == [
+        (place.namespace, "shop", None)
+    ]
+    assert (found["drafts"], found["proposals"], found["namespaces"]) == (
+        [],
+        [],
+        [{"name": place.namespace, "projects": 1}],
+    )
+    nobody = world.holder(("redirect", "read"), namespace="nowhere").get(PATH)
+    assert (nobody["items"], nobody["namespaces"], nobody["total"]) == ([], [], 0)
+
+
+def test_agents_are_counted_and_projects_are_paged(world: World, place: Place) -> None:
+    place.published("/a")
+    for name, version in (("one", 2), ("two", 1)):
+        place.ask(
+            "POST", "/agents", 200, json={"name": name, "version": version, "status": "success", "type": "default"}
+        )
+    pages = [world.root.get(PATH, limit=1, offset=offset) for offset in range(2)]
+    every = world.root.get(PATH, limit=1000)
+    assert [page["items"] for page in pages] == [[each] for each in every["items"][:2]] or every["total"] == 1
+    [mine] = [each for each in every["items"] if each["namespace"] == place.namespace]
+    assert mine["agents"] == {"total": 2, "online": 2, "current": 1, "behind": 1}
