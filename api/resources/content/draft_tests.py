@@ -28,7 +28,7 @@ class DraftTestList:
     @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Run the tests of the draft, and show each with its place and what is wrong with it."""
+        """Run the tests of the draft, and show each with its place and its problem."""
         name = DraftName(project, read_draft_name(req))
         resp.media = await run_in_process(_show, self._store, namespace, name)
 

@@ -71,7 +71,7 @@ function Form({ of }: { of: Of }): JSX.Element {
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || urls.length === 0 || urls.length > MOST_URLS}>Test {plural(urls.length, "URL")}</Button></p>
       </form>
       {shown ? <Results of={of} shown={shown} /> : <Empty title="Nothing is tested yet"><p>Paste URLs, and see what each one gets and why.</p></Empty>}
-      {may("project", "read", of) && <ProjectTests of={of} draft="main" />}
+      {may(of, "project", "read") && <ProjectTests of={of} draft="main" />}
     </>
   );
 }
@@ -94,7 +94,7 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
   return (
     <section aria-label="Results">
       <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ the same answers"}</Badge>}
-        {may("project", "write", of) && <Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>}</p>
+        {may(of, "project", "write") && <Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>}</p>
       <Refusal text={call.faults.text} />
       <ul class="changes">
         {results.slice(0, MOST_SHOWN).map((each, index) => (
