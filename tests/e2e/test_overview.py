@@ -50,7 +50,7 @@ def test_each_sees_what_they_may_see(world: World, place: Place) -> None:
     assert (found["drafts"], found["proposals"], found["namespaces"]) == (
         [],
         [],
-        [{"name": place.namespace, "projects": 1}],
+        [{"name": place.namespace, "description": "", "projects": 1}],
     )
     nobody = world.holder(("redirect", "read"), namespace="nowhere").get(PATH)
     assert (nobody["items"], nobody["namespaces"], nobody["total"]) == ([], [], 0)

@@ -71,7 +71,7 @@ class Overview:
             "total": len(every),
             "limit": limit,
             "offset": offset,
-            "namespaces": [{"name": name, "projects": len(projects)} for name, projects in served.items()],
+            "namespaces": await run_in_thread(self._show_namespaces, served),
             "drafts": await run_in_thread(self._show_drafts, waiting.drafts),
             "draftsTotal": waiting.total,
             **await self._show_proposals(req, principal, served),
@@ -90,6 +90,18 @@ class Overview:
                 projects = {}
             found[namespace] = [projects[name] for name in sorted(projects) if principal.can_see(namespace, name)]
         return found
+
+    def _show_namespaces(self, served: Mapping[str, Sequence[LiveProject]]) -> list[dict[str, Any]]:
+        return [
+            {"name": name, "description": self._describe(name), "projects": len(projects)}
+            for name, projects in served.items()
+        ]
+
+    def _describe(self, namespace: str) -> str:
+        try:
+            return self._store.namespaces.read(namespace).description
+        except (StoreError, OSError):
+            return ""
 
     def _show_projects(self, projects: Sequence[LiveProject], counted: Sequence[bool]) -> list[dict[str, Any]]:
         return [

@@ -7,6 +7,7 @@ export type Project = Overview["items"][number];
 
 export interface NamespaceView {
   name: string;
+  description: string;
   projects: readonly Project[];
 }
 
@@ -19,7 +20,8 @@ export function readOverview(limit: number, offset: number, signal: AbortSignal)
 export function byNamespace({ items, namespaces, offset, total }: Overview): readonly NamespaceView[] {
   const groups = new Map<string, Project[]>();
   for (const project of items) groups.set(project.namespace, [...(groups.get(project.namespace) ?? []), project]);
-  const shown = [...groups].map(([name, projects]) => ({ name, projects }));
+  const descriptions = new Map(namespaces.map((each) => [each.name, each.description]));
+  const shown = [...groups].map(([name, projects]) => ({ name, description: descriptions.get(name) ?? "", projects }));
   const empty = offset + items.length >= total ? namespaces.filter((each) => each.projects === 0) : [];
-  return [...shown, ...empty.map(({ name }) => ({ name, projects: [] }))];
+  return [...shown, ...empty.map(({ name, description }) => ({ name, description, projects: [] }))];
 }

@@ -57,6 +57,7 @@ function Namespaces({ namespaces }: { namespaces: readonly NamespaceView[] }): J
       {namespaces.map((each) => (
         <section key={each.name} aria-labelledby={`namespace-${each.name}`}>
           <h2 id={`namespace-${each.name}`}>{each.name}</h2>
+          {each.description && <p class="quiet">{each.description}</p>}
           {each.projects.length === 0
             ? <p class="quiet">No projects that you may see.</p>
             : <ul class="cards">{each.projects.map((project) => <Card key={project.name} project={project} />)}</ul>}
