@@ -93,8 +93,9 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
   const differ = others ? results.filter((each, index) => told(each) !== told(others[index])).length : 0;
   return (
     <section aria-label="Results">
-      <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ the same answers"}</Badge>}
-        {may(of, "project", "write") && <Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>}</p>
+      <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ the same answers"}</Badge>}</p>
+      {may(of, "project", "write") && <p class="actions"><Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>
+        {against && <span class="quiet">The answers in the state {at}.</span>}</p>}
       <Refusal text={call.faults.text} />
       <ul class="changes">
         {results.slice(0, MOST_SHOWN).map((each, index) => (
