@@ -2,8 +2,11 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, takewhile
+from pathlib import Path
 
+from content.cache import LruCache
 from content.records.names import is_name
 from gitstore.errors import Broken, Invalid, NotFound, StaleProposal
 from gitstore.git.refs import find_proposal, list_proposals
@@ -58,10 +61,14 @@ class Proposal:
         return f"{PROPOSAL_PREFIX}{self.id}"
 
 
-def read_proposals(repository: Repository) -> list[Proposal]:
-    """Return all proposals, the newest first; a damaged branch has a fault."""
+ProposalKey = tuple[Path, str, CommitId, CommitId]
+"""The repository, the branch, its head and release: as long as these are the same, so is the proposal."""
+
+
+def read_proposals(repository: Repository, known: LruCache[ProposalKey, Proposal] | None = None) -> list[Proposal]:
+    """Return all proposals, the newest first, those that are `known` without reading them; a damaged branch has a fault."""
     release = repository.release()
-    found = (_read(repository, ref, release) for ref in list_proposals(repository.path))
+    found = (_read(repository, ref, release, known) for ref in list_proposals(repository.path))
     return sorted((each for each in found if each), key=lambda each: (-each.time, each.ref))
 
 
@@ -87,12 +94,17 @@ def require_intact(proposal: Proposal) -> tuple[CommitId, CommitId]:
     return proposal.base, proposal.head
 
 
-def _read(repository: Repository, ref: str, release: CommitId) -> Proposal | None:
+def _read(
+    repository: Repository, ref: str, release: CommitId, known: LruCache[ProposalKey, Proposal] | None = None
+) -> Proposal | None:
     """Return the proposal of a branch; None where it was removed meanwhile."""
     head = None
     try:
         head = repository.ref(ref)
-        return _read_at(repository, ref, head, release) if head else None
+        if head is None:
+            return None
+        read = partial(_read_at, repository, ref, head, release)
+        return known.get((repository.path, ref, head, release), read) if known is not None else read()
     except Broken as ex:
         return Proposal(ref, head, release, fault=str(ex))
 

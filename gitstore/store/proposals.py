@@ -12,7 +12,7 @@ from gitstore.git.refs import list_proposals
 from gitstore.git.repository import Author
 from gitstore.layout import CommitId
 from gitstore.proposals import branches
-from gitstore.proposals.proposal import Proposal, read_proposal, read_proposals
+from gitstore.proposals.proposal import Proposal, ProposalKey, read_proposal, read_proposals
 from gitstore.proposals.publishing import (
     MergeRequest,
     MergeResult,
@@ -26,6 +26,7 @@ from gitstore.store.access import Component, StoreAccess
 from gitstore.store.publishes import Publishes
 
 _CACHED_REPORTS = 200
+_CACHED_PROPOSALS = 5_000  # one is less than a kilobyte
 
 
 class Proposals(Component):
@@ -35,11 +36,12 @@ class Proposals(Component):
         super().__init__(access)
         self._publishes = Publishes(access)
         self._reports: LruCache[tuple[str, Proposal], ProposalReport] = LruCache(_CACHED_REPORTS)
+        self._known: LruCache[ProposalKey, Proposal] = LruCache(_CACHED_PROPOSALS)
 
     def all(self, namespace: str) -> list[Proposal]:
         """Return all proposals of a namespace, the newest first, with the projects that each changes."""
         with self._access.reading(namespace) as compiler:
-            return read_proposals(compiler.repository)
+            return read_proposals(compiler.repository, self._known)
 
     def unmerged(self, namespaces: Collection[str]) -> list[tuple[str, Proposal]]:
         """Return the open proposals of namespaces; none of one that cannot be read."""

@@ -93,8 +93,11 @@ class Fleet:
     def count(self, namespace: str, project: str) -> AgentCounts:
         """Count all agents of a project."""
         with self.database.reading() as connection:
+            total = agents.count_agents(connection, namespace, project)
+            if total == 0:  # as in most projects of an overview
+                return AgentCounts(0, 0, ())
             return AgentCounts(
-                agents.count_agents(connection, namespace, project),
+                total,
                 agents.count_online(connection, namespace, project, self.clock() - ONLINE_WITHIN),
                 agents.count_versions(connection, namespace, project, MOST_VERSIONS),
             )
