@@ -131,3 +131,11 @@ def leftovers(repository: Path) -> list[str]:
 def wait_for(probe: Callable[[], bool], description: str) -> None:
     """Wait until something is true, for long."""
     wait_until(probe, PATIENCE, description)
+
+
+def wait_for_clean(repository: Path) -> None:
+    """Wait until a repository has no leftovers: a sync that runs now has a quarantine, which ends with it."""
+    try:
+        wait_for(lambda: not leftovers(repository), "the leftovers to be gone")
+    except AssertionError as ex:
+        raise AssertionError(f"{ex}: {leftovers(repository)}") from ex

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.git import check_repository, git, rules
-from tests.e2e.nodes import descendants, leftovers
+from tests.e2e.nodes import descendants, wait_for_clean
 from tests.e2e.world import Place, World, open_world
 from tests.gitstore.wire.client.ssh_host import SshHost, ssh_host
 from tests.service import WAYPOST, child_pids, running, wait_until
@@ -134,7 +134,7 @@ def test_a_push_whose_process_is_killed_is_done_all_the_same_and_its_key_is_nowh
     assert place.sources() == ["/a", "/b"]
     assert secret.decode() not in service.log.read_text("utf-8")
     source.sync()
-    assert leftovers(place.repository) == []
+    wait_for_clean(place.repository)
 
 
 def read(pid: int, name: str) -> bytes:

@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from tests.e2e.git import check_repository, git
-from tests.e2e.nodes import Client, Node, leftovers, wait_for
+from tests.e2e.nodes import Client, Node, leftovers, wait_for, wait_for_clean
 from tests.e2e.world import redirect
 from tests.gitstore.wire.client.http_host import PASSWORD, USER, hosting
 from tests.postgres import running_postgres
@@ -258,6 +258,6 @@ def check(upstream: Path, before: list[str], editors: list[Editor]) -> None:
         assert editor.client.get("/history")["total"] == len(history) + 1
         repository = editor.client.place.repository
         check_repository(repository)
-        assert leftovers(repository) == []
+        wait_for_clean(repository)
     check_repository(upstream)
     assert leftovers(upstream) == []
