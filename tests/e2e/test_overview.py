@@ -66,4 +66,9 @@ def test_agents_are_counted_and_projects_are_paged(world: World, place: Place) -
     every = world.root.get(PATH, limit=1000)
     assert [page["items"] for page in pages] == [[each] for each in every["items"][:2]] or every["total"] == 1
     [mine] = [each for each in every["items"] if each["namespace"] == place.namespace]
-    assert mine["agents"] == {"total": 2, "online": 2, "current": 1, "behind": 1}
+    counted = {name: mine["agents"][name] for name in ("total", "online", "current", "behind", "failing")}
+    assert counted == {"total": 2, "online": 2, "current": 1, "behind": 1, "failing": 0}
+    assert [each["agents"] for each in mine["agents"]["taken"]] == [1]
+    place.ask("POST", "/agents", 200, json={"name": "two", "version": 2, "status": "error", "type": "default"})
+    [mine] = [each for each in world.root.get(PATH, limit=1000)["items"] if each["namespace"] == place.namespace]
+    assert (mine["agents"]["behind"], mine["agents"]["failing"]) == (1, 1)

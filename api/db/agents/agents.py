@@ -181,10 +181,11 @@ def count_versions(connection: Connection, namespace: str, project: str, most: i
     ] + [VersionCount(_load_version(row.version), None, None, row.agents) for row in connection.execute(most_agents)]
 
 
-def count_online(connection: Connection, namespace: str, project: str, online_from: datetime) -> int:
-    """Return the number of agents that sent a heartbeat since a time."""
-    query = select(func.count()).select_from(agents)
-    return int(connection.execute(query.where(*_online(namespace, project, online_from))).scalar_one())
+def count_online(connection: Connection, namespace: str, project: str, online_from: datetime) -> tuple[int, int]:
+    """Return the number of agents that sent a heartbeat since a time, and of those of them that report an error."""
+    query = select(func.count(), func.count(case((agents.c.status == _ERROR, 1)))).select_from(agents)
+    online, failing = connection.execute(query.where(*_online(namespace, project, online_from))).one()
+    return int(online), int(failing)
 
 
 def load_seconds(
@@ -194,7 +195,7 @@ def load_seconds(
     online_from: datetime,
     commits: Collection[str],
     published: datetime,
-    shares: Sequence[float],
+    shares: Sequence[int],
 ) -> tuple[int, list[float | None]]:
     """Return how many online agents run one of these commits, and after how many seconds shares of them had it.
 

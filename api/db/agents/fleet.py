@@ -22,17 +22,18 @@ MOST_VERSIONS = 500  # in the counts by version, of each kind: known and unknown
 
 
 class LoadTimes(NamedTuple):
-    """The number of online agents that run a publish, and after how many seconds shares (in percent) of all had it."""
+    """The number of online agents that run a publish, and after how many seconds so many of them had it."""
 
     current: int
     seconds: Mapping[int, float | None]
 
 
 class AgentCounts(NamedTuple):
-    """The number of agents of a project, of those online, and of each version."""
+    """The number of agents of a project, of those online, of those of them that report an error, and of each version."""
 
     total: int
     online: int
+    failing: int
     versions: Sequence[VersionCount]
 
 
@@ -95,10 +96,10 @@ class Fleet:
         with self.database.reading() as connection:
             total = agents.count_agents(connection, namespace, project)
             if total == 0:  # as in most projects of an overview
-                return AgentCounts(0, 0, ())
+                return AgentCounts(0, 0, 0, ())
             return AgentCounts(
                 total,
-                agents.count_online(connection, namespace, project, self.clock() - ONLINE_WITHIN),
+                *agents.count_online(connection, namespace, project, self.clock() - ONLINE_WITHIN),
                 agents.count_versions(connection, namespace, project, MOST_VERSIONS),
             )
 
@@ -108,20 +109,18 @@ class Fleet:
         project: str,
         commits: Sequence[str],
         published: datetime,
-        shares: Sequence[int],
-        online: int,
+        places: Sequence[int],
     ) -> LoadTimes:
-        """Return how many online agents run one of these commits, and when shares (in percent) of all had loaded it.
+        """Return how many online agents run one of these commits, and when each of these numbers of them had loaded it.
 
-        `online` is the number of all online agents. It reads the agents with these commits only.
+        It reads the agents with these commits only.
         """
         online_from = self.clock() - ONLINE_WITHIN
         with self.database.reading() as connection:
-            places = [-(-online * share // 100) for share in shares]
             current, seconds = agents.load_seconds(
                 connection, namespace, project, online_from, commits, published, places
             )
-        return LoadTimes(current, dict(zip(shares, seconds, strict=True)))
+        return LoadTimes(current, dict(zip(places, seconds, strict=True)))
 
     def list_progress(self, namespace: str, project: str) -> dict[str, AgentProgress]:
         """Return the progress of each agent of a project, by name; faster than `list`."""

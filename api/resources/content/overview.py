@@ -124,6 +124,8 @@ class Overview:
             "online": measured["agents"],
             "current": measured["current"],
             "behind": measured["behind"],
+            "failing": found.failing,
+            "taken": measured["taken"],
         }
 
     def _show_drafts(self, drafts: Sequence[tuple[str, DraftHead, OpenDraft]]) -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ DEFAULT_WAIT = 30  # seconds that a publish waits for the agents
 MAX_WAIT = 300  # seconds
 _POLL_INTERVAL = 1.0
 _SHARES = (50, 95, 100)  # percentiles of the agents' times to load a publish
+_POINTS = 24  # of the curve of a publish: enough for a small chart, whatever the number of agents
 
 _ProgressByAgent = Mapping[str, AgentProgress]
 
@@ -133,7 +134,11 @@ def measure(
 ) -> dict[str, Any]:
     """Return the progress of so many online agents to the last publish, which these commits have, and their times."""
     published = datetime.fromtimestamp(served.time, UTC)
-    found = fleet.measure_loads(namespace, project, sorted(commits), published, _SHARES, online)
+    shares = {share: -(-online * share // 100) for share in _SHARES}
+    curve = {-(-online * point // _POINTS) for point in range(1, _POINTS + 1)}
+    places = sorted({*shares.values(), *curve})
+    found = fleet.measure_loads(namespace, project, sorted(commits), published, places)
+    taken = [(seconds, place) for place, seconds in found.seconds.items() if seconds is not None and place in curve]
     return {
         "version": served.version,
         "publishNumber": served.number,
@@ -141,7 +146,8 @@ def measure(
         "agents": online,
         "current": found.current,
         "behind": max(0, online - found.current),
-        "reachedAfter": {f"p{share}": _rounded(found.seconds[share]) for share in _SHARES},
+        "reachedAfter": {f"p{share}": _rounded(found.seconds[place]) for share, place in shares.items()},
+        "taken": [{"seconds": round(seconds, 3), "agents": place} for seconds, place in taken if place],
     }
 
 

@@ -31,6 +31,7 @@ class FleetSummary:
 
     counted_at: datetime
     total: int
+    failing: int
     versions: tuple[VersionCount, ...]
     convergence: dict[str, Any]
     looked_up: frozenset[_Reported]
@@ -104,7 +105,13 @@ class FleetSummaries:
         newest = {commit for commit, number in reported if number >= served.number and commit in history}
         convergence = measure(self._fleet, newest, *key, served, counts.online)
         summary = FleetSummary(
-            counted.at, counts.total, tuple(counts.versions), convergence, frozenset(reported), history
+            counted.at,
+            counts.total,
+            counts.failing,
+            tuple(counts.versions),
+            convergence,
+            frozenset(reported),
+            history,
         )
         if counts.total > SMALL:
             self._entries[key] = _Entry(served.version, counted, summary)

@@ -45,14 +45,19 @@ def _database(tmp_path_factory: pytest.TempPathFactory) -> None:
     _databases[:] = [open_state_store(tmp_path_factory.mktemp("fleet")).database]
 
 
-def reached(*agents: Agent, now: datetime = NOW, versions: FakeProjects = PROJECTS) -> Any:
-    """Return the numbers of online and of converged agents, and when 50, 95 and 100 percent had converged."""
+def measured(*agents: Agent, now: datetime = NOW, versions: FakeProjects = PROJECTS) -> Any:
+    """Return the convergence of these agents."""
     fleet = Fleet(_databases[0], Heartbeats(_databases[0]), lambda: now)
     with fleet.database.writing() as connection:
         remove_agents_of(connection, "acme")
         for each in agents:
             register(connection, each)
-    found = FleetSummaries(fleet, versions).find("acme", "shop", PUBLISHED).convergence
+    return FleetSummaries(fleet, versions).find("acme", "shop", PUBLISHED).convergence
+
+
+def reached(*agents: Agent, now: datetime = NOW, versions: FakeProjects = PROJECTS) -> Any:
+    """Return the numbers of online and of converged agents, and when 50, 95 and 100 percent had converged."""
+    found = measured(*agents, now=now, versions=versions)
     assert found["behind"] == found["agents"] - found["current"]
     return found["agents"], found["current"], *found["reachedAfter"].values()
 
@@ -101,6 +106,27 @@ def test_shares_are_what_counting_gives(seconds: list[float | None]) -> None:
         assert time is None or len(had) * 100 >= share * count
 
 
+@given(st.lists(st.none() | st.floats(0, 1000), max_size=60))
+def test_the_curve_of_a_publish_counts_the_agents_that_had_it_by_then(seconds: list[float | None]) -> None:
+    found = measured(*(agent(str(number), each) for number, each in enumerate(seconds)))
+    had = sorted(each for each in seconds if each is not None)
+    taken = [(each["agents"], each["seconds"]) for each in found["taken"]]
+    assert taken == sorted(taken)
+    assert len(taken) <= 24
+    for agents, time in taken:
+        assert time == pytest.approx(had[agents - 1], abs=0.002)
+    if len(seconds) <= 24:
+        assert [agents for agents, _ in taken] == list(range(1, len(had) + 1))
+    elif len(had) == len(seconds):
+        assert taken[-1][0] == len(had)
+
+
+def test_the_curve_of_a_large_fleet_has_few_points() -> None:
+    taken = measured(*(agent(str(number), number / 10) for number in range(1, 1201)))["taken"]
+    assert [each["agents"] for each in taken] == list(range(50, 1201, 50))
+    assert [each["seconds"] for each in taken] == [each / 10 for each in range(50, 1201, 50)]
+
+
 @pytest.fixture
 def here(tmp_path: Path) -> World:
     found = world(tmp_path)
@@ -124,6 +150,7 @@ def test_the_list_of_agents_shows_it(here: World) -> None:
         "current": 1,
         "behind": 1,
         "reachedAfter": {"p50": 4.0, "p95": None, "p100": None},
+        "taken": [{"seconds": 4.0, "agents": 1}],
     }
 
 
