@@ -1,8 +1,10 @@
 """The composition of what reaches the hosts of upstreams, for the HTTP service and the command line."""
 
 from api.app.services import Services
+from api.data.dashboard_files import is_dashboard_built
 from api.settings import Settings
 from api.upstreams.hosts.host_client import HostNetwork
+from api.upstreams.page_links import PageLinks
 from api.upstreams.pull_publishes import PullPublishes
 from gitstore.store.store import Store
 from gitstore.wire.addresses import AddressPolicy
@@ -12,4 +14,5 @@ def open_pulls(settings: Settings, store: Store, services: Services) -> PullPubl
     """Open the publishes that become pull requests on the hosts of upstreams."""
     rules = settings.upstream_rules
     network = HostNetwork(AddressPolicy(rules.networks), rules.seconds)
-    return PullPublishes(store, services.state, services.clock, network, settings.public_url)
+    links = PageLinks(settings.public_url, is_dashboard_built())
+    return PullPublishes(store, services.state, services.clock, network, links)

@@ -39,6 +39,11 @@ def read_dashboard(folder: Path = FOLDER) -> DashboardFiles | None:
         return None
 
 
+def is_dashboard_built(folder: Path = FOLDER) -> bool:
+    """Tell whether there is a built dashboard."""
+    return (folder / _MANIFEST).exists()
+
+
 def _read_file(path: Path, media_type: str) -> StaticFile:
     codings = {coding: path.with_name(path.name + suffix).read_bytes() for coding, suffix in _CODINGS.items()}
     return StaticFile(media_type, {**codings, "identity": path.read_bytes()})

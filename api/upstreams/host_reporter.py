@@ -25,7 +25,7 @@ from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.hosts.host_api import CommitStatus, PullState, StatusState
 from api.upstreams.node_lock import take_node_lock
 from api.upstreams.pull_publishes import CLOSED, MERGED, OPEN, PullPublishes, open_api
-from api.upstreams.status_texts import StatusLinks, describe_proposal, describe_tip
+from api.upstreams.status_texts import describe_proposal, describe_tip
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound, StoreError
 from gitstore.git.refs import read_ref
@@ -76,7 +76,7 @@ class HostReporter(TaskService):
         self._store = pulls.store
         self._database = pulls.state.database
         self._clock = pulls.clock
-        self._links = StatusLinks(pulls.public_url)
+        self._links = pulls.links
         self._data = data
         self._is_paused = is_paused
         self._seen = dict[str, _Seen]()

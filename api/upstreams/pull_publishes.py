@@ -18,6 +18,7 @@ from api.runtime.jobs.background import run_in_thread
 from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.hosts.host_api import HostApi, PullRequest, PullState, PullText, StatusState, shorten_text
 from api.upstreams.hosts.host_client import AnswerRefused, HostNetwork
+from api.upstreams.page_links import PageLinks
 from api.upstreams.status_texts import proposal_context
 from content.formats.markdown import as_code_block
 from gitstore.drafts.drafts import DraftName
@@ -58,13 +59,13 @@ class PulledPublish(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PullPublishes:
-    """The publishes of namespaces whose upstream takes pull requests; `public_url` may be empty."""
+    """The publishes of namespaces whose upstream takes pull requests."""
 
     store: Store
     state: StateStore
     clock: Clock
     network: HostNetwork
-    public_url: str = ""
+    links: PageLinks
 
     def applies(self, namespace: str) -> bool:
         """Tell whether publishes of a namespace open pull requests. Blocks for a read of a small file."""
@@ -121,7 +122,7 @@ class PullPublishes:
             proposal_context(namespace),
             StatusState.SUCCESS.value,
             f"Checked: {made.changes}",
-            "",
+            self.links.draft(namespace, name.project, name.draft),
         )
         await run_in_thread(self._put, upstream, pull, status)
         _log.info("pull_request_opened", namespace=namespace, project=name.project, draft=name.draft, url=found.url)
@@ -159,12 +160,12 @@ class PullPublishes:
 
     def _text(self, namespace: str, name: DraftName, made: PullCommit) -> PullText:
         title, _, rest = made.message.partition("\n")
-        address = f"{self.public_url}/api/namespace/{namespace}/project/{name.project}/draft?draft={name.draft}"
+        address = self.links.draft(namespace, name.project, name.draft)
         lines = [
             *([as_code_block(rest.strip()), ""] if rest.strip() else []),
             f"Draft `{name.draft}` of `{name.project}`: {made.changes}. Waypost has checked it, and serves it once it is merged.",
             "",
-            *([f"[The draft in Waypost]({address})", ""] if self.public_url else []),
+            *([f"[The draft in Waypost]({address})", ""] if address else []),
             made.diff,
         ]
         return PullText(shorten_text(title, _MOST_TITLE) or f"Publish {name.project}", "\n".join(lines))

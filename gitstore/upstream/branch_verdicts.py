@@ -29,6 +29,11 @@ class BranchVerdict:
         return self.branch.tip
 
     @property
+    def is_proposal(self) -> bool:
+        """False for a refused branch."""
+        return bool(self.branch.head)
+
+    @property
     def is_pending(self) -> bool:
         """True while the newest commit there could not be fetched."""
         return self.branch.fault is not None and self.branch.fault.code != BRANCH_REFUSED

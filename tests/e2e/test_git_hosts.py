@@ -84,6 +84,11 @@ class Followed:
         path = f"{self.place.space}/upstream/webhook"
         return self.place.world.nobody.ask("POST", path, status, content=sent.body, headers=headers).json()
 
+    @property
+    def page(self) -> str:
+        """The page of the upstream."""
+        return f"{PUBLIC}/dashboard/settings/namespaces?name={self.place.namespace}&upstream=shown"
+
     def publish(self, **body: Any) -> Any:
         """Publish the draft as a pull request, and return that."""
         answer = self.place.root.ask("POST", f"{self.place.path}/publish", 202, json=body)
@@ -116,10 +121,10 @@ def test_each_tip_that_arrives_gets_a_status_once(followed: Followed) -> None:
     served = followed.commit(rules("/a", "/host"))
     found = followed.status(served)
     assert (found.state, found.text) == ("success", "Served as version 3 of shop")
-    assert found.target == f"{PUBLIC}{followed.place.space}/upstream"
+    assert found.target == f"{PUBLIC}/dashboard/project/{followed.place.namespace}/shop/history?version={served}"
     faulty = followed.commit("redirects: [\n")
     found = followed.status(faulty)
-    assert found.state == "failure"
+    assert (found.state, found.target) == ("failure", followed.page)
     assert "shop/redirects.yaml" in found.text
     followed.ask("POST", "/sync", 202)
     followed.wait("failing")
@@ -192,7 +197,10 @@ def test_a_publish_opens_a_pull_request_and_its_merge_is_served(followed: Follow
     assert (host.tip(), place.sources()) == (before, ["/a"])
     assert git(host.path, "rev-parse", f"{branch}^1") == before
     assert place.get("/draft")["pullRequest"] == {**pull, "state": "open"}
-    assert followed.status(host.tip(branch), "proposal").text == "Checked: 1 redirect added"
+    found = followed.status(host.tip(branch), "proposal")
+    address = f"{PUBLIC}/dashboard/project/{place.namespace}/shop/draft?draft=main"
+    assert (found.text, found.target) == ("Checked: 1 redirect added", address)
+    assert f"[The draft in Waypost]({address})" in host.pulls[0].body
     first = host.tip(branch)
     assert followed.publish(message="Add one\n\nFor the shop.") == pull
     assert host.tip(branch) == first
@@ -443,8 +451,12 @@ def test_each_branch_that_is_a_proposal_gets_a_status_with_its_problems_and_impa
     [proposal] = [
         each for each in followed.place.root.get(f"{followed.place.space}/proposals")["items"] if each["head"] == good
     ]
-    assert found.target == f"{PUBLIC}{followed.place.space}/proposal/{proposal['id']}"
-    followed.place.root.get(found.target.removeprefix(PUBLIC))
+    assert found.target == f"{PUBLIC}/dashboard/proposal/{followed.place.namespace}/{proposal['id']}"
+    alone = git(followed.host.path, "commit-tree", "-m", "Alone", f"{served}^{{tree}}")
+    git(followed.host.path, "update-ref", "refs/heads/feature/alone", alone)
+    followed.ask("POST", "/sync", 202)
+    refused = followed.status(alone, "proposal")
+    assert (refused.state, refused.target) == ("failure", followed.page), "it has no proposal to link to"
     found = followed.status(bad, "proposal")
     assert found.state == "failure"
     assert found.text.startswith("1 problem; ")

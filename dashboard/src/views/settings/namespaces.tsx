@@ -14,7 +14,7 @@ import { ask, place, withQuery } from "../../state/router.ts";
 import { count, plural } from "../../state/words.ts";
 import { SettingsPage } from "./settings_page.tsx";
 
-const close = (): void => ask({ edit: "", name: "" });
+const close = (): void => ask({ edit: "", name: "", upstream: "" });
 
 export default function Namespaces(): JSX.Element {
   const { query } = place.value;
@@ -124,23 +124,29 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
 function Upstream({ name }: { name: string }): JSX.Element | null {
   const path = { namespace: name };
   // The list has no sign of an upstream, and a 404 of the one without one would be an error in the console.
-  const [asked, setAsked] = useState(false);
+  const asked = place.value.query.get("upstream") === "shown"; // as Git hosts link to it
   const found = useLoad(`upstream of ${name} ${String(asked)}`, async (signal) => (asked ? get("/api/namespace/{namespace}/upstream", { path, signal }) : null));
   const call = useCall();
   const sync = (): void => call.run(async () => {
     await post("/api/namespace/{namespace}/upstream/sync", { path });
     found.reload();
   });
-  if (!asked) return <p class="actions"><Button onClick={() => setAsked(true)}>Show the upstream</Button></p>;
+  if (!asked) return <p class="actions"><Button onClick={() => ask({ upstream: "shown" })}>Show the upstream</Button></p>;
   if (found.error) return <p class="quiet">{found.error.message}</p>;
   if (!found.data) return null;
-  const { url, mode, status, ahead, behind, fault, syncedAt } = found.data;
+  const { url, mode, status, ahead, behind, fault, syncedAt, branches } = found.data;
+  const refused = branches.filter((each) => each.fault);
   return (
     <section class="panel" aria-label="Upstream"><p class="facts"><Badge tone={status === "synced" ? "good" : status === "failing" ? "bad" : "warn"}>{status}</Badge><code>{url}</code><span>{mode}, synced <Time at={syncedAt} /></span>
       {Boolean(ahead) && <span>{ahead} ahead</span>}{Boolean(behind) && <span>{behind} behind</span>}</p>
-    {fault && <p class="problem">{fault.message}</p>}<Refusal text={call.faults.text} />
+    {fault && <Fault fault={fault} />}<Refusal text={call.faults.text} />
+    {refused.map((each) => each.fault && <div key={each.branch}><h4>Branch <code>{each.branch}</code></h4><Fault fault={each.fault} /></div>)}
     {can(me.value, "namespace", "write", name) && <p class="actions"><Button disabled={call.busy} onClick={sync}>Sync now</Button></p>}</section>
   );
+}
+
+function Fault({ fault: { message, problems } }: { fault: { message: string; problems: readonly string[] } }): JSX.Element {
+  return <><p class="problem">{message}</p>{problems.length > 0 && <ul>{problems.map((each) => <li key={each}><bdi>{each}</bdi></li>)}</ul>}</>;
 }
 
 function Archived({ done }: { done: () => void }): JSX.Element | null {
