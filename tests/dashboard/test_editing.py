@@ -67,7 +67,7 @@ def test_a_refused_rule_is_told_beside_its_field_and_nothing_typed_is_lost(world
     form.get_by_label("Target").fill("/new")
     form.get_by_role("button", name="Add to the draft").click()
     expect(form.get_by_label("Source")).to_have_attribute("aria-invalid", "true")
-    expect(form.get_by_label("Source")).to_have_value("^/(unclosed")
+    expect(form.get_by_role("textbox", name="Source")).to_have_text("^/(unclosed")
     page.keyboard.press("Escape")
     expect(form.get_by_text("What you typed is not saved.")).to_be_visible()
     form.get_by_role("button", name="Keep editing").click()

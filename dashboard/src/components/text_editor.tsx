@@ -1,35 +1,65 @@
-// A field for a text of many lines, with their numbers beside it.
+// A field for code: a page's text or a regular expression. It is a plain field until the editor is loaded, and stays one if it
+// cannot be; what is typed meanwhile goes on in the editor.
 import type { JSX } from "preact";
-import { useId, useRef } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { Editor, Language } from "./code_editor.ts";
 
-interface TextEditorProps {
+interface CodeFieldProps {
   label: string;
+  language: Language;
+  /** The value at first; the editor keeps its own from then on, which a late render never overwrites. */
   value: string;
   onInput: (value: string) => void;
-  help?: string;
+  help?: string | undefined;
   problem?: string | undefined;
 }
 
-const MOST_NUMBERED = 20_000; // lines; a longer text has no numbers
-
-export function TextEditor({ label, value, onInput, help, problem }: TextEditorProps): JSX.Element {
+export function CodeField({ label, language, value, onInput, help, problem }: CodeFieldProps): JSX.Element {
   const id = useId();
-  const numbers = useRef<HTMLPreElement>(null);
-  const lines = value.split("\n").length;
-  const about = `${id}-help${problem ? ` ${id}-problem` : ""}`;
-  const follow = (event: Event): void => {
-    if (numbers.current) numbers.current.scrollTop = (event.currentTarget as HTMLElement).scrollTop;
-  };
+  const plain = useRef<HTMLTextAreaElement>(null);
+  const host = useRef<HTMLDivElement>(null);
+  const editor = useRef<Editor | null>(null);
+  const [loaded, setLoaded] = useState(false);
+  const latest = useRef({ value, onInput });
+  latest.current = { value, onInput };
+  useEffect(() => {
+    let left = false;
+    import("./code_editor.ts").then(({ mountEditor }) => {
+      if (left || !host.current) return;
+      const field = plain.current;
+      const made = mountEditor(host.current, { value: latest.current.value, language, label, onInput: (text) => latest.current.onInput(text) });
+      editor.current = made;
+      if (field && document.activeElement === field) {
+        host.current.hidden = false;
+        made.select(field.selectionStart, field.selectionEnd);
+        made.focus();
+      }
+      setLoaded(true);
+    }, () => undefined); // The plain field does as well.
+    return () => {
+      left = true;
+      editor.current?.destroy();
+      editor.current = null;
+    };
+  }, []);
+  useEffect(() => editor.current?.setLanguage(language), [language, loaded]);
+  useEffect(() => editor.current?.describe([problem, help].filter(Boolean).join(" "), Boolean(problem)), [problem, help, loaded]);
+  const one = language === "regex";
+  const about = [help ? `${id}-help` : "", problem ? `${id}-problem` : ""].join(" ").trim();
   return (
     <div class="field wide">
-      <label for={id}>{label}</label>
-      <div class="text-editor">
-        {lines <= MOST_NUMBERED && <pre ref={numbers} aria-hidden="true">{Array.from({ length: lines }, (_, index) => index + 1).join("\n")}</pre>}
-        <textarea id={id} value={value} rows={14} spellcheck={false} wrap="off" class="mono" aria-invalid={problem ? "true" : undefined} aria-describedby={about}
-          onScroll={follow} onInput={(event) => onInput(event.currentTarget.value)} />
-      </div>
-      <p class="help" id={`${id}-help`}>{lines} {lines === 1 ? "line" : "lines"}{help ? `, ${help}` : ""}</p>
+      {loaded ? <span class="label" onClick={() => editor.current?.focus()}>{label}</span> : <label for={id}>{label}</label>}
+      <div ref={host} class={`code ${problem ? "wrong" : ""}`} hidden={!loaded} />
+      {!loaded && <textarea ref={plain} id={id} value={value} rows={one ? 1 : 14} spellcheck={false} wrap="off" class="mono" aria-invalid={problem ? "true" : undefined}
+        aria-describedby={about || undefined} onInput={(event) => onInput(event.currentTarget.value)} />}
+      {help && <p class="help" id={`${id}-help`}>{help}</p>}
       {problem && <p class="problem" id={`${id}-problem`} role="alert">{problem}</p>}
     </div>
   );
+}
+
+/** A field for a text of many lines, which says how many. */
+export function TextEditor({ help, ...rest }: CodeFieldProps): JSX.Element {
+  const lines = rest.value.split("\n").length;
+  return <CodeField {...rest} help={`${lines} ${lines === 1 ? "line" : "lines"}${help ? `, ${help}` : ""}. Tab leaves the field; Ctrl+] indents a line.`} />;
 }

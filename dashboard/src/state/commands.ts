@@ -62,7 +62,7 @@ export function startKeys(): void {
       open.value = "palette";
       return;
     }
-    const target = event.target as HTMLElement;
+    const target = event.composedPath()[0] as HTMLElement; // also in an editor, which has a shadow root
     if (event.ctrlKey || event.metaKey || event.altKey || target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) return;
     if (document.querySelector("dialog[open]")) return;
     const found = commands().find((each) => each.keys === event.key || (first && each.keys === `${first} ${event.key}`));

@@ -123,7 +123,7 @@ function Form({ of, item }: { of: Of; item: Page | null }): JSX.Element {
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Kind" value={values.contentType} options={KINDS} onChange={set("contentType")} problem={fields["contentType"]} /></div>
-        <TextEditor label="Content" value={values.content} onInput={set("content")} problem={fields["content"]} help={bytes(sizeOf(values.content))} />
+        <TextEditor label="Content" language={values.contentType === "XML" ? "xml" : "text"} value={values.content} onInput={set("content")} problem={fields["content"]} help={bytes(sizeOf(values.content))} />
         <Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
         {item && <p class="help">In <code>{item.contentFile ?? item.file}</code>. <a href={`${projectPath(of.namespace, of.project, "history")}?path=${encodeURIComponent(item.path)}`}>History of this page</a></p>}
         <p class="actions">{editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}

@@ -5,7 +5,7 @@ import { ApiFault, get, post, put, remove } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Failure, Field } from "../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
-import { RegexParts } from "../components/regex.tsx";
+import { CodeField } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { NO_FAULTS, type Faults } from "../state/faults.ts";
@@ -93,9 +93,10 @@ function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Value
         {stale && <p><Button onClick={() => save({})}>Save mine over it</Button></p>}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} /></div>
-        <Field label="Source" name="source" value={values.source} required onInput={set("source")} problem={fields["source"]}
-          help={regex ? "A regular expression; its groups are $1 to $9 in the target." : values.type === "BASIC_HOST" ? "A host and a path: example.org/old" : "A path: /old"} />
-        {regex && values.source && <RegexParts text={values.source} />}
+        {regex
+          ? <CodeField label="Source" language="regex" value={values.source} onInput={set("source")} problem={fields["source"]} help="A regular expression; its numbered groups are $1 to $9 in the target." />
+          : <Field label="Source" name="source" value={values.source} required onInput={set("source")} problem={fields["source"]}
+            help={values.type === "BASIC_HOST" ? "A host and a path: example.org/old" : "A path: /old"} />}
         <Field label="Target" name="target" value={values.target} required onInput={set("target")} problem={fields["target"]} help="A path or a whole URL." />
         <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
           <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={fields["tags"]} help="Separated by commas." /></div>

@@ -5,6 +5,7 @@ import { post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Field } from "../components/basics.tsx";
 import { Check, Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
+import { CodeField } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { P, type Of } from "../state/project.ts";
@@ -62,7 +63,9 @@ export function ReplaceDialog({ of, kind, ids, where, close }: ReplaceProps): JS
       <form class="form" onSubmit={look}>
         <p class="quiet">In {scope}.</p>
         <Refusal text={call.faults.text} />
-        <div class="two"><Field label="Find" name="find" value={find} required onInput={edit(setFind)} problem={call.faults.fields["find"]} />
+        <div class="two">{regex
+          ? <CodeField label="Find" language="regex" value={find} onInput={edit(setFind)} problem={call.faults.fields["find"]} />
+          : <Field label="Find" name="find" value={find} required onInput={edit(setFind)} problem={call.faults.fields["find"]} />}
           <Field label="Replace with" name="replace" value={replacement} onInput={edit(setReplacement)} problem={call.faults.fields["replace"]} help={regex ? "$1 to $9 are the groups." : undefined} /></div>
         <div class="two"><Choice label="In the field" value={field} options={FIELDS[kind]} onChange={edit(setField)} />
           <Check label="Regular expression" checked={regex} onChange={edit(setRegex)} /></div>

@@ -1,0 +1,128 @@
+"""The editor of texts and regular expressions: loaded when it is first used, small, and as usable as a plain field."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import drafted, view
+from tests.dashboard.test_pages import violations
+from tests.e2e.world import World
+from tests.service import ROOT
+
+EDITOR = "**/assets/code_editor-*.js"
+MOST_BYTES_OF_EDITOR = 150 * 1024
+MOST_BYTES_OF_THE_REST = 180 * 1024
+
+Opens = Callable[..., Page]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_has_numbered_lines_and_colours_and_tab_leaves_it(world: World, new_page: Opens, scheme: str) -> None:
+    place = world.place()
+    page = new_page(color_scheme=scheme, viewport={"width": 390, "height": 844})
+    sign_in(page, world.user("admin"), view(place, "/pages?edit=new"))
+    form = page.get_by_role("dialog", name="Add a page")
+    form.get_by_label("Path").fill("/sitemap.xml")
+    form.get_by_label("Kind").select_option("XML")
+    content = form.get_by_role("textbox", name="Content")
+    content.click()
+    page.keyboard.type("<urlset>\n<url loc='/a'/>\n</urlset>")  # lines are indented as the elements are
+    expect(form.locator(".cm-lineNumbers")).to_contain_text("3")
+    tag = form.locator(".cm-line").first.locator("span", has_text="urlset").first
+    assert tag.evaluate("(each) => getComputedStyle(each).color !== getComputedStyle(each.parentElement).color")
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    page.keyboard.press("Tab")
+    expect(form.get_by_label("Note")).to_be_focused()
+    form.get_by_role("button", name="Add to the draft").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    [made] = place.get("/draft/pages")["items"]
+    assert made["content"] == "<urlset>\n  <url loc='/a'/>\n</urlset>"
+
+
+def test_the_groups_of_a_regex_are_numbered_and_enter_saves_it(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Type").select_option("REGEX")
+    form.get_by_label("Target").fill("/new/$2")
+    source = form.get_by_role("textbox", name="Source")
+    source.click()
+    page.keyboard.insert_text("^/(?:a|b)/([0-9]+)/(x)$")
+    expect(form.locator(".group[data-group]")).to_have_count(2)
+    assert form.locator(".group[data-group]").last.evaluate("(each) => getComputedStyle(each, '::before').content") in {
+        '"2"',
+        "attr(data-group)",
+    }
+    page.keyboard.press("Control+a")
+    page.keyboard.type("^/(?:a|b)/([0-9]+)/(x)$")  # over coloured text, without an inline style
+    page.keyboard.press("Enter")
+    expect(form).to_be_hidden()
+    assert drafted(place) == {"^/(?:a|b)/([0-9]+)/(x)$": "/new/$2"}
+
+
+def test_what_is_typed_while_the_editor_is_loaded_goes_on_in_it(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    held: list[Route] = []
+    page.route(EDITOR, lambda route: held.append(route))  # noqa: PLW0108 - Playwright marks the function
+    sign_in(page, world.user("admin"), view(place, "/pages?edit=new"))
+    form = page.get_by_role("dialog", name="Add a page")
+    form.get_by_label("Content").fill("abd")
+    form.get_by_label("Content").press("ArrowLeft")
+    [route] = held
+    route.continue_()
+    expect(form.locator(".cm-content")).to_be_focused()
+    page.keyboard.type("c")
+    expect(form.locator(".cm-line")).to_have_text("abcd")
+
+
+def test_without_the_editor_the_plain_field_stays(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page(refused=404)
+    page.route(EDITOR, lambda route: route.fulfill(status=404))
+    sign_in(page, world.user("admin"), view(place, "/pages?edit=new"))
+    form = page.get_by_role("dialog", name="Add a page")
+    form.get_by_label("Path").fill("/robots.txt")
+    form.get_by_label("Content").fill("User-agent: *\n")
+    form.get_by_role("button", name="Add to the draft").click()
+    expect(page.get_by_role("link", name="/robots.txt")).to_be_visible()
+    assert [each["content"] for each in place.get("/draft/pages")["items"]] == ["User-agent: *\n"]
+
+
+def test_line_ends_stay_as_they_are(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page_id = place.add_page("/robots.txt", "a\r\nb\r\n")["id"]
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, f"/pages?edit={page_id}"))
+    form = page.get_by_role("dialog", name="Edit the page")
+    form.locator(".cm-content").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type("c\nd")
+    form.get_by_role("button", name="Save in the draft").click()
+    expect(form).to_be_hidden()
+    assert place.get("/draft/pages")["items"][0]["content"] == "a\r\nb\r\nc\r\nd"
+
+
+def test_the_editor_is_loaded_when_it_is_first_used_and_its_files_are_small(world: World, new_page: Opens) -> None:
+    place = world.place()
+    page = new_page()
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+    sign_in(page, world.user("admin"), view(place, "/pages"))
+    page.get_by_text("No pages yet").wait_for()
+    assert not any("code_editor" in url for url in loaded)
+    page.get_by_role("button", name="Add a page").click()
+    page.locator(".cm-content").wait_for()
+    assert any("code_editor" in url for url in loaded)
+    built = ROOT / "dashboard/built"
+    sizes = {
+        name: (built / f"{name}.br").stat().st_size for name in json.loads((built / "built.json").read_text())["files"]
+    }
+    editor = sum(size for name, size in sizes.items() if name.startswith("code_editor"))
+    assert 0 < editor <= MOST_BYTES_OF_EDITOR
+    assert sum(sizes.values()) - editor <= MOST_BYTES_OF_THE_REST
