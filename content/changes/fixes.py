@@ -72,18 +72,28 @@ def fix_rules(
 
 def _correct(fixed: FixedRules, kind: Kind) -> None:
     records = fixed.records[kind]
+    corrected = [correct_spelling(record) if record else None for record in records]
     taken: dict[str, Record] = {record.identity: record for record in reversed(records) if record}
-    for position, record in enumerate(records):
-        new = correct_spelling(record) if record else None
+    contested = set(_contested(records, corrected))
+    for position, (record, new) in enumerate(zip(records, corrected, strict=True)):
         if record is None or new is None or new is record:
             continue
         other = taken.get(new.identity)
-        if new.identity != record.identity and other is not None and other != new:
-            continue  # two rules with one source would be an error, where the second is only never used
+        is_taken = other is not None or record.identity in contested
+        if new.identity != record.identity and is_taken and other != new:
+            continue  # two rules with one source are an error: no correction makes one, and none hides one
         taken.setdefault(new.identity, new)
         records[position] = new
         differences = {FixKind.HOST: has_other_host, FixKind.ENCODING: has_other_encoding}
         fixed.done += [(fix, kind, position) for fix, differs in differences.items() if differs(record, new)]
+
+
+def _contested(records: Sequence[Record | None], corrected: Sequence[Record | None]) -> Iterator[str]:
+    """Yield the sources that several rules have with other answers: an error, which another spelling of one would hide."""
+    first = dict[str, Record]()
+    for record, new in zip(records, corrected, strict=True):
+        if record and new and first.setdefault(record.identity, new) != new:
+            yield record.identity
 
 
 def _drop_duplicates(fixed: FixedRules, kind: Kind) -> None:

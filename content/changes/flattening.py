@@ -16,7 +16,7 @@ from content.matching.match import Chain, Match
 from content.matching.matcher import Matcher
 from content.matching.onward import ChainEndCheck
 from content.matching.pattern_shape import literal_prefix
-from content.matching.request import Request, parse_key, parse_request
+from content.matching.request import Request, parse_key, parse_request, request_for
 from content.matching.template import Template, location_of
 from content.matching.url import split_url
 from content.records.problem import Severity
@@ -35,6 +35,7 @@ class Obstacle(Enum):
     VARIES = "its end differs between requests or hosts"
     ENDLESS = "it never ends"
     STATUS = "a later redirect is temporary, allows another method, or follows a fragment, so one redirect would promise more"
+    FAULTY = "the rule has an error of its own"
     INVALID = "its end is not valid as a target"
 
 
@@ -72,9 +73,9 @@ class Flattening:
             return end
         if end == placed.record.target:
             return Obstacle.NO_CHAIN
-        flat = replace(placed.record, target=end)
-        is_valid = not any(each.severity is Severity.ERROR for each in record_problems(flat))
-        return end if is_valid else Obstacle.INVALID
+        if _has_errors(placed.record):
+            return Obstacle.FAULTY
+        return Obstacle.INVALID if _has_errors(replace(placed.record, target=end)) else end
 
     def _follow(self, placed: Placed[Redirect]) -> str | Obstacle:
         """Return the Location at the end of the chain."""
@@ -117,9 +118,13 @@ class Flattening:
         for location in _locations(chain):
             url = split_url(location)
             path = url.rest if url.authority is not None else location
-            hosts |= self._hosts_at.get(path.partition("#")[0].partition("?")[0] or "/", frozenset())
+            hosts |= self._hosts_at.get(request_for(None, path).path, frozenset())
             hosts |= {(url.authority or "").lower() or None}
         yield from (first._replace(host=host) for host in hosts if host is not None)
+
+
+def _has_errors(record: Redirect) -> bool:
+    return any(each.severity is Severity.ERROR for each in record_problems(record))
 
 
 def _hosts_by_path(redirects: Iterable[Placed[Redirect]]) -> Mapping[str, frozenset[str]]:

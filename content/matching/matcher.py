@@ -54,6 +54,8 @@ class Matcher:
         while step is not None and step[0] not in seen:
             request, include_hostless = step
             match = next(self._matches(request, include_hostless=include_hostless), None)
+            if match and not include_hostless:
+                match = next(self._matches(request), None)  # a pattern with a host answers, so the host is served too
             if match is None:
                 return Chain(tuple(walked))
             if len(walked) == hops and match.redirect:
@@ -66,7 +68,8 @@ class Matcher:
     def _next_step(self, request: Request, match: Match) -> tuple[Request, bool] | None:
         """Return the next request, and whether rules without a host apply to it; None at the end of the chain.
 
-        They apply on hosts that the project certainly serves: the one that just answered, and those named by its rules.
+        They apply on hosts that the project certainly serves: the one that just answered, those named by its
+        rules, and where one of its patterns with a host answers.
         """
         url = split_url(match.location)
         if url.is_path:

@@ -162,6 +162,12 @@ def test_a_chain_with_other_ends_on_other_hosts_is_left() -> None:
         redirect("REGEX_HOST", r"^[a-z]+\.example/1$", "https://x.example/own", "FOUND"),
     ]
     assert not fixed(patterns).counts
+    encoded = [
+        redirect("BASIC", "/a", "/%c3%a9", "FOUND"),
+        redirect("BASIC", "/é", "/end", "FOUND"),
+        redirect("BASIC_HOST", "x.example/%C3%A9", "https://x.example/own", "FOUND"),
+    ]
+    assert not fixed(encoded).counts
     for path, count in (("/2", 1), ("/other", 1)):
         one_host = [
             *chain("FOUND", "FOUND"),
@@ -175,6 +181,12 @@ def test_loops_fragments_and_captures_are_left() -> None:
     assert not fixed(loop).counts
     assert not fixed([redirect("BASIC", "/a", "/b#part"), redirect("BASIC", "/b", "/c")]).counts
     assert not fixed([redirect("REGEX", "^/x/(.*)$", "/a/$1"), redirect("BASIC", "/a/", "/c")]).counts
+
+
+def test_a_rule_with_an_error_is_left_for_its_author() -> None:
+    faulty = [redirect("REGEX", "^/a$", "b"), redirect("BASIC", "/b", "/c")]
+    assert not fixed(faulty).counts
+    assert fixed([redirect("REGEX", "^/a$", "/b"), faulty[1]]).counts[FixKind.CHAIN] == 1
 
 
 def test_a_rule_whose_location_a_test_names_is_left() -> None:
@@ -234,3 +246,10 @@ def test_only_exact_duplicates_are_dropped() -> None:
 def test_a_correction_never_makes_a_hidden_rule_a_duplicate_with_another_target() -> None:
     records = [redirect("BASIC", "/A", "/x"), redirect("BASIC", "/%41", "/y"), redirect("BASIC", "/%41", "/x")]
     assert left(fixed(records)) == records[:1] + records[1:2]
+
+
+def test_a_correction_never_hides_that_two_rules_have_one_source() -> None:
+    records = [redirect("BASIC", "/%41", "/x"), redirect("BASIC", "/%41", "/y")]
+    assert left(fixed(records)) == records
+    same = [redirect("BASIC", "/%41", "https://A.example/"), redirect("BASIC", "/%41", "https://a.example/")]
+    assert left(fixed(same)) == [redirect("BASIC", "/A", "https://a.example/")]

@@ -85,6 +85,13 @@ def test_a_host_where_a_host_rule_answers_goes_on_there() -> None:
     assert requests(chain) == ["/a", "other.e/x", "other.e/b"]
 
 
+def test_where_a_pattern_with_a_host_answers_exact_rules_without_a_host_come_first_as_everywhere() -> None:
+    rule = redirect("REGEX_HOST", r"^other\.e/", "https://z.e/end")
+    exact = redirect("BASIC", "/b", "https://z.e/exact")
+    chain = follow(redirect("BASIC", "/a", "https://other.e/b"), rule, exact, url="/a")
+    assert [hop.match.location for hop in chain.hops] == ["https://other.e/b", "https://z.e/exact"]
+
+
 def test_the_scheme_plays_no_part_so_a_rule_to_its_own_host_and_path_loops() -> None:
     chain = follow(redirect("BASIC_HOST", "h.e/a", "https://h.e/a"), url="http://h.e/a")
     assert chain.is_loop
