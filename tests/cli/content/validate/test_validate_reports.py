@@ -174,6 +174,28 @@ def test_only_the_projects_that_a_change_can_affect_are_checked(repository: Path
     }
 
 
+@pytest.mark.parametrize("begins_with", ["regex_rule_limit = 100\n", ""], ids=["removed", "added"])
+def test_a_change_of_the_settings_affects_every_project(
+    repository: Path, work_folder: Path, monkeypatch: pytest.MonkeyPatch, begins_with: str
+) -> None:
+    settings = work_folder / "waypost.toml"
+    costly = '  - {type: REGEX, source: "^/(a|b|c|d){1,200}$", target: /x, status: 302}\n'
+    write(repository / "docs", {"redirects/costly.yaml": f"redirects:\n{costly}"})
+    if begins_with:
+        settings.write_text(begins_with, "utf-8")
+    commit(work_folder)
+    monkeypatch.chdir(work_folder)
+    if begins_with:
+        settings.unlink()
+    else:
+        settings.write_text("regex_rule_limit = 100\n", "utf-8")
+    full, part = (invoke("validate", repository, *words) for words in ((), ("--changed-since", "HEAD")))
+    assert (part.code, part.out) == (full.code, full.out)
+    assert part.out.count("[regex_too_costly]") == (0 if begins_with else 1)
+    assert "waypost.toml differs from HEAD" in part.err
+    assert "Left out" not in part.err
+
+
 def test_a_branch_is_compared_with_the_commit_where_it_parts(repository: Path, work_folder: Path) -> None:
     git(work_folder, "switch", "-q", "-c", "change")
     write(repository / "shop", {"redirects/more.yaml": flow("/next/2")})
