@@ -57,7 +57,7 @@ class AuditMiddleware:
 
     async def process_response(self, req: Request, resp: Response, _resource: object, _succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
         """Note the response, if it is a refusal, or a change of a release."""
-        status = resp.status_code
+        status = getattr(req.context, "refused", resp.status_code)  # a failed login of a browser is a redirect
         if status >= _LEAST_REFUSED:
             self._note_refusal(req, status)
         elif req.method == "POST":

@@ -12,6 +12,7 @@ from falcon.asgi import App, Request, Response, WebSocket
 from api import logs
 from api.db.errors import TooManyAgents
 from api.errors import ApiError
+from api.http.response.failed_sign_in import is_sign_in, write_failed_sign_in
 from gitstore import errors as store
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteError
 
@@ -65,8 +66,10 @@ async def handle_exception(
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         cause = {"reason": str(ex)} if isinstance(ex, _OPERATIONAL) else {"exc_info": ex}
         _log.error("service_error", error=error.code, **cause, **logs.request_fields(req))
-    req.context.error, req.context.account = error.code, error.account
-    if resp is not None:
+    req.context.error, req.context.account, req.context.refused = error.code, error.account, error.status
+    if resp is not None and is_sign_in(req):
+        write_failed_sign_in(resp, error)
+    elif resp is not None:
         write_error(resp, error, is_plain=_is_git(req))
     elif ws is not None:  # Falcon passes no response for a WebSocket handshake, to which this service has no routes
         await ws.close(_POLICY_VIOLATION)

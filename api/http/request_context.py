@@ -83,7 +83,8 @@ def _refuse_odd_slashes(req: Request) -> None:
 def _log_answer(req: Request, status: int, seconds: float) -> None:
     """Write one log line; for successful reads only at debug level, since agents make thousands a second."""
     failed = status >= HTTPStatus.INTERNAL_SERVER_ERROR
-    quiet = status < HTTPStatus.BAD_REQUEST and (req.method in _SAFE_METHODS or req.path.endswith("/hit"))
+    refused = getattr(req.context, "refused", status)  # a failed login of a browser is a redirect
+    quiet = refused < HTTPStatus.BAD_REQUEST and (req.method in _SAFE_METHODS or req.path.endswith("/hit"))
     if quiet and not logs.is_debug_enabled():
         return
     write = _log.error if failed else _log.debug if quiet else _log.info

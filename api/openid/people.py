@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from api import logs
 from api.auth.passwords import hash_password
 from api.auth.roles import grants_by_role
 from api.db import audit
@@ -18,6 +19,7 @@ from api.db.database import Connection
 from api.errors import ApiError
 from api.openid.provider_config import ProviderConfig
 
+_log = logs.logger("openid")
 _MOST_NAME = 100
 _MOST_ROLES = 1_000
 _TRIES = 20
@@ -37,7 +39,7 @@ class People:
             number = self._create(connection, identity, claims, now, spare_hash)
         user = users.find_user(connection, number)
         if not user.active:
-            raise _unknown()
+            raise _unknown("the account is deactivated", identity)
         return self.apply_roles(connection, user, claims, now)
 
     def apply_roles(self, connection: Connection, user: User, claims: Mapping[str, Any], now: datetime) -> User:
@@ -68,8 +70,10 @@ class People:
     def _create(
         self, connection: Connection, identity: Identity, claims: Mapping[str, Any], now: datetime, spare_hash: str
     ) -> int:
-        if not self.config.provisioning or claims.get("email_verified") is False:
-            raise _unknown()
+        if not self.config.provisioning:
+            raise _unknown("no account has this subject", identity)
+        if not _is_mail_verified(claims):
+            raise _unknown("the address of mail is not verified", identity)
         known = grants_by_role(connection)
         roles = () if self.config.roles_claim else tuple(role for role in self.config.default_roles if role in known)
         name = _free_name(connection, _username(claims))
@@ -96,14 +100,22 @@ def _find_claim(claims: Mapping[str, Any], path: str) -> Any:
     return found
 
 
+def _is_mail_verified(claims: Mapping[str, Any]) -> bool:
+    """Tell whether the address of mail stops no account: it is verified, or not said to be unverified and not used."""
+    if "email_verified" in claims:
+        return claims["email_verified"] is True
+    return not _name_of(claims, "email") or bool(_name_of(claims, "preferred_username"))
+
+
 def _username(claims: Mapping[str, Any]) -> str:
-    """Return a name for a new account; an unverified address of mail is none."""
-    mail = "email" if claims.get("email_verified") is True else ""
-    for claim in ("preferred_username", mail):
-        name = re.sub(r"[^A-Za-z0-9._@-]", "", _text(claims, claim).lower())[:50].lstrip(".@-")
-        if name:
-            return name
-    return f"user-{secrets.token_hex(4)}"
+    """Return a name for a new account: a verified address of mail, where the provider sends no name."""
+    found = _name_of(claims, "preferred_username") or _name_of(claims, "email")
+    return found or f"user-{secrets.token_hex(4)}"
+
+
+def _name_of(claims: Mapping[str, Any], claim: str) -> str:
+    """Return a claim as the name of an account; empty if it cannot be one."""
+    return re.sub(r"[^A-Za-z0-9._@-]", "", _text(claims, claim).lower())[:50].lstrip(".@-")
 
 
 def _free_name(connection: Connection, wanted: str) -> str:
@@ -120,5 +132,7 @@ def _text(claims: Mapping[str, Any], name: str) -> str:
     return "".join(each for each in found if each.isprintable())[:_MOST_NAME] if isinstance(found, str) else ""
 
 
-def _unknown() -> ApiError:
+def _unknown(reason: str, identity: Identity) -> ApiError:
+    """Return the 403 of a person without an account; the log has the subject, with which an administrator can name one."""
+    _log.warning("openid_login_failed", reason=reason, subject=identity.subject)
     return ApiError(403, "user_not_exist", "The account does not exist. Ask an administrator for one.")

@@ -2,13 +2,14 @@
 import { effect, signal } from "@preact/signals";
 import { render, type ComponentType, type JSX } from "preact";
 import { startEvents } from "./api/events.ts";
-import { me, preview, signOut, start, state } from "./api/session.ts";
+import { fault, followTabs, me, preview, signOut, start, state } from "./api/session.ts";
 import { Failure, Empty } from "./components/basics.tsx";
 import { Palette } from "./components/palette.tsx";
 import { toast, Toasts } from "./components/toast.tsx";
 import { open, showTheme, startKeys } from "./state/commands.ts";
 import { matchPath } from "./state/match.ts";
-import { place, startRouter } from "./state/router.ts";
+import { ask, place, startRouter } from "./state/router.ts";
+import { signInFault } from "./state/sign_in_fault.ts";
 import { SignInDialog, SignInPage } from "./views/sign_in.tsx";
 import { ROUTES, type ViewProps } from "./views/routes.ts";
 
@@ -75,6 +76,12 @@ function App(): JSX.Element {
 showTheme();
 startRouter();
 startKeys();
+followTabs();
+const failedSignIn = place.peek().query.get("sign-in");
+if (failedSignIn !== null) {
+  fault.value = signInFault(failedSignIn);
+  ask({ "sign-in": "" }, true); // a reload does not say it again
+}
 effect(() => {
   if (state.value === "in" || state.value === "expired") show(place.value.path);
   else if (state.value === "out") document.title = "Sign in · Waypost";

@@ -6,6 +6,7 @@ import { can } from "../src/state/grants.ts";
 import { matchPath } from "../src/state/match.ts";
 import { faultsOf, fieldOf } from "../src/state/faults.ts";
 import { splitRegex } from "../src/state/regex.ts";
+import { signInFault } from "../src/state/sign_in_fault.ts";
 import { ago, bytes, countText, daysFromNow, plural, splitEnd } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
@@ -82,4 +83,9 @@ test("counts of changes are words", () => {
   assert.equal(countText("redirect", { added: 1, changed: 2, removed: 0 }), "1 redirect added, 2 changed");
   assert.equal(countText("page", { added: 0, changed: 0, removed: 1200 }), "1,200 pages removed");
   assert.equal(countText("page", { added: 0, changed: 0, removed: 0 }), "");
+});
+
+test("a failed sign-in has words by its code, and nothing of an address is repeated", () => {
+  assert.match(signInFault("user_not_exist"), /no account here/);
+  for (const code of ["", "x", "constructor", "__proto__", "<b>"]) assert.match(signInFault(code), /^The sign-in failed\. Try again\./);
 });

@@ -370,6 +370,98 @@ def test_password_login_can_be_left_to_one_account_that_no_answer_reveals(tmp_pa
             assert browser.send("POST", "/auth/session", json=body).status_code == 200
 
 
+BROWSER = "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8"
+
+
+def test_a_browser_whose_login_fails_gets_the_sign_in_view_with_one_of_a_fixed_set_of_codes(
+    service: Service, browser: Browser, provider: HostileProvider
+) -> None:
+    def failed() -> str:
+        """Return the code that the browser comes back with, and check that it is all that there is."""
+        answer = browser.login(provider, BROWSER, error=error)
+        assert (answer.status_code, answer.content) == (303, b""), answer.text
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        assert not browser.http.cookies
+        path, _, code = answer.headers["Location"].partition("=")
+        assert path == "/?sign-in"
+        return code
+
+    before = refusals_noted(service)
+    error = "access_denied"
+    assert failed() == "openid_failed"
+    error = 'x"><script>&sign-in=evil\r\nX-Evil: 1'
+    assert failed() == "openid_failed"
+    error = ""
+    provider.claims["nonce"] = "other"
+    assert failed() == "openid_failed"
+    provider.claims.clear()
+    provider.status = 500
+    assert failed() == "openid_unavailable"
+    provider.status, provider.subject = 200, "eve-unverified"
+    provider.claims["email_verified"] = False
+    assert failed() == "user_not_exist"
+    answer = browser.callback(BROWSER, code="c0de", state="forged")
+    assert answer.headers["Location"] == "/?sign-in=openid_state_invalid"
+    assert refused(browser.callback(code="c0de", state="forged"), 400, "openid_state_invalid")
+    assert refused(browser.callback("*/*", code="c0de", state="forged"), 400, "openid_state_invalid")
+    wait_until(lambda: refusals_noted(service) >= before + 6, 30, "the audit trail to have them as refusals")
+
+
+def refusals_noted(service: Service) -> int:
+    """Return how many refused callbacks the audit trail has, with those that it counts in this minute."""
+    services = open_services(Settings(data=service.data))
+    with services.state.database.reading() as connection:
+        counted = connection.execute(text("SELECT entry, count FROM audit_repeats")).all()
+        stored = connection.execute(text("SELECT detail, count FROM audit")).all()
+    services.close()
+    found = [(json.loads(entry), count or 1) for entry, count in (*counted, *stored)]
+    return sum(count for entry, count in found if entry.get("route") == "/auth/openid/callback")
+
+
+def test_a_browser_gets_the_sign_in_view_while_the_provider_was_never_reached(tmp_path: Path) -> None:
+    with hostile_provider() as provider:
+        provider.metadata["issuer"] = "http://evil.example"
+        with openid_service(tmp_path / "data", provider.issuer) as service, browsing(service) as browser:
+            answer = browser.send("GET", "/auth/openid", headers={"Accept": BROWSER})
+            assert (answer.status_code, answer.headers["Location"]) == (303, "/?sign-in=openid_unavailable")
+            assert refused(browser.send("GET", "/auth/openid"), 503, "openid_unavailable")
+
+
+NO_ACCOUNT: dict[str, dict[str, Any]] = {
+    "said to be unverified": {"email": "eve@example.com", "email_verified": False},
+    "unverified, without the address": {"email_verified": False},
+    "verified in another kind": {"email": "eve@example.com", "email_verified": "true"},
+    "verified is null-like": {"email": "eve@example.com", "email_verified": 0},
+    "the only name, and not said to be verified": {"email": "eve@example.com", "preferred_username": None},
+}
+
+
+@pytest.mark.parametrize("name", NO_ACCOUNT)
+def test_an_address_of_mail_that_is_not_verified_creates_no_account(
+    service: Service, browser: Browser, provider: HostileProvider, name: str
+) -> None:
+    provider.subject = f"eve {name}"
+    provider.claims.update(NO_ACCOUNT[name])
+    assert refused(browser.login(provider), 403, "user_not_exist")
+    logged = [line for line in service.log_lines() if line.get("subject") == provider.subject]
+    assert [line["reason"] for line in logged] == ["the address of mail is not verified"]
+
+
+def test_a_verified_address_of_mail_is_a_name_and_takes_no_account_of_that_name(
+    browser: Browser, provider: HostileProvider
+) -> None:
+    names = []
+    for subject in ("mia-1", "mia-2"):
+        provider.subject = subject
+        provider.claims.update(preferred_username=None, email="Mia@example.com", email_verified=True)
+        names.append(browser.login(provider).json()["user"]["username"])
+    assert names == ["mia@example.com", "mia@example.com-2"]
+    provider.subject = "mia-3"
+    provider.claims.update(preferred_username="mia@example.com", email=None, email_verified=None)
+    assert browser.login(provider).json()["user"]["username"] == "mia@example.com-3"
+
+
 def test_a_person_logs_in_as_the_account_that_an_administrator_names(tmp_path: Path) -> None:
     more = {"OPENID_PROVISIONING": "false", "OPENID_ROLES_CLAIM": "", "OPENID_ROLES": ""}
     with hostile_provider() as provider, openid_service(tmp_path / "data", provider.issuer, **more) as service:

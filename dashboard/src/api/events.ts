@@ -1,5 +1,5 @@
 // Live events: one stream for all tabs. The tab that holds the lock reads it, and tells the others.
-import { state } from "./session.ts";
+import { checkSession, state } from "./session.ts";
 
 export interface LiveEvent {
   type: string;
@@ -47,7 +47,9 @@ function read(): void {
     };
     for (const type of TYPES) stream.addEventListener(type, forward);
     stream.onerror = () => {
-      if (stream.readyState === EventSource.CLOSED) setTimeout(open, RETRY);
+      if (stream.readyState !== EventSource.CLOSED) return;
+      void checkSession();
+      setTimeout(open, RETRY);
     };
   };
   state.subscribe(open);

@@ -13,10 +13,13 @@ export const state = signal<State>("starting");
 export const me = signal<Me | null>(null);
 /** Why the last session ended, for the sign-in page; empty at a first visit. */
 export const reason = signal("");
+/** Why a login with the identity provider failed, for the sign-in page. */
+export const fault = signal("");
 /** Whether this is `waypost preview`, which needs no login. */
 export const preview = signal(false);
 
 const EXPIRY = "waypost-expires";
+const ENDED = "0"; // stored as the expiry, so that other tabs ask for a login too, and a later one is noticed
 const EARLY = 60; // seconds before the expiry at which a session is renewed
 let timer = 0;
 let renewing: Promise<boolean> | null = null;
@@ -43,9 +46,47 @@ export async function start(): Promise<void> {
 export async function signIn(username: string, password: string): Promise<void> {
   const body = (await send("POST", "/auth/session", { body: { username, password } })).body as BrowserSession;
   keep(body);
+  await enter();
+}
+
+/** Go on with a session that somebody began here or in another tab; another person starts at the overview. */
+async function enter(): Promise<void> {
   const before = me.value?.name;
   await loadMe();
   if (before !== undefined && before !== me.value?.name) location.assign("/");
+}
+
+/** Follow the other tabs of this browser, which share the session; call once. */
+export function followTabs(): void {
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key !== EXPIRY) return;
+    if (newValue === null) leave();
+    else if (newValue === ENDED) state.value = state.value === "in" ? "expired" : state.value;
+    else if (state.value === "expired" || state.value === "out") void enter().catch(() => undefined);
+  });
+}
+
+/** Find out whether the session goes on, as when the stream of events was refused. */
+export async function checkSession(): Promise<void> {
+  if (state.value !== "in") return;
+  try {
+    await send("GET", "/api/me");
+  } catch (ex) {
+    if (!(ex instanceof ApiFault) || ex.status !== 401) return;
+    if (!(await renewed().catch(() => true))) expire();
+  }
+}
+
+function expire(): void {
+  localStorage.setItem(EXPIRY, ENDED);
+  state.value = "expired";
+}
+
+function leave(): void {
+  clearTimeout(timer);
+  me.value = null;
+  reason.value = "You have signed out.";
+  state.value = "out";
 }
 
 /** Sign out here; returns the address at which the identity provider can be signed out of, or "". */
@@ -53,10 +94,7 @@ export async function signOut(): Promise<string> {
   state.value = "leaving"; // what the page still reads is given up before the session ends
   const body = await endSession();
   localStorage.removeItem(EXPIRY);
-  clearTimeout(timer);
-  me.value = null;
-  reason.value = "You have signed out.";
-  state.value = "out";
+  leave();
   return body?.logoutUrl ?? "";
 }
 
@@ -77,7 +115,8 @@ export function renewed(): Promise<boolean> {
 
 /** Wait until somebody has signed in again, with the dialog over the page. */
 export function signedInAgain(): Promise<void> {
-  state.value = me.value ? "expired" : "out";
+  if (me.value) expire();
+  else state.value = "out";
   return new Promise((resolve) => waiting.push(resolve));
 }
 
@@ -89,6 +128,7 @@ async function loadMe(): Promise<void> {
     state.value = "out";
     return;
   }
+  fault.value = "";
   state.value = "in";
   if (!preview.value) plan();
   const resolved = waiting;
@@ -125,5 +165,5 @@ function plan(): void {
 
 async function renewSoon(): Promise<void> {
   if (secondsLeft() > EARLY) plan(); // another tab has renewed it
-  else if (!(await renewed().catch(() => true))) state.value = "expired";
+  else if (!(await renewed().catch(() => true))) expire();
 }

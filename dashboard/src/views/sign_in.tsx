@@ -2,12 +2,20 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiFault, get } from "../api/client.ts";
-import { me, reason, signIn } from "../api/session.ts";
+import { fault, me, reason, signIn } from "../api/session.ts";
 import { Button, Field } from "../components/basics.tsx";
 import { Dialog } from "../components/dialog.tsx";
 
+const AWAY = "openid_unavailable";
+
 export function SignInPage(): JSX.Element {
-  return <main class="sign-in"><h1>Sign in to Waypost</h1>{reason.value && <p role="status">{reason.value}</p>}<Form /></main>;
+  return (
+    <main class="sign-in">
+      <h1>Sign in to Waypost</h1>
+      {fault.value ? <p class="problem" role="alert">{fault.value}</p> : reason.value && <p role="status">{reason.value}</p>}
+      <Form />
+    </main>
+  );
 }
 
 /** Over a page whose session has ended: nothing that was typed is lost. */
@@ -15,18 +23,14 @@ export function SignInDialog(): JSX.Element {
   return (
     <Dialog title="Sign in again">
       <p>Your session has ended. The page and what you typed are kept.</p>
-      <Form username={me.value?.username ?? ""} />
+      <Form username={me.value?.username ?? ""} over />
     </Dialog>
   );
 }
 
-function Form({ username = "" }: { username?: string }): JSX.Element {
+function Form({ username = "", over = false }: { username?: string; over?: boolean }): JSX.Element {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
-  const [provider, setProvider] = useState("");
-  useEffect(() => {
-    get("/auth/openid").then((found) => setProvider(found.authUrl ?? ""), () => setProvider(""));
-  }, []);
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = new FormData(event.currentTarget as HTMLFormElement);
@@ -41,8 +45,36 @@ function Form({ username = "" }: { username?: string }): JSX.Element {
       <Field label="User name" name="username" autocomplete="username" value={username} required />
       <Field label="Password" name="password" type="password" autocomplete="current-password" required problem={problem} />
       <Button kind="primary" type="submit" disabled={busy}>Sign in</Button>
-      {provider && <a class="button plain" href={provider}>Sign in with OpenID Connect</a>}
+      <WithProvider over={over} />
     </form>
+  );
+}
+
+/** The way to the identity provider, if there is one. Over a page it is a new tab, so that what was typed stays. */
+function WithProvider({ over }: { over: boolean }): JSX.Element | null {
+  const [offered, setOffered] = useState(false);
+  const [problem, setProblem] = useState("");
+  useEffect(() => {
+    get("/auth/openid").then((found) => setOffered(found.enabled), (ex: unknown) => setOffered((ex as ApiFault).code === AWAY));
+  }, []);
+  if (!offered) return null;
+  // Asked for at the click: what binds the login to this browser is valid for ten minutes.
+  const begin = (): void => {
+    const tab = over ? open("about:blank") : window;
+    get("/auth/openid").then(
+      ({ authUrl }) => tab?.location.assign(authUrl ?? "/"),
+      (ex: unknown) => {
+        if (over) tab?.close();
+        setProblem((ex as Error).message);
+      },
+    );
+  };
+  return (
+    <div class="stack">
+      <Button onClick={begin}>Sign in with OpenID Connect</Button>
+      {over && <p class="help">It opens a new tab. Come back to this one when you have signed in.</p>}
+      {problem && <p class="problem" role="alert">{problem}</p>}
+    </div>
   );
 }
 
