@@ -31,6 +31,10 @@ class Principal(Protocol):
         """The session of an access token; empty for others."""
 
     @property
+    def used_token(self) -> tuple[int, str] | None:
+        """The id and name of the caller's API token; None for others."""
+
+    @property
     def email(self) -> str:
         """An email address for commits."""
 
@@ -156,7 +160,7 @@ class Dependencies:
     """The built dashboard; None where it is not built."""
     preview: Preview | None = None
     """The preview that is served; None for any other service."""
-    audit_head: Callable[[], tuple[int, str]] | None = None
-    """Returns the number and hash of the newest row of the audit trail."""
+    audit_ends: Callable[[], tuple[tuple[int, str], tuple[int, str]]] | None = None
+    """Returns the number and hash of the newest row of the audit trail, and of the newest one that was removed."""
     require_applied: Callable[[str], None] | None = None
     """Applies the settings of a namespace's source that this node does not work by yet, before it publishes."""

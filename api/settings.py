@@ -147,6 +147,11 @@ _WEBHOOK_RETRIES = setting(
     "up to 20 whole numbers of seconds, separated by commas",
     "the delay before each retry of a webhook",
 )
+_AUDIT_LIFETIME = setting(
+    integer(0, 36_500),
+    "a number from 0 (forever) to 36,500",
+    "the days after which entries of the audit trail are removed; a checkpoint takes their place",
+)
 _PROPOSAL_STALE = setting(
     integer(1, 3650), "a number from 1 to 3650", "the days without a new commit before a proposal is reported stale"
 )
@@ -255,6 +260,7 @@ class Settings:
     event_lifetime: int = field(
         default=30 * DAY, metadata=seconds(60, 3650 * DAY, "the retention time of events and webhook deliveries")
     )
+    audit_lifetime_days: int = field(default=0, metadata=_AUDIT_LIFETIME)
     webhook_networks: tuple[str, ...] = field(default=(), metadata=_WEBHOOK_NETWORKS)
     webhook_retries: tuple[int, ...] = field(
         default=(5, 60, 300, 1800, 2 * HOUR, 5 * HOUR, 8 * HOUR, 8 * HOUR), metadata=_WEBHOOK_RETRIES

@@ -1,9 +1,11 @@
 """The composition root: builds the service from the settings."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 from api.app.app import Application, create_app
+from api.app.audit_keys import load_checkpoint_keys
 from api.app.compat_routes import compat_routes
 from api.app.content_routes import content_routes
 from api.app.event_routes import notice_routes
@@ -40,6 +42,7 @@ from api.runtime.serving.convergence import Convergence
 from api.runtime.serving.long_poll import LongPolls
 from api.runtime.serving.release_loader import ReleaseLoader
 from api.runtime.serving.watcher import Watcher
+from api.runtime.upkeep.audit_pruner import AuditPruner
 from api.runtime.upkeep.audit_writer import AuditWriter
 from api.runtime.upkeep.packer import Packer
 from api.runtime.upkeep.prewarmer import Prewarmer
@@ -110,6 +113,12 @@ class _Parts(NamedTuple):
             DataMonitor(self.data, self.watcher.restart),
             self.services.upkeep(),
             self.audit_writer,
+            AuditPruner(
+                self.services.state.database,
+                partial(load_checkpoint_keys, settings),
+                self.services.clock,
+                settings.audit_lifetime_days,
+            ),
             self.releases,
             self.watcher,
             self.long_polls,
@@ -142,7 +151,7 @@ class _Parts(NamedTuple):
             csrf=None if preview else self.services.csrf(),
             leaks=self.services.search_leaks,
             data=self.data,
-            audit_head=self.audit_writer.last_head,
+            audit_ends=self.audit_writer.ends,
             dashboard=read_dashboard(),
             preview=preview,
             require_applied=self.upstreams(settings).require_applied,

@@ -1,6 +1,7 @@
 """The signer of manifests of a worker, with its keys; it signs what a publish changes as soon as the worker has read it."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from api import logs
 from api.http.response.signed_replies import ManifestSigner
@@ -10,18 +11,30 @@ from api.settings import Settings
 from gitstore.errors import StoreError
 from gitstore.history.live import LiveNamespace
 
+if TYPE_CHECKING:
+    from gitstore.signatures.public_key import PublicKey
+    from gitstore.signatures.signing_key import SigningKey
+
 _log = logs.logger("manifests")
 
 
-def load_signer(settings: Settings) -> ManifestSigner:
-    """Read the keys of the settings. Raises SigningKeyUnusable; without keys, `cryptography` is not loaded."""
+def load_keys(settings: Settings) -> "tuple[SigningKey | None, list[PublicKey]]":
+    """Read the key of the service and the public keys beside it. Raises SigningKeyUnusable.
+
+    Without keys, `cryptography` is not loaded.
+    """
     if settings.signing_key is None and not settings.public_keys:
-        return ManifestSigner()
+        return None, []
     from gitstore.signatures.signing_key import load_signing_key  # noqa: PLC0415 - only where there is a key
     from gitstore.signatures.web_key import load_public_keys  # noqa: PLC0415 - as above
 
     key = load_signing_key(settings.signing_key) if settings.signing_key else None
-    return ManifestSigner(key, [key for path in settings.public_keys for key in load_public_keys(path)])
+    return key, [key for path in settings.public_keys for key in load_public_keys(path)]
+
+
+def load_signer(settings: Settings) -> ManifestSigner:
+    """Read the keys of the settings, for manifests. Raises SigningKeyUnusable."""
+    return ManifestSigner(*load_keys(settings))
 
 
 def open_signer(settings: Settings, releases: ReleaseLoader) -> ManifestSigner:

@@ -21,7 +21,7 @@ def routes(dependencies: Dependencies, collector: MetricsCollector) -> list[Rout
         *_dashboard_routes(dependencies.dashboard),
         Route("/health/ping", Ping()),
         Route("/health/ready", Ready(readiness, dependencies.directory)),
-        Route("/metrics", Metrics(collector, readiness, dependencies.settings.data, dependencies.audit_head)),
+        Route("/metrics", Metrics(collector, readiness, dependencies.settings.data, dependencies.audit_ends)),
         Route("/openapi.json", Contract()),
         Route("/schemas/{name}", Schemas()),
     ]

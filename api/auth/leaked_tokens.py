@@ -7,7 +7,7 @@ from api import logs
 from api.auth.api_token import digest, find_values
 from api.auth.new_token import revoke
 from api.db.accounts.tokens import find_by_hashes
-from api.db.audit import Actor
+from api.db.audit import Actor, Caller, caller
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
 
@@ -31,6 +31,8 @@ class LeakedTokens:
     reason: str
     namespace: str | None = None
     address: str | None = None
+    origin: Caller = field(default_factory=caller.get, repr=False)
+    """The request that brings it, which another process would not know."""
     _revoked: set[str] = field(default_factory=set, repr=False)
     """The hashes of the values that were revoked: another file may have the same ones."""
 
@@ -57,13 +59,15 @@ class LeakedTokens:
         with self.state.database.reading() as connection:
             return bool(find_by_hashes(connection, hashes, self.clock()))
 
+    def _origin(self) -> Caller:
+        return self.origin._replace(address=self.address or self.origin.address)
+
     def _revoke(self, hashes: Collection[str]) -> set[str]:
         now = self.clock()
         with self.state.changing() as connection:
             found = find_by_hashes(connection, hashes, now)
             for token in found:
-                place = {"namespace": self.namespace, "address": self.address}
-                revoke(connection, self.actor, token, now, self.reason, **place)
+                revoke(connection, self.actor, token, now, self.reason, self.namespace, self._origin())
         for token in found:
             _log.warning("leaked_token_revoked", id=token.id, reason=self.reason, namespace=self.namespace)
         return {each for token in found for each in (token.hash, token.previous_hash) if each}

@@ -12,7 +12,7 @@ from api.auth.roles import grants_by_role, grants_of, load_grants
 from api.db import audit
 from api.db.accounts import tokens
 from api.db.accounts.tokens import ApiToken
-from api.db.audit import Actor, AuditEntry, AuditEvent
+from api.db.audit import Actor, AuditEntry, AuditEvent, Caller
 from api.db.database import Connection
 from api.errors import ApiError, Forbidden, invalid
 from content.records.problem import Problem
@@ -123,13 +123,12 @@ def revoke(
     token: ApiToken,
     now: datetime,
     reason: str = "",
-    *,
     namespace: str | None = None,
-    address: str | None = None,
+    origin: Caller | None = None,
 ) -> None:
-    """Remove a token, and record it; `namespace` is where it was found, if it leaked."""
+    """Remove a token, and record it; `namespace` is where it was found, if it leaked, and `origin` the request for it."""
     tokens.remove_token(connection, token.id)
     optional = {"owner": token.owner, "reason": reason}
     detail = {"id": token.id, **{name: text for name, text in optional.items() if text}}
-    entry = AuditEntry(now, AuditEvent.TOKEN_REVOKED, actor, token.name, detail, namespace, address=address)
-    audit.record(connection, entry)
+    entry = AuditEntry(now, AuditEvent.TOKEN_REVOKED, actor, token.name, detail, namespace)
+    audit.record(connection, entry if origin is None else entry.from_(origin))

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import NamedTuple
 
 from api.auth.grants import EVERY, SERVICE_WIDE, Grant, everywhere
-from api.db.audit import Actor
+from api.db.audit import Actor, UsedToken
 
 # Git strips `<` and `>` from a name, since they delimit the address; quotes and backslashes only at its ends:
 # https://git-scm.com/docs/git-commit-tree#_commit_information
@@ -18,13 +17,6 @@ class PrincipalKind(StrEnum):
     USER = "user"
     TOKEN = "token"  # noqa: S105 - the name of a kind, not a password
     OPERATOR = "operator"
-
-
-class PersonalToken(NamedTuple):
-    """The personal token that a caller came with."""
-
-    id: int
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +32,7 @@ class Principal:
     display_name: str
     grants: tuple[Grant, ...]
     session: str = ""
-    token: PersonalToken | None = None
+    token: UsedToken | None = None
 
     @property
     def email(self) -> str:
@@ -64,6 +56,11 @@ class Principal:
     def is_account(self, number: int) -> bool:
         """Return whether the principal is this user, in a session."""
         return self.kind is PrincipalKind.USER and self.is_person and self.id == number
+
+    @property
+    def used_token(self) -> UsedToken | None:
+        """The API token that the principal came with: a personal one, or the principal itself."""
+        return UsedToken(self.id, self.name) if self.kind is PrincipalKind.TOKEN else self.token
 
     def can(self, resource: str, action: str, namespace: str = EVERY, project: str = EVERY) -> bool:
         """Return whether the grants cover this action; `*` means all namespaces or projects."""

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from api.auth.grants import Grant, common
-from api.auth.principal import PersonalToken, Principal, PrincipalKind
+from api.auth.principal import Principal, PrincipalKind
 from api.auth.roles import grants_by_role, grants_of, load_grants
 from api.db.accounts import sessions, tokens, users
+from api.db.audit import UsedToken
 from api.db.database import Connection
 from api.db.generation import read_generation
 
@@ -60,7 +61,7 @@ def token_principal(
     if token.owner_id is None:
         return Principal(PrincipalKind.TOKEN, token.id, token.name, token.name, own)
     owner = people.get(token.owner_id)
-    return owner and replace(owner, grants=common(own, owner.grants), token=PersonalToken(token.id, token.name))
+    return owner and replace(owner, grants=common(own, owner.grants), token=UsedToken(token.id, token.name))
 
 
 def _entries(

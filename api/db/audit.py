@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -13,7 +13,8 @@ from sqlalchemy import ColumnElement, Connection, String, func, or_, select
 
 from api.db.audit_chain import append_rows
 from api.db.database import BEFORE_COMMIT
-from api.db.tables import audit
+from api.db.tables import audit, token_viewers
+from api.db.upserts import add_row
 
 
 class AuditEvent(StrEnum):
@@ -79,12 +80,19 @@ class Actor:
     name: str
 
 
+class UsedToken(NamedTuple):
+    """The API token that a caller came with, a personal one too."""
+
+    id: int
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     """An entry of the trail; `detail` holds no secrets, `address` is the caller's network address if known.
 
     `session` is that of the caller's access token, `request` the id of its request, `count` the number of like refusals
-    in the minute that follows. `id` is 0 and `hash` empty until it is stored.
+    in the minute that follows, `token` the API token of the caller. `id` is 0 and `hash` empty until it is stored.
     """
 
     at: datetime
@@ -100,14 +108,26 @@ class AuditEntry:
     request: str | None = None
     count: int = 1
     hash: str = ""
+    token: UsedToken | None = None
+
+    def from_(self, origin: "Caller") -> "AuditEntry":
+        """Return the entry with the origin of a request, for a process that does not know it."""
+        return replace(
+            self,
+            address=self.address or origin.address,
+            session=self.session or origin.session,
+            request=self.request or origin.request,
+            token=self.token or origin.token,
+        )
 
 
 class Caller(NamedTuple):
-    """The origin of the current request: its address and id, and the session of its access token."""
+    """The origin of the current request: its address and id, the session of its access token, or its API token."""
 
     address: str | None = None
     request: str | None = None
     session: str | None = None
+    token: UsedToken | None = None
 
 
 _NO_CALLER = Caller()
@@ -133,6 +153,7 @@ OPERATOR_KIND = "operator"  # an actor at the command line
 _ALL = AuditFilter()
 # In characters, of the columns with a limit.
 _LENGTHS = {column.name: column.type.length for column in audit.c if isinstance(column.type, String)}
+_SHOW_A_VALUE = frozenset((AuditEvent.TOKEN_CREATED, AuditEvent.TOKEN_ROTATED))  # of a token, to the actor
 _ROWS = "waypost_audit_rows"  # the execution option of a transaction with new rows
 # The largest id that a PostgreSQL INTEGER can hold: an author's address in a commit may contain any number.
 # https://www.postgresql.org/docs/current/datatype-numeric.html
@@ -150,25 +171,31 @@ def record(connection: Connection, entry: AuditEntry) -> None:
         work = partial(append_rows, connection, rows)
         connection.execution_options(**{_ROWS: rows, BEFORE_COMMIT: work})
     rows.append(_row(entry))
+    if entry.event in _SHOW_A_VALUE and entry.actor.kind == "user":
+        viewer = {"token_id": entry.detail["id"], "user_id": entry.actor.id}
+        add_row(connection, token_viewers, ["token_id", "user_id"], viewer)
 
 
 def _row(entry: AuditEntry) -> dict[str, Any]:
     """Return the columns of an entry in the form in which they are read again, since the hash covers them."""
-    actor, origin = entry.actor, caller.get()
+    entry = entry.from_(caller.get())
+    actor, token = entry.actor, entry.token
     texts = {
         "event": str(entry.event),
         "actor_name": actor.name,
         "subject": entry.subject,
         "namespace": entry.namespace,
         "project": entry.project,
-        "address": entry.address or origin.address,
-        "session": entry.session or origin.session,
-        "request": entry.request or origin.request,
+        "address": entry.address,
+        "session": entry.session,
+        "request": entry.request,
+        "token_name": token.name if token else None,
     }
     return {
         "at": entry.at.astimezone(UTC),
         "actor_kind": str(actor.kind),
         "actor_id": actor.id,
+        "token_id": token.id if token else None,
         "detail": json.loads(_clean(json.dumps(dict(entry.detail)).replace("\\u0000", "\\ufffd"))),
         "count": entry.count,
         **{name: None if text is None else _clean(text)[: _LENGTHS[name]] for name, text in texts.items()},
@@ -183,14 +210,12 @@ def _clean(text: str) -> str:
 def find_token_owners(connection: Connection, tokens: Collection[int]) -> dict[int, frozenset[int]]:
     """Return the users who saw the value of each of these API tokens when they created or rotated it, by token id.
 
-    Without the operator. Read from the trail, since it also has the tokens that were removed later.
+    Without the operator. Also of tokens that were removed later, however old their entries.
     """
     tokens = [number for number in tokens if number <= _MAX_ID]
-    number = audit.c.detail["id"].as_integer()
-    shown = audit.c.event.in_([AuditEvent.TOKEN_CREATED, AuditEvent.TOKEN_ROTATED])
-    made = select(number, audit.c.actor_id).where(shown, audit.c.actor_kind == "user")
+    made = select(token_viewers.c.token_id, token_viewers.c.user_id).where(token_viewers.c.token_id.in_(tokens))
     found: dict[int, frozenset[int]] = {}
-    for token, maker in connection.execute(made.where(number.in_(tokens))) if tokens else ():
+    for token, maker in connection.execute(made) if tokens else ():
         found[token] = found.get(token, frozenset()) | {maker}
     return found
 
@@ -218,6 +243,7 @@ def list_entries(
             row.request,
             row._mapping["count"],  # noqa: SLF001 - public, in spite of its name: `count` of a row is that of tuples
             row.hash,
+            None if row.token_id is None else UsedToken(row.token_id, row.token_name),
         )
         for row in rows
     ], total

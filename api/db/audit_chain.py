@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
-from api.db.tables import audit, audit_checkpoints, audit_head
+from api.db.tables import audit, audit_head
 
 START = "0" * 64  # before the first row
 _BATCH = 1000
+_LATER = frozenset(("token_id", "token_name"))  # columns that a later migration than that of the chain adds
 
 
 class Link(NamedTuple):
@@ -21,19 +22,11 @@ class Link(NamedTuple):
     hash: str
 
 
-class Checkpoint(NamedTuple):
-    """The newest removed row, signed: the first row that is left continues from it."""
+class AuditEnds(NamedTuple):
+    """The newest place of the chain, and the newest one whose row was removed, after which the trail begins."""
 
-    number: int
-    hash: str
-    at: datetime
-    key: str
-    signature: str
-
-    def signed_data(self) -> bytes:
-        """Return the bytes that the signature covers."""
-        body = {"number": self.number, "hash": self.hash, "at": _dump_moment(self.at)}
-        return b"waypost-audit-checkpoint\n" + dump_canonical(body)
+    head: Link = Link(0, "")
+    removed: Link = Link(0, START)
 
 
 def append_rows(connection: Connection, rows: list[dict[str, Any]]) -> None:
@@ -54,17 +47,10 @@ def read_head(connection: Connection) -> Link:
     return Link(*connection.execute(select(audit_head.c.number, audit_head.c.hash)).one())
 
 
-def read_checkpoint(connection: Connection) -> Checkpoint | None:
-    """Return the newest checkpoint; None if no row was ever removed."""
-    query = select(audit_checkpoints).order_by(audit_checkpoints.c.number.desc()).limit(1)
-    row = connection.execute(query).one_or_none()
-    return Checkpoint(*row) if row else None
-
-
 def chain_existing(connection: Connection) -> None:
     """Chain the rows that were there before the chain, in the order of their ids."""
-    head = Link(0, START)
-    for row in connection.execute(select(audit).order_by(audit.c.id)).mappings().all():
+    head, columns = Link(0, START), [column for column in audit.c if column.name not in _LATER]
+    for row in connection.execute(select(*columns).order_by(audit.c.id)).mappings().all():
         values = dict(row)
         head = _link(values, head, number=values["id"])
         linked = {"previous": values["previous"], "hash": values["hash"]}
@@ -84,10 +70,14 @@ def read_rows(connection: Connection, after: int = 0) -> Iterator[dict[str, Any]
 
 
 def dump_body(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the hash of a row covers, in the form of an export; times are UTC with microseconds."""
+    """Return what the hash of a row covers, in the form of an export; times are UTC with microseconds.
+
+    `token` is left out where there is none, as in rows from before it was recorded.
+    """
+    token = {"token": {"id": row["token_id"], "name": row["token_name"]}} if row.get("token_id") else {}
     return {
         "id": row["id"],
-        "at": _dump_moment(row["at"]),
+        "at": dump_moment(row["at"]),
         "event": row["event"],
         "actor": {"kind": row["actor_kind"], "id": row["actor_id"], "name": row["actor_name"]},
         "subject": row["subject"],
@@ -99,6 +89,7 @@ def dump_body(row: Mapping[str, Any]) -> dict[str, Any]:
         "count": row["count"],
         "detail": row["detail"],
         "previous": row["previous"],
+        **token,
     }
 
 
@@ -124,5 +115,6 @@ def _lock_head(connection: Connection) -> Link:
     return Link(*connection.execute(query.with_for_update()).one())
 
 
-def _dump_moment(moment: datetime) -> str:
+def dump_moment(moment: datetime) -> str:
+    """Return a time as the hash covers it."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,48 +1,82 @@
-"""The check of the audit trail's hash chain: a changed, missing, added or cut-off row shows."""
+"""The check of the audit trail's hash chain: a changed, missing, added or cut-off row shows, and a false checkpoint."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
 
-from api.db.audit_chain import START, Checkpoint, Link, dump_body, hash_body, read_checkpoint, read_head, read_rows
+from api.db.audit_chain import START, Link, dump_body, hash_body, read_head, read_rows
+from api.db.audit_checkpoints import Checkpoint, CheckpointKeys, list_checkpoints
 
 _MOST_FAULTS = 20
-
-Verify = Callable[[Checkpoint], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """The result of a check: faults, a sentence each, the number of rows, and the head that they reach."""
+    """The result of a check: faults, a sentence each, the number of rows, and the head that they reach.
+
+    `checkpoints` are what takes the place of removed rows, and `notes` what they cannot prove, a sentence each.
+    """
 
     faults: tuple[str, ...]
     rows: int
     head: Link
+    checkpoints: tuple[Checkpoint, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
-def check_chain(connection: Connection, verify: Verify, seen: Iterable[Link] = ()) -> ChainReport:
-    """Check all rows against their hashes, the checkpoint and the head.
+def check_chain(connection: Connection, keys: CheckpointKeys, seen: Iterable[Link] = ()) -> ChainReport:
+    """Check the checkpoints, and all rows against their hashes, the newest checkpoint and the head, in one snapshot.
 
     `seen` are places of the chain that were noted outside of the database, as from an export: an attacker with write
     access to the database can compute all its hashes again, but cannot change those.
     """
-    walk = _Walk(read_checkpoint(connection), verify, {link.number: link.hash for link in seen})
+    walk = _Walk(list_checkpoints(connection), {link.number: link.hash for link in seen})
+    walk.check_checkpoints(keys)
     for row in read_rows(connection):
         walk.add(dump_body(row), row["hash"])
     return walk.finish(read_head(connection))
 
 
 class _Walk:
-    def __init__(self, checkpoint: Checkpoint | None, verify: Verify, seen: Mapping[int, str]) -> None:
+    def __init__(self, checkpoints: Sequence[Checkpoint], seen: Mapping[int, str]) -> None:
         self._faults: list[str] = []
+        self._notes: list[str] = []
         self._seen = dict(seen)
         self._rows = 0
-        self._last = Link(checkpoint.number, checkpoint.hash) if checkpoint else Link(0, START)
-        if checkpoint and not verify(checkpoint):
-            self._report(f"The signature of the checkpoint at row {checkpoint.number} is not by a key of the service.")
-        self._compare_seen(self._last)
+        self._checkpoints = tuple(checkpoints)
+        self._last = Link(0, START)
+
+    def check_checkpoints(self, keys: CheckpointKeys) -> None:
+        """Check that no checkpoint is missing, changed, or by another key; the rows continue from the newest."""
+        digest, was_signed = START, False
+        for checkpoint in self._checkpoints:
+            if checkpoint.previous != digest:
+                self._report(f"{_name(checkpoint)} does not follow the one before it: one was removed or changed.")
+            if checkpoint.signature and not keys.verify(checkpoint):
+                self._report(f"{_name(checkpoint)} has no valid signature by a key in signing_key or public_keys.")
+            elif not checkpoint.signature:
+                self._weigh_unsigned(checkpoint, keys, was_signed=was_signed)
+            digest, was_signed = checkpoint.digest(), was_signed or bool(checkpoint.signature)
+            self._last = checkpoint.link
+            self._compare_seen(self._last)
+
+    def _weigh_unsigned(self, checkpoint: Checkpoint, keys: CheckpointKeys, *, was_signed: bool) -> None:
+        if was_signed:
+            self._report(
+                f"{_name(checkpoint)} is not signed, and an earlier one is: it was forged, or made without the key."
+            )
+        elif keys.has_keys and checkpoint is self._checkpoints[-1]:
+            self._report(
+                f"{_name(checkpoint)} is not signed, and there is a key: it was forged, or made before there was one. "
+                "The next removal of rows makes one with a signature."
+            )
+        else:
+            self._notes.append(
+                f"{_name(checkpoint)} is not signed: it does not prove that the service removed the rows before it. "
+                "Anyone with write access to the database can remove rows and make one."
+            )
 
     def add(self, body: Mapping[str, Any], stored: str) -> None:
         number, found = body["id"], hash_body(body)
@@ -61,16 +95,23 @@ class _Walk:
             self._report(
                 f"The end is cut off: the last row is {self._last.number}, and the head of the chain is row {head.number}."
             )
+        begin = self._checkpoints[-1].number if self._checkpoints else 0
         for number in sorted(self._seen):
             if number > self._last.number:
                 self._report(f"The end is cut off: row {number}, which was noted, is missing.")
-        return ChainReport(tuple(self._faults), self._rows, head)
+            elif number <= begin:
+                self._notes.append(f"Row {number}, which was noted, was removed with age: it cannot be compared.")
+        return ChainReport(tuple(self._faults), self._rows, head, self._checkpoints, tuple(self._notes[:_MOST_FAULTS]))
 
     def _compare_seen(self, link: Link) -> None:
-        noted = self._seen.get(link.number)
+        noted = self._seen.pop(link.number, None)
         if noted is not None and noted != link.hash:
             self._report(f"Row {link.number} has another hash than the one that was noted: the chain was rewritten.")
 
     def _report(self, fault: str) -> None:
         if len(self._faults) < _MOST_FAULTS:
             self._faults.append(fault)
+
+
+def _name(checkpoint: Checkpoint) -> str:
+    return f"The checkpoint at row {checkpoint.number}"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, select
 
-from api.db.audit import Actor, AuditEntry, record
+from api.db.audit import Actor, AuditEntry, UsedToken, record
 from api.db.tables import audit_repeats
 from api.db.upserts import upsert
 
@@ -26,6 +26,7 @@ class Refusal(NamedTuple):
     route: str
     status: int
     error: str
+    token: UsedToken | None = None
 
 
 def add_refusals(connection: Connection, minute: datetime, counts: Mapping[Refusal, int]) -> None:
@@ -67,7 +68,14 @@ def _row(minute: datetime, refusal: Refusal, count: int) -> dict[str, Any]:
 
 def _entry(minute: datetime, entry: Mapping[str, Any], count: int) -> AuditEntry:
     detail = {name: entry[name] for name in ("method", "route", "status", "error")}
-    address = entry["address"]
+    token = entry.get("token")
     return AuditEntry(
-        minute, entry["event"], Actor(*entry["actor"]), entry["subject"], detail, address=address, count=count
+        minute,
+        entry["event"],
+        Actor(*entry["actor"]),
+        entry["subject"],
+        detail,
+        address=entry["address"],
+        count=count,
+        token=UsedToken(*token) if token else None,
     )

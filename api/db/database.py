@@ -108,6 +108,10 @@ class Database:
     def __init__(self, url: str | URL, lock_timeout: float = LOCK_TIMEOUT) -> None:
         self._arguments = (url, lock_timeout)
         self._engine = _open_engine(url, lock_timeout)
+        is_server = self._engine.url.get_backend_name() != "sqlite"
+        self._snapshots = (
+            self._engine.execution_options(isolation_level="REPEATABLE READ") if is_server else self._engine
+        )
         self._writer = self._engine.execution_options(**{_WRITES: True})
         self._process = os.getpid()
         self._file = _file_of(self._engine.url)
@@ -119,9 +123,16 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a read transaction, which sees one state of the database."""
+        """Open a read transaction; on PostgreSQL, each statement sees what was committed before it."""
         self._drop_stale_connections()
         with self._discard_broken(), _translate_errors(self._engine), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Open a read transaction whose statements all see one state of the database."""
+        self._drop_stale_connections()
+        with self._discard_broken(), _translate_errors(self._engine), self._snapshots.connect() as connection:
             yield connection
 
     @contextmanager

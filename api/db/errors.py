@@ -21,6 +21,12 @@ class StateFull(OutOfSpace):
     code = "out_of_space"
 
 
+class TrailBroken(StoreError):
+    """Rows of the audit trail do not fit their chain; they stay as they are."""
+
+    code = "trail_broken"
+
+
 class TooManyAgents(StoreError):
     """The project has as many agents as the settings allow; the known ones go on."""
 

@@ -15,7 +15,7 @@ from api.db.database import Connection, Database
 from api.db.events import event_cursors, events
 from api.db.events.event_cursors import NAMESPACE, EventCursor
 from api.db.events.events import Event, EventType
-from api.db.timestamps import Clock
+from api.db.timestamps import Clock, dump_time
 from api.http.response import json_views
 from gitstore.compiled.indexes.manifest import Manifest, ProjectEntry
 from gitstore.compiled.indexes.versions import Version
@@ -167,7 +167,7 @@ class PublishEventRelay:
             for publish, version in found:
                 if not events.has_publish(connection, namespace, project, publish.version):
                     events.record_event(connection, _event(now, namespace, project, publish, version))
-                    audit.record(connection, _audit_entry(namespace, project, publish))
+                    audit.record(connection, _audit_entry(now, namespace, project, publish))
         return True
 
 
@@ -179,8 +179,11 @@ class _Relayed(NamedTuple):
     project: str
 
 
-def _audit_entry(namespace: str, project: str, publish: PublishRecord) -> AuditEntry:
-    """Return the entry of a publish, by the person that its commit names; a push to the repository on disk can name anyone."""
+def _audit_entry(now: datetime, namespace: str, project: str, publish: PublishRecord) -> AuditEntry:
+    """Return the entry of a publish, by the person that its commit names.
+
+    A push can name anyone, and any time, so the time of the entry is the present: it decides how long the entry is kept.
+    """
     event = AuditEvent.ROLLED_BACK if publish.rolled_back_to else AuditEvent.PUBLISHED
     detail = {"version": publish.version, "publishNumber": publish.number, "author": publish.author}
     optional = {
@@ -189,9 +192,9 @@ def _audit_entry(namespace: str, project: str, publish: PublishRecord) -> AuditE
         "rolledBackTo": publish.rolled_back_to,
     }
     detail |= {name: text for name, text in optional.items() if text}
-    at = datetime.fromtimestamp(publish.time, UTC)
+    detail["committedAt"] = dump_time(datetime.fromtimestamp(publish.time, UTC))
     actor = Actor("commit", None, publish.published_by)
-    return AuditEntry(at, event, actor, project, detail, namespace, project)
+    return AuditEntry(now, event, actor, project, detail, namespace, project)
 
 
 def _event(now: datetime, namespace: str, project: str, publish: PublishRecord, version: Version) -> Event:

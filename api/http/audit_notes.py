@@ -71,7 +71,10 @@ class AuditMiddleware:
             return
         error, account = getattr(req.context, "error", ""), getattr(req.context, "account", "")
         actor, method = _actor(req), req.method
-        self._notes.refuse(Refusal(events[status], actor, account, req.remote_addr, method, route, status, error))
+        token = None if actor is ANONYMOUS else req.context.principal.used_token
+        self._notes.refuse(
+            Refusal(events[status], actor, account, req.remote_addr, method, route, status, error, token)
+        )
 
     def _note_request(self, req: Request, resp: Response) -> None:
         event = next((event for end, event in _REQUESTS.items() if (req.uri_template or "").endswith(end)), None)
@@ -93,6 +96,7 @@ class AuditMiddleware:
                 req.remote_addr,
                 session=principal.session or None,
                 request=req.context.request_id,
+                token=principal.used_token,
             )
         )
 

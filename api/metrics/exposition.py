@@ -36,10 +36,15 @@ SYNCING = "waypost_upstream_syncs"
 SYNCS_DUE = "waypost_upstream_syncs_due"
 AUDIT_ROWS = "waypost_audit_rows"
 _AUDIT_HEAD = "waypost_audit_head_info"
+_AUDIT_REMOVED = "waypost_audit_removed_info"
 _WORKERS = "waypost_workers"
 _FAULTS = "waypost_faults"
 _STATUS = "waypost_degraded"
 _BACKUP_AGE = "waypost_backup_age_seconds"
+
+
+AuditEnds = tuple[tuple[int, str], tuple[int, str]]
+"""The number and hash of the newest row of the audit trail, and of the newest one that was removed."""
 
 
 class _Family(NamedTuple):
@@ -78,15 +83,15 @@ def render(
     totals: Totals,
     faults: Mapping[str, Sequence[Fault]],
     backup_age: float | None = None,
-    audit_head: tuple[int, str] | None = None,
+    audit_ends: AuditEnds | None = None,
 ) -> bytes:
     """Return the text of all metrics; `faults` are those of readiness, by name of check, `backup_age` is in seconds."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_TotalsCollector(totals))
     registry.register(_FaultsCollector(faults))
     registry.register(_BackupCollector(backup_age))
-    if audit_head and audit_head[0]:
-        registry.register(_AuditCollector(*audit_head))
+    if audit_ends and audit_ends[0][0]:
+        registry.register(_AuditCollector(audit_ends))
     return generate_latest(registry)
 
 
@@ -117,16 +122,22 @@ class _BackupCollector(Collector):
 
 
 class _AuditCollector(Collector):
-    def __init__(self, number: int, digest: str) -> None:
-        self._number = number
-        self._digest = digest
+    def __init__(self, ends: AuditEnds) -> None:
+        self._head, self._removed = ends
 
     def collect(self) -> Iterator[Metric]:
-        yield GaugeMetricFamily(AUDIT_ROWS, "The number of the newest row of the audit trail.", value=self._number)
+        yield GaugeMetricFamily(AUDIT_ROWS, "The number of the newest row of the audit trail.", value=self._head[0])
         # A new series for each hash, so that the monitoring keeps the earlier ones.
-        family = GaugeMetricFamily(_AUDIT_HEAD, "The number of the newest row, by its hash.", labels=("hash",))
-        family.add_metric((self._digest,), self._number)
-        yield family
+        yield _link(_AUDIT_HEAD, "The number of the newest row, by its hash.", self._head)
+        if self._removed[0]:
+            about = "The number of the newest row that was removed with age, by its hash; the trail begins after it."
+            yield _link(_AUDIT_REMOVED, about, self._removed)
+
+
+def _link(name: str, about: str, link: tuple[int, str]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, about, labels=("hash",))
+    family.add_metric((link[1],), link[0])
+    return family
 
 
 class _TotalsCollector(Collector):

@@ -1,16 +1,21 @@
 """`waypost audit`: check the hash chain of the audit trail, and export it."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import click
 
+from api.app.audit_keys import load_checkpoint_keys
 from api.db.audit_chain import Link
-from api.db.audit_check import check_chain
+from api.db.audit_check import ChainReport, check_chain
+from api.db.audit_checkpoints import Checkpoint
 from api.db.audit_export import export_lines
+from api.db.timestamps import dump_time
 from cli.console.exits import InvalidUsage, ProblemsFound
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
-from cli.console.setup import json_option
+from cli.console.setup import json_option, read_settings
 from cli.console.streams import write
 
 _HEAD = re.compile("([0-9]{1,9}):([0-9a-f]{64})")
@@ -34,22 +39,24 @@ def command() -> None:
 def verify(heads: tuple[str, ...], *, as_json: bool, data: str | None, database: str | None) -> None:
     """Check the hash chain of the audit trail.
 
-    It shows rows that were changed, removed, added or cut off.
+    It shows rows that were changed, removed, added or cut off, and checkpoints that are not the service's own.
 
     A user with write access to the database can compute the whole chain again. To detect that, give an earlier head.
     """
     seen = [_read_head(text) for text in heads]
-    with open_existing_services(data, database) as services, services.state.database.reading() as connection:
-        found = check_chain(connection, lambda _checkpoint: False, seen)
+    keys = load_checkpoint_keys(read_settings(data=data, database=database))
+    with open_existing_services(data, database) as services, services.state.database.snapshot() as connection:
+        found = check_chain(connection, keys, seen)
     if as_json:
-        head = {"number": found.head.number, "hash": found.head.hash}
-        print_json({"intact": not found.faults, "rows": found.rows, "head": head, "faults": list(found.faults)})
+        print_json(_report(found))
     else:
         print_lines(*found.faults)
+        print_notes(*found.notes)
     if found.faults:
         raise ProblemsFound
     if not as_json:
-        print_lines(f"The audit trail is intact: {found.rows} rows. Head: {found.head.number}:{found.head.hash}")
+        begin = f"{_begin(found.checkpoints)} " if found.checkpoints else ""
+        print_lines(f"The audit trail is intact: {found.rows} rows. {begin}Head: {found.head.number}:{found.head.hash}")
 
 
 @command.command()
@@ -57,14 +64,31 @@ def verify(heads: tuple[str, ...], *, as_json: bool, data: str | None, database:
 def export(*, data: str | None, database: str | None) -> None:
     """Print the audit trail as JSON lines.
 
-    The oldest row is first; the last line is the head of the chain.
+    The oldest row is first, after the checkpoints of removed rows; the last line is the head of the chain.
     """
-    with open_existing_services(data, database) as services, services.state.database.reading() as connection:
+    with open_existing_services(data, database) as services, services.state.database.snapshot() as connection:
         for line in export_lines(connection):
             write(line.decode())
     print_notes(
         "Exported the audit trail. Keep the last line elsewhere: waypost audit verify --head checks against it."
     )
+
+
+def _report(found: ChainReport) -> dict[str, Any]:
+    return {
+        "intact": not found.faults,
+        "rows": found.rows,
+        "head": found.head._asdict(),
+        "faults": list(found.faults),
+        "notes": list(found.notes),
+        "checkpoints": [each.dump() for each in found.checkpoints],
+    }
+
+
+def _begin(checkpoints: Sequence[Checkpoint]) -> str:
+    newest, count = checkpoints[-1], sum(each.count for each in checkpoints)
+    signer = f"signed with the key {newest.key}" if newest.signature else "not signed"
+    return f"It begins after row {newest.number}: {count} older rows were removed, the last ones at {dump_time(newest.at)}, {signer}."
 
 
 def _read_head(text: str) -> Link:

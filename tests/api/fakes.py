@@ -37,6 +37,7 @@ class FakePrincipal:
     kind: str = "token"
     email: str = "token-1@waypost.invalid"
     session: str = ""
+    used_token: tuple[int, str] | None = None
 
     @property
     def display_name(self) -> str:

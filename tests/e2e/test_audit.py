@@ -2,16 +2,26 @@
 
 import hashlib
 import json
+import os
 import re
 import secrets
-from datetime import UTC, datetime
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from api.app.data_directory import create_data
+from api.app.services import open_services
+from api.auth.accounts import NewUser
+from api.auth.principal import OPERATOR
 from api.db.audit import Actor, AuditEntry, AuditEvent, record
-from tests.e2e.world import PASSWORD, Place, World
-from tests.service import wait_until
+from api.settings import Settings
+from tests.api.signing import make_key
+from tests.e2e.world import PASSWORD, Place, World, open_world
+from tests.service import WAYPOST, running, wait_until
 
 TRAIL = "/api/audit"
 GRANT = {"namespace": "*", "project": "*", "resource": "page", "action": "read"}
@@ -225,3 +235,29 @@ def test_like_refusals_are_counted_and_hold_no_secret_of_their_requests(world: W
     assert {"GET"} <= {each["detail"]["method"] for each in refused}
     shown = json.dumps(export(world)) + world.person("viewer").ask("GET", "/metrics", 200).text
     assert [canary for canary in canaries if canary in shown] == []
+
+
+def test_entries_beyond_their_lifetime_are_removed_and_leave_a_signed_checkpoint(tmp_path: Path) -> None:
+    data, key = tmp_path / "data", make_key(tmp_path / "signing_key")
+    create_data(Settings(data=data))
+    past = open_services(Settings(data=data), lambda: datetime.now(UTC) - timedelta(days=40))
+    past.accounts.create(OPERATOR, NewUser("root", PASSWORD, ["admin"]))
+    past.close()
+    settings = {"WAYPOST_AUDIT_LIFETIME_DAYS": "30", "WAYPOST_SIGNING_KEY": str(key)}
+    with running(WAYPOST, data, settings) as service, open_world(service) as world:
+        found = wait_until(lambda: trail(world)["checkpoint"], 30, "a checkpoint")
+        kid = world.nobody.ask("GET", "/.well-known/waypost-keys", 200).json()["keys"][0]["kid"]
+        assert (found["number"], found["count"], found["key"]) == (1, 1, kid)
+        assert "user_created" not in events({"items": trail(world, until=found["at"])["items"]})
+        checkpoint, first, *_ = export(world)
+        assert checkpoint["checkpoint"]["hash"] == found["hash"] == first["previous"]
+        sample = f'waypost_audit_removed_info{{hash="{found["hash"]}"}} 1.0'
+        wait_until(lambda: sample in world.person("viewer").ask("GET", "/metrics", 200).text, 10, "it in the metrics")
+        for method in ("DELETE", "POST", "PUT", "PATCH"):
+            world.person("admin").refused(method, f"{TRAIL}/export", 405, "method_not_allowed")
+        command = (sys.executable, "-m", "cli.main", "audit", "verify", "--data", str(data))
+        own = {name: text for name, text in os.environ.items() if not name.startswith("WAYPOST_")}
+        for more, code in (({"WAYPOST_SIGNING_KEY": str(key)}, 0), ({}, 1)):
+            done = subprocess.run(command, env={**own, **more}, capture_output=True, text=True, check=False)
+            assert done.returncode == code, done.stdout + done.stderr
+            assert ("It begins after row 1: 1 older rows were removed" in done.stdout) is (code == 0)

@@ -100,3 +100,21 @@ def test_last_use_is_shown(world: World) -> None:
     assert ada.get("/api/me/tokens")["items"][0]["lastUsedAt"] is None
     token.get("/api/me")
     wait_until(lambda: ada.get("/api/me/tokens")["items"][0]["lastUsedAt"] is not None, 60, "the use to be recorded")
+
+
+def test_the_audit_trail_names_the_user_and_the_token_by_which(world: World) -> None:
+    place = world.place()
+    kim = world.person("admin")
+    laptop = issue(kim, role="admin", name="laptop 2")
+    number = next(each["id"] for each in kim.get("/api/me/tokens")["items"] if each["name"] == "laptop 2")
+    made = laptop.ask("POST", f"{place.space}/webhooks", 201, json={"url": "https://hooks.example/"})
+    root = place.root.ask("POST", f"{place.space}/webhooks", 201, json={"url": "https://hooks.example/"})
+    kim.ask("POST", f"{place.space}/webhooks", 201, json={"url": "https://hooks.example/"})
+    found = kim.get("/api/audit", event="webhook_created", namespace=place.namespace)["items"]
+    by_session, by_root, by_laptop = found
+    assert by_laptop["actor"] == {"kind": "user", "id": kim.get("/api/me")["id"], "name": kim.get("/api/me")["name"]}
+    assert by_laptop["token"] == {"id": number, "name": "laptop 2"}
+    assert (by_laptop["session"], by_laptop["request"]) == (None, made.headers["X-Request-Id"])
+    assert by_root["token"] == {"id": by_root["actor"]["id"], "name": by_root["actor"]["name"]}
+    assert by_root["request"] == root.headers["X-Request-Id"]
+    assert (by_session["token"], len(by_session["session"])) == (None, 32)

@@ -7,6 +7,7 @@ from api.db.tables.account_tables import (
     refresh_tokens,
     roles,
     sessions,
+    token_viewers,
     user_roles,
     users,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "reviews",
     "roles",
     "sessions",
+    "token_viewers",
     "upstreams",
     "user_roles",
     "users",

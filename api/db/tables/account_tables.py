@@ -43,6 +43,14 @@ roles = Table(
     Column("created_at", Moment, nullable=False),
 )
 
+# Reviews ask who saw the value of a token, also of a removed one, for longer than the audit trail may be kept.
+token_viewers = Table(
+    "token_viewers",
+    metadata,
+    Column("token_id", Integer, primary_key=True, autoincrement=False),
+    Column("user_id", Integer, primary_key=True, autoincrement=False),
+)
+
 api_tokens = Table(
     "api_tokens",
     metadata,

@@ -20,6 +20,8 @@ audit = Table(
     Column("address", String(64)),
     Column("session", String(64)),
     Column("request", String(64)),
+    Column("token_id", Integer),
+    Column("token_name", String(100)),
     Column("count", Integer, nullable=False, server_default="1"),
     Column("previous", String(64), nullable=False, server_default=""),
     Column("hash", String(64), nullable=False, server_default=""),
@@ -41,7 +43,9 @@ audit_checkpoints = Table(
     metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("hash", String(64), nullable=False),
+    Column("count", Integer, nullable=False),
     Column("at", Moment, nullable=False),
+    Column("previous", String(64), nullable=False),
     Column("key", String(64), nullable=False),
     Column("signature", String(128), nullable=False),
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
+from api.db.audit import UsedToken
 from api.db.audit import caller as audit_caller
 from api.errors import ApiError, TooManyAttempts, Unauthenticated, not_found
 from api.http.guard.access import EVERYWHERE, Access, Audience, Quota, Scheme, no_repository
@@ -77,7 +78,9 @@ class Guard:
             credential = cookie or (_read_credential(req, access) if self._needs_credential else "")
             caller = AdmittedCaller(self._admission, credential, access, namespace, project)
             req.context.principal = principal = await caller.check()
-            audit_caller.set(audit_caller.get()._replace(session=principal.session or None))
+            origin, token = audit_caller.get(), principal.used_token
+            used = UsedToken(*token) if token else None
+            audit_caller.set(origin._replace(session=principal.session or None, token=used))
         except Unauthenticated as ex:
             if access.scheme is not Scheme.BASIC:
                 self._limits.charge(req, resp, Quota.FAILURES, None)

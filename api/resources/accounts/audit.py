@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from falcon.asgi import Request, Response
 
 from api.db.audit import AuditEntry, AuditEvent, AuditFilter, list_entries
-from api.db.audit_chain import Link, read_head, read_rows
-from api.db.audit_export import dump_line, show_row
+from api.db.audit_chain import Link, read_head
+from api.db.audit_checkpoints import Checkpoint, newest_checkpoint
+from api.db.audit_export import dump_head, read_lines
 from api.db.database import Database
 from api.db.timestamps import dump_time
 from api.errors import bad_request
@@ -19,8 +19,6 @@ from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
 from content.records.names import is_name
 
-_LINES = 1000  # of an export, that are read at once
-
 
 @dataclass(frozen=True, slots=True)
 class AuditLog:
@@ -28,10 +26,11 @@ class AuditLog:
 
     database: Database
 
-    def window(self, audit_filter: AuditFilter, limit: int, offset: int) -> tuple[list[AuditEntry], int]:
-        """Return a window of the matching entries, newest first, and their total number."""
-        with self.database.reading() as connection:
-            return list_entries(connection, limit, offset, audit_filter)
+    def window(self, audit_filter: AuditFilter, limit: int, offset: int) -> "_Window":
+        """Return a window of the matching entries, newest first."""
+        with self.database.snapshot() as connection:
+            found = list_entries(connection, limit, offset, audit_filter)
+            return _Window(*found, newest_checkpoint(connection))
 
     def head(self) -> Link:
         """Return the newest place of the chain."""
@@ -40,10 +39,16 @@ class AuditLog:
 
     def lines(self, after: int, head: Link) -> tuple[list[bytes], int]:
         """Return the next lines of an export up to a head, and the id after which to continue."""
-        with self.database.reading() as connection:
-            rows = list(islice(read_rows(connection, after), _LINES))
-        found = [row for row in rows if row["id"] <= head.number]
-        return [dump_line(show_row(row)) for row in found], found[-1]["id"] if found else head.number
+        with self.database.snapshot() as connection:
+            return read_lines(connection, after, head)
+
+
+class _Window(NamedTuple):
+    """Some entries, the number of all matching ones, and the newest checkpoint, after which the trail begins."""
+
+    entries: list[AuditEntry]
+    total: int
+    checkpoint: Checkpoint | None
 
 
 class AuditTrail:
@@ -56,8 +61,9 @@ class AuditTrail:
     async def on_get(self, req: Request, resp: Response) -> None:
         """Show a window of the trail, newest first, filtered by the query."""
         (limit, offset), audit_filter = read_window(req), _read_filter(req)
-        found, total = await run_in_thread(self._trail.window, audit_filter, limit, offset)
-        write_window(resp, [_show(entry) for entry in found], total, limit, offset)
+        found = await run_in_thread(self._trail.window, audit_filter, limit, offset)
+        write_window(resp, [_show(entry) for entry in found.entries], found.total, limit, offset)
+        resp.media["checkpoint"] = found.checkpoint and _show_checkpoint(found.checkpoint)
 
 
 class AuditExport:
@@ -68,7 +74,7 @@ class AuditExport:
 
     @grants("audit", "read")
     async def on_get(self, _req: Request, resp: Response) -> None:
-        """Send all rows, oldest first, then the head of the chain; an export without that last line is incomplete."""
+        """Send the checkpoints and all rows, oldest first, then the head; an export without that last line is incomplete."""
         head = await run_in_thread(self._trail.head)
         resp.content_type = "application/jsonl"
         resp.stream = self._send(head)
@@ -78,7 +84,7 @@ class AuditExport:
         while after < head.number:
             lines, after = await run_in_thread(self._trail.lines, after, head)
             yield b"".join(lines)
-        yield dump_line({"head": head._asdict()})
+        yield dump_head(head)
 
 
 def _read_filter(req: Request) -> AuditFilter:
@@ -114,6 +120,16 @@ def _read_name(req: Request, name: str) -> str | None:
     return text
 
 
+def _show_checkpoint(checkpoint: Checkpoint) -> dict[str, Any]:
+    return {
+        "number": checkpoint.number,
+        "hash": checkpoint.hash,
+        "count": checkpoint.count,
+        "at": dump_time(checkpoint.at),
+        "key": checkpoint.key or None,
+    }
+
+
 def _show(entry: AuditEntry) -> dict[str, Any]:
     actor = entry.actor
     return {
@@ -127,6 +143,7 @@ def _show(entry: AuditEntry) -> dict[str, Any]:
         "address": entry.address,
         "session": entry.session,
         "request": entry.request,
+        "token": entry.token and entry.token._asdict(),
         "count": entry.count,
         "detail": entry.detail,
         "hash": entry.hash,

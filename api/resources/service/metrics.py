@@ -9,24 +9,28 @@ from api.data.last_backup import read_last_backup
 from api.errors import Unavailable
 from api.http.guard.access import any_principal
 from api.metrics.collector import MetricsCollector
-from api.metrics.exposition import CONTENT_TYPE, render
+from api.metrics.exposition import CONTENT_TYPE, AuditEnds, render
 from api.runtime.health.readiness_checks import ReadinessChecks
 from api.runtime.jobs.background import run_in_thread
 
-AuditHead = Callable[[], tuple[int, str]]
-"""Returns the number and hash of the newest row of the audit trail, as of a second ago; 0 while it is not known."""
+ReadAuditEnds = Callable[[], AuditEnds]
+"""Returns the newest and the newest removed row of the audit trail, as of a second ago; 0 while they are not known."""
 
 
 class Metrics:
     """The metrics of the service since its start."""
 
     def __init__(
-        self, collector: MetricsCollector, readiness: ReadinessChecks, data: Path, audit_head: AuditHead | None = None
+        self,
+        collector: MetricsCollector,
+        readiness: ReadinessChecks,
+        data: Path,
+        audit_ends: ReadAuditEnds | None = None,
     ) -> None:
         self._meter = collector
         self._readiness = readiness
         self._data = data
-        self._audit_head = audit_head
+        self._audit_ends = audit_ends
 
     @any_principal
     async def on_get(self, _req: Request, resp: Response) -> None:
@@ -43,7 +47,7 @@ class Metrics:
                 await self._meter.read(),
                 faults,
                 backup.age if backup else None,
-                self._audit_head() if self._audit_head else None,
+                self._audit_ends() if self._audit_ends else None,
             )
         except OSError as ex:
             raise Unavailable("The metrics cannot be read from disk. Try again.", "metrics_unavailable") from ex

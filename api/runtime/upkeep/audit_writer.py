@@ -6,9 +6,10 @@ from datetime import datetime
 
 from api import logs
 from api.db.audit import ANONYMOUS, AuditEntry, AuditEvent, record
-from api.db.audit_chain import Link, read_head
+from api.db.audit_chain import START, AuditEnds, Link, read_head
+from api.db.audit_checkpoints import newest_checkpoint
 from api.db.audit_repeats import Refusal, add_refusals, close_minutes, has_past_minutes, minute_of
-from api.db.database import Database
+from api.db.database import Connection, Database
 from api.db.timestamps import Clock
 from api.runtime.jobs.background import run_in_thread
 from api.runtime.jobs.background_task import TaskService
@@ -30,7 +31,7 @@ class AuditWriter(TaskService):
 
     def __init__(self, database: Database, clock: Clock) -> None:
         super().__init__()
-        self.head = Link(0, "")
+        self._ends = AuditEnds()
         self._database = database
         self._clock = clock
         self._refusals = Counter[tuple[datetime, Refusal]]()
@@ -47,9 +48,9 @@ class AuditWriter(TaskService):
         """Note an entry; takes microseconds."""
         self._entries.append(entry)
 
-    def last_head(self) -> tuple[int, str]:
-        """Return the number and hash of the newest row, as of the last round."""
-        return self.head
+    def ends(self) -> AuditEnds:
+        """Return the newest row, and the newest one that was removed, as of the last round."""
+        return self._ends
 
     def now(self) -> datetime:
         """Return the time for entries."""
@@ -79,7 +80,7 @@ class AuditWriter(TaskService):
     def _has_past_minutes(self) -> bool:
         """Read the head of the chain, and tell whether refusals of past minutes are to be written."""
         with self._database.reading() as connection:
-            self.head = read_head(connection)
+            self._ends = _read_ends(connection)
             return has_past_minutes(connection, self._clock())
 
     def _write(self, refusals: Counter[tuple[datetime, Refusal]], entries: list[AuditEntry]) -> None:
@@ -92,5 +93,10 @@ class AuditWriter(TaskService):
             for entry in entries:
                 record(connection, entry)
             close_minutes(connection, self._clock())
-            head = read_head(connection)
-        self.head = head
+            ends = _read_ends(connection)
+        self._ends = ends
+
+
+def _read_ends(connection: Connection) -> AuditEnds:
+    checkpoint = newest_checkpoint(connection)
+    return AuditEnds(read_head(connection), checkpoint.link if checkpoint else Link(0, START))

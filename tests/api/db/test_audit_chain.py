@@ -13,6 +13,7 @@ from sqlalchemy import text
 from api.db.audit import Actor, AuditEntry, AuditEvent, record
 from api.db.audit_chain import Link, read_head
 from api.db.audit_check import ChainReport, check_chain
+from api.db.audit_checkpoints import CheckpointKeys
 from api.db.audit_repeats import Refusal, add_refusals, close_minutes
 from api.db.state_store import StateStore, open_state_store
 from tests.postgres import running_postgres
@@ -47,7 +48,7 @@ def add(state: StateStore, *subjects: str) -> None:
 
 def check(state: StateStore, *seen: Link) -> ChainReport:
     with state.database.reading() as connection:
-        return check_chain(connection, lambda _checkpoint: False, seen)
+        return check_chain(connection, CheckpointKeys(), seen)
 
 
 def change(state: StateStore, statement: str) -> None:

@@ -15,7 +15,7 @@ const FILTERS = [["event", "Event"], ["actor", "Who"], ["namespace", "Namespace"
 const COLUMNS: readonly Column<Entry>[] = [
   { name: "When", class: "short", cell: (each) => <Time at={each.at} /> },
   { name: "Event", cell: (each) => <><code>{each.event}</code> {each.count > 1 && <Badge>× {each.count}</Badge>}</> },
-  { name: "Who", cell: (each) => <><bdi>{each.actor.name}</bdi> {each.address && <span class="quiet">{each.address}</span>}</> },
+  { name: "Who", cell: (each) => <><bdi>{each.actor.name}</bdi> {each.token && each.actor.kind !== "token" && <span class="quiet">by the token <bdi>{each.token.name}</bdi></span>} {each.address && <span class="quiet">{each.address}</span>}</> },
   { name: "About", cell: (each) => <><bdi>{each.subject}</bdi> <span class="quiet">{[each.namespace, each.project].filter(Boolean).join(" / ")}</span></> },
   { name: "Detail", cell: (each) => <code>{Object.keys(each.detail).length > 0 && JSON.stringify(each.detail)}</code> },
 ];
