@@ -23,8 +23,10 @@ from api.events.webhook_client import WebhookClient
 from api.openid.provider_client import ProviderClient
 from api.upstreams.hosts.host_client import HostClient, HostNetwork
 from gitstore.wire.addresses import AddressPolicy
-from gitstore.wire.client.remote_errors import RemoteAway, RemoteRefused
+from gitstore.wire.client.http_remote import Credentials, HttpRemote, Limits
+from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteRefused
 from gitstore.wire.client.remote_url import parse_url
+from gitstore.wire.client.ssh_remote import SshKeys, SshRemote
 
 PUBLIC = "8.8.8.8"  # a public address that the loopback device of this network has
 METADATA = "169.254.169.254"
@@ -98,14 +100,16 @@ def trap(connected: list[str]) -> Callable[[asyncio.StreamReader, asyncio.Stream
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connected.append(writer.get_extra_info("sockname")[0])
         try:
-            path = (await reader.readuntil(b"\r\n\r\n")).split()[1].split(b"?")[0]
+            if (await reader.readexactly(4)) == b"SSH-":
+                return
+            path = (await reader.readuntil(b"\r\n\r\n")).split()[0].split(b"?")[0]
             if path.startswith(b"/slow"):
                 writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
                 while not reader.at_eof():
                     writer.write(b" ")
                     await writer.drain()
                     await asyncio.wait((asyncio.ensure_future(reader.read(1)),), timeout=SECONDS / 10)
-            writer.write(BODIES.get(path.rstrip(b"/"), DEFAULT))
+            writer.write(BODIES.get(b"/" + path.split(b"/")[1], DEFAULT))
             await writer.drain()
         except (OSError, asyncio.IncompleteReadError, RuntimeError):
             pass
@@ -138,11 +142,45 @@ async def by_host(url: str) -> str:
         return type(ex).__name__
 
 
+async def by_git(url: str) -> str:
+    """Ask for the refs of an upstream."""
+    policy, limits = AddressPolicy((f"{PUBLIC}/32",)), Limits(SECONDS)
+
+    def ask() -> str:
+        with HttpRemote(parse_url(url), Credentials(), policy, limits).refs("git-upload-pack") as answer:
+            return str(len(answer.read(4)))
+
+    return await in_thread(ask)
+
+
+async def by_ssh(url: str) -> str:
+    """Ask for the refs of an upstream by SSH."""
+    keys, limits = SshKeys("none", "none"), Limits(SECONDS)
+
+    def ask() -> str:
+        remote = SshRemote(parse_url(url.replace("http://", "ssh://git@") + "x"), keys, AddressPolicy(), limits)
+        with remote.call("git-upload-pack") as answer:
+            return str(len(answer.read(4)))
+
+    return await in_thread(ask)
+
+
+async def in_thread(ask: Callable[[], str]) -> str:
+    """Return what a call of Git returns, or the name of its error."""
+    try:
+        return await asyncio.to_thread(ask)
+    except (RemoteError, ValueError) as ex:
+        return type(ex).__name__
+
+
 CLIENTS: dict[str, Callable[[str], Awaitable[str]]] = {
     "webhook": by_webhook,
     "provider": by_provider,
     "provider-https-only": lambda url: by_provider(url, ()),
     "host": by_host,
+    "git": by_git,
+    "git-https": lambda url: by_git(url.replace("http://", "https://")),
+    "git-ssh": by_ssh,
 }
 
 

@@ -1,6 +1,6 @@
 """Outgoing requests reach no inner address: not by a lying resolver, a redirect, a proxy or a notation of an address.
 
-The clients of webhooks, of the identity provider and of the APIs of Git hosts run in a network of their own, whose resolver
+The clients of webhooks, of the identity provider, of the APIs of Git hosts and of Git upstreams run in a network of their own, whose resolver
 answers a public address first and an inner one after. Every connection to any address there is counted.
 """
 
@@ -15,7 +15,10 @@ import pytest
 
 from tests.e2e.lying_network import PORT, PUBLIC
 
-ALL = ("webhook", "provider", "host")
+HTTP = ("webhook", "provider", "host")
+UPSTREAMS = {"git": "RemoteGarbage", "git-https": "RemoteAway", "git-ssh": "RemoteAway"}
+"""The clients of upstreams, and what they say of the server of these tests, which is no repository and has no certificate."""
+ALL = (*HTTP, *UPSTREAMS)
 INNER = (
     "metadata.test", "loopback.test", "six.test", "mapped.test", "nat64.test", "both.test", "localhost",
     "127.0.0.1", "169.254.169.254", "0.0.0.0", "0177.0.0.1", "2130706433", "0x7f.1",  # noqa: S104 - it is sent to, not bound
@@ -68,19 +71,20 @@ def test_an_inner_address_gets_no_connection(client: str, host: str) -> None:
 def test_the_checked_address_is_connected_to(client: str) -> None:
     """One look-up for check and connection, so that a second answer is not used; proxies are ignored."""
     first, again = outcomes((client, f"http://rebind.test:{PORT}/"), (client, f"http://rebind.test:{PORT}/again"))
-    assert first == {"result": "200", "asked": ["rebind.test"], "connected": [PUBLIC]}
+    assert first == {"result": UPSTREAMS.get(client, "200"), "asked": ["rebind.test"], "connected": [PUBLIC]}
     assert again["result"] in REFUSED
     assert again["connected"] == []
 
 
-@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("client", [*HTTP, "git"])
 def test_a_redirect_is_not_followed(client: str) -> None:
     """A public server that redirects inside gets the only connection."""
     (found,) = outcomes((client, f"http://public.test:{PORT}/redirect"))
-    assert found == {"result": "302", "asked": ["public.test"], "connected": [PUBLIC]}
+    result = "RemoteRefused" if client == "git" else "302"
+    assert found == {"result": result, "asked": ["public.test"], "connected": [PUBLIC]}
 
 
-@pytest.mark.parametrize("client", ALL)
+@pytest.mark.parametrize("client", HTTP)
 def test_slow_and_endless_answers_end(client: str) -> None:
     """A body that drips ends by time, endless headers by size, and a long body by size or is cut off."""
     slow, headers, long = outcomes(
