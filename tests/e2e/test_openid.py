@@ -5,6 +5,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -368,6 +369,43 @@ def test_password_login_can_be_left_to_one_account_that_no_answer_reveals(tmp_pa
             assert len(bodies) == 1
             body = {"username": "emergency", "password": "correct horse battery"}
             assert browser.send("POST", "/auth/session", json=body).status_code == 200
+
+
+def test_roles_are_looked_at_again_at_each_login(browser: Browser, provider: HostileProvider) -> None:
+    provider.subject = "ada-roles"
+    found = []
+    for groups in (["readers"], ["readers", "ops"], [], "ops"):
+        provider.claims.update(preferred_username="ada-roles", groups=groups)
+        bearer = {"Authorization": f"Bearer {browser.login(provider).json()['tokens']['accessToken']}"}
+        found.append(browser.send("GET", "/api/me", headers=bearer).json()["roles"])
+    assert found == [["viewer"], ["admin", "viewer"], [], ["admin"]]
+
+
+def test_a_session_has_a_greatest_age_that_no_refresh_extends(
+    service: Service, browser: Browser, provider: HostileProvider
+) -> None:
+    provider.subject = "ada-old"
+    tokens = browser.login(provider).json()["tokens"]
+
+    def session() -> dict[str, Any]:
+        bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
+        (found,) = browser.send("GET", "/api/me/sessions", headers=bearer).json()["items"]
+        return dict(found)
+
+    def refresh() -> httpx.Response:
+        return browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
+
+    first = session()
+    age = datetime.fromisoformat(first["expiresAt"]) - datetime.fromisoformat(first["createdAt"])
+    assert age == timedelta(hours=12)
+    tokens = refresh().json()["tokens"]
+    assert session()["expiresAt"] == first["expiresAt"]
+    services = open_services(Settings(data=service.data))
+    with services.state.database.writing() as connection:
+        ended = text("UPDATE sessions SET expires_at = '2020-01-01 00:00:00.000000' WHERE id = :id")
+        connection.execute(ended, {"id": first["id"]})
+    services.close()
+    assert refresh().status_code == 401
 
 
 BROWSER = "text/html,application/xhtml+xml,application/json;q=0.9,*/*;q=0.8"

@@ -15,8 +15,9 @@ from api.auth.grants import Grant
 from gitstore.signatures.message_signature import InvalidMessage, verify_message
 from gitstore.signatures.web_key import load_web_key
 from tests.docs.blocks import blocks
+from tests.e2e.counted_signatures import COUNTER
 from tests.e2e.world import Place, World, open_world
-from tests.service import ROOT, WAYPOST, running
+from tests.service import ROOT, WAYPOST, running, wait_until
 from tests.ssh_keys import SERVICE, Key, KeyMaker
 
 KEYS = "/.well-known/waypost-keys"
@@ -161,6 +162,30 @@ def test_keys_rotate_without_a_gap(keys: list[Key], tmp_path: Path) -> None:
         answer = world.root.ask("GET", f"/api/namespace/{namespace}/project/shop/manifest", 200)
         trusted = [load_web_key(each) for each in before]
         assert verify_message(dict(answer.headers), answer.content, trusted).key.fingerprint == new.fingerprint
+
+
+def test_a_publish_is_signed_and_a_read_signs_nothing(keys: list[Key], tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "tests.e2e.counted_signatures", "serve")
+    env = {**settings(*keys), "WAYPOST_WORKERS": "1"}
+    with running(command, tmp_path / "data", env) as service, open_world(service) as world:
+        place, counter = world.place(), service.data / COUNTER
+
+        def signatures_of_reads(count: int) -> int:
+            known = counter.stat().st_size
+            for tail in ("/manifest", "/manifest?digests=runs") * count:
+                place.ask("GET", tail, 200)
+            return counter.stat().st_size - known
+
+        for source in ("/a", "/b"):
+            before = counter.stat().st_size if counter.exists() else 0
+            place.published(source)
+            assert counter.stat().st_size > before
+            # The worker signs a publish once it has read it; a read that comes first signs instead, once.
+            wait_until(lambda: signatures_of_reads(10) == 0, 30, "the manifests to be signed")
+            assert signatures_of_reads(100) == 0
+            for digests in ("?digests=runs", ""):
+                answer = place.ask("GET", f"/manifest{digests}", 200)
+                assert verified(world, answer) == keys[0].fingerprint
 
 
 def test_without_a_key_nothing_is_signed(place: Place) -> None:
