@@ -1,5 +1,6 @@
 """`store.upstreams`: the upstreams of namespaces on this node, and their syncs."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from gitstore.upstream.difference import Difference, find_difference
 from gitstore.upstream.draft_sync import PushedDraft, has_unpushed, push_drafts, read_pushed, remove_pushed
 from gitstore.upstream.followed_branches import FollowedBranch, FollowedBranches, is_following, read_followed
 from gitstore.upstream.source_push import push_now
-from gitstore.upstream.sync import sync
+from gitstore.upstream.sync import SyncedTips, sync
 from gitstore.upstream.synced_namespace import Superseded, SyncedNamespace
 from gitstore.upstream.upstream_settings import (
     DraftsPlace,
@@ -27,6 +28,8 @@ from gitstore.upstream.upstream_settings import (
 )
 from gitstore.upstream.upstream_state import UpstreamState, read_state, remove_state
 from gitstore.wire.client.remote_errors import RemoteAway, RemoteMissing, RemoteRefused
+
+_FRESH_SECONDS = 5.0  # of tips, until they are read again
 
 
 class Upstreams(Component):
@@ -125,13 +128,13 @@ class Upstreams(Component):
         if synced is None:
             return None
         try:
-            state = sync(synced, wait=wait, requests=requests)
-            if state and not only_release:
-                _sync_beside(synced, state)
+            found = sync(synced, wait=wait, requests=requests)
+            if found and not only_release:
+                _sync_beside(synced, found)
         except Superseded:
             remove_other_caches(synced.repository, read_settings(synced.repository))
             return None
-        return state
+        return found.state if found else None
 
     def push(self, namespace: str, old: CommitId | None, new: CommitId) -> None:
         """Push a commit that is about to be release, on behalf of the process that waits for it. Raises RemoteError."""
@@ -146,12 +149,14 @@ class Upstreams(Component):
         self._access.find_token = find_token
 
 
-def _sync_beside(synced: SyncedNamespace, state: UpstreamState) -> None:
-    """Sync the branches and drafts."""
+def _sync_beside(synced: SyncedNamespace, found: SyncedTips) -> None:
+    """Sync the branches and drafts; where nothing moves, by what the sync of release has read: one request for all."""
+    state, begun = found.state, time.monotonic()
     if is_following(synced.settings):
-        follow_branches(synced, state)
+        follow_branches(synced, state, found.tips)
+    tips = found.tips if time.monotonic() - begun < _FRESH_SECONDS else None
     is_away = state.fault is not None and state.fault.code in {RemoteAway.code, RemoteMissing.code}
-    push_drafts(synced, state.fault if is_away else None)
+    push_drafts(synced, state.fault if is_away else None, tips)
 
 
 def _read_present(repository: Path) -> tuple[UpstreamSettings | None, bool]:

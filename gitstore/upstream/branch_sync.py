@@ -4,7 +4,7 @@ Each is fetched and checked by itself, within limits of its own, so that a bad o
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -60,8 +60,10 @@ class _RefusedBranch(StoreError):
         self.fault = UpstreamFault(BRANCH_REFUSED, message, shorten(tuple(problems)))
 
 
-def sync_branches(namespace: SyncedNamespace) -> FollowedBranches | None:
+def sync_branches(namespace: SyncedNamespace, tips: Mapping[str, CommitId] | None = None) -> FollowedBranches | None:
     """Bring the proposals to where the upstream's branches are; None where another process does it.
+
+    `tips` are those of the upstream if they were read just now.
 
     Raises RemoteError where the upstream fails: then every proposal stays as it is.
     """
@@ -75,21 +77,23 @@ def sync_branches(namespace: SyncedNamespace) -> FollowedBranches | None:
         rules = namespace.settings.rules
         bounded = replace(namespace.settings, rules=replace(rules, most_bytes=min(rules.most_bytes, _MOST_BYTES)))
         remote = open_upstream(namespace.repository, bounded)
-        candidates = list_candidates(bounded, remote.read_tips())
+        candidates = list_candidates(bounded, remote.read_tips() if tips is None else tips)
         followed = _BranchSync(replace(namespace, settings=bounded), remote).run(candidates)
         with namespace.holding():
             write_followed(namespace.repository, followed)
         return followed
 
 
-def follow_branches(namespace: SyncedNamespace, state: UpstreamState) -> None:
+def follow_branches(
+    namespace: SyncedNamespace, state: UpstreamState, tips: Mapping[str, CommitId] | None = None
+) -> None:
     """Bring the proposals up to date after a sync of release; what fails is noted beside them."""
     if state.fault and state.fault.code in {
         each.code for each in (RemoteAway, RemoteRefused, RemoteGarbage, RemoteMissing)
     }:
         return
     try:
-        sync_branches(namespace)
+        sync_branches(namespace, tips)
     except (Broken, Busy, OutOfSpace):
         raise
     except StoreError as ex:

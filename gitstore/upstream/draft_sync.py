@@ -91,10 +91,13 @@ def has_unpushed(repository: Path) -> bool:
     return {each.ref: each.tried for each in read_pushed(repository) if each.tried} != list_drafts(repository)
 
 
-def push_drafts(namespace: SyncedNamespace, away: UpstreamFault | None = None) -> None:
+def push_drafts(
+    namespace: SyncedNamespace, away: UpstreamFault | None = None, tips: Mapping[str, CommitId] | None = None
+) -> None:
     """Bring the drafts on the upstream to where they are here; what fails is noted beside each.
 
-    While the upstream is `away`, nothing is tried: the next successful sync does it.
+    While the upstream is `away`, nothing is tried: the next successful sync does it. `tips` are those of the upstream if they
+    were read just now.
     """
     before, here = read_pushed(namespace.repository), dict[str, CommitId]()
     if namespace.settings.drafts == DraftsPlace.PUSH:
@@ -106,8 +109,9 @@ def push_drafts(namespace: SyncedNamespace, away: UpstreamFault | None = None) -
             known = {each.ref: each for each in before}
             known |= {ref: PushedDraft(ref) for ref in here if ref not in known}
             work = _Drafts(namespace, here)
-            done = work.put_off(known, away) if away else work.run(known)
-            _write(namespace, done, sync=False)
+            done = work.put_off(known, away) if away else work.run(known, tips)
+            if tuple(done) != read_pushed(namespace.repository):
+                _write(namespace, done, sync=False)
 
 
 class _Drafts:
@@ -123,11 +127,11 @@ class _Drafts:
         """Return the drafts as they are, with a fault."""
         return [replace(each, tried=self._here.get(each.ref, ""), fault=fault) for each in known.values()]
 
-    def run(self, known: Mapping[str, PushedDraft]) -> list[PushedDraft]:
+    def run(self, known: Mapping[str, PushedDraft], tips: Mapping[str, CommitId] | None = None) -> list[PushedDraft]:
         """Push and remove, and return the drafts that are there, or should be."""
         try:
             remote = open_upstream(self._namespace.repository, self._namespace.settings)
-            tips = remote.read_tips()
+            tips = remote.read_tips() if tips is None else tips
         except (Broken, Busy, OutOfSpace):
             raise
         except StoreError as ex:
@@ -152,6 +156,8 @@ class _Drafts:
                     self._namespace.require_current()
                     remote.push(self._namespace.repository, PushedRef(draft.ref, theirs, None))
                 return None
+            if theirs and draft == PushedDraft(draft.ref, head, theirs):
+                return draft  # as it was left
             made = remote.place(self._namespace.repository, head, self._find_base(head))
             if theirs != made:
                 self._require_ours(draft, theirs, head)

@@ -97,7 +97,8 @@ def follow(namespace: SyncedNamespace, wait: float) -> UpstreamState | None:
     """Sync for a publish that lost a race; by the background of a service, which has all that the checks need."""
     has_background = not namespace.starts_children and (namespace.repository.parent / SOCKET).exists()
     if not (has_background or _needs_background(namespace)):
-        return sync(namespace, wait=wait)
+        found = sync(namespace, wait=wait)
+        return found.state if found else None
     _hand_over(namespace, Errand(namespace.repository.stem))
     return read_state(namespace.repository)
 

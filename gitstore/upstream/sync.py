@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -52,7 +52,14 @@ _PRISTINE_BYTES = 1 << 20
 _CHECK_SECONDS = 600.0  # until a refused tip is checked again, e.g. by a newer program
 
 
-def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) -> UpstreamState | None:
+class SyncedTips(NamedTuple):
+    """The state after a sync, and the tips of the upstream; None where they may be others by now, or are not known."""
+
+    state: UpstreamState
+    tips: Mapping[str, CommitId] | None = None
+
+
+def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) -> SyncedTips | None:
     """Sync, and return the new state; None where another process syncs for longer than `wait` seconds.
 
     Faults of the upstream are in the state. Raises StoreError or OSError where this node fails, and Superseded.
@@ -65,7 +72,8 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
         remove_other_caches(namespace.repository, namespace.settings)
         before = read_state(namespace.repository)
         is_asked = requests != before.requests
-        state = _sync(namespace, before, is_asked=is_asked)
+        seen = dict[str, CommitId]()
+        state = _sync(namespace, before, seen, is_asked=is_asked)
         failures = before.failures + 1 if _has_failed(before, state) else 0
         due = max(next_due(namespace.settings.poll, failures), state.due_at)
         good_at = before.good_at if state.fault else time.time()
@@ -74,7 +82,8 @@ def sync(namespace: SyncedNamespace, *, wait: float = 0.0, requests: int = 0) ->
             write_state(namespace.repository, state)
         if not state.fault:
             clear_attempt(namespace.repository)
-        return state
+        has_moved = (state.tip, state.release) != (before.tip, before.release)
+        return SyncedTips(state, None if has_moved else seen or None)
 
 
 def _has_failed(before: UpstreamState, state: UpstreamState) -> bool:
@@ -84,7 +93,10 @@ def _has_failed(before: UpstreamState, state: UpstreamState) -> bool:
     )
 
 
-def _sync(namespace: SyncedNamespace, before: UpstreamState, *, is_asked: bool) -> UpstreamState:
+def _sync(
+    namespace: SyncedNamespace, before: UpstreamState, seen: dict[str, CommitId], *, is_asked: bool
+) -> UpstreamState:
+    """Sync, and return the state; the tips of the upstream are added to `seen`."""
     state = replace(before, synced_at=time.time(), fault=None, due_at=0.0, rests_until=0.0, checked_at=0.0, checked="")
     tip: CommitId | None = None
     remote: Remote | None = None
@@ -92,6 +104,7 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState, *, is_asked: bool) 
         with note_attempts(namespace.repository):
             remote = open_upstream(namespace.repository, namespace.settings)
             tips = remote.read_tips()
+            seen |= tips
             tip = tips.get(namespace.settings.ref)
             state = replace(state, reached_at=time.time(), tip=tip or "")
             if tip is None:
@@ -106,7 +119,9 @@ def _sync(namespace: SyncedNamespace, before: UpstreamState, *, is_asked: bool) 
                 else _push(namespace, remote, tip)
             )
     except FaultyTip as ex:
-        state = replace(state, fault=ex.fault, checked_at=time.time(), checked=_describe_rules(namespace.settings))
+        reached = time.time()  # also of a folder that is missing at the tip, which `read_tips` finds
+        checked = _describe_rules(namespace.settings)
+        state = replace(state, fault=ex.fault, reached_at=reached, checked_at=reached, checked=checked)
     except (RemoteAway, RemoteGarbage, RemoteMoved, LostRace, StoreError) as ex:
         if isinstance(ex, Broken | Busy):
             raise

@@ -19,7 +19,7 @@ from gitstore.layout import RELEASE_REF, CommitId, TreeId
 from gitstore.upstream.arrival import INVALID, FaultyTip
 from gitstore.upstream.remotes.cache_upkeep import create_cache, keep_small, note_first_size
 from gitstore.upstream.remotes.haves import choose_haves
-from gitstore.upstream.remotes.projection import MIRRORED, CommitMap, Folder, project, write_like
+from gitstore.upstream.remotes.projection import MIRRORED, CommitMap, Folder, find_newest, project, write_like
 from gitstore.upstream.remotes.remote import Remote
 from gitstore.upstream.remotes.remote_packs import make_pack_for, write_fetched
 from gitstore.upstream.upstream_settings import UpstreamSettings
@@ -79,10 +79,25 @@ class FolderRemote:
         create_cache(self._cache)
         sweep_quarantines(self._cache)
         with self._using_cache():
-            if not self._is_here(tip):
+            found = find_newest(self._cache / _MAP_FILE, tip)
+            if found and self._is_kept(found.here, ref):
+                return found.here
+            known = CommitMap(self._cache / _MAP_FILE)
+            if not known.has(tip) and tip not in list_refs(self._cache, is_lenient=True).values():
                 self._bring(tip)
             with update(self._cache) as transaction:
-                return self._project(transaction, tip, ref)
+                known.refresh()
+                return self._project(transaction, known, tip, ref)
+
+    def _is_kept(self, here: CommitId | None, ref: str) -> bool:
+        """Tell whether a known projection is as `_project` leaves it. Raises Broken if a power cut took its commit."""
+        if here is None:
+            return True
+        with open_repository(self._cache) as repository:
+            if self._folder.is_mirrored and not repository.has(here):
+                return True  # the namespace alone has it
+            repository.commit(here)
+            return repository.ref(ref) == here
 
     @contextmanager
     def _using_cache(self) -> Iterator[None]:
@@ -99,8 +114,7 @@ class FolderRemote:
             "The copy of the upstream's repository on this node was damaged. The next sync makes it again."
         )
 
-    def _project(self, transaction: Transaction, tip: CommitId, ref: str) -> CommitId | None:
-        known = CommitMap(self._cache / _MAP_FILE)
+    def _project(self, transaction: Transaction, known: CommitMap, tip: CommitId, ref: str) -> CommitId | None:
         here, new = project(transaction, known, tip, self._folder)
         at = transaction.ref(ref)
         if here and (transaction.has(here) or not self._folder.is_mirrored):
@@ -110,11 +124,6 @@ class FolderRemote:
         if new:
             known.add(new)
         return here
-
-    def _is_here(self, tip: CommitId) -> bool:
-        if CommitMap(self._cache / _MAP_FILE).has(tip):
-            return True
-        return tip in list_refs(self._cache, is_lenient=True).values()
 
     def _bring(self, tip: CommitId) -> None:
         """Fetch a commit with its history, and keep it by a ref."""

@@ -4,13 +4,16 @@ Author, committer, dates and message stay, and nothing else goes into the commit
 Merges become commits with one parent.
 """
 
+import os
 import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from gitstore.git.refs import FileSignature, file_signature
 from gitstore.git.repository import Repository
 from gitstore.git.transaction import Transaction
 from gitstore.layout import CommitId, TreeId
@@ -20,6 +23,7 @@ MIRRORED = "Waypost-commit"
 _MIRRORED = re.compile(rf"\n{MIRRORED}: ([0-9a-f]{{40}})\n*\Z")
 _RECORD = struct.Struct("<20s20sI")
 _NONE = "0" * 40
+_NEWEST = 1_000  # records: what an idle poll looks for is among them, whatever the size of the map
 _STEP = 64  # commits that do not change the folder, of which one is in the map
 _KEPT_HEADERS = (b"author ", b"committer ", b"encoding ")
 
@@ -32,7 +36,15 @@ class CommitMap:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known = dict(_read(path))
+        self._seen: FileSignature | None = None
+        self._known = dict[CommitId, CommitId]()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the map again if another process has changed it."""
+        now = file_signature(str(self._path))
+        if now != self._seen:
+            self._known, self._seen = dict(_parse(_read(self._path))), now
 
     def has(self, commit: CommitId) -> bool:
         """Tell whether a commit is in the map."""
@@ -56,6 +68,15 @@ class CommitMap:
             file.seek(whole)
             file.writelines(_dump(*pair) for pair in new.items())
         self._known |= new
+        self._seen = file_signature(str(self._path))
+
+
+def find_newest(path: Path, commit: CommitId) -> "Projected | None":
+    """Return what one of the newest records of a map has for a commit, without a read of all others; None without any."""
+    known = dict(_parse(_read(path, newest=_NEWEST)))
+    if commit not in known:
+        return None
+    return Projected(None if known[commit] == _NONE else known[commit], {})
 
 
 def _dump(commit: CommitId, found: CommitId) -> bytes:
@@ -63,12 +84,18 @@ def _dump(commit: CommitId, found: CommitId) -> bytes:
     return pair + struct.pack("<I", crc32(pair))
 
 
-def _read(path: Path) -> Iterable[tuple[CommitId, CommitId]]:
+def _read(path: Path, newest: int = 0) -> bytes:
+    """Return all whole records of a map, or its newest ones; none of a missing map."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        number = file.seek(0, os.SEEK_END) // _RECORD.size
+        wanted = min(newest, number) if newest else number
+        file.seek((number - wanted) * _RECORD.size)
+        return file.read(wanted * _RECORD.size)
+    return b""
+
+
+def _parse(data: bytes) -> Iterator[tuple[CommitId, CommitId]]:
     """Yield the records up to the first damaged one."""
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return
     for commit, found, checksum in _RECORD.iter_unpack(data[: len(data) // _RECORD.size * _RECORD.size]):
         if crc32(commit + found) != checksum:
             return

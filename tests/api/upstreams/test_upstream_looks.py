@@ -1,8 +1,6 @@
 """The cost of a round and of readiness: they follow the changed upstreams, whatever the number of namespaces. Calls count."""
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,36 +12,11 @@ from gitstore.errors import Broken
 from gitstore.store.store import Store
 from gitstore.upstream.upstream_settings import UpstreamMode, UpstreamSettings, write_settings
 from gitstore.upstream.upstream_state import UpstreamFault, UpstreamState, write_state
+from tests.opened_files import opened_files
 
 SETTINGS = UpstreamSettings("/srv/r.git", UpstreamMode.SOURCE)
 STATE = UpstreamState(release="1" * 40)
 FAULT = UpstreamFault("upstream_invalid", "The tip is not valid.", ("shop: a problem",))
-_READS = frozenset({"open", "os.listdir", "os.scandir"})
-_counters: list[list[str]] = []
-
-
-def note_read(event: str, _arguments: tuple[object, ...]) -> None:
-    """Note a read, while reads are counted."""
-    if event in _READS:
-        for each in _counters:
-            each.append(event)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def audit() -> None:
-    """Have the interpreter report reads; a hook stays to its end."""
-    sys.addaudithook(note_read)
-
-
-@contextmanager
-def counted() -> Iterator[list[str]]:
-    """Count the files and folders that are opened."""
-    found = list[str]()
-    _counters.append(found)
-    try:
-        yield found
-    finally:
-        _counters.clear()
 
 
 def make_namespaces(store: Store, number: int) -> list[str]:
@@ -73,7 +46,7 @@ def test_a_round_opens_no_file_of_a_namespace_that_is_as_before(tmp_path: Path, 
     names = make_namespaces(store, number)
     looks = UpstreamLooks(store)
     before = [looks.look(name) for name in names]
-    with counted() as reads:
+    with opened_files() as reads:
         assert [looks.look(name) for name in names] == before == [(SETTINGS, STATE, "1" * 40)] * number
     assert reads == []
 
@@ -95,7 +68,7 @@ def test_a_changed_file_is_seen_at_once_and_only_its_namespace_is_read(
     looks = UpstreamLooks(store)
     before = [looks.look(name) for name in names]
     change(store, store.directory.namespace("space-0").repository)
-    with counted() as reads:
+    with opened_files() as reads:
         after = [looks.look(name) for name in names]
     assert after[0] == UpstreamLooks(store).look("space-0") != before[0]
     assert after[1:] == before[1:]
@@ -111,7 +84,7 @@ def test_readiness_opens_nothing_until_a_fault_begins_or_ends(tmp_path: Path, nu
     assert list(other.find()) == []
     syncing.note(faults)
     assert [each.namespace for each in other.find()] == [each.namespace for each in syncing.find()] == list(faults)
-    with counted() as reads:
+    with opened_files() as reads:
         syncing.note(dict(faults))
         assert other.find()[0].detail == "The tip is not valid. shop: a problem"
     assert reads == []

@@ -12,12 +12,13 @@ import pytest
 
 from gitstore.errors import StoreError
 from gitstore.git.packs.packing import pack_loose
-from gitstore.upstream.remotes import cache_upkeep
+from gitstore.upstream.remotes import cache_upkeep, projection
 from gitstore.upstream.remotes.projection import CommitMap
 from gitstore.upstream.upstream_settings import UpstreamMode, folder_cache, write_settings
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
 from tests.gitstore.wire.client.http_host import PASSWORD, USER, hosting
+from tests.opened_files import opened_files
 
 PATH = "web/redirects"
 RULES = f"{PATH}/shop/redirects.yaml"
@@ -274,6 +275,26 @@ def test_a_sync_reads_what_is_new_and_not_the_whole_history(bed: UpstreamBed, no
     assert node.targets() == {"/a": "/new"}
 
 
+def test_an_idle_poll_reads_the_end_of_the_projection_map_once(
+    bed: UpstreamBed, node: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bed.follow(node, SOURCE, path=PATH, proposals="branches", drafts="push")
+    (made,) = bed.commit({RULES: yaml([("/a", "/side")])}, push=False)
+    git(bed.folder / "work", "push", "--quiet", "origin", f"{made}:refs/heads/side")
+    node.save(put(redirect("/b")))
+    sync_well(node)
+    sync_well(node)
+    map_file, drafts = cache_of(node) / "waypost-projection", node.repo / "waypost-upstream-drafts"
+    monkeypatch.setattr(projection, "_NEWEST", len(map_file.read_bytes()) // 44 - 1)  # a longer map than its end
+    before = drafts.stat().st_ino
+    with opened_files() as opened:
+        sync_well(node)
+    assert opened.count(str(map_file)) == 1
+    assert not [each for each in opened if each.endswith(".pack")], "no draft is packed again"
+    assert drafts.stat().st_ino == before, "nor written"
+    assert len(git(bed.path, "for-each-ref", "refs/heads/draft").splitlines()) == 1
+
+
 def test_a_tip_without_the_folder_is_not_served(bed: UpstreamBed, node: Place) -> None:
     before = node.tip
     work = bed.work()
@@ -283,6 +304,7 @@ def test_a_tip_without_the_folder_is_not_served(bed: UpstreamBed, node: Place) -
     state = sync(node)
     assert state.fault
     assert (state.fault.code, PATH in state.fault.message) == ("upstream_invalid", True)
+    assert (state.failures, state.reached_at >= state.synced_at) == (0, True), "the host is not at fault"
     assert (node.tip, node.targets()) == (before, {"/a": "/second"})
     with pytest.raises(StoreError):
         node.publish(put(redirect("/b")))
