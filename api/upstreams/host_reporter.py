@@ -19,6 +19,7 @@ from api.db.namespaces import commit_statuses, pull_requests, upstreams
 from api.db.namespaces.commit_statuses import StoredStatus
 from api.db.namespaces.pull_requests import StoredPull
 from api.db.namespaces.upstreams import StoredUpstream
+from api.errors import Unavailable
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.upstreams.hosts.git_host import find_host, token_of
@@ -28,9 +29,11 @@ from api.upstreams.pull_publishes import CLOSED, MERGED, OPEN, PullPublishes, op
 from api.upstreams.status_texts import describe_proposal, describe_tip
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound, StoreError
-from gitstore.git.refs import read_ref
+from gitstore.git.refs import file_signature, read_ref, signature
 from gitstore.layout import RELEASE_REF
-from gitstore.upstream.upstream_state import UpstreamState
+from gitstore.upstream.followed_branches import BRANCHES_FILE
+from gitstore.upstream.upstream_settings import SETTINGS_FILE
+from gitstore.upstream.upstream_state import STATE_FILE, UpstreamState
 from gitstore.wire.client.remote_errors import RemoteBusy, RemoteError
 
 _ROUND_SECONDS = 1.0
@@ -38,6 +41,7 @@ _CLAIM_SECONDS = 120  # after which a status that a killed worker claimed is sen
 _MOST_AT_ONCE = 20  # namespaces; the others take their turns in order
 _MOST_OF_ONE = 10  # requests of a namespace in its turn
 _RETRIES = (5, 30, 120, 600, 1800, 3600, 7200, 14400, 28800)  # seconds; then it is given up
+_AGAIN_SECONDS = 60.0  # after a failure to find the verdicts on proposals
 _PULL_SECONDS = 60.0  # between two looks at an open pull request
 _SOON_SECONDS = 1.0  # after release, the upstream or a request to sync has moved
 _LOCK_FILE = ".hosts.lock"
@@ -81,6 +85,8 @@ class HostReporter(TaskService):
         self._is_paused = is_paused
         self._seen = dict[str, _Seen]()
         self._followed = dict[str, tuple[object, ...]]()  # the branches and release of the last look, by namespace
+        self._signed = dict[str, tuple[object, ...]]()  # the files of namespaces whose statuses are all noted
+        self._unreported = dict[str, tuple[tuple[object, ...], float]]()  # what failed, and until when it is left alone
         self._looked = dict[tuple[str, str, str], float]()  # the time of the next look at a pull request
         self._moved = dict[str, tuple[object, ...]]()
         self._resting = dict[str, tuple[tuple[str, ...], float]]()  # the repositories of namespaces, and until when
@@ -123,7 +129,14 @@ class HostReporter(TaskService):
 
     def _forget_others(self, hosted: Collection[str]) -> None:
         """Forget what was seen of namespaces that have no host any more."""
-        known: tuple[dict[str, Any], ...] = (self._seen, self._followed, self._moved, self._resting)
+        known: tuple[dict[str, Any], ...] = (
+            self._seen,
+            self._followed,
+            self._signed,
+            self._unreported,
+            self._moved,
+            self._resting,
+        )
         for seen in known:
             for namespace in [each for each in seen if each not in hosted]:
                 del seen[namespace]
@@ -137,8 +150,7 @@ class HostReporter(TaskService):
         """
         try:
             async with self._turns:
-                await run_in_thread(self._note_tip, upstream)
-                await self._note_proposals(upstream)
+                await self._note_statuses(upstream)
                 if self._is_resting(upstream):
                     return
                 if is_due:
@@ -149,6 +161,22 @@ class HostReporter(TaskService):
             _log.warning("host_not_reached", namespace=upstream.namespace, error=str(ex))
         except Exception:  # noqa: BLE001 - otherwise it is not in the log
             _log.exception("host_not_reached", namespace=upstream.namespace)
+
+    async def _note_statuses(self, upstream: StoredUpstream) -> None:
+        """Note the statuses that a namespace should have on its host, if its files have changed since all were noted."""
+        namespace = upstream.namespace
+        signed = await run_in_thread(self._sign, upstream)
+        if self._signed.get(namespace) == signed:
+            return
+        is_complete = await run_in_thread(self._note_tip, upstream)
+        if await self._note_proposals(upstream) and is_complete:
+            self._signed[namespace] = signed
+
+    def _sign(self, upstream: StoredUpstream) -> tuple[object, ...]:
+        """Return what all statuses of a namespace depend on, for four `stat` calls."""
+        repository = self._store.directory.namespace(upstream.namespace).repository
+        files = [file_signature(f"{repository}/{name}") for name in (SETTINGS_FILE, STATE_FILE, BRANCHES_FILE)]
+        return upstream.repository, *files, signature(repository, RELEASE_REF)
 
     def _is_resting(self, upstream: StoredUpstream) -> bool:
         repository, until = self._resting.get(upstream.namespace, ((), 0.0))
@@ -169,41 +197,50 @@ class HostReporter(TaskService):
             pulls = pull_requests.list_unfinished(connection, (OPEN, MERGED), self._pulls.node())
             return _Round(hosted, pulls, commit_statuses.list_due(connection, self._clock()))
 
-    def _note_tip(self, upstream: StoredUpstream) -> None:
-        """Note the status of the upstream's tip, if it has changed since the last round."""
+    def _note_tip(self, upstream: StoredUpstream) -> bool:
+        """Note the status of the upstream's tip, if it has changed; false where the next round has to look again."""
         namespace = upstream.namespace
         if upstream.mode != "source":
-            return
+            return True
         try:
             if not self._is_applied(upstream):
-                return
+                return True  # once it is, its file is another one
             state = self._store.upstreams.state(namespace)
             seen = _Seen(upstream.repository, state.origin, state.tip, state.release, _fault_text(state))
             if self._seen.get(namespace) == seen or not state.synced_at:
-                return
+                return True
             status = describe_tip(namespace, state, self._store.live.refresh(namespace), self._links)
         except (StoreError, OSError):  # archived meanwhile, or being compiled
-            return
+            return False
         if status is None and state.tip and not state.fault:
-            return  # it is not served yet; the next round looks again
+            return False  # it is not served yet
         if status:
             self._note(upstream, [status])
         self._seen[namespace] = seen
+        return True
 
-    async def _note_proposals(self, upstream: StoredUpstream) -> None:
-        """Note the statuses of the upstream's branches that are proposals here, if any or release has changed."""
+    async def _note_proposals(self, upstream: StoredUpstream) -> bool:
+        """Note the statuses of the upstream's branches that are proposals here, if any or release has changed.
+
+        False where a later round has to look again; after a failure, one that comes some time later, or once anything moves.
+        """
         namespace = upstream.namespace
+        seen = await run_in_thread(self._find_followed, upstream)
+        if seen is None or self._followed.get(namespace) == seen:
+            return True
+        failed, until = self._unreported.get(namespace, ((), 0.0))
+        if failed == seen and time.monotonic() < until:
+            return False
         try:
-            seen = await run_in_thread(self._find_followed, upstream)
-            if seen is None or self._followed.get(namespace) == seen:
-                return
             found = await run_in_process(self._store.upstreams.verdicts, namespace)
-        except (StoreError, OSError) as ex:
+        except (StoreError, Unavailable, OSError) as ex:
+            self._unreported[namespace] = seen, time.monotonic() + _AGAIN_SECONDS
             _log.warning("proposals_not_reported", namespace=namespace, error=str(ex))
-            return
+            return False
         statuses = [describe_proposal(namespace, each, self._links) for each in found if not each.is_pending]
         await run_in_thread(self._note, upstream, statuses)
         self._followed[namespace] = seen
+        return True
 
     def _is_applied(self, upstream: StoredUpstream) -> bool:
         """Tell whether this node's files are of the upstream: those of an earlier one name other commits."""
