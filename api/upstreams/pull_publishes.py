@@ -30,6 +30,7 @@ from gitstore.wire.client.remote_errors import RemoteAway, RemoteError, RemoteRe
 _MOST_TITLE = 200
 _NODE_DIGITS = 8
 _UNKNOWN_BRANCH = frozenset({400, 404, 422})
+_GONE = frozenset({404, 410})
 _PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds
 MERGED, CLOSED, OPEN = PullState.MERGED.value, PullState.CLOSED.value, PullState.OPEN.value
 """States of a pull request here, beside `PUSHED`."""
@@ -133,8 +134,8 @@ class PullPublishes:
         api = open_api(upstream, self.network)
         try:
             if pull.number and pull.state == OPEN:
-                found = await api.change_pull_request(pull.number, text)
-                if found.state is PullState.OPEN:
+                found = await _change_text(api, pull.number, text)
+                if found and found.state is PullState.OPEN:
                     return found
             return await _open_once_known(api, pull.branch, upstream.branch, text)
         except RemoteError as ex:
@@ -178,6 +179,16 @@ async def _open_once_known(api: HostApi, branch: str, base: str, text: PullText)
             return await api.open_pull_request(branch, base, text)
         await asyncio.sleep(pause)
     return await api.open_pull_request(branch, base, text)
+
+
+async def _change_text(api: HostApi, number: int, text: PullText) -> PullRequest | None:
+    """Change the text of a pull request; None for one that the host does not have any more: some let people delete one."""
+    try:
+        return await api.change_pull_request(number, text)
+    except AnswerRefused as ex:
+        if ex.status not in _GONE:
+            raise
+        return None
 
 
 @contextmanager

@@ -279,6 +279,16 @@ def test_a_pull_request_that_the_host_has_already_is_taken_over(followed: Follow
     assert [each.title for each in host.pulls] == ["From here"]
 
 
+def test_a_pull_request_that_was_deleted_on_the_host_is_opened_again(followed: Followed) -> None:
+    followed.set(publish="pull-request")
+    followed.place.add("/b")
+    followed.publish(message="One")
+    followed.host.pulls.clear()
+    followed.place.add("/c")
+    assert followed.publish(message="Two")["number"] == 1
+    assert [each.title for each in followed.host.pulls] == ["Two"]
+
+
 @only_gitea
 def test_another_repository_keeps_its_own_pull_requests_and_gets_no_statuses_of_the_first(
     followed: Followed, tmp_path: Path

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from api.data.dashboard_files import is_dashboard_built
+from api.upstreams.page_links import PageLinks
 from tests.e2e.git import rules
 from tests.e2e.world import Place, World, open_world
 from tests.interop.gitea import OWNER, Gitea, GiteaRepository, running_gitea
@@ -13,6 +15,7 @@ from tests.service import WAYPOST, running, wait_until
 
 SECONDS = 60.0
 PUBLIC = "https://waypost.example"
+LINKS = PageLinks(PUBLIC, is_dashboard_built())
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +97,7 @@ def test_a_webhook_of_gitea_brings_a_change_in_and_its_commit_gets_a_status(foll
     state, text, link = followed.status(commit, "served")
     number = followed.place.get("/history")["items"][0]["publishNumber"]
     assert (state, text) == ("success", f"Served as version {number} of shop")
-    assert link == f"{PUBLIC}{followed.place.space}/upstream"
+    assert link == LINKS.publish(followed.place.namespace, "shop", commit)
     assert followed.repository.gitea.token not in followed.place.world.service.log.read_text("utf-8")
 
 
@@ -193,7 +196,8 @@ def test_a_branch_of_a_person_gets_a_status_with_its_problems_and_impact(followe
     number = repository.ask("POST", "/pulls", 201, body)["number"]
     state, text, link = followed.status(good, "proposal")
     assert (state, text) == ("success", "No problems; shop: 1 redirect added")
-    place.root.get(link.removeprefix(PUBLIC))
+    [proposal] = [each for each in place.root.get(f"{place.space}/proposals")["items"] if each["head"] == good]
+    assert link == LINKS.proposal(place.namespace, proposal["id"])
     state, text, _ = followed.status(bad, "proposal")
     assert (state, text.startswith("1 problem; ")) == ("failure", True)
     assert place.sources() == ["/a"]
