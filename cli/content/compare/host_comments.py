@@ -193,10 +193,10 @@ class CommentClient:
             if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}
             else CommandFailed
         )
-        return kind(
-            f"{urlsplit(url).netloc} refused {method} of a comment on {self._at.name}: {reason}. "
-            "The token needs the permission to write comments."
-        )
+        hint = " The token needs the permission to write comments." if kind is _Refused else ""
+        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+            hint = " A redirect is not followed, since the token would go along. Check the address of the API."
+        return kind(f"{urlsplit(url).netloc} refused {method} of a comment on {self._at.name}: {reason}.{hint}")
 
     def _clean(self, text: str) -> str:
         token = self._at.header[1].rpartition(" ")[2]

@@ -98,6 +98,8 @@ def test_a_refusal_is_an_error_without_the_token(host: FakeHost, status: int) ->
     assert (outcome.code, host.comments) == (3, [])
     assert "refused POST of a comment on " in outcome.err
     assert f"{status} Resource not accessible by …" in outcome.err
+    hints = ("needs the permission" in outcome.err, "is not followed" in outcome.err)
+    assert hints == (status in {403, 404}, status == 307), "no hint that leads nowhere"
     assert TOKEN not in outcome.out + outcome.err
     assert host.requests[-1].startswith("POST ")
 
