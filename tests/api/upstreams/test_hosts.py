@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
+from itertools import repeat
 from pathlib import Path
-from socket import socket
 from typing import Any, TypeVar
 
 import pytest
@@ -18,6 +18,7 @@ from gitstore.wire.client.remote_errors import RemoteAway, RemoteBusy, RemoteErr
 from tests.api.upstreams.fake_hosts import TOKEN, FakeHost, fake_host
 from tests.e2e.git import git
 from tests.gitstore.wire.client.http_host import answering
+from tests.gitstore.wire.client.raw_answers import DRIPPED_HEAD, Answer, begin, drip, flood, reply, send
 
 T = TypeVar("T")
 LOOPBACK = AddressPolicy(("127.0.0.0/8",))
@@ -176,59 +177,30 @@ def test_the_address_that_is_checked_is_the_one_that_gets_the_token(host: FakeHo
     assert asked == ["git.example"]
 
 
-def _drip(connection: socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-    while True:
-        connection.sendall(b" ")
-        time.sleep(0.05)
-
-
-def _drip_head(connection: socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while True:
-        connection.sendall(b"f")
-        time.sleep(0.05)
-
-
-def _flood(connection: socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
-    while True:
-        connection.sendall(b" " * 65_536)
-
-
-BAD: tuple[tuple[Callable[[socket], Any], type[RemoteError]], ...] = (
-    (_drip, RemoteAway),
-    (_drip_head, RemoteAway),
-    (_flood, RemoteRefused),
-    (lambda connection: connection.sendall(b"garbage\r\n\r\n"), RemoteAway),
-    (lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"), RemoteRefused),
-    (lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n<html>"), RemoteAway),
+LONG = b"200 OK\r\nContent-Length: 100000000"
+BAD: tuple[tuple[Answer, type[RemoteError]], ...] = (
+    (drip(begin(LONG)), RemoteAway),
+    (DRIPPED_HEAD, RemoteAway),
+    (flood(begin(LONG), repeat(b" " * 65_536)), RemoteRefused),
+    (send(b"garbage\r\n\r\n"), RemoteAway),
+    (reply(b"200 OK", b"[]"), RemoteRefused),
+    (send(begin(b"200 OK\r\nContent-Length: 9", b"<html>")), RemoteAway),
 )
 
 
 @pytest.mark.parametrize(("answer", "kind"), BAD)
-def test_a_host_that_answers_badly_is_an_error_within_the_time(
-    answer: Callable[[socket], None], kind: type[RemoteError]
-) -> None:
-    with answering(answer) as url:
-        found = find_host(upstream(f"{url.removesuffix('/repo.git')}/acme/redirects.git", "github"))
-        assert found is not None
-        with pytest.raises(kind) as caught:
-            run(found.open(TOKEN, HostNetwork(LOOPBACK, 2.0)).read_pull_request(1))
+def test_a_host_that_answers_badly_is_an_error_within_the_time(answer: Answer, kind: type[RemoteError]) -> None:
+    with pytest.raises(kind) as caught:
+        ask(answer, "github", 2.0)
     assert TOKEN not in str(caught.value)
 
 
-def answer_with(body: bytes, head: bytes = b"200 OK") -> Callable[[socket], None]:
-    """Return a host that answers with a body."""
-    return lambda found: found.sendall(b"HTTP/1.1 %b\r\nContent-Length: %d\r\n\r\n%b" % (head, len(body), body))
-
-
-def ask(answer: Callable[[socket], None], kind: str) -> Any:
+def ask(answer: Answer, kind: str, seconds: float = 20.0) -> Any:
     """Read a pull request from a host that answers so."""
     with answering(answer) as url:
         found = find_host(upstream(f"{url.removesuffix('/repo.git')}/acme/redirects.git", kind))
         assert found is not None
-        return run(found.open(TOKEN, HostNetwork(LOOPBACK, 20.0)).read_pull_request(1))
+        return run(found.open(TOKEN, HostNetwork(LOOPBACK, seconds)).read_pull_request(1))
 
 
 NUMBERS = ("true", "1.0", "1e300", "-1", "0", '"1"', "null", "[]", "{}", "2147483648", "18446744073709551616", "NaN")
@@ -239,12 +211,12 @@ PULL_BODY = '{"number": %s, "iid": %s, "state": "%s", "merged": false, "html_url
 def test_a_number_or_address_that_no_pull_request_has_is_refused(kind: str) -> None:
     state, url = "opened" if kind == "gitlab" else "open", '"https://host.example/1"'
     good = PULL_BODY % ("7", "7", state, url, url)
-    assert ask(answer_with(good.encode()), kind).number == 7
+    assert ask(reply(b"200 OK", good.encode()), kind).number == 7
     bad = [PULL_BODY % (number, number, state, url, url) for number in NUMBERS]
     bad += [PULL_BODY % ("7", "7", state, each, each) for each in ("7", "null", '"javascript:alert(1)"')]
     for body in bad:
         with pytest.raises(RemoteRefused, match="does not answer as the API of"):
-            ask(answer_with(body.encode()), kind)
+            ask(reply(b"200 OK", body.encode()), kind)
 
 
 @pytest.mark.parametrize("opening", [b'{"message":', b"[", b'{"errors":['])
@@ -253,7 +225,7 @@ def test_a_number_or_address_that_no_pull_request_has_is_refused(kind: str) -> N
 def test_an_answer_that_is_nested_deeply_is_an_error_of_the_host(opening: bytes, status: bytes, depth: int) -> None:
     closing = {b"[": b"]", b'{"message":': b"}", b'{"errors":[': b"]}"}[opening]
     with pytest.raises(RemoteError):
-        ask(answer_with(opening * depth + b"1" + closing * depth, status), "github")
+        ask(reply(status, opening * depth + b"1" + closing * depth), "github")
 
 
 HOUR = 3_600.0
@@ -271,7 +243,7 @@ RESTS = (
 def test_a_host_says_for_how_long_it_wants_no_request(head: bytes, seconds: float) -> None:
     head = head.replace(b"IN-AN-HOUR", b"%d" % (time.time() + HOUR))
     with pytest.raises(RemoteBusy) as caught:
-        ask(answer_with(b'{"message": "API rate limit exceeded"}', head), "github")
+        ask(reply(head, b'{"message": "API rate limit exceeded"}'), "github")
     assert caught.value.seconds == pytest.approx(seconds, abs=600)
 
 
@@ -280,7 +252,7 @@ def test_a_token_that_the_host_repeats_is_in_no_message(kind: str) -> None:
     body = b'{"message": "The token %b has no rate limit"}' % TOKEN.encode()
     for head in (b"403 No", b"409 No"):
         with pytest.raises(RemoteError, match="has no rate limit") as caught:
-            ask(answer_with(body, head), kind)
+            ask(reply(head, body), kind)
         assert TOKEN not in str(caught.value)
 
 

@@ -4,10 +4,11 @@ import base64
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
-from socket import socket
 
+import httpx
 import pytest
 
 from gitstore.upstream.upstream_rules import UpstreamRules
@@ -17,6 +18,7 @@ from gitstore.wire.push.push_limits import MIB
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
 from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
 from tests.gitstore.wire.client.http_host import PASSWORD, RETRY_SECONDS, USER, Asked, HttpHost, answering, hosting
+from tests.gitstore.wire.client.raw_answers import DRIPPED_HEAD, Answer, begin, drip, flood, keep_silent, reply, send
 from tests.service import wait_until
 
 pytestmark = pytest.mark.usefixtures("web_server")
@@ -61,13 +63,39 @@ def test_a_source_is_followed_and_published_to(bed: UpstreamBed, node: Place) ->
 
 
 def test_many_commits_arrive_in_one_fetch(bed: UpstreamBed, node: Place, host: HttpHost) -> None:
-    bed.commit(*({RULES: yaml([(f"/n{number}", "/x") for number in range(count + 1)])} for count in range(30)))
+    bed.commit(*({RULES: yaml([(f"/n{number}", "/x") for number in range(size)])} for size in range(1, 31)))
     before = len(host.requests)
     sync_well(node)
     assert len(node.targets()) == 30
     wait_until(lambda: len(host.requests) >= before + 2, 30, "the log")
     assert [line.partition(" ")[0] for line in host.requests[before:]] == ["GET", "POST"]
     assert node.state()[1] == 31
+
+
+def test_an_idle_poll_of_release_branches_and_drafts_is_one_request(
+    bed: UpstreamBed, node: Place, host: HttpHost
+) -> None:
+    (made,) = bed.commit({RULES: yaml([("/a", "/side")])}, push=False)
+    git(bed.folder / "work", "push", "--quiet", "origin", f"{made}:refs/heads/side")
+    bed.follow(
+        node, SOURCE, f"{host.url}/up.git", username=USER, password=PASSWORD, proposals="branches", drafts="push"
+    )
+    node.save(put(redirect("/b")))
+    sync_well(node)
+    sync_well(node)
+    before = list_requests(host, "/before")
+    for _ in range(3):
+        sync_well(node)
+    assert [line.partition(" ")[0] for line in list_requests(host, "/after")[len(before) :]] == ["GET"] * 3
+    assert [each.name for each in node.store.upstreams.followed(SPACE).branches] == ["side"]
+    assert node.store.upstreams.pushed_drafts(SPACE)[0].fault is None
+
+
+def list_requests(host: HttpHost, mark: str) -> list[str]:
+    """Return the requests so far; one for `mark` shows that the log has all before it."""
+    httpx.get(host.url + mark)
+    wait_until(lambda: any(mark in line for line in host.requests), 30, "the log")
+    return [line for line in host.requests if ".git/" in line]
 
 
 def test_a_lost_race_is_merged_by_rule(bed: UpstreamBed, node: Place) -> None:
@@ -223,74 +251,46 @@ def test_a_rest_is_seconds_or_a_date_and_has_a_bound(tmp_path: Path, text: str, 
     assert least - 30 < rest < most + 10
 
 
-def reply(head: bytes, body: bytes = b"", media: bytes = REFS) -> Callable[[socket], None]:
-    """Return an answer with a head and a body."""
-
-    def answer(connection: socket) -> None:
-        connection.sendall(b"HTTP/1.1 %b\r\nContent-Type: %b\r\nConnection: close\r\n\r\n%b" % (head, media, body))
-
-    return answer
+def refs(body: bytes, head: bytes = b"200 OK") -> Answer:
+    """Return an answer that is said to be a list of refs."""
+    return reply(head, body, REFS)
 
 
-def endless(connection: socket) -> None:
-    """Answer with a list of refs that never ends."""
-    reply(b"200 OK", b"001e# service=git-upload-pack\n0000")(connection)
-    line = b"003d%040d refs/heads/%06d\n"
-    number = 0
-    while True:
-        connection.sendall(b"".join(line % (1, number + each) for each in range(1000)))
-        number += 1000
+FIRST_LINE = b"001e# service=git-upload-pack\n0000"
 
 
-def slow(connection: socket) -> None:
-    """Answer a byte at a time."""
-    reply(b"200 OK")(connection)
-    while True:
-        connection.sendall(b"f")
-        time.sleep(0.05)
-
-
-def slow_head(connection: socket) -> None:
-    """Answer with a header that never ends, a byte at a time."""
-    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-    while True:
-        connection.sendall(b"f")
-        time.sleep(0.05)
-
-
-def silent(connection: socket) -> None:
-    """Answer nothing until the client closes."""
-    connection.recv(1)
+def name_refs() -> Iterator[bytes]:
+    """Yield the lines of a list of refs that never ends."""
+    for number in count(step=1_000):
+        yield b"".join(b"003d%040d refs/heads/%06d\n" % (1, number + each) for each in range(1_000))
 
 
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
-        (reply(b"200 OK", b"hello"), "upstream_garbage"),
+        (refs(b"hello"), "upstream_garbage"),
         (reply(b"200 OK", b"<html>", b"text/html"), "upstream_garbage"),
-        (reply(b"200 OK", b"001e# service=git-upload-pack\n0000zzzz"), "upstream_garbage"),
-        (reply(b"200 OK", b"001e# service=git-upload-pack\n0000003dxx"), "upstream_garbage"),
+        (refs(FIRST_LINE + b"zzzz"), "upstream_garbage"),
+        (refs(FIRST_LINE + b"003dxx"), "upstream_garbage"),
         (reply(b"301 Moved\r\nLocation: http://169.254.169.254/"), "upstream_refused"),
         (reply(b"302 Found\r\nLocation: http://127.0.0.1:1/"), "upstream_refused"),
         (reply(b'401 No\r\nWWW-Authenticate: Basic realm="x"'), "upstream_refused"),
         (reply(b"404 Not Found"), "upstream_refused"),
         (reply(b"500 Oops"), "upstream_unavailable"),
-        (lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n"), "upstream_unavailable"),
-        (lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 5000), "upstream_unavailable"),
+        (send(b"SSH-2.0-OpenSSH\r\n"), "upstream_unavailable"),
+        (send(b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 5000), "upstream_unavailable"),
         (lambda connection: connection.close(), "upstream_unavailable"),
-        (endless, "upstream_garbage"),
-        (slow, "upstream_unavailable"),
-        (slow_head, "upstream_unavailable"),
-        (silent, "upstream_unavailable"),
+        (flood(begin(b"200 OK", FIRST_LINE, REFS), name_refs()), "upstream_garbage"),
+        (drip(begin(b"200 OK", media=REFS)), "upstream_unavailable"),
+        (DRIPPED_HEAD, "upstream_unavailable"),
+        (keep_silent, "upstream_unavailable"),
     ],
     ids=[
         *("text", "page", "length", "line", "moved", "found", "password", "missing", "failing", "ssh", "headers"),
         *("closed", "endless", "slow", "slow-head", "silent"),
     ],
 )
-def test_a_host_that_is_none_is_a_fault_within_its_time(
-    tmp_path: Path, answer: Callable[[socket], None], code: str
-) -> None:
+def test_a_host_that_is_none_is_a_fault_within_its_time(tmp_path: Path, answer: Answer, code: str) -> None:
     place = create_place(tmp_path / "data")
     before, begun = place.tip, time.monotonic()
     with answering(answer) as url:
@@ -304,7 +304,7 @@ def test_a_host_that_is_none_is_a_fault_within_its_time(
 
 def test_a_fault_of_too_little_time_names_its_setting(tmp_path: Path) -> None:
     place = create_place(tmp_path / "data")
-    with answering(silent) as url:
+    with answering(keep_silent) as url:
         rules = UpstreamRules(networks=("127.0.0.0/8",), seconds=1.0)
         place.store.upstreams.configure(SPACE, UpstreamSettings(url, SOURCE, rules=rules))
         fault = sync(place).fault
