@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
-from gitstore.errors import Broken, Busy, InvalidPush, LostRace, StoreError
+from gitstore.errors import Broken, Busy, InvalidPush, LostRace, OutOfSpace, StoreError, is_disk_full
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.quarantine import open_quarantine, sweep_quarantines
 from gitstore.git.repository import Repository, open_repository
@@ -127,6 +127,12 @@ def _sync(
             raise
         rest = time.time() + ex.seconds if isinstance(ex, RemoteAway) else 0.0
         state = replace(state, fault=_explain(ex), due_at=rest, rests_until=rest)
+    except OSError as ex:
+        if not is_disk_full(ex):
+            raise
+        state = replace(
+            state, fault=_explain(OutOfSpace())
+        )  # a quarantine is no repository, whose writers translate it
     state = replace(state, tip=tip or state.tip)
     return _measure(namespace.repository, replace(state, origin=_find_origin(namespace.settings, remote, state)))
 

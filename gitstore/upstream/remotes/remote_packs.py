@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from gitstore.errors import StoreError
+from gitstore.errors import OutOfSpace, StoreError, is_disk_full
 from gitstore.git.quarantine import Quarantine
 from gitstore.git.repository import Repository, open_repository
 from gitstore.layout import CommitId
@@ -21,6 +21,8 @@ def write_fetched(path: Path, quarantine: Quarantine, want: CommitId, haves: Seq
         made = make_pack(path, quarantine.path / "made", PackOrder((bytes.fromhex(want),), common))
         made.path.rename(quarantine.request)
     except (OSError, StoreError) as ex:
+        if is_disk_full(ex):
+            raise OutOfSpace from ex
         raise RemoteGarbage("The upstream's repository is damaged, or cannot be read.") from ex
 
 
