@@ -28,11 +28,10 @@ def routes(dependencies: Dependencies, collector: MetricsCollector) -> list[Rout
 
 
 def _start_page(dependencies: Dependencies) -> object:
-    """Return the resource at `/`: a preview's own page, else the dashboard if it is built."""
+    """Return the resource at `/`: the dashboard if it is built, and a page of its own for other clients."""
     dashboard = dependencies.dashboard
-    if dependencies.preview:
-        return PreviewPage(dependencies.preview, has_dashboard=dashboard is not None)
-    return DashboardStart(dashboard.page, StartPage()) if dashboard else StartPage()
+    page = PreviewPage(dependencies.preview) if dependencies.preview else StartPage()
+    return DashboardStart(dashboard.page, page) if dashboard else page
 
 
 def _dashboard_routes(dashboard: DashboardFiles | None) -> list[Route]:

@@ -2,14 +2,18 @@
 import { effect, signal } from "@preact/signals";
 import { render, type ComponentType, type JSX } from "preact";
 import { startEvents } from "./api/events.ts";
-import { fault, followTabs, me, preview, signOut, start, state } from "./api/session.ts";
+import { followPreview } from "./api/preview.ts";
+import { fault, followTabs, me, signOut, start, state } from "./api/session.ts";
 import { Failure, Empty } from "./components/basics.tsx";
 import { Palette } from "./components/palette.tsx";
 import { toast, Toasts } from "./components/toast.tsx";
+import { tellChanged } from "./state/changes.ts";
 import { open, showTheme, startKeys } from "./state/commands.ts";
 import { matchPath } from "./state/match.ts";
+import { preview } from "./state/preview.ts";
 import { ask, place, startRouter } from "./state/router.ts";
 import { signInFault } from "./state/sign_in_fault.ts";
+import { PreviewBand } from "./views/preview_band.tsx";
 import { SignInDialog, SignInPage } from "./views/sign_in.tsx";
 import { ROUTES, type ViewProps } from "./views/routes.ts";
 
@@ -52,7 +56,7 @@ function Bar(): JSX.Element {
       <a class="brand" href="/">Waypost</a>
       <button type="button" class="button plain find" onClick={() => (open.value = "palette")}>Commands <kbd>Ctrl+K</kbd></button>
       <button type="button" class="button plain" aria-label="Keyboard shortcuts" onClick={() => (open.value = "shortcuts")}>?</button>
-      {preview.value ? <span class="who">{me.value?.name}</span> : <a class="button plain who" href="/dashboard/settings">{me.value?.name}</a>}
+      {preview.value ? <a class="button plain" href="/dashboard/settings/api">API</a> : <a class="button plain who" href="/dashboard/settings">{me.value?.name}</a>}
       {!preview.value && <button type="button" class="button plain" onClick={leave}>Sign out</button>}
     </header>
   );
@@ -70,7 +74,7 @@ function App(): JSX.Element {
   if (state.value === "starting") return failed.value ? <View /> : <main class="page" />;
   if (state.value === "leaving") return <main class="page"><p class="quiet">Signing out …</p></main>;
   if (state.value === "out") return <><SignInPage /><Toasts /></>;
-  return <><Bar /><div id="content" tabindex={-1}><View /></div><Palette /><Toasts />{state.value === "expired" && <SignInDialog />}</>;
+  return <><Bar />{preview.value && <PreviewBand preview={preview.value} />}<div id="content" tabindex={-1}><View /></div><Palette /><Toasts />{state.value === "expired" && <SignInDialog />}</>;
 }
 
 showTheme();
@@ -87,4 +91,7 @@ effect(() => {
   else if (state.value === "out") document.title = "Sign in · Waypost";
 });
 render(<App />, document.getElementById("app") as HTMLElement);
-start().then(startEvents, (ex: unknown) => (failed.value = ex as Error));
+start().then(() => {
+  startEvents();
+  if (preview.value) followPreview(tellChanged);
+}, (ex: unknown) => (failed.value = ex as Error));

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fillPath } from "../src/api/paths.ts";
 import { can } from "../src/state/grants.ts";
+import { preview } from "../src/state/preview.ts";
 import { matchPath } from "../src/state/match.ts";
 import { faultsOf, fieldOf } from "../src/state/faults.ts";
 import { splitRegex } from "../src/state/regex.ts";
@@ -53,6 +54,15 @@ test("a grant covers what it names, and a star covers all", () => {
   assert.ok(!can(me, "redirect", "write", "other", "www"));
   assert.ok(!can(me, "redirect", "write"));
   assert.ok(!can(null, "redirect", "read", "shop", "www"));
+});
+
+test("a preview reads everything and changes nothing, whatever the grants are", () => {
+  const me = { kind: "user" as const, id: 1, name: "local", grants: [{ namespace: "*", project: "*", resource: "*" as const, action: "*" as const }] };
+  preview.value = { folder: "/rules", namespace: "rules", servedAt: null, projects: [], errors: 0, warnings: 0, problems: [] };
+  assert.ok(can(me, "redirect", "read", "rules", "www"));
+  for (const resource of ["redirect", "namespace", "user"]) assert.ok(!can(me, resource, "write"), resource);
+  preview.value = null;
+  assert.ok(can(me, "redirect", "write"));
 });
 
 test("a regular expression is split into parts that are the text again, with its groups numbered", () => {

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
@@ -37,6 +38,13 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def new_page(chromium: Browser, world: World) -> Iterator[Callable[..., Page]]:
+    """Open pages of the service of all tests."""
+    with opening_pages(chromium, world.service.url) as open_page:
+        yield open_page
+
+
+@contextmanager
+def opening_pages(chromium: Browser, url: str) -> Iterator[Callable[..., Page]]:
     """Open pages, each of its own person; fail at the end for any error in a console, and any report of the policy.
 
     Chromium itself writes an error for every refused request; `refused` is the one status that a test provokes.
@@ -49,7 +57,7 @@ def new_page(chromium: Browser, world: World) -> Iterator[Callable[..., Page]]:
             errors.append(f"{message.text} at {message.location}")
 
     def open_page(refused: int = 0, **options: object) -> Page:
-        context = chromium.new_context(base_url=world.service.url, **options)  # type: ignore[arg-type]  # Playwright checks them
+        context = chromium.new_context(base_url=url, **options)  # type: ignore[arg-type]  # Playwright checks them
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: note(message, refused))

@@ -6,6 +6,7 @@ from api.data.dashboard_files import StaticFile
 from api.errors import not_found
 from api.http.guard.access import public
 from api.http.response.compression import choose_coding
+from api.resources.service.preview_page import PreviewPage
 from api.resources.service.start_page import HTML, JSON, StartPage
 
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
@@ -16,7 +17,7 @@ _ALWAYS_ASK = "no-cache"
 class DashboardStart:
     """The page at `/`: the dashboard for a browser, and the start page for other clients."""
 
-    def __init__(self, page: StaticFile, others: StartPage) -> None:
+    def __init__(self, page: StaticFile, others: StartPage | PreviewPage) -> None:
         self._page = page
         self._others = others
 

@@ -1,4 +1,4 @@
-"""The page at `/` of a preview: what is served of the folder, as HTML for a browser and as JSON for other clients."""
+"""The page at `/` of a preview: what is served of the folder, as JSON, and as HTML where the dashboard is not built."""
 
 from html import escape
 from typing import Any
@@ -19,9 +19,8 @@ _NEXT = (
 class PreviewPage:
     """The start page of a preview."""
 
-    def __init__(self, preview: Preview, *, has_dashboard: bool = False) -> None:
+    def __init__(self, preview: Preview) -> None:
         self._preview = preview
-        self._has_dashboard = has_dashboard
 
     @public
     async def on_get(self, req: Request, resp: Response) -> None:
@@ -56,10 +55,8 @@ class PreviewPage:
             *self._problems(state),
             "<h2>Projects</h2><dl>",
             *(self._project(each) for each in state["projects"]),
-            "</dl>",
+            "</dl><p>The dashboard is not built here. Run <code>make dashboard</code>, and start the preview again.</p>",
         ]
-        if self._has_dashboard:
-            parts.append('<p><a href="/dashboard/overview">Open the dashboard</a></p>')
         return write_page("Waypost preview", "".join(parts))
 
     def _project(self, project: dict[str, Any]) -> str:

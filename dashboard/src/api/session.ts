@@ -1,5 +1,7 @@
 // Who is signed in. Cookies hold the session; this module renews it before it expires, and asks for a login when it ended.
 import { signal } from "@preact/signals";
+import { preview } from "../state/preview.ts";
+import { readPreview } from "./preview.ts";
 import type { components } from "./schema.d.ts";
 import { ApiFault, csrfToken, send } from "./transport.ts";
 
@@ -15,8 +17,6 @@ export const me = signal<Me | null>(null);
 export const reason = signal("");
 /** Why a login with the identity provider failed, for the sign-in page. */
 export const fault = signal("");
-/** Whether this is `waypost preview`, which needs no login. */
-export const preview = signal(false);
 
 const EXPIRY = "waypost-expires";
 const ENDED = "0"; // stored as the expiry, so that other tabs ask for a login too, and a later one is noticed
@@ -27,13 +27,11 @@ let waiting: (() => void)[] = [];
 
 /** Find out who is signed in, without a request that fails. */
 export async function start(): Promise<void> {
-  if (!csrfToken()) {
-    const page = (await send("GET", "/")).body as { preview?: unknown };
-    preview.value = Boolean(page.preview);
-    if (!preview.value) {
-      state.value = "out";
-      return;
-    }
+  // Cookies are those of the machine, whatever the port: on 127.0.0.1 a preview gets those of any other service there.
+  preview.value = await readPreview();
+  if (!preview.value && !csrfToken()) {
+    state.value = "out";
+    return;
   }
   if (!preview.value && secondsLeft() <= EARLY && !(await renewed())) {
     state.value = "out";

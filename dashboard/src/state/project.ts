@@ -2,7 +2,7 @@
 import type { components } from "../api/schema.d.ts";
 import { post } from "../api/client.ts";
 import type { LiveEvent } from "../api/events.ts";
-import { me, preview } from "../api/session.ts";
+import { me } from "../api/session.ts";
 import { tellChanged } from "./changes.ts";
 import { can } from "./grants.ts";
 import { ask, place } from "./router.ts";
@@ -27,9 +27,9 @@ export const CODES: Record<string, string> = {
 export const projectPath = (namespace: string, project: string, part = ""): string =>
   `/dashboard/project/${encodeURIComponent(namespace)}/${encodeURIComponent(project)}${part ? `/${part}` : ""}`;
 
-/** Return whether one may do this in the project; a preview changes nothing. */
+/** Return whether one may do this in the project. */
 export function may({ namespace, project }: Of, resource: string, action: string): boolean {
-  return (action === "read" || !preview.value) && can(me.value, resource, action, namespace, project);
+  return can(me.value, resource, action, namespace, project);
 }
 
 export const mayEdit = (of: Of): boolean => may(of, "redirect", "write") || may(of, "page", "write");

@@ -1,6 +1,7 @@
 // The overview: what there is, and what waits.
 import type { JSX } from "preact";
-import { me, preview } from "../api/session.ts";
+import { preview } from "../state/preview.ts";
+import { me } from "../api/session.ts";
 import { Badge, Empty, Failure, Time } from "../components/basics.tsx";
 import { offset, PAGE, Pages } from "../components/table.tsx";
 import { can } from "../state/grants.ts";
@@ -16,10 +17,9 @@ export default function Overview(): JSX.Element {
   return (
     <main class="page">
       <header class="heading"><h1>Overview</h1></header>
-      {preview.value && <p class="notice">This is a preview of a folder. Edit the files; every save without errors is served.</p>}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.namespaces.length
-        ? <><Waiting shown={found.data} /><Namespaces namespaces={byNamespace(found.data)} />{found.data.total > PAGE && <Pages total={found.data.total} />}</>
+        ? <>{!preview.value && <Waiting shown={found.data} />}<Namespaces namespaces={byNamespace(found.data)} />{found.data.total > PAGE && <Pages total={found.data.total} />}</>
         : <Nothing />)}
     </main>
   );
@@ -97,6 +97,7 @@ function Agents({ agents }: { agents: NonNullable<Project["agents"]> }): JSX.Ele
 }
 
 function Nothing(): JSX.Element {
+  if (preview.value) return <Empty title="Nothing is served yet"><p>The first save without errors is.</p></Empty>;
   return can(me.value, "namespace", "write")
     ? <Empty title="Nothing is here yet"><p><a class="button primary" href="/dashboard/start">Take the first steps</a></p></Empty>
     : <Empty title="Nothing that you may see"><p>Ask an administrator for a role in a namespace.</p></Empty>;

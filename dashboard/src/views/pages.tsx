@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, get, post, put, remove } from "../api/client.ts";
+import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
@@ -60,12 +61,12 @@ function List({ of }: { of: Of }): JSX.Element {
     <>
       <div class="filters" role="search">
         <Search key={`${of.namespace}/${of.project}`} label="Search path, content and note" />
-        <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />
+        {!preview.value && <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />}
         {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a page</Button>}
       </div>
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
-        ? <><Table label="Pages" columns={COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><PageLinks total={found.data.total} /></>
+        ? <><Table label="Pages" columns={preview.value ? COLUMNS.filter((each) => each.name !== "Draft") : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><PageLinks total={found.data.total} /></>
         : filtered
           ? <Empty title="No page fits"><p>Change the search, or <a href={place.value.path}>show all pages</a>.</p></Empty>
           : <Empty title="No pages yet"><p>A page is a small text that agents serve, such as robots.txt.</p></Empty>)}

@@ -1,6 +1,7 @@
 // The frame of every view of a project: its name, version and tabs.
 import type { ComponentChildren, JSX } from "preact";
 import { get } from "../api/client.ts";
+import { preview } from "../state/preview.ts";
 import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
 import { useLoad } from "../state/load.ts";
 import { isAbout, projectPath } from "../state/project.ts";
@@ -24,7 +25,7 @@ export function ProjectPage({ namespace, project, children }: ProjectPageProps):
     isAbout(path),
   );
   const base = projectPath(namespace, project);
-  const tabs = PROJECT_TABS.map(([part, text]) => {
+  const tabs = PROJECT_TABS.filter(([part]) => part !== "draft" || !preview.value).map(([part, text]) => {
     const href = part ? `${base}/${part}` : base;
     return { href, text, current: place.value.path === href };
   });

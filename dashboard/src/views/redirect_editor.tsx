@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ApiFault, get, post, put, remove } from "../api/client.ts";
+import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
 import { Button, Failure, Field } from "../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
@@ -87,7 +88,7 @@ function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Value
   });
   const regex = values.type.startsWith("REGEX");
   return (
-    <FormDialog title={item ? "Edit the redirect" : "Add a redirect"} dirty={dirty} onClose={close} class="wide">
+    <FormDialog title={!editable ? "Redirect" : item ? "Edit the redirect" : "Add a redirect"} dirty={editable && dirty} onClose={close} class="wide">
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {stale && <p><Button onClick={() => save({})}>Save mine over it</Button></p>}
@@ -106,7 +107,7 @@ function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Value
           {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
           {item && editable && <Button onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
           {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
-          {!editable && <span class="quiet">{item?.change === "removed" ? "The draft removes this redirect. Take that back in the view Draft." : "You may read this redirect, and not change it."}</span>}
+          {!editable && <span class="quiet">{item?.change === "removed" ? "The draft removes this redirect. Take that back in the view Draft." : preview.value ? "Nothing that you type here is kept: edit the file." : "You may read this redirect, and not change it."}</span>}
         </p>
       </form>
     </FormDialog>

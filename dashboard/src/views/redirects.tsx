@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get } from "../api/client.ts";
+import { preview } from "../state/preview.ts";
 import { Badge, Button, Empty, Failure, Long, Select, type Tone } from "../components/basics.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { useCommands } from "../state/commands.ts";
@@ -69,7 +70,7 @@ function List(of: Of): JSX.Element {
         <Search key={`${of.namespace}/${of.project}`} label="Search source, target and note" />
         <Select label="Type" value={value("type")} options={TYPES} onChange={(type) => ask({ type })} />
         <Select label="Status" value={value("status")} options={STATUSES} onChange={(status) => ask({ status })} />
-        <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />
+        {!preview.value && <Select label="Change in the draft" value={value("change")} options={CHANGED} onChange={(change) => ask({ change })} />}
         {value("tag") && <Button onClick={() => ask({ tag: "" })}>Tag: {value("tag")} ×</Button>}
         {writes && <Button onClick={() => keepPage({ replace: "1" })}>Replace …</Button>}
         {writes && <Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a redirect</Button>}
@@ -78,13 +79,13 @@ function List(of: Of): JSX.Element {
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
         ? <>
-          <Table label="Redirects" columns={COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source}
+          <Table label="Redirects" columns={preview.value ? COLUMNS.filter((each) => each.name !== "Draft") : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source}
             {...(writes ? { chosen: new Set(chosen.keys()), onChoose: choose } : {})} />
           <Pages total={found.data.total} />
         </>
         : filtered
           ? <Empty title="No redirect fits"><p>Change the search, or <a href={place.value.path}>show all redirects</a>.</p></Empty>
-          : <Empty title="No redirects yet"><p>Add one here, import a file, or push to the repository.</p></Empty>)}
+          : <Empty title="No redirects yet"><p>{preview.value ? "Write one into a file of the folder, and save it." : "Add one here, import a file, or push to the repository."}</p></Empty>)}
       {value("edit") && <RedirectEditor of={of} name={value("edit")} />}
       {value("replace") && <ReplaceDialog of={of} kind="redirect" ids={[...chosen.keys()]} where={query} close={() => keepPage({ replace: "" })} />}
     </>

@@ -2,6 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, patch, post, remove } from "../../api/client.ts";
+import { preview } from "../../state/preview.ts";
 import { me } from "../../api/session.ts";
 import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../../components/form.tsx";
@@ -13,6 +14,7 @@ import { daysFromNow } from "../../state/words.ts";
 import { SettingsPage } from "./settings_page.tsx";
 
 export default function Account(): JSX.Element {
+  if (preview.value) return <SettingsPage title="No accounts"><Empty title="A preview has no accounts"><p>It answers this machine alone, and without a login.</p></Empty></SettingsPage>;
   return <SettingsPage title="Your account"><Who /><Password /><Sessions /><Tokens /></SettingsPage>;
 }
 
