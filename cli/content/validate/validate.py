@@ -40,6 +40,7 @@ FORMATS = ("text", "json", "github", "gitlab", "sarif", "junit")
 
 
 _MOST_REASONS = 20
+_RELEASE = "release"
 _RULES = (FileRole.REDIRECTS, FileRole.PAGES)
 
 
@@ -48,10 +49,8 @@ _RULES = (FileRole.REDIRECTS, FileRole.PAGES)
 @click.option("--format", "wanted", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.option(
     "--ref",
-    default="release",
-    show_default=True,
     metavar="BRANCH",
-    help="The branch to check if PATH is a bare repository.",
+    help=f"The branch to check if PATH is a bare repository.  [default: {_RELEASE}]",
 )
 @click.option("--code", default="", metavar="CODE", help="Only problems with this code, or with several: A,B.")
 @click.option(
@@ -83,7 +82,7 @@ _RULES = (FileRole.REDIRECTS, FileRole.PAGES)
 def command(  # noqa: PLR0913 - one parameter an option
     path: Path,
     wanted: str,
-    ref: str,
+    ref: str | None,
     *,
     code: str,
     severity: str | None,
@@ -111,13 +110,18 @@ def command(  # noqa: PLR0913 - one parameter an option
         path, place = _find_folder_of(path, place)
     codes = NEVER_ANSWER if never_answer else frozenset(filter(None, code.split(",")))
     bare = is_bare(path)
-    _note_repository(path, ref, bare=bare)
-    since = (
-        find_changed_files(open_git(path), changed_since, ref if bare else "") if changed_since is not None else None
-    )
+    if ref is not None and not bare:
+        raise InvalidUsage(
+            f"--ref is for a bare repository; of the checkout {path} the files are checked, as they are. Check out {ref} there, "
+            "or leave --ref out."
+        )
+    branch = (ref or _RELEASE) if bare else ""
+    _note_repository(path, branch)
+    since = find_changed_files(open_git(path), changed_since, branch) if changed_since is not None else None
     with _pause_gc(), show_status(f"Reading {path}") as watch:
-        run = check_folder(path, ref if bare else "", since, cache, watch, is_fixing=fix)
+        run = check_folder(path, branch, since, cache, watch, is_fixing=fix)
     _note_unknown(codes, run.problems)
+    _note_missing(path, place, run.problems, bare=bare)
     selected = ProblemFilter(codes, severity or "", place).select(run.problems)
     window = _Window(selected, offset, limit, is_counted=counts, is_chosen=never_answer)
     if wanted == "json":
@@ -277,9 +281,9 @@ def _print_hints(problems: Sequence[Problem], window: _Window) -> None:
         print_notes(f"Shown: {len(window.shown):,} of {count_noun(len(window.selected), 'problem')}{following}.")
 
 
-def _note_repository(path: Path, branch: str, *, bare: bool) -> None:
-    """Say what is checked of a folder with the files of a bare repository."""
-    if bare:
+def _note_repository(path: Path, branch: str) -> None:
+    """Say what is checked of a folder with the files of a bare repository; without a branch, these files are."""
+    if branch:
         print_notes(f"{path} is a bare repository. Its branch {branch} is checked.")
     elif looks_bare(path):
         print_notes(
@@ -293,6 +297,12 @@ def _note_unknown(codes: Iterable[str], problems: Iterable[Problem]) -> None:
     known = CODES.keys() | {each.code for each in problems}
     for code in sorted(set(codes) - known):
         print_notes(f"No problem has the code {code!r}.{suggest(code, known)}")
+
+
+def _note_missing(path: Path, place: str, problems: Iterable[Problem], *, bare: bool) -> None:
+    """Print that the wanted file or folder is not there: it may be misspelled."""
+    if place and not bare and not (path / place).exists() and not any(each.file == place for each in problems):
+        print_notes(f"{path} has no file or folder {place!r}, so no problem is in it. Name it relative to {path}.")
 
 
 def _count(problems: Sequence[Problem]) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.rule_folders import PROJECT, RULES, flow, project, write
-from tests.cli.terminal import SAMPLE, invoke, invoke_ok
+from tests.cli.terminal import SAMPLE, invoke, invoke_ok, unwrap
 from tests.unprivileged_user import as_unprivileged_user
 
 WRONG = [
@@ -177,6 +177,19 @@ def test_a_branch_of_a_bare_repository_is_checked_with_line_and_column(work_fold
     assert [line.split(" ")[0] for line in outcome.out.splitlines()] == ["stray.txt:", "shop/redirects.yaml:2:33:"]
     refused = invoke("validate", "bare.git")
     assert (refused.code, "no branch 'release'" in refused.err) == (2, True)
+
+
+def test_a_branch_of_a_checkout_is_refused_since_its_files_are_checked(work_folder: Path) -> None:
+    project(work_folder / "shop")
+    refused = invoke("validate", ".", "--ref", "proposal")
+    assert refused.code == 2
+    assert "Check out proposal there, or leave --ref out." in unwrap(refused.err)
+
+
+def test_a_file_that_is_not_there_is_named(work_folder: Path) -> None:
+    project(work_folder / "shop", {"redirects.yaml": flow("old")})
+    assert ". has no file or folder 'shop/redirect.yaml'" in invoke("validate", ".", "--file", "shop/redirect.yaml").err
+    assert "has no file" not in invoke("validate", ".", "--file", "shop/redirects.yaml").err
 
 
 def test_files_beside_the_projects_are_checked_too(work_folder: Path) -> None:
