@@ -16,7 +16,16 @@ from gitstore.upstream.upstream_settings import UpstreamSettings
 from gitstore.wire.client.remote_errors import RemoteError, RemoteUnknown
 from gitstore.wire.push.push_limits import MIB
 from tests.gitstore.fixtures import SHOP, SPACE, Place, create_place, git, put, redirect, yaml
-from tests.gitstore.upstream.upstream_bed import MIRROR, SOURCE, UpstreamBed, fault_of, sync, sync_well
+from tests.gitstore.upstream.upstream_bed import (
+    MIRROR,
+    SOURCE,
+    UpstreamBed,
+    fault_of,
+    file_sizes,
+    many,
+    sync,
+    sync_well,
+)
 from tests.gitstore.wire.client.http_host import PASSWORD, RETRY_SECONDS, USER, Asked, HttpHost, answering, hosting
 from tests.gitstore.wire.client.raw_answers import DRIPPED_HEAD, Answer, begin, drip, flood, keep_silent, reply, send
 from tests.service import wait_until
@@ -96,6 +105,17 @@ def list_requests(host: HttpHost, mark: str) -> list[str]:
     httpx.get(host.url + mark)
     wait_until(lambda: any(mark in line for line in host.requests), 30, "the log")
     return [line for line in host.requests if ".git/" in line]
+
+
+def test_a_full_disk_while_a_delta_is_completed_is_a_fault_and_leaves_nothing(bed: UpstreamBed, node: Place) -> None:
+    bed.commit({RULES: many()})
+    before = sync_well(node).release
+    (commit,) = bed.commit({RULES: many(("/changed", "/x"))})  # a small pack, to which the receiver adds the large file
+    with file_sizes(16 << 10):
+        assert fault_of(node) == "out_of_space"
+    assert node.tip == before
+    assert not list((node.repo / "objects").glob("tmp_objdir-*"))
+    assert sync_well(node).release == commit == node.tip
 
 
 def test_a_lost_race_is_merged_by_rule(bed: UpstreamBed, node: Place) -> None:

@@ -1,7 +1,10 @@
 """A namespace with an upstream on disk, which C git writes too."""
 
-from collections.abc import Mapping
+import resource
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +12,7 @@ from gitstore.layout import CommitId
 from gitstore.upstream.upstream_rules import UpstreamRules
 from gitstore.upstream.upstream_settings import UpstreamMode, UpstreamSettings
 from gitstore.upstream.upstream_state import UpstreamState
-from tests.gitstore.fixtures import SPACE, Place, create_place, git
+from tests.gitstore.fixtures import SPACE, Place, create_place, git, yaml
 
 SOURCE, MIRROR = UpstreamMode.SOURCE, UpstreamMode.MIRROR
 
@@ -100,3 +103,19 @@ def fault_of(place: Place) -> str:
     found = sync(place).fault
     assert found is not None
     return found.code
+
+
+def many(*more: tuple[str, str]) -> str:
+    """Return a file of a thousand rules, and more, that compresses badly."""
+    return yaml([*((f"/{number}", f"/{sha256(b'%d' % number).hexdigest()}") for number in range(1000)), *more])
+
+
+@contextmanager
+def file_sizes(most: int) -> Iterator[None]:
+    """Let this process write no file of more than so many bytes, as on a disk without space."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
