@@ -36,14 +36,27 @@ class Follower:
 
 
 @contextmanager
-def following(place: Place, *, again: bool = True, after: str = "", token: str = "") -> Iterator[Follower]:
-    """Follow the events of a place's namespace in a thread; reconnect with the last id if a connection ends."""
-    follower, ended, client = Follower(last_id=after), threading.Event(), httpx.Client(timeout=60)
+def following(
+    place: Place,
+    *,
+    again: bool = True,
+    after: str = "",
+    token: str = "",
+    path: str = "",
+    cookies: httpx.Cookies | None = None,
+) -> Iterator[Follower]:
+    """Follow the events of a place's namespace, or of a path, in a thread; reconnect with the last id if a connection ends.
+
+    With cookies, it sends no token.
+    """
+    follower, ended, client = Follower(last_id=after), threading.Event(), httpx.Client(timeout=60, cookies=cookies)
+    url = f"{place.world.service.url}{path or f'{place.space}/events'}"
+    headers = {} if cookies is not None else {"Authorization": f"Bearer {token or place.root.token}"}
 
     def run() -> None:
         while not ended.is_set() and (again or not follower.connections):
             try:
-                _follow(client, place, follower, token or place.root.token)
+                _follow(client, url, follower, headers)
             except (httpx.HTTPError, RuntimeError):  # RuntimeError: the test has closed the client
                 if ended.is_set():
                     return
@@ -59,12 +72,9 @@ def following(place: Place, *, again: bool = True, after: str = "", token: str =
         client.close()
 
 
-def _follow(client: httpx.Client, place: Place, follower: Follower, token: str) -> None:
-    headers = {"Authorization": f"Bearer {token}"}
-    if follower.last_id:
-        headers["Last-Event-ID"] = follower.last_id
-    url = f"{place.world.service.url}{place.space}/events"
-    with client.stream("GET", url, headers=headers) as answer:
+def _follow(client: httpx.Client, url: str, follower: Follower, headers: dict[str, str]) -> None:
+    seen = {"Last-Event-ID": follower.last_id} if follower.last_id else {}
+    with client.stream("GET", url, headers={**headers, **seen}) as answer:
         if answer.status_code != httpx.codes.OK:
             follower.refused = answer.status_code
             raise httpx.HTTPError("refused")

@@ -14,6 +14,9 @@ const TYPES = [
   ...["published", "rolled_back", "namespace.restored", "release.invalid"],
   ...["failing", "silent", "recovered"].map((each) => `agent.${each}`),
 ];
+/** The stream is read again after a time without it. */
+export const RESUMED = "resumed";
+const LOCK = "waypost-events";
 const RETRY = 5000; // ms before a stream that the service refused is opened again
 const listeners = new Set<Listener>();
 const channel = new BroadcastChannel("waypost-events");
@@ -28,31 +31,49 @@ export function listen(listener: Listener): () => void {
 export function startEvents(): void {
   channel.onmessage = (message) => tell(message.data as LiveEvent);
   // Locks need HTTPS or this machine; else each tab has a stream of its own.
-  if ("locks" in navigator) void navigator.locks.request("waypost-events", () => new Promise<never>(read));
-  else read();
+  if ("locks" in navigator) void navigator.locks.request(LOCK, { ifAvailable: true }, (lock) => (lock ? lead(false) : succeed()));
+  else read(false);
 }
 
-function read(): void {
+/** Wait until the tab that reads the stream is closed, and read it then. */
+const succeed = (): void => void navigator.locks.request(LOCK, () => lead(true));
+
+/** Read the stream until this tab is closed, which frees the lock. */
+const lead = (missed: boolean): Promise<never> => new Promise<never>(() => read(missed));
+
+/** Read the stream. After a time without it, in which events may be `missed`, all views are read again. */
+function read(missed: boolean): void {
   let source: EventSource | null = null;
+  let again = missed;
   const open = (): void => {
+    again ||= source !== null;
     source?.close();
     source = null;
     if (state.value !== "in") return;
     const stream = (source = new EventSource("/api/events"));
+    stream.onopen = () => {
+      if (again) share({ type: RESUMED, namespace: "", project: "" });
+      again = false;
+    };
     const forward = (message: MessageEvent<string>): void => {
       const { type, data } = JSON.parse(message.data) as { type: string; data: Omit<LiveEvent, "type"> };
-      const event = { type, namespace: data.namespace, project: data.project };
-      channel.postMessage(event);
-      tell(event);
+      share({ type, namespace: data.namespace, project: data.project });
     };
     for (const type of TYPES) stream.addEventListener(type, forward);
     stream.onerror = () => {
-      if (stream.readyState !== EventSource.CLOSED) return;
+      // The browser itself connects again, with the id of the last event; but not after a refusal.
+      if (stream.readyState !== EventSource.CLOSED || source !== stream) return;
+      again = true;
       void checkSession();
       setTimeout(open, RETRY);
     };
   };
   state.subscribe(open);
+}
+
+function share(event: LiveEvent): void {
+  channel.postMessage(event);
+  tell(event);
 }
 
 function tell(event: LiveEvent): void {

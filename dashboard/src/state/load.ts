@@ -1,7 +1,7 @@
 // What a view has read of the API: the last good answer stays on the page while the next one is read, and a late answer
 // never replaces a newer one.
 import { useEffect, useState, useRef } from "preact/hooks";
-import { listen, type LiveEvent } from "../api/events.ts";
+import { listen, RESUMED, type LiveEvent } from "../api/events.ts";
 import { onChange } from "./changes.ts";
 
 export interface Loaded<T> {
@@ -33,7 +33,7 @@ export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T
     return () => abort.abort();
   }, [key, turn]);
   useEffect(() => listen((event) => {
-    if (latest.current.when?.(event)) setTurn((before) => before + 1);
+    if (event.type === RESUMED ? latest.current.when : latest.current.when?.(event)) setTurn((before) => before + 1);
   }), []);
   useEffect(() => onChange(() => {
     if (latest.current.when) setTurn((before) => before + 1);
