@@ -49,6 +49,17 @@ def test_a_weak_password_is_refused_beside_its_field(world: World, new_page: Ope
     expect(page.get_by_label("User name")).to_have_value("somebody")
 
 
+def test_openid_connect_and_the_identity_of_a_user_are_told(world: World, new_page: Opens) -> None:
+    page = new_page(refused=404)
+    sign_in(page, world.user("admin"), "/dashboard/settings/users")
+    page.get_by_role("button", name="Look at the provider").click()
+    expect(page.get_by_text("not set up")).to_be_visible()
+    page.locator("tbody").get_by_role("link").first.click()
+    page.get_by_role("button", name="Show the identity at the provider").click()
+    expect(page.get_by_text("This user signs in with a password alone.")).to_be_visible()
+    assert violations(page) == []
+
+
 def test_a_role_is_made_of_grants(world: World, new_page: Opens) -> None:
     page = new_page()
     sign_in(page, world.user("admin"), "/dashboard/settings/roles")
@@ -174,12 +185,16 @@ def test_the_reference_of_the_api_is_searched(world: World, new_page: Opens) -> 
 def test_agents_are_shown_filtered_and_connected(world: World, new_page: Opens, error: str) -> None:
     place = world.place()
     version = place.published("/a")["version"]
-    for name, fields in (("edge-1", {"status": "success"}), ("edge-2", {"status": "error", "error": error})):
+    for name, fields in (
+        ("edge-1", {"status": "success", "load_duration": 38_400_000}),
+        ("edge-2", {"status": "error", "error": error}),
+    ):
         place.ask("POST", "/agents", 200, json={"name": name, "type": "default", "version": version, **fields})
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/agents"))
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.locator("tbody")).to_contain_text(error)
+    expect(page.locator("tbody")).to_contain_text("38 ms")
     page.get_by_label("State").select_option("failing")
     expect(page.locator("tbody tr")).to_have_count(1)
     assert violations(page) == []

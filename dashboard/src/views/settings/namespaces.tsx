@@ -127,21 +127,27 @@ function Upstream({ name }: { name: string }): JSX.Element | null {
   const asked = place.value.query.get("upstream") === "shown"; // as Git hosts link to it
   const found = useLoad(`upstream of ${name} ${String(asked)}`, async (signal) => (asked ? get("/api/namespace/{namespace}/upstream", { path, signal }) : null));
   const call = useCall();
-  const sync = (): void => call.run(async () => {
-    await post("/api/namespace/{namespace}/upstream/sync", { path });
+  const act = (work: () => Promise<unknown>, text: string): void => call.run(async () => {
+    await work();
     found.reload();
+    toast(text);
   });
   if (!asked) return <p class="actions"><Button onClick={() => ask({ upstream: "shown" })}>Show the upstream</Button></p>;
   if (found.error) return <p class="quiet">{found.error.message}</p>;
   if (!found.data) return null;
-  const { url, mode, status, ahead, behind, fault, syncedAt, branches } = found.data;
+  const { url, mode, status, ahead, behind, fault, syncedAt, branches, suspended } = found.data;
   const refused = branches.filter((each) => each.fault);
   return (
     <section class="panel" aria-label="Upstream"><p class="facts"><Badge tone={status === "synced" ? "good" : status === "failing" ? "bad" : "warn"}>{status}</Badge><code>{url}</code><span>{mode}, synced <Time at={syncedAt} /></span>
       {Boolean(ahead) && <span>{ahead} ahead</span>}{Boolean(behind) && <span>{behind} behind</span>}</p>
     {fault && <Fault fault={fault} />}<Refusal text={call.faults.text} />
     {refused.map((each) => each.fault && <div key={each.branch}><h4>Branch <code>{each.branch}</code></h4><Fault fault={each.fault} /></div>)}
-    {can(me.value, "namespace", "write", name) && <p class="actions"><Button disabled={call.busy} onClick={sync}>Sync now</Button></p>}</section>
+    {can(me.value, "namespace", "write", name) && <p class="actions">
+      {suspended
+        ? <Button disabled={call.busy} onClick={() => act(() => post("/api/namespace/{namespace}/upstream/resume", { path }), "It syncs again.")}>Resume</Button>
+        : <><Button disabled={call.busy} onClick={() => act(() => post("/api/namespace/{namespace}/upstream/sync", { path }), "A sync has begun.")}>Sync now</Button>
+          <Button disabled={call.busy} onClick={() => act(() => post("/api/namespace/{namespace}/upstream/suspend", { path }), "Nothing is synced until you resume it.")}>Suspend</Button></>}
+      <Button disabled={call.busy || found.busy} onClick={found.reload}>Read again</Button></p>}</section>
   );
 }
 

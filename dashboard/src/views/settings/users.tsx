@@ -1,7 +1,7 @@
 // The accounts: created, given roles, deactivated; and their sessions ended.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, patch, post, remove } from "../../api/client.ts";
+import { ApiFault, get, patch, post, put, remove } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
 import { Check, FormDialog, Refusal, useCall } from "../../components/form.tsx";
@@ -35,6 +35,7 @@ export default function Users(): JSX.Element {
       {writes && <p class="filters"><Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a user</Button></p>}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && <><Table label="Users" columns={COLUMNS} items={found.data.items} id={(each) => String(each.id)} /><Pages total={found.data.total} /></>}
+      <OpenId />
       {edit === "new" && writes && <Form key="new" user={null} done={found.reload} />}
       {user && <Form key={edit} user={user} done={found.reload} />}
     </SettingsPage>
@@ -92,7 +93,7 @@ function Form({ user, done }: { user: User | null; done: () => void }): JSX.Elem
         {writes && <p class="actions"><Button kind="primary" type="submit" disabled={call.busy}>{user ? "Save" : "Add the user"}</Button>
           {user && <Button kind="danger" disabled={call.busy} onClick={drop}>Remove the account</Button>}</p>}
       </form>
-      {user && <UserSessions id={String(user.id)} />}
+      {user && <><UserSessions id={String(user.id)} /><Identity id={String(user.id)} writes={writes} /></>}
     </FormDialog>
   );
 }
@@ -111,6 +112,64 @@ function UserSessions({ id }: { id: string }): JSX.Element {
       {found.data.total === 0 ? <Empty title="Not signed in anywhere" /> : <>
         <ul class="rows">{found.data.items.map((each) => <li key={each.id}><span><bdi>{each.browser}</bdi> <span class="quiet">seen <Time at={each.lastSeenAt} /></span></span></li>)}</ul>
         {mayAnywhere("user", "write") && <p class="actions"><Button disabled={call.busy} onClick={end}>Sign out everywhere</Button></p>}</>}
+    </section>
+  );
+}
+
+/** Whether people can sign in with an identity provider. */
+function OpenId(): JSX.Element {
+  const [asked, setAsked] = useState(false);
+  const found = useLoad(`openid ${String(asked)}`, async () => (asked ? get("/auth/openid") : null));
+  return (
+    <section class="panel" aria-labelledby="openid"><h2 id="openid">OpenID Connect</h2>
+      <div class="facts" role="status">{found.error ? <><Badge tone="bad">✕ not available</Badge><span>{found.error.message}</span></>
+        : found.data ? found.data.enabled
+          ? <><Badge tone="good">✓ enabled</Badge>{found.data.authUrl && <span>Accounts come from <code>{new URL(found.data.authUrl, location.origin).origin}</code> at their first login.</span>}</>
+          : <><Badge>not set up</Badge><span>People sign in with passwords. The settings <code>openid_issuer</code> and <code>openid_client_id</code> of the service set it up.</span></>
+          : <span class="quiet">Whether people can sign in with the identity provider of your organization.</span>}</div>
+      <p class="actions"><Button disabled={asked && found.busy} onClick={() => (asked ? found.reload() : setAsked(true))}>Look at the provider</Button></p>
+    </section>
+  );
+}
+
+/** Who a user is at the identity provider. */
+function Identity({ id, writes }: { id: string; writes: boolean }): JSX.Element {
+  const path = { id };
+  const [asked, setAsked] = useState(false);
+  const [subject, setSubject] = useState("");
+  const call = useCall(["subject"]);
+  // A user without an identity is a 404.
+  const found = useLoad(`identity of ${id} ${String(asked)}`, async (signal) => {
+    if (!asked) return null;
+    try {
+      return { held: await get("/api/user/{id}/identity", { path, signal }) };
+    } catch (ex) {
+      if (ex instanceof ApiFault && ex.status === 404) return { held: null };
+      throw ex;
+    }
+  });
+  const save = (event: SubmitEvent): void => {
+    event.preventDefault();
+    call.run(async () => {
+      await put("/api/user/{id}/identity", { path, body: { subject } });
+      setSubject("");
+      found.reload();
+    });
+  };
+  const drop = (): void => call.run(async () => {
+    await remove("/api/user/{id}/identity", { path });
+    found.reload();
+  });
+  if (!asked) return <p class="actions"><Button onClick={() => setAsked(true)}>Show the identity at the provider</Button></p>;
+  return (
+    <section class="panel" aria-label="Identity"><Refusal text={call.faults.text} />
+      {found.error && <Failure error={found.error} retry={found.reload} />}
+      {found.data?.held && <p class="facts"><code>{found.data.held.subject}</code><span>at <code>{found.data.held.issuer}</code></span></p>}
+      {found.data && !found.data.held && <p class="quiet">This user signs in with a password alone.</p>}
+      {writes && found.data && (found.data.held
+        ? <p class="actions"><Button kind="danger" disabled={call.busy} onClick={drop}>Remove the identity</Button></p>
+        : <form class="form" onSubmit={save}><Field label="Subject" name="subject" required value={subject} onInput={setSubject} problem={call.faults.fields["subject"]} help="The claim sub of the person, as the provider shows it." />
+          <p class="actions"><Button type="submit" disabled={call.busy || !subject}>Save the identity</Button></p></form>)}
     </section>
   );
 }
