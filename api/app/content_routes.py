@@ -104,7 +104,7 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
 
 def _overview(store: Store, releases: ReleaseLoader, reviews: Reviews, fleet: Fleet, settings: Settings) -> Overview:
     summaries = ProposalSummaries(store, reviews, settings.proposal_stale_days)
-    return Overview(releases, store, reviews, FleetSummaries(fleet, store.publishes), summaries)
+    return Overview(releases, store, reviews, fleet, FleetSummaries(fleet, store.publishes), summaries)
 
 
 def _of_kind(

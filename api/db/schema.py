@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 from api.db.database import Database
 from gitstore.file_lock import hold_lock_file
 
-NEWEST_REVISION = "0023"  # a test compares it with the scripts
+NEWEST_REVISION = "0024"  # a test compares it with the scripts
 
 _ADVISORY_LOCK = 0x57617970_6F7374  # "Waypost", for nodes that share one PostgreSQL
 # https://alembic.sqlalchemy.org/en/latest/api/runtime.html#alembic.runtime.environment.EnvironmentContext.configure.params.version_table

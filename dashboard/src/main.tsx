@@ -49,15 +49,19 @@ function leave(): void {
   }, (ex: unknown) => toast((ex as Error).message));
 }
 
+const Mark = (): JSX.Element => (
+  <svg viewBox="0 0 32 32" width="20" height="20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="4" stroke-linejoin="round" stroke-linecap="round"><path d="M8 29V4m0 3h14l5 5-5 5H8" /></svg>
+);
+
 function Bar(): JSX.Element {
   return (
     <header class="bar">
       <a class="skip" href="#content">Skip to the content</a>
-      <a class="brand" href="/">Waypost</a>
+      <a class="brand" href="/"><Mark />Waypost</a>
       <button type="button" class="button plain find" onClick={() => (open.value = "palette")}>Commands <kbd>Ctrl+K</kbd></button>
-      <button type="button" class="button plain" aria-label="Keyboard shortcuts" onClick={() => (open.value = "shortcuts")}>?</button>
-      {preview.value ? <a class="button plain" href="/dashboard/settings/api">API</a> : <a class="button plain who" href="/dashboard/settings">{me.value?.name}</a>}
-      {!preview.value && <button type="button" class="button plain" onClick={leave}>Sign out</button>}
+      <button type="button" class="button ghost" aria-label="Keyboard shortcuts" onClick={() => (open.value = "shortcuts")}>?</button>
+      {preview.value ? <a class="button ghost" href="/dashboard/settings/api">API</a> : <a class="button ghost who" href="/dashboard/settings">{me.value?.name}</a>}
+      {!preview.value && <button type="button" class="button ghost" onClick={leave}>Sign out</button>}
     </header>
   );
 }

@@ -8,7 +8,8 @@ import { matchPath } from "../src/state/match.ts";
 import { faultsOf, fieldOf } from "../src/state/faults.ts";
 import { splitRegex } from "../src/state/regex.ts";
 import { signInFault } from "../src/state/sign_in_fault.ts";
-import { ago, bytes, countText, daysFromNow, plural, splitEnd } from "../src/state/words.ts";
+import { agentsAfter, curveOf, stepsOf, takenText } from "../src/state/taken.ts";
+import { ago, bytes, countText, daysFromNow, duration, plural, splitEnd } from "../src/state/words.ts";
 
 test("a path gets its parameters encoded, and only the given part of its query", () => {
   assert.equal(fillPath("/api/namespace/{namespace}", { namespace: "a/b c" }), "/api/namespace/a%2Fb%20c");
@@ -98,4 +99,30 @@ test("counts of changes are words", () => {
 test("a failed sign-in has words by its code, and nothing of an address is repeated", () => {
   assert.match(signInFault("user_not_exist"), /no account here/);
   for (const code of ["", "x", "constructor", "__proto__", "<b>"]) assert.match(signInFault(code), /^The sign-in failed\. Try again\./);
+});
+
+test("a span of time is told in the unit that fits", () => {
+  assert.deepEqual([0, 0.0004, 0.038, 1.44, 12.4, 130, 7200, 200_000].map(duration), ["0 s", "1 ms", "38 ms", "1.4 s", "12 s", "2 minutes", "2 hours", "2 days"]);
+});
+
+test("the curve of a publish begins at nothing, and goes on to now while agents are missing", () => {
+  const publishedAt = "2027-01-31T12:00:00Z";
+  const now = Date.parse(publishedAt) + 30_000;
+  const taken = [{ seconds: 2, agents: 1 }, { seconds: 5, agents: 2 }];
+  const open = curveOf({ agents: 3, current: 2, publishedAt, taken }, now);
+  assert.deepEqual(open, { seconds: [0, 2, 5, 30], agents: [0, 1, 2, 2] });
+  assert.deepEqual([0, 2, 4.9, 5, 99].map((each) => agentsAfter(open, each)), [0, 1, 1, 2, 2]);
+  const done = curveOf({ agents: 2, current: 2, publishedAt, taken }, now);
+  assert.deepEqual(done.seconds.at(-1), 6);
+  assert.equal(stepsOf(done, 2, 60, 20), "M0 20H20V10H50V0H60V0");
+  assert.deepEqual(curveOf({ agents: 0, current: 0, publishedAt, taken: [] }, now), { seconds: [0, 1], agents: [0, 0] });
+});
+
+test("the curve has a sentence for who cannot see it", () => {
+  const publishedAt = "2027-01-31T12:00:00Z";
+  const taken = [{ seconds: 2, agents: 1 }, { seconds: 5, agents: 2 }];
+  assert.equal(takenText({ agents: 2, current: 2, publishedAt, taken }), "2 of 2 agents serve it, half of them after 2 s, all after 5 s");
+  assert.equal(takenText({ agents: 1, current: 1, publishedAt, taken: taken.slice(0, 1) }), "1 of 1 agent serves it, after 2 s");
+  assert.equal(takenText({ agents: 5, current: 2, publishedAt, taken }), "2 of 5 agents serve it");
+  assert.equal(takenText({ agents: 0, current: 0, publishedAt, taken: [] }), "No agent is online to take it.");
 });

@@ -58,7 +58,7 @@ def rule(world: World) -> str:
             "type": "proxy",
             "version": version,
             "status": "success",
-            "load_duration": 38,
+            "load_duration": 38_000_000 + number * 1_100_000,
         }
         if number == 5:
             agent |= {"status": "error", "error": "The file of rules cannot be written: no space left on device."}

@@ -44,8 +44,8 @@ def test_each_sees_what_they_may_see(world: World, place: Place) -> None:
     assert [each["id"] for each in every["proposals"] if each["namespace"] == place.namespace] == [made["id"]]
     reader = world.holder(("redirect", "read"), namespace=place.namespace)
     found = reader.get(PATH)
-    assert [(each["namespace"], each["name"], each["agents"]) for each in found["items"]] == [
-        (place.namespace, "shop", None)
+    assert [(each["namespace"], each["name"], each["agents"], each["publishes"]) for each in found["items"]] == [
+        (place.namespace, "shop", None, None)
     ]
     assert (found["drafts"], found["proposals"], found["namespaces"]) == (
         [],
@@ -72,3 +72,19 @@ def test_agents_are_counted_and_projects_are_paged(world: World, place: Place) -
     place.ask("POST", "/agents", 200, json={"name": "two", "version": 2, "status": "error", "type": "default"})
     [mine] = [each for each in world.root.get(PATH, limit=1000)["items"] if each["namespace"] == place.namespace]
     assert (mine["agents"]["behind"], mine["agents"]["failing"]) == (1, 1)
+    failing = [each for each in world.root.get(PATH)["failing"] if each["namespace"] == place.namespace]
+    assert failing == [{"namespace": place.namespace, "project": "shop", "first": "two", "agents": 1}]
+    reader = world.holder(("project", "read"), namespace=place.namespace).get(PATH)
+    assert (reader["failing"], reader["failingTotal"]) == ([], 0)
+
+
+def test_the_last_publishes_of_each_project_are_told(world: World, place: Place) -> None:
+    def last() -> list[tuple[int, str]]:
+        [mine] = [each for each in world.root.get(PATH, limit=1000)["items"] if each["namespace"] == place.namespace]
+        return [(each["publishNumber"], each["message"]) for each in mine["publishes"]]
+
+    assert [number for number, _ in last()] == [1]
+    for number in range(2, 6):
+        place.add(f"/{number}")
+        place.publish(message=f"Publish {number}\n\nmore")
+    assert last() == [(5, "Publish 5"), (4, "Publish 4"), (3, "Publish 3")]

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, RowMapping, and_, bindparam, case, delete, func, select, text, update
 
 from api.db.tables import agents
 from api.db.upserts import upsert
@@ -186,6 +186,18 @@ def count_online(connection: Connection, namespace: str, project: str, online_fr
     query = select(func.count(), func.count(case((agents.c.status == _ERROR, 1)))).select_from(agents)
     online, failing = connection.execute(query.where(*_online(namespace, project, online_from))).one()
     return int(online), int(failing)
+
+
+def count_failing(connection: Connection, online_from: datetime) -> list[tuple[AgentKey, int]]:
+    """Return the projects with online agents that report an error, with the name of the first and their number.
+
+    It reads those agents only.
+    """
+    number = func.count().label("agents")
+    own = (text("status = 'error'"), agents.c.last_seen_at >= online_from)  # the words of the index
+    query = select(agents.c.namespace, agents.c.project, func.min(agents.c.name), number).where(*own)
+    found = connection.execute(query.group_by(agents.c.namespace, agents.c.project))
+    return [(AgentKey(namespace, project, name), count) for namespace, project, name, count in found]
 
 
 def load_seconds(

@@ -103,6 +103,11 @@ class Fleet:
                 agents.count_versions(connection, namespace, project, MOST_VERSIONS),
             )
 
+    def count_failing(self) -> list[tuple[AgentKey, int]]:
+        """Return the projects with online agents that report an error, with the name of the first and their number."""
+        with self.database.reading() as connection:
+            return agents.count_failing(connection, self.clock() - ONLINE_WITHIN)
+
     def measure_loads(
         self,
         namespace: str,

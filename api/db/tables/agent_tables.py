@@ -25,6 +25,7 @@ agents = Table(
     Column("silent_since", Moment),  # of a reported agent: the time of its last heartbeat before the report
     Index("agents_versions", "namespace", "project", "commit", "publish_number"),
     index_some("agents_heard", "seen_minute", "silent_since IS NULL"),
+    index_some("agents_failing", "namespace", "status = 'error'", "project"),
     index_some("agents_back", "seen_minute", "last_seen_at > silent_since"),
     sqlite_with_rowid=False,  # stored by key: heartbeats that are written by key change few pages
 )

@@ -34,6 +34,6 @@ class Moment(TypeDecorator[datetime]):
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def index_some(name: str, column: str, condition: str) -> Index:
-    """Return an index of the rows that meet a condition; queries have to repeat it word by word."""
-    return Index(name, column, sqlite_where=text(condition), postgresql_where=text(condition))
+def index_some(name: str, column: str, condition: str, *more: str) -> Index:
+    """Return an index, by a column and more, of the rows that meet a condition; queries have to repeat it word by word."""
+    return Index(name, column, *more, sqlite_where=text(condition), postgresql_where=text(condition))

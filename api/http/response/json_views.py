@@ -26,6 +26,7 @@ from gitstore.publish.advance import PublishResult
 from gitstore.store.drafts import DraftReport
 from gitstore.yamlfiles.project_file import ProjectFile
 
+_MAX_LINE = 200  # characters of a message in an overview
 _MAX_EVENT_MESSAGE = 1000
 
 
@@ -180,6 +181,16 @@ def published(found: PublishResult) -> dict[str, Any]:
 def publish_record(found: PublishRecord) -> dict[str, Any]:
     """Return one publish of a history, for people: with the reason of an override, and its changes counted."""
     return {**_publish(found), "overrideReason": found.override or None}
+
+
+def publish_line(found: PublishRecord) -> dict[str, Any]:
+    """Return one publish in a line: who and when, and the first line of its message, cut at 200 characters."""
+    return {
+        "publishNumber": found.number,
+        "publishedAt": dump_timestamp(found.time),
+        "author": found.author,
+        "message": found.message.partition("\n")[0][:_MAX_LINE],
+    }
 
 
 def archived_namespace(found: Archived) -> dict[str, object]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from falcon.asgi import Request, Response
 
 from api import logs
+from api.db.agents.fleet import Fleet
 from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.reviews import DraftKey
 from api.http.guard.access import any_principal, principal_of
@@ -19,6 +20,7 @@ from api.reviews.reviewing import Reviews
 from api.runtime.jobs.background import run_in_process, run_in_thread
 from api.runtime.serving.fleet_summary import FleetSummaries
 from api.runtime.serving.release_loader import ReleaseLoader
+from content.cache import LruCache
 from gitstore.errors import NotFound, StoreError
 from gitstore.history.live import LiveProject
 from gitstore.proposals.proposal import Proposal
@@ -26,6 +28,8 @@ from gitstore.publish.open_drafts import DraftHead, OpenDraft
 from gitstore.store.store import Store
 
 _MOST_WAITING = 50  # drafts, and proposals: each is compared with release
+_LAST_PUBLISHES = 3  # of each project
+_MOST_REMEMBERED = 2_000  # projects whose last publishes are kept in memory, a kilobyte each
 
 _log = logs.logger("overview")
 
@@ -37,6 +41,14 @@ class _Waiting(NamedTuple):
     total: int
 
 
+class _Shown(NamedTuple):
+    """A project, and whether the caller may read its agents and its history."""
+
+    project: LiveProject
+    reads_agents: bool
+    reads_history: bool
+
+
 class Overview:
     """The overview of everything that the caller may see."""
 
@@ -45,14 +57,17 @@ class Overview:
         releases: ReleaseLoader,
         store: Store,
         reviews: Reviews,
+        fleet: Fleet,
         fleets: FleetSummaries,
         summaries: ProposalSummaries,
     ) -> None:
         self._releases = releases
         self._store = store
         self._reviews = reviews
+        self._fleet = fleet
         self._fleets = fleets
         self._summaries = summaries
+        self._publishes: LruCache[tuple[str, str, str], list[dict[str, Any]]] = LruCache(_MOST_REMEMBERED)
 
     @any_principal
     async def on_get(self, req: Request, resp: Response) -> None:
@@ -60,14 +75,17 @@ class Overview:
         principal, (limit, offset) = principal_of(req), read_window(req)
         served = await self._served(principal)
         every = [project for projects in served.values() for project in projects]
-        counted = [_reads(principal, "agent", each) for each in every[offset : offset + limit]]
+        shown = [
+            _Shown(each, _reads(principal, "agent", each), _reads(principal, "project", each))
+            for each in every[offset : offset + limit]
+        ]
         drafted = {
             name: frozenset(each.name for each in projects if _reads(principal, "project", each))
             for name, projects in served.items()
         }
         waiting: _Waiting = await run_in_process(_find_drafts, self._store, drafted)
         resp.media = {
-            "items": await run_in_thread(self._show_projects, every[offset : offset + limit], counted),
+            "items": await run_in_thread(self._show_projects, shown),
             "total": len(every),
             "limit": limit,
             "offset": offset,
@@ -75,6 +93,9 @@ class Overview:
             "drafts": await run_in_thread(self._show_drafts, waiting.drafts),
             "draftsTotal": waiting.total,
             **await self._show_proposals(req, principal, served),
+            **await run_in_thread(
+                self._show_failing, {(each.namespace, each.name) for each in every if _reads(principal, "agent", each)}
+            ),
         }
 
     async def _served(self, principal: Principal) -> dict[str, list[LiveProject]]:
@@ -103,14 +124,29 @@ class Overview:
         except (StoreError, OSError):
             return ""
 
-    def _show_projects(self, projects: Sequence[LiveProject], counted: Sequence[bool]) -> list[dict[str, Any]]:
+    def _show_projects(self, shown: Sequence[_Shown]) -> list[dict[str, Any]]:
         return [
             {
                 **json_views.project(each, self._store.drafts.names(each.namespace, each.name)),
-                "agents": self._count_agents(each) if counts else None,
+                "agents": self._count_agents(each) if reads_agents else None,
+                "publishes": self._list_publishes(each) if reads_history else None,
             }
-            for each, counts in zip(projects, counted, strict=True)
+            for each, reads_agents, reads_history in shown
         ]
+
+    def _list_publishes(self, project: LiveProject) -> list[dict[str, Any]]:
+        """Return the last publishes, the newest first; none of a history that cannot be read."""
+        key = (project.namespace, project.name, project.version)
+        try:
+            return self._publishes.get(key, lambda: self._read_publishes(project))
+        except (StoreError, OSError) as ex:
+            _log.warning("publishes_not_read", namespace=project.namespace, project=project.name, exc_info=ex)
+            return []
+
+    def _read_publishes(self, project: LiveProject) -> list[dict[str, Any]]:
+        before = max(0, project.number - _LAST_PUBLISHES)
+        found = self._store.publishes.after(project.namespace, project.name, before, _LAST_PUBLISHES)
+        return [json_views.publish_line(each) for each, _ in reversed(found) if each.number <= project.number]
 
     def _count_agents(self, project: LiveProject) -> dict[str, Any] | None:
         try:
@@ -127,6 +163,19 @@ class Overview:
             "failing": found.failing,
             "taken": measured["taken"],
         }
+
+    def _show_failing(self, readable: Collection[tuple[str, str]]) -> dict[str, Any]:
+        """Show the readable projects with failing agents."""
+        try:
+            found = [(key, agents) for key, agents in self._fleet.count_failing() if key[:2] in readable]
+        except (StateBusy, StateBroken) as ex:
+            _log.warning("failing_agents_not_counted", exc_info=ex)
+            return {"failing": [], "failingTotal": 0}
+        shown = [
+            {"namespace": key.namespace, "project": key.project, "first": key.name, "agents": agents}
+            for key, agents in sorted(found)[:_MOST_WAITING]
+        ]
+        return {"failing": shown, "failingTotal": len(found)}
 
     def _show_drafts(self, drafts: Sequence[tuple[str, DraftHead, OpenDraft]]) -> list[dict[str, Any]]:
         keys = [DraftKey(namespace, *head.name) for namespace, head, _ in drafts]

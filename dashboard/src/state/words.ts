@@ -40,3 +40,14 @@ export function bytes(size: number): string {
 
 /** Return a time some days from now as the API writes it: in UTC, to the second. */
 export const daysFromNow = (days: number, now = new Date()): string => `${new Date(now.getTime() + days * 86_400_000).toISOString().slice(0, 19)}Z`;
+
+const SPANS = [[172_800, 86_400, "day"], [7200, 3600, "hour"], [120, 60, "minute"]] as const;
+
+/** Return a span of time in the unit that fits: "38 ms", "1.4 s", "12 s", "3 minutes". */
+export function duration(seconds: number): string {
+  for (const [from, size, unit] of SPANS) {
+    if (seconds >= from) return plural(Math.round(seconds / size), unit);
+  }
+  if (seconds > 0 && seconds < 1) return `${Math.max(1, Math.round(seconds * 1000))} ms`;
+  return seconds < 10 ? `${Math.round(seconds * 10) / 10} s` : `${Math.round(seconds)} s`;
+}

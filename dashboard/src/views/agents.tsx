@@ -6,12 +6,13 @@ import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Select, Time } from "../components/basics.tsx";
 import { Refusal, useCall } from "../components/form.tsx";
 import { SecretDialog } from "../components/secret.tsx";
+import { TakenChart } from "../components/taken.tsx";
 import { Table, type Column } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { useLoad } from "../state/load.ts";
 import { isAbout, may, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
-import { count, plural } from "../state/words.ts";
+import { count, duration, plural } from "../state/words.ts";
 import { ProjectPage } from "./project_page.tsx";
 import type { ViewProps } from "./routes.ts";
 
@@ -55,7 +56,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     { name: "State", class: "short", cell: (each) => <State agent={each} /> },
     { name: "Serves", class: "short", cell: (each) => <span title={each.commit ?? undefined}>{each.publishNumber === null ? "unknown" : `publish ${each.publishNumber}`}{each.behind ? `, ${plural(each.behind, "publish", "publishes")} behind` : ""}</span> },
     { name: "Seen", class: "short", cell: (each) => <Time at={each.lastSeenAt} /> },
-    { name: "Load time", class: "short", cell: (each) => (each.load_duration === null ? "" : `${count(each.load_duration)} ms`) },
+    { name: "Load time", class: "short", cell: (each) => (each.load_duration === null ? "" : duration(each.load_duration / 1e9)) },
     { name: "Error", cell: (each) => <span class="error-text"><bdi>{each.error}</bdi></span> },
     { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button plain small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button> },
   ];
@@ -89,16 +90,14 @@ function State({ agent }: { agent: Agent }): JSX.Element {
 
 function Summary({ list: { convergence, versions } }: { list: List }): JSX.Element | null {
   if (convergence.agents === 0 && versions.length === 0) return null;
-  const { p50, p100 } = convergence.reachedAfter;
   const most = Math.max(1, ...versions.map((each) => each.agents));
   return (
-    <section class="panel" aria-labelledby="versions"><h2 id="versions">What they serve</h2>
-      <p class="facts"><span>{convergence.current} of {plural(convergence.agents, "online agent")} serve publish {convergence.publishNumber}</span>
-        {p50 !== null && p50 >= 0.1 && <span>half of them after {p50.toFixed(1)} s{p100 !== null ? `, all after ${p100.toFixed(1)} s` : ""}</span>}</p>
-      <ul class="bars">{versions.slice(0, 10).map((each) => (
+    <section class="panel split" aria-labelledby="versions"><div><h2 id="versions">Publish {convergence.publishNumber}, taken by the agents</h2>
+      {convergence.agents > 0 ? <TakenChart taking={convergence} /> : <p class="quiet">No agent is online to take it.</p>}</div>
+      <div><h2>What they serve</h2><ul class="bars">{versions.slice(0, 10).map((each) => (
         <li key={String(each.commit ?? each.version)}><span>{each.publishNumber === null ? "unknown" : `Publish ${each.publishNumber}`}</span>
           <progress max={most} value={each.agents} aria-label={each.publishNumber === null ? "Agents with an unknown version" : `Agents with publish ${each.publishNumber}`} /><span>{plural(each.agents, "agent")}</span></li>
-      ))}</ul>
+      ))}</ul></div>
     </section>
   );
 }

@@ -149,8 +149,8 @@ function Item({ of, draft, head, change, thread, edits, chosen, choose, revert }
     <ChangeCard change={change}
       before={<input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onChange={(event) => choose(change.id, event.currentTarget.checked)} />}
       actions={<>
-        <button type="button" class="button plain small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => setSaying(!saying)}>Comment</button>
-        {edits && <button type="button" class="button plain small" aria-label={`Discard the change of ${name}`} onClick={() => revert([change.id])}>Discard</button>}
+        <button type="button" class="button ghost small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => setSaying(!saying)}>Comment</button>
+        {edits && <button type="button" class="button ghost small" aria-label={`Discard the change of ${name}`} onClick={() => revert([change.id])}>Discard</button>}
       </>}>
       {remarks.length > 0 && <Remarks items={remarks} />}
       {saying && <Say of={of} draft={draft} head={head} item={{ kind: change.kind, id: change.id }} done={() => setSaying(false)} />}

@@ -1,8 +1,9 @@
 // The overview: what there is, and what waits.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { preview } from "../state/preview.ts";
 import { me } from "../api/session.ts";
-import { Badge, Empty, Failure, Time } from "../components/basics.tsx";
+import { Badge, Empty, Failure, Time, type Tone } from "../components/basics.tsx";
+import { Spark } from "../components/taken.tsx";
 import { offset, PAGE, Pages } from "../components/table.tsx";
 import { can } from "../state/grants.ts";
 import { useLoad } from "../state/load.ts";
@@ -10,7 +11,6 @@ import { byNamespace, readOverview, type NamespaceView, type Overview as Shown, 
 import { count, plural } from "../state/words.ts";
 import { projectPath } from "./project_page.tsx";
 import { ProposalState, proposalPath } from "./proposal.tsx";
-import { ReviewBadge } from "./review.tsx";
 
 export default function Overview(): JSX.Element {
   const found = useLoad(`overview ${offset()}`, (signal) => readOverview(PAGE, offset(), signal), () => true);
@@ -25,28 +25,61 @@ export default function Overview(): JSX.Element {
   );
 }
 
-function Waiting({ shown: { drafts, draftsTotal, proposals, proposalsTotal } }: { shown: Shown }): JSX.Element {
-  const more = draftsTotal - drafts.length + proposalsTotal - proposals.length;
+interface Row {
+  key: string;
+  /** The smaller, the sooner somebody has to look. */
+  rank: number;
+  href: string;
+  name: string;
+  sign: JSX.Element;
+  about?: ComponentChildren;
+  at?: string;
+}
+
+/** What waits, with what needs someone most at the top. */
+function rowsOf({ failing, drafts, proposals }: Shown): Row[] {
+  const broken = failing.map(({ namespace, project, first, agents }): Row => ({
+    key: `agents ${namespace}/${project}`, rank: 0, href: `${projectPath(namespace, project, "agents")}?state=failing`, name: `${namespace} / ${project}`,
+    sign: <Badge tone="bad">✕ {plural(agents, "agent")} {agents === 1 ? "fails" : "fail"}</Badge>, about: agents === 1 ? first : `${first} and ${plural(agents - 1, "other")}`,
+  }));
+  const open = drafts.map(({ namespace, project, draft, updatedAt, conflicts, review }): Row => {
+    const mine = review?.state === "requested" && can(me.value, "project", "review", namespace, project);
+    return {
+      key: `${namespace}/${project}/${draft}`, rank: conflicts > 0 ? 1 : mine ? 2 : 3, name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
+      href: `${projectPath(namespace, project, "draft")}${draft === "main" ? "" : `?draft=${encodeURIComponent(draft)}`}`, at: updatedAt,
+      sign: conflicts > 0 ? <Badge tone="bad">≠ {plural(conflicts, "conflict")}</Badge> : <DraftState state={review?.state ?? "none"} />,
+      about: mine ? <strong>You may review it</strong> : null,
+    };
+  });
+  const pushed = proposals.map(({ namespace, ...proposal }): Row => ({
+    key: `${namespace}/${proposal.id}`, rank: proposal.state === "conflicts" ? 1 : 3, href: proposalPath(namespace, proposal.id), name: `${namespace}: ${proposal.title}`,
+    sign: <ProposalState state={proposal.state} />, about: proposal.projects.map((each) => each.name).join(", "), at: proposal.updatedAt,
+  }));
+  return [...broken, ...open, ...pushed].sort((one, other) => one.rank - other.rank);
+}
+
+const STATES: Record<string, readonly [Tone, string]> = {
+  requested: ["info", "Review requested"], approved: ["good", "✓ Approved"], rejected: ["bad", "✕ Rejected"],
+};
+
+function DraftState({ state }: { state: string }): JSX.Element {
+  const [tone, text] = STATES[state] ?? ["warn", "Draft open"];
+  return <Badge tone={tone}>{text}</Badge>;
+}
+
+function Waiting({ shown }: { shown: Shown }): JSX.Element {
+  const more = shown.draftsTotal - shown.drafts.length + shown.proposalsTotal - shown.proposals.length + shown.failingTotal - shown.failing.length;
+  const rows = rowsOf(shown);
   return (
-    <section class="waiting" aria-labelledby="waiting">
-      <h2 id="waiting">Waiting</h2>
-      {drafts.length + proposals.length === 0 && <p class="quiet">No draft and no proposal is open.</p>}
-      <ul>
-        {drafts.map(({ namespace, project, draft, updatedAt, conflicts, review }) => (
-          <li key={`${namespace}/${project}/${draft}`}>
-            <a href={`${projectPath(namespace, project, "draft")}${draft === "main" ? "" : `?draft=${encodeURIComponent(draft)}`}`}>{namespace} / {project}{draft !== "main" && ` (${draft})`}</a>
-            <ReviewBadge review={review} />{(review?.state ?? "none") === "none" && <Badge tone="warn">Draft open</Badge>}
-            {conflicts > 0 && <Badge tone="bad">{plural(conflicts, "conflict")}</Badge>}
-            {review?.state === "requested" && can(me.value, "project", "review", namespace, project) && <strong>You may review it</strong>}
-            <Time at={updatedAt} />
-          </li>
-        ))}
-        {proposals.map(({ namespace, ...proposal }) => (
-          <li key={`${namespace}/${proposal.id}`}><a href={proposalPath(namespace, proposal.id)}>{namespace}: {proposal.title}</a><ProposalState state={proposal.state} />
-            <span class="quiet">{proposal.projects.map((each) => each.name).join(", ")}</span></li>
+    <section aria-labelledby="waiting">
+      <h2 id="waiting">Waiting {rows.length > 0 && <Badge>{count(rows.length + more)}</Badge>}</h2>
+      {rows.length === 0 && <p class="quiet">Nothing waits: no draft or proposal is open, and no agent fails.</p>}
+      <ul class="waiting">
+        {rows.map((row) => (
+          <li key={row.key}><span>{row.sign}</span><a href={row.href}>{row.name}</a><span class="quiet">{row.about}</span><span class="quiet when">{row.at && <Time at={row.at} />}</span></li>
         ))}
       </ul>
-      {more > 0 && <p class="quiet">And {count(more)} older.</p>}
+      {more > 0 && <p class="quiet">And {count(more)} more.</p>}
     </section>
   );
 }
@@ -68,30 +101,32 @@ function Namespaces({ namespaces }: { namespaces: readonly NamespaceView[] }): J
 }
 
 function Card({ project }: { project: Project }): JSX.Element {
+  const history = projectPath(project.namespace, project.name, "history");
   return (
     <li class="card">
-      <h3><a href={projectPath(project.namespace, project.name)}>{project.title ?? project.name}</a></h3>
+      <h3><a href={projectPath(project.namespace, project.name)}>{project.title ?? project.name}</a>{project.draft && <Badge tone="warn">Draft open</Badge>}</h3>
       <p class="facts">
-        <Badge tone="info">Publish {project.publishNumber}</Badge><code title={project.version}>{project.version.slice(0, 7)}</code>
-        <Time at={project.publishedAt} />
-      </p>
-      <p class="facts">
+        <span>Publish {project.publishNumber}</span><code title={project.version}>{project.version.slice(0, 7)}</code>
         <span>{plural(project.redirects, "redirect")}</span><span>{plural(project.pages, "page")}</span>
-        {project.draft && <Badge tone="warn">Draft open</Badge>}
       </p>
-      {project.agents && <Agents agents={project.agents} />}
+      {project.agents && <Agents project={project} agents={project.agents} />}
+      {project.publishes && <ol class="last" aria-label="Last publishes">
+        {project.publishes.map((each) => (
+          <li key={each.publishNumber}><a href={`${history}?version=${each.publishNumber}`} title={each.message}>{each.message || `Publish ${each.publishNumber}`}</a><Time at={each.publishedAt} /></li>
+        ))}
+      </ol>}
     </li>
   );
 }
 
-function Agents({ agents }: { agents: NonNullable<Project["agents"]> }): JSX.Element {
+function Agents({ project, agents }: { project: Project; agents: NonNullable<Project["agents"]> }): JSX.Element {
+  if (agents.online === 0) return <p class="facts agents"><span class="quiet">No agents online</span></p>;
   return (
-    <p class="facts">
-      {agents.online === 0
-        ? <span class="quiet">No agents online</span>
-        : <><progress max={agents.online} value={agents.current} aria-label="Agents that serve the last publish" />
-          <span>{agents.current} of {plural(agents.online, "agent")} current</span></>}
-      {agents.behind > 0 && <Badge tone="bad">{agents.behind} behind</Badge>}
+    <p class="facts agents">
+      <Spark taking={{ agents: agents.online, current: agents.current, publishedAt: project.publishedAt, taken: agents.taken }} />
+      <span>{count(agents.current)} of {plural(agents.online, "agent")} current</span>
+      {agents.failing > 0 && <Badge tone="bad">✕ {count(agents.failing)} failing</Badge>}
+      {agents.behind > agents.failing && <Badge tone="warn">{count(agents.behind - agents.failing)} behind</Badge>}
     </p>
   );
 }

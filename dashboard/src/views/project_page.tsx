@@ -1,10 +1,12 @@
 // The frame of every view of a project: its name, version and tabs.
 import type { ComponentChildren, JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import { get } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
+import { Spark } from "../components/taken.tsx";
 import { useLoad } from "../state/load.ts";
-import { isAbout, projectPath } from "../state/project.ts";
+import { isAbout, may, P, projectPath, type Of } from "../state/project.ts";
 import { place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { PROJECT_TABS } from "./routes.ts";
@@ -31,7 +33,8 @@ export function ProjectPage({ namespace, project, children }: ProjectPageProps):
   });
   return (
     <main class="page">
-      <header class="heading">
+      <header class="heading with-side">
+        <div>
         <p class="crumbs"><a href="/">Overview</a> <span aria-hidden="true">/</span> {namespace}</p>
         <h1>{found.data?.title ?? project}</h1>
         {/* The line keeps its height while it is empty, so that nothing jumps. */}
@@ -44,9 +47,31 @@ export function ProjectPage({ namespace, project, children }: ProjectPageProps):
             {found.data.review === "required" && <Badge>Review required</Badge>}
           </>}
         </p>
+        </div>
+        {may(path, "agent", "read") && <Taken of={path} />}
       </header>
       <Tabs label="Views of the project" items={tabs} />
       {found.error ? <Failure error={found.error} retry={found.reload} /> : children}
     </main>
+  );
+}
+
+const AGAIN = 2000; // ms between two looks while agents take a publish
+const FRESH = 300_000; // ms after a publish in which they are looked at so often
+
+/** How the agents take the last publish, at the side of the heading. */
+function Taken({ of }: { of: Of }): JSX.Element {
+  const found = useLoad(`agents of ${of.namespace}/${of.project}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: 0 }, signal }), isAbout(of));
+  const taking = found.data?.convergence;
+  const moves = taking && taking.current < taking.agents && Date.now() - Date.parse(taking.publishedAt) < FRESH;
+  useEffect(() => {
+    const timer = moves ? setTimeout(found.reload, AGAIN) : 0;
+    return () => clearTimeout(timer);
+  }, [found.data]);
+  return (
+    <a class="heading-side" href={projectPath(of.namespace, of.project, "agents")}>
+      {taking && taking.agents > 0 && <><Spark taking={taking} /><span>{taking.current} of {plural(taking.agents, "agent")} current</span></>}
+      {taking?.agents === 0 && <span>No agents online</span>}
+    </a>
   );
 }

@@ -5,6 +5,7 @@ import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Field } from "../components/basics.tsx";
 import { FormDialog, Refusal, TextArea, useCall } from "../components/form.tsx";
+import { TakenChart } from "../components/taken.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { may, P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
@@ -92,10 +93,13 @@ export function Watch({ of, version }: { of: Of; version: string }): JSX.Element
   if (!seen) return <p class="facts">Looking at the agents …</p>;
   if (seen.agents === 0) return <p class="facts">No agent is online to take it.</p>;
   return (
-    <p class="facts" role="status">
-      <progress max={seen.agents} value={seen.current} aria-label="Agents that serve this publish" />
-      {seen.current} of {plural(seen.agents, "agent")} {seen.agents === 1 ? "serves" : "serve"} it
-      {seen.current === seen.agents && <Badge tone="good">✓ all</Badge>}
-    </p>
+    <>
+      <p class="facts" role="status">
+        <progress max={seen.agents} value={seen.current} aria-label="Agents that serve this publish" />
+        {seen.current} of {plural(seen.agents, "agent")} {seen.agents === 1 ? "serves" : "serve"} it
+        {seen.current === seen.agents && <Badge tone="good">✓ all</Badge>}
+      </p>
+      {seen.version === version && <TakenChart taking={seen} />}
+    </>
   );
 }

@@ -20,6 +20,7 @@ from api.db.agents.agents import (
     AgentKey,
     AgentProgress,
     add_seen,
+    count_failing,
     list_agents,
     list_progress,
     load_seconds,
@@ -233,6 +234,20 @@ def test_the_last_page_and_the_loads_of_a_new_publish_cost_the_same_for_any_numb
         shop = partial(load_seconds, namespace="acme", project="shop", online_from=since)
         loads = partial(shop, commits=["9" * 40], published=START, shares=[1, 2, 3])
         found.append((steps_of(state.database, page), steps_of(state.database, loads)))
+    assert found[0] == found[1]
+
+
+def test_failing_agents_are_counted_without_a_look_at_the_others(
+    state: StateStore, fleet: Fleet, clock: ManualClock
+) -> None:
+    found = list[int]()
+    for count in (100, 10_000):
+        with state.database.writing() as connection:
+            add_seen(connection, [(key, clock()) for key in many(count)])
+            for number in range(3):
+                register(connection, replace(AGENT, name=f"edge-{number:06d}", status="error", last_seen_at=clock()))
+        assert fleet.count_failing() == [(AgentKey("acme", "shop", "edge-000000"), 3)]
+        found.append(steps_of(state.database, partial(count_failing, online_from=clock() - timedelta(days=1))))
     assert found[0] == found[1]
 
 

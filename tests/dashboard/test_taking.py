@@ -1,0 +1,96 @@
+"""Agents that take a publish, as the dashboard draws it: on the overview, on a project, and after a publish."""
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import view
+from tests.dashboard.test_pages import violations
+from tests.e2e.world import Place, World
+
+Opens = Callable[..., Page]
+
+# The colours that are in a canvas.
+COLOURS = """(canvas) => {
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+  const found = new Set();
+  for (let at = 0; at < data.length; at += 4) if (data[at + 3] === 255) found.add(`${data[at]},${data[at + 1]},${data[at + 2]}`);
+  return [...found];
+}"""
+
+
+def report(place: Place, *names: str, version: int, status: str = "success") -> None:
+    """Report a version as these agents."""
+    for name in names:
+        body = {"name": name, "type": "default", "version": version, "status": status}
+        place.ask("POST", "/agents", 200, json=body)
+
+
+def test_the_agents_of_a_project_are_charted_with_words_for_who_cannot_see_it(world: World, new_page: Opens) -> None:
+    place = world.place()
+    report(place, "a", "b", "c", version=1)
+    place.published("/a")
+    report(place, "a", "b", version=2)
+    page = new_page(color_scheme="light")
+    sign_in(page, world.user("admin"), view(place, "/agents"))
+    chart = page.get_by_role("img", name="Chart: 2 of 3 agents serve it")
+    expect(chart.locator("canvas")).to_be_visible()
+    expect(page.get_by_role("link", name="2 of 3 agents current")).to_be_visible()
+    light = page.evaluate(COLOURS, chart.locator("canvas").element_handle())
+    assert "11,100,100" in light  # --accent
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_function(
+        f"(canvas) => ({COLOURS})(canvas).includes('92,202,202')", arg=chart.locator("canvas").element_handle()
+    )
+    assert violations(page) == []
+    chart.hover()
+    expect(page.locator(".taken figcaption")).to_contain_text("of 3 agents")
+    report(place, "c", version=2)
+    expect(page.get_by_role("link", name="3 of 3 agents current")).to_be_visible(timeout=20_000)
+
+
+def test_a_publish_is_watched_until_the_agents_have_it(world: World, new_page: Opens) -> None:
+    place = world.place()
+    report(place, "a", "b", version=1)
+    place.add("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    page.get_by_role("button", name="Publish …").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Publish", exact=True).click()
+    expect(dialog.get_by_text("0 of 2 agents serve it").first).to_be_visible()
+    report(place, "a", version=2)
+    expect(dialog.get_by_text("1 of 2 agents serve it").first).to_be_visible()
+    expect(dialog.locator("canvas")).to_be_visible()
+    assert violations(page) == []
+    report(place, "b", version=2)
+    expect(dialog.get_by_text("✓ all")).to_be_visible()
+
+
+def test_the_overview_has_the_last_publishes_a_small_chart_and_the_failing_agents(
+    world: World, new_page: Opens
+) -> None:
+    place = world.place()
+    place.add("/a")
+    place.publish(message="Begin the sale")
+    report(place, "a", "b", version=2)
+    report(place, "c", version=2, status="error")
+    page = new_page()
+    grants = [
+        {"namespace": place.namespace, "project": "*", "resource": each, "action": "read"}
+        for each in ("project", "redirect", "page", "agent")
+    ]
+    name = f"reader-of-{place.namespace}"
+    world.person("admin").ask("POST", "/api/roles", 201, json={"name": name, "description": "", "grants": grants})
+    sign_in(page, world.user(name))
+    section = page.get_by_role("region", name=place.namespace)
+    expect(section.get_by_role("list", name="Last publishes").get_by_role("listitem")).to_have_count(2)
+    expect(section.get_by_role("link", name="Begin the sale")).to_be_visible()
+    expect(section.get_by_role("img", name="2 of 3 agents serve it")).to_be_visible()
+    waiting = page.get_by_role("region", name="Waiting").get_by_role("listitem")
+    expect(waiting).to_contain_text("1 agent fails")
+    waiting.get_by_role("link").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
