@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, ParamSpec, Protocol, TypeVar
 
 from api.data.dashboard_files import DashboardFiles
 from api.data.preview import Preview
 from api.data.served_data import ServedData
 from api.readiness import ReadyCheck
 from api.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Principal(Protocol):
@@ -80,6 +83,13 @@ class Password(NamedTuple):
     address: str | None
 
 
+class PasswordTurns(Protocol):
+    """One worker's turns of the calls that hash a password."""
+
+    async def run(self, address: str | None, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `work`, which blocks, when it is the turn of the address; 503 if too many wait already."""
+
+
 class PasswordCheck(Protocol):
     """One worker's check of passwords that come with every request; the last ones are kept in memory, as digests."""
 
@@ -89,8 +99,8 @@ class PasswordCheck(Protocol):
     def recall(self, password: Password) -> Principal:
         """Return the user of a password that was verified, from memory alone; raises errors.Unauthenticated."""
 
-    def verify(self, password: Password) -> Principal:
-        """Verify a password; blocks. Raises errors.Unauthenticated, and 429 after too many failures."""
+    async def verify(self, password: Password) -> Principal:
+        """Verify a password when it is its turn. Raises errors.Unauthenticated, and 429 after too many failures."""
 
 
 class CsrfCheck(Protocol):

@@ -16,6 +16,7 @@ from bench.groups import (
     histories,
     keeping,
     listings,
+    logins,
     matching,
     polling,
     publishing,
@@ -42,6 +43,7 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "disk": keeping.measure,
     "git": cloning.measure,
     "push": pushing.measure,
+    "logins": logins.measure,
     "call_paths": call_paths.measure,
 }
 

@@ -37,10 +37,11 @@ class Load:
         return self.bytes / self.microseconds * 1e6
 
 
-def run_load(url: str, headers: Mapping[str, str], seconds: float, connections: int = 4) -> Load:
-    """Send requests without a pause, from one thread of wrk."""
+def run_load(url: str, headers: Mapping[str, str], seconds: float, connections: int = 4, body: str = "") -> Load:
+    """Send requests without a pause, from one thread of wrk; those of a `body` of JSON are POSTs."""
     command = _command(url, headers, f"{max(1, round(seconds))}s", connections)
-    return _read(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
+    environment = {**os.environ, **({"BENCH_BODY": body} if body else {})}
+    return _read(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, env=environment).stdout)
 
 
 class PacedLoad(NamedTuple):

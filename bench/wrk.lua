@@ -1,10 +1,16 @@
 -- Print the result as one line of JSON. With BENCH_PAUSE, each connection waits so many milliseconds on average between requests.
+-- BENCH_BODY is the JSON body of a POST.
 local pause = tonumber(os.getenv("BENCH_PAUSE") or "0")
 
 if pause > 0 then
   function delay()
     return math.random(1, 2 * pause - 1)
   end
+end
+
+if os.getenv("BENCH_BODY") then
+  wrk.method, wrk.body = "POST", os.getenv("BENCH_BODY")
+  wrk.headers["Content-Type"] = "application/json"
 end
 
 done = function(summary, latency, _)

@@ -112,6 +112,7 @@ class _Parts(NamedTuple):
         background_services = (
             DataMonitor(self.data, self.watcher.restart),
             self.services.upkeep(),
+            self.services.password_checks,
             self.audit_writer,
             AuditPruner(
                 self.services.state.database,

@@ -27,7 +27,7 @@ def identity_routes(
 ) -> list[Route]:
     """Return every route of identity and agents."""
     agent = AgentResource(served, versions, services.fleet)
-    token, passwords = ApiTokenResource(services.tokens), PasswordLogin(services.logins)
+    token, passwords = ApiTokenResource(services.tokens), PasswordLogin(services.logins, services.password_checks)
     browsers, refreshing = (
         BrowserLogins(services.logins),
         Refreshing(services.logins, openid.check_again if openid else None),
@@ -45,14 +45,14 @@ def identity_routes(
         Route("/auth/openid", provider),
         Route("/auth/openid/callback", provider, "callback"),
         Route("/auth/openid/logout", provider, "logout"),
-        Route("/api/me", Me(services.accounts)),
+        Route("/api/me", Me(services.accounts, services.password_checks)),
         Route("/api/me/sessions", my_sessions),
         Route("/api/me/session/{id}", my_sessions, "one"),
         Route("/api/me/tokens", MyTokens(services.personal_tokens())),
         Route("/api/me/token/{id}", my_token),
         Route("/api/me/token/{id}/rotate", my_token, "rotate"),
-        Route("/api/users", Users(services.accounts)),
-        Route("/api/user/{id}", UserResource(services.accounts)),
+        Route("/api/users", Users(services.accounts, services.password_checks)),
+        Route("/api/user/{id}", UserResource(services.accounts, services.password_checks)),
         Route("/api/user/{id}/sessions", user_sessions),
         Route("/api/user/{id}/session/{session}", user_sessions, "one"),
         Route("/api/user/{id}/identity", UserIdentity(services.identities)),

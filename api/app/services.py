@@ -1,7 +1,7 @@
 """The composition of the database services, for the HTTP service and the command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from api.auth.accounts import Accounts
@@ -33,6 +33,7 @@ from api.db.timestamps import Clock, utc_now
 from api.readiness import Fault, ReadyCheck, Status
 from api.resources.accounts.audit import AuditLog
 from api.reviews.reviewing import Reviews
+from api.runtime.jobs.password_checks import PasswordChecks
 from api.runtime.upkeep.repository_upkeep import Maintenance
 from api.settings import Settings
 from gitstore.directory import DataDirectory
@@ -71,6 +72,7 @@ class Services:
     reader: Database
     clock: Clock
     personal_token_lifetime: timedelta
+    password_checks: PasswordChecks = field(default_factory=PasswordChecks)
 
     def upkeep(self) -> Maintenance:
         """Create the background service for maintenance tasks."""
@@ -82,7 +84,7 @@ class Services:
 
     def passwords(self) -> PasswordAccess:
         """Create the check of passwords that come with every request, as from Git."""
-        return PasswordAccess(self.logins, self.directory)
+        return PasswordAccess(self.logins, self.directory, self.password_checks)
 
     def sessions(self) -> BrowserSessions:
         """Create the operations on sessions."""

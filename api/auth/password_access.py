@@ -15,7 +15,7 @@ from api.auth.directory import IdentityCache
 from api.auth.login import Logins
 from api.auth.principal import Principal, PrincipalKind, as_principal
 from api.errors import Unauthenticated
-from api.interfaces import Password
+from api.interfaces import Password, PasswordTurns
 from content.cache import LruCache
 
 _SECONDS = 300.0
@@ -31,8 +31,15 @@ class _Verified(NamedTuple):
 class PasswordAccess:
     """The passwords of one worker's callers. Whether or not an account exists, a wrong password gets the same error."""
 
-    def __init__(self, logins: Logins, directory: IdentityCache, timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        logins: Logins,
+        directory: IdentityCache,
+        turns: PasswordTurns,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._logins = replace(logins, hide_unknown=True)
+        self._turns = turns
         self._directory = directory
         self._timer = timer
         self._key = token_bytes(32)
@@ -50,8 +57,11 @@ class PasswordAccess:
         found = self._verified.find(self._digest(password))
         return self._require(None if found is None else self._user(found.user))
 
-    def verify(self, password: Password) -> Principal:
-        """Verify a password in the database; raises Unauthenticated, and 429 after too many failures."""
+    async def verify(self, password: Password) -> Principal:
+        """Verify a password in the database when it is its turn; raises Unauthenticated, and 429 after too many failures."""
+        return await self._turns.run(password.address, self._verify, password)
+
+    def _verify(self, password: Password) -> Principal:
         edition = self._directory.edition  # before the database is read: a later change has another one
         user = self._logins.verify(*password)
         self._verified.put(self._digest(password), _Verified(user.id, edition, self._timer() + _SECONDS))

@@ -1,4 +1,10 @@
-"""Password hashing and verification with argon2id, in the same time whether or not the account exists."""
+"""Password hashing and verification with argon2id, in the same time whether or not the account exists.
+
+A hash is computed where it is asked for, as on the command line. A worker has its own process for that, which yields to
+all other work: see `hash_elsewhere`.
+"""
+
+from typing import Protocol
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
@@ -14,9 +20,52 @@ _HASHER = PasswordHasher(time_cost=2, memory_cost=19456, parallelism=1)
 _DUMMY_HASH = "$argon2id$v=19$m=19456,t=2,p=1$YFWFPwIIEsdpHQ1v3MgFqA$KKP3cLdRtxAUTAsZpjKv3l1UUInAaiTsiIWObxvPHSk"
 
 
+class Hashing(Protocol):
+    """The place where hashes are computed. Both calls block, and may be made from several threads."""
+
+    def hash(self, password: str) -> str:
+        """Return the hash of a password; UnicodeEncodeError for one that UTF-8 cannot encode."""
+
+    def verify(self, stored: str, password: str) -> bool:
+        """Return whether a password matches a stored hash; false for an invalid hash."""
+
+
+class HashingHere:
+    """Hashing in the thread of the caller."""
+
+    def hash(self, password: str) -> str:
+        """Return the hash of a password."""
+        return _HASHER.hash(password)
+
+    def verify(self, stored: str, password: str) -> bool:
+        """Return whether a password matches a stored hash."""
+        try:
+            return _HASHER.verify(stored, password)
+        except (Argon2Error, InvalidHashError, UnicodeEncodeError):
+            return False
+
+
+_HERE = HashingHere()
+_places: list[Hashing] = []
+
+
+def hash_elsewhere(place: Hashing) -> None:
+    """Let this process compute its hashes in another place, until `hash_here`."""
+    _places[:] = [place]
+
+
+def hash_here() -> None:
+    """Let this process compute its hashes itself again."""
+    _places.clear()
+
+
+def _hashing() -> Hashing:
+    return _places[0] if _places else _HERE
+
+
 def hash_password(password: str) -> str:
     """Return the hash to store; takes about 31 ms, so call it in a thread."""
-    return _HASHER.hash(password)
+    return _hashing().hash(password)
 
 
 def verify_password(password: str, stored: str) -> bool:
@@ -24,10 +73,7 @@ def verify_password(password: str, stored: str) -> bool:
     # JSON can contain lone surrogates, which UTF-8 cannot encode: https://www.rfc-editor.org/rfc/rfc8259#section-8.2
     if len(password.encode(errors="surrogatepass")) > MAX_PASSWORD_BYTES:
         return False
-    try:
-        return _HASHER.verify(stored, password)
-    except (Argon2Error, InvalidHashError, UnicodeEncodeError):
-        return False
+    return _hashing().verify(stored, password)
 
 
 def verify_dummy(password: str) -> None:

@@ -60,7 +60,7 @@ class Admission:
         if isinstance(credential, Password):
             passwords = self._require_passwords()
             known = passwords.find(credential)
-            return await run_in_thread(passwords.verify, credential) if known is None else known
+            return await passwords.verify(credential) if known is None else known
         try:
             return self._authenticator.authenticate(credential)
         except UnknownSession as ex:

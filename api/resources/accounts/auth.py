@@ -1,6 +1,5 @@
 """Login, refresh and logout by tokens."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from falcon.asgi import Request, Response
@@ -13,22 +12,21 @@ from api.auth.session_tokens import SessionTokens
 from api.http.guard.access import any_principal, principal_of, public
 from api.http.request.json_body import read_json
 from api.runtime.jobs.background import run_in_thread
-
-HASHES_AT_ONCE = 2  # password hashes in parallel per worker; each uses a core for about 30 ms
+from api.runtime.jobs.password_checks import PasswordChecks
 
 
 class PasswordLogin:
     """Logins by user name and password, for tokens and for browsers."""
 
-    def __init__(self, logins: Logins) -> None:
+    def __init__(self, logins: Logins, checks: PasswordChecks) -> None:
         self._logins = logins
-        self._hash_slots = asyncio.Semaphore(HASHES_AT_ONCE)
+        self._checks = checks
 
     async def login(self, req: Request) -> SessionTokens:
         """Log in with the body; raises 401 `invalid_credentials`, or 403 `user_not_exist`."""
         body = await read_json(req, "login")
-        async with self._hash_slots:
-            return await run_in_thread(self._logins.login, body["username"], body["password"], client_of(req))
+        client = client_of(req)
+        return await self._checks.run(client.address, self._logins.login, body["username"], body["password"], client)
 
 
 class Login:

@@ -13,13 +13,15 @@ from api.http.request.json_body import clear_fields, read_json
 from api.http.request.parameters import read_id, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
+from api.runtime.jobs.password_checks import PasswordChecks
 
 
 class Users:
     """All accounts."""
 
-    def __init__(self, accounts: Accounts) -> None:
+    def __init__(self, accounts: Accounts, checks: PasswordChecks) -> None:
         self._accounts = accounts
+        self._checks = checks
 
     @grants("user", "read")
     async def on_get(self, req: Request, resp: Response) -> None:
@@ -32,7 +34,8 @@ class Users:
     async def on_post(self, req: Request, resp: Response) -> None:
         """Create an account: 201; 409 if the name is taken, 403 for roles beyond the caller's own grants."""
         body = await read_json(req, "user-create")
-        user = await run_in_thread(self._accounts.create, as_principal(principal_of(req)), NewUser(**body))
+        actor = as_principal(principal_of(req))
+        user = await self._checks.run(req.remote_addr, self._accounts.create, actor, NewUser(**body))
         resp.status = 201
         resp.location = f"/api/user/{user.id}"
         resp.media = show_user(user)
@@ -41,8 +44,9 @@ class Users:
 class UserResource:
     """One account."""
 
-    def __init__(self, accounts: Accounts) -> None:
+    def __init__(self, accounts: Accounts, checks: PasswordChecks) -> None:
         self._accounts = accounts
+        self._checks = checks
 
     @grants("user", "read")
     async def on_get(self, _req: Request, resp: Response, id: str) -> None:
@@ -54,9 +58,8 @@ class UserResource:
         """Change names, roles, password or `active`; a new password ends the sessions of the account."""
         number = read_id(id, "user")
         body = clear_fields(await read_json(req, "user-update"), firstname="", lastname="")
-        resp.media = show_user(
-            await run_in_thread(self._accounts.change, as_principal(principal_of(req)), number, body)
-        )
+        actor = as_principal(principal_of(req))
+        resp.media = show_user(await self._checks.run(req.remote_addr, self._accounts.change, actor, number, body))
 
     @grants("user", "write")
     async def on_delete(self, req: Request, resp: Response, id: str) -> None:
@@ -68,8 +71,9 @@ class UserResource:
 class Me:
     """The caller's own account."""
 
-    def __init__(self, accounts: Accounts) -> None:
+    def __init__(self, accounts: Accounts, checks: PasswordChecks) -> None:
         self._accounts = accounts
+        self._checks = checks
 
     @any_principal
     async def on_get(self, req: Request, resp: Response) -> None:
@@ -86,7 +90,8 @@ class Me:
         """
         principal = as_principal(principal_of(req))
         body = clear_fields(await read_json(req, "me-update"), firstname="", lastname="")
-        user = await run_in_thread(self._accounts.change_own, principal, body, req.remote_addr)
+        address = req.remote_addr
+        user = await self._checks.run(address, self._accounts.change_own, principal, body, address)
         resp.media = _show_caller(principal, user)
 
 

@@ -99,7 +99,7 @@ jobs = Jobs()  # of this process
 
 
 async def run_in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run `work` in a thread of this worker and return its result: SQL, a small edit, password hashing.
+    """Run `work` in a thread of this worker and return its result: SQL, a small edit.
 
     It has the context variables of the caller.
     """

@@ -26,6 +26,11 @@ class FairQueue:
         self._running_keys: set[str] = set()
         self._waiting: dict[str, deque[_Waiting]] = {}  # by group; the first one is next
 
+    def count_waiting(self, group: str | None = None) -> int:
+        """Return the number of jobs that wait for a place: those of a group, or all."""
+        lines = self._waiting.values() if group is None else [self._waiting.get(group, ())]
+        return sum(map(len, lines))
+
     @asynccontextmanager
     async def turn(self, key: str) -> AsyncIterator[None]:
         """Wait for a place, and hold it inside."""
