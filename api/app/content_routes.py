@@ -8,6 +8,7 @@ from api.resources.agents.changes import Changes
 from api.resources.agents.manifest import ManifestResource, VersionedManifest
 from api.resources.agents.published import PublishedList, VersionedList, VersionResource
 from api.resources.content.conflicts import DraftResolve
+from api.resources.content.draft_fixes import DraftFixList
 from api.resources.content.draft_items import DraftItem, DraftItems
 from api.resources.content.draft_operations import DraftDiff, DraftReplace, DraftRevert
 from api.resources.content.draft_tests import DraftTestList
@@ -85,6 +86,7 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROJECT + "/draft/changes", DraftEdits(store, settings.import_limit)),
         Route(_PROJECT + "/draft/diff", DraftDiff(store)),
         Route(_PROJECT + "/draft/tests", DraftTestList(store, settings.import_limit)),
+        Route(_PROJECT + "/draft/fixes", DraftFixList(store, settings.import_limit)),
         Route(_PROJECT + "/draft/revert", DraftRevert(store, settings.import_limit)),
         Route(_PROJECT + "/draft/replace", DraftReplace(store, settings.import_limit)),
         Route(_PROJECT + "/draft/resolve", DraftResolve(store, settings.import_limit)),

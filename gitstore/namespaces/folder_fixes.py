@@ -1,37 +1,19 @@
-"""Safe fixes of the rules in a folder: the smallest edits of its files, with every comment.
+"""Safe fixes of the rules in a folder, in place; see `drafts.file_fixes`."""
 
-A comment of a dropped duplicate moves above the rule that stays.
-"""
-
-import re
-from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import accumulate
 from pathlib import Path
 
-from content.changes.fixes import FixedRules, FixKind, fix_rules
+from content.changes.fixes import FixKind
 from content.changes.flattening import Flattening
 from content.records.problem import Problem
-from content.records.problem_codes import CODES
-from content.records.record import Record
-from content.records.vocabulary import Kind
-from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.compiled.validation.checks import build_matcher
-from gitstore.errors import Invalid
+from gitstore.drafts.file_fixes import fix_files, is_whole
 from gitstore.git.atomic_io import replace_file
 from gitstore.namespaces.checkout import Checkout
-from gitstore.yamlfiles.block_list import line_break_of
-from gitstore.yamlfiles.comments import Comment, find_comments
-from gitstore.yamlfiles.rewrite import rewrite
-from gitstore.yamlfiles.rule_file import load
-from gitstore.yamlfiles.yaml_reader import LINE_BREAK, Document, decode
 
-_DASH = re.compile(r"( *)- ")
 _PERMISSIONS = 0o777
-Place = tuple[str, int]  # a file, and the position of a rule there
 
 
 @dataclass(slots=True)
@@ -42,25 +24,16 @@ class FolderFixes:
     files: list[str] = field(default_factory=list)
 
 
-class _CommentsLost(Exception):
-    """A comment has no place in the new text: of a dropped rule in brackets, or behind a value that is a block now."""
-
-
 def fix_folder(folder: Path, checkout: Checkout) -> FolderFixes:
     """Fix the projects of a checkout in place; a file with rules that cannot be read is left alone."""
     found = FolderFixes()
     for snapshot in checkout.snapshots:
-        plan = _Plan(folder, snapshot, drops=True)
-        try:
-            texts = plan.texts()
-        except _CommentsLost:
-            plan = _Plan(folder, snapshot, drops=False)
-            texts = plan.texts()
-        for path, data in texts.items():
+        fixes = fix_files(lambda path: (folder / path).read_bytes(), snapshot)
+        for path, data in fixes.texts.items():
             file = folder / path
             replace_file(file, data, mode=file.stat().st_mode & _PERMISSIONS)
-        found.files += texts
-        found.counts += plan.count_in(texts)
+        found.files += fixes.texts
+        found.counts += fixes.counts
     return found
 
 
@@ -72,159 +45,10 @@ def explain_chains(checkout: Checkout, problems: Collection[Problem]) -> Iterato
         found = [(each, chains[each.file, each.line]) for each in redirects if (each.file, each.line) in chains]
         if not found:
             continue
-        if not _is_whole(snapshot):
+        if not is_whole(snapshot):
             yield from ((problem, "the project has rules that cannot be read") for _, problem in found)
             continue
         flattening = Flattening(build_matcher(snapshot), redirects, snapshot.expectations)
         for placed, problem in found:
             if obstacle := flattening.find_obstacle(placed):
                 yield problem, obstacle.value
-
-
-@dataclass(frozen=True)
-class _FileRules:
-    """The records of a file before and after the fixes; `start` is the position of the first one in the project."""
-
-    path: str
-    kind: Kind
-    start: int
-    before: Sequence[Record]
-    after: Sequence[Record | None]
-
-    @property
-    def differs(self) -> bool:
-        """True if a rule was fixed."""
-        return list(self.before) != list(self.after)
-
-    def place(self, position: int) -> Place:
-        """Return the new place of the rule at a position in the project."""
-        return self.path, self._staying[position - self.start]
-
-    @cached_property
-    def _staying(self) -> Sequence[int]:
-        """The number of rules that stay above each rule."""
-        return list(accumulate((record is not None for record in self.after), initial=0))
-
-
-class _Plan:
-    """The new bytes of a project's files."""
-
-    def __init__(self, folder: Path, snapshot: Snapshot, *, drops: bool) -> None:
-        self._folder, self._snapshot, self._drops = folder, snapshot, drops
-        redirects, pages = snapshot.redirects(), snapshot.pages()
-        whole = _is_whole(snapshot)
-        self._fixed: FixedRules = fix_rules(redirects, pages, snapshot.expectations, is_whole=whole, drops=drops)
-        self._records: Mapping[Kind, Sequence[Record]] = {
-            Kind.REDIRECTS: [each.record for each in redirects],
-            Kind.PAGES: [each.record for each in pages],
-        }
-        self._files = {kind: list(self._list_files(kind)) for kind in Kind}
-
-    def count_in(self, paths: Collection[str]) -> Counter[FixKind]:
-        """Count the fixes in some files."""
-        return Counter(fix for fix, kind, position in self._fixed.done if self._find(kind, position).path in paths)
-
-    def texts(self) -> dict[str, bytes]:
-        """Return the changed files by path; raises _CommentsLost if rules are dropped."""
-        found, moved = dict[str, bytes](), defaultdict[str, dict[int, list[str]]](lambda: defaultdict(list))
-        for file in (file for files in self._files.values() for file in files if file.differs):
-            data = self._read(file.path)
-            try:
-                found[file.path] = _rewritten(file, data)
-                lost = list(self._lost_comments(file, data, found[file.path]))
-            except Invalid:  # a layout that cannot be edited: the file stays, and each other fix is right without it
-                continue
-            except _CommentsLost:
-                if self._drops:
-                    raise
-                del found[file.path]  # a value that the new text has in several lines: the file stays too
-                continue
-            for (path, position), comment in lost:
-                moved[path][position].append(comment)
-        for path, above in moved.items():
-            found[path] = _with_comments(found.get(path) or self._read(path), above)
-        return found
-
-    def _list_files(self, kind: Kind) -> Iterator[_FileRules]:
-        start = 0
-        for file in self._snapshot.rule_files[kind]:
-            end = start + len(file.segment)
-            before = self._records[kind][start:end]
-            after = self._fixed.records[kind][start:end] if _is_read(file, kind) else before
-            yield _FileRules(self._snapshot.full_path(file.path), kind, start, before, after)
-            start = end
-
-    def _read(self, path: str) -> bytes:
-        return (self._folder / path).read_bytes()
-
-    def _find(self, kind: Kind, position: int) -> _FileRules:
-        """Return the file of a rule: the last one that starts at its position or before; an empty file has no rule."""
-        files = self._files[kind]
-        return files[bisect_right(files, position, key=lambda file: file.start) - 1]
-
-    def _lost_comments(self, file: _FileRules, before: bytes, after: bytes) -> Iterator[tuple[Place, str]]:
-        """Yield the comments that the new text does not have, each with the place of the rule that it moves to."""
-        comments = _comments(before)
-        lost = Counter(each.text for each in comments) - Counter(each.text for each in _comments(after))
-        if not lost:
-            return
-        lines, starts = load(before, "").lines, _line_starts(LINE_BREAK.sub("\n", decode(before, "")))
-        dropped = {position for position, record in enumerate(file.after) if record is None}
-        for comment in comments:
-            above = bisect_right(lines, bisect_right(starts, comment.offset)) - 1
-            owner = above if above in dropped else above + 1
-            if lost[comment.text] and owner in dropped:
-                lost[comment.text] -= 1
-                yield self._place(file.kind, file.start + owner), comment.text
-        if lost.total():
-            raise _CommentsLost
-
-    def _place(self, kind: Kind, position: int) -> Place:
-        """Return the new place of the rule that stays in place of a dropped one."""
-        while (kind, position) in self._fixed.kept:
-            position = self._fixed.kept[kind, position]
-        return self._find(kind, position).place(position)
-
-
-def _is_whole(snapshot: Snapshot) -> bool:
-    """Tell whether every rule of a project was read."""
-    return all(_is_read(file, kind) for kind in Kind for file in snapshot.rule_files[kind])
-
-
-def _is_read(file: CompiledFile, kind: Kind) -> bool:
-    """Tell whether every rule of a file was read; a rule that the checks of rules refuse was."""
-    return all(each.code in CODES for each in file.segment.hiding_problems_for(kind))
-
-
-def _rewritten(file: _FileRules, data: bytes) -> bytes:
-    renamed = {
-        new.identity: old.identity
-        for old, new in zip(file.before, file.after, strict=True)
-        if new and new.identity != old.identity
-    }
-    return rewrite(data, file.path, [record for record in file.after if record], renamed=renamed)
-
-
-def _with_comments(data: bytes, above: Mapping[int, Sequence[str]]) -> bytes:
-    """Insert comments above rules."""
-    rules, text = load(data, ""), data.decode()
-    starts, parts, end = _line_starts(text), list[str](), 0
-    for position in sorted(above):
-        at = starts[rules.lines[position] - 1]
-        dash = _DASH.match(text, at)
-        if dash is None:
-            raise _CommentsLost
-        parts += [text[end:at], *(f"{dash[1]}{comment}{line_break_of(text)}" for comment in above[position])]
-        end = at
-    text = "".join([*parts, text[end:]])
-    if load(text.encode(), "").records != rules.records:
-        raise _CommentsLost
-    return text.encode()
-
-
-def _line_starts(text: str) -> list[int]:
-    return [0, *(found.end() for found in LINE_BREAK.finditer(text))]
-
-
-def _comments(data: bytes) -> list[Comment]:
-    return find_comments(Document(LINE_BREAK.sub("\n", decode(data, "")), ""))

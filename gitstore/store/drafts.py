@@ -29,6 +29,7 @@ from gitstore.drafts.drafts import (
     write_record,
 )
 from gitstore.drafts.edits import Edit, Patch, Put
+from gitstore.drafts.fixing import DraftFixes, FixRequest, apply_fixes, list_fixes
 from gitstore.drafts.importing import ImportOptions, ImportResult, import_rows, plan_rows
 from gitstore.drafts.listing import DraftRecord, DraftView, ItemPage, Query, Span, find_item, list_items
 from gitstore.drafts.reopening import reopen
@@ -203,6 +204,15 @@ class Drafts(Component):
         return self._access.write(
             namespace, lambda _, opened: write_tests(opened, name, tests, author, head, adds=adds)
         )
+
+    def fixes(self, namespace: str, name: DraftName) -> DraftFixes:
+        """Return the rules of a draft that can be fixed without another answer to any request."""
+        with self._access.reading(namespace) as compiler:
+            return list_fixes(compiler, name)
+
+    def fix(self, namespace: str, request: FixRequest) -> tuple[CommitId | None, int]:
+        """Fix rules of a draft, all or none, as one commit; return its head and the number of fixes."""
+        return self._access.write(namespace, lambda compiler, opened: apply_fixes(compiler, opened, request))
 
     def new_problems(self, namespace: str, name: DraftName, head: CommitId) -> list[Problem]:
         """Return the problems that block a publish of a draft at this head, and that its last commit brought."""

@@ -206,3 +206,20 @@ def test_a_url_is_tried_before_the_rule_is_saved(world: World, new_page: Opens) 
     expect(form.get_by_label("Source")).not_to_have_attribute("aria-invalid", "true")
     assert violations(page) == []
     assert place.get("/draft")["head"] is None
+
+
+def test_findings_are_fixed_in_the_draft_one_or_all(world: World, new_page: Opens) -> None:
+    place = world.place()
+    for source, target in (("/a", "/b"), ("/b", "/c"), ("/c", "/d"), ("/d", "/e")):
+        place.add(source, target)
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/draft"))
+    panel = page.get_by_role("region", name="What can be fixed")
+    expect(panel.locator("li")).to_have_count(3, timeout=20_000)
+    assert violations(page) == []
+    panel.get_by_role("button", name="Fix /a").click()
+    expect(panel.locator("li")).to_have_count(2, timeout=20_000)
+    assert drafted(place)["/a"] == "/e"
+    panel.get_by_role("button", name="Fix all 2").click()
+    expect(panel).to_be_hidden(timeout=20_000)
+    assert drafted(place) == {"/a": "/e", "/b": "/e", "/c": "/e", "/d": "/e"}

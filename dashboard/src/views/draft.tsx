@@ -15,6 +15,7 @@ import { place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
+import { Fixes } from "./fixes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { PublishDialog } from "./publish.tsx";
 import { Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
@@ -47,6 +48,7 @@ function Body({ of }: { of: Of }): JSX.Element {
       {state.data.head
         ? <Open of={of} draft={draft} head={state.data.head} state={state.data} diff={diff.data} thread={thread.data} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={projectPath(of.namespace, of.project)}>redirects</a> or pages begins one.</p></Empty>}
+      {!state.data.head && <Fixes of={of} draft={draft} head={null} editable={mayEdit(of)} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} close={() => setPublishing(null)} />}
     </>
   );
@@ -107,6 +109,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
       <Verdicts review={state.review} />
       <Conflicts of={of} draft={draft} head={head} items={state.conflicts} editable={edits} />
       <Problems items={state.problems} total={state.problemsTotal} />
+      <Fixes of={of} draft={draft} head={head} editable={edits} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed">Changes</h2>
           {diff.total === 0 ? <Empty title="No rule differs from release" /> : <>

@@ -1,0 +1,62 @@
+// What the service can fix in a draft by itself, so that every visitor still gets where they got before: one rule, or all.
+import type { JSX } from "preact";
+import { get, post } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Badge, Button, Failure, Long } from "../components/basics.tsx";
+import { Refusal, useCall } from "../components/form.tsx";
+import { toast } from "../components/toast.tsx";
+import { tellChanged } from "../state/changes.ts";
+import { useLoad } from "../state/load.ts";
+import { P, type Of } from "../state/project.ts";
+import { count, plural } from "../state/words.ts";
+import { New, Old } from "./replace.tsx";
+
+type Fix = components["schemas"]["draft-fixes.schema"]["items"][number];
+type Pair = { old: unknown; new: unknown };
+
+const MOST_SHOWN = 50;
+
+interface FixesProps {
+  of: Of;
+  draft: string;
+  /** The commit of the draft; null for what is published, where the first fix begins a draft. */
+  head: string | null;
+  editable: boolean;
+}
+
+export function Fixes({ of, draft, head, editable }: FixesProps): JSX.Element | null {
+  const found = useLoad(`${of.namespace}/${of.project} ${draft} ${head ?? ""}`, (signal) => get(`${P}/draft/fixes`, { path: of, query: { draft, limit: MOST_SHOWN }, signal }));
+  const call = useCall();
+  if (found.error) return <Failure error={found.error} retry={found.reload} />;
+  if (!found.data?.total) return null;
+  const { items, total } = found.data;
+  const fix = (rules: readonly Fix[] | null): void => call.run(async () => {
+    const body = { ...(rules ? { rules: rules.map(({ file, line }) => ({ file, line })) } : {}), ...(head ? { head } : {}) };
+    const done = await post(`${P}/draft/fixes`, { path: of, query: { draft }, body });
+    tellChanged();
+    found.reload();
+    toast(`${plural(done.fixed, "fix", "fixes")} made in the draft.`);
+  });
+  return (
+    <section class="panel" aria-labelledby="fixes">
+      <h2 id="fixes">What can be fixed <Badge>{count(total)}</Badge></h2>
+      <p class="quiet">Every visitor still gets where they got before. The fixes go into the draft, for you to look at.</p>
+      <Refusal text={call.faults.text} />
+      <ul class="fixes">
+        {items.map((each) => {
+          const name = each.source ?? each.path ?? each.id;
+          return (
+            <li key={`${each.file}:${each.line}`}>
+              <div class="fix"><Long text={name} /><span>{each.title}</span>
+                {Object.entries(each.fields as Record<string, Pair>).map(([field, pair]) => <span key={field}><span class="quiet">{field} </span><Old value={pair.old} /> <New value={pair.new} /></span>)}
+                <code class="quiet">{each.file}:{each.line}</code></div>
+              {editable && <button type="button" class="button plain small" aria-label={`Fix ${name}`} disabled={call.busy} onClick={() => fix([each])}>Fix</button>}
+            </li>
+          );
+        })}
+      </ul>
+      {total > items.length && <p class="quiet">The first {items.length} are shown.</p>}
+      {editable && total > 1 && <p class="actions"><Button disabled={call.busy} onClick={() => fix(null)}>Fix all {count(total)}</Button></p>}
+    </section>
+  );
+}
