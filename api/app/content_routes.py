@@ -12,7 +12,7 @@ from api.resources.content.draft_fixes import DraftFixList
 from api.resources.content.draft_items import DraftItem, DraftItems
 from api.resources.content.draft_operations import DraftDiff, DraftReplace, DraftRevert
 from api.resources.content.draft_tests import DraftTestList
-from api.resources.content.drafts import DraftEdits, DraftResource
+from api.resources.content.drafts import DraftEdits, DraftList, DraftResource
 from api.resources.content.inspection import Diff, Lint, Test
 from api.resources.content.namespaces import (
     ArchivedNamespaces,
@@ -82,6 +82,7 @@ def content_routes(  # noqa: PLR0913, PLR0917 - every dependency of the content 
         Route(_PROJECT + "/changes", Changes(releases, store)),
         Route(_PROJECT + "/manifest", ManifestResource(releases, signer)),
         Route(_PROJECT + "/versions/{version}/manifest", VersionedManifest(store, signer)),
+        Route(_PROJECT + "/drafts", DraftList(store, reviews)),
         Route(_PROJECT + "/draft", DraftResource(store, reviews, pulls)),
         Route(_PROJECT + "/draft/changes", DraftEdits(store, settings.import_limit)),
         Route(_PROJECT + "/draft/diff", DraftDiff(store)),

@@ -103,6 +103,18 @@ class Drafts(Component):
             return found
         return None
 
+    def listed(self, namespace: str, project: str) -> list[tuple[DraftHead, OpenDraft, Mapping[Kind, Counts]]]:
+        """Return the drafts of a project that have changes, the newest first, with the counts of their changes."""
+        found = list[tuple[DraftHead, OpenDraft, Mapping[Kind, Counts]]]()
+        for _, head in sorted(self.heads({namespace: [project]}), key=lambda each: (-each[1].time, each[1].name)):
+            opened = self.read_open(namespace, head)
+            if opened:
+                with self._access.reading(namespace) as compiler:
+                    sides = self._states(compiler, read_draft(compiler.repository, head.name))
+                counts = {kind: count(changes) for kind, changes in changes_between(*sides).items()}
+                found.append((head, opened, counts))
+        return found
+
     def report(self, namespace: str, name: DraftName) -> DraftReport:
         """Return the changes, problems and conflicts of a draft; cached until the draft or release moves."""
         with self._access.reading(namespace) as compiler:

@@ -34,6 +34,7 @@ ENDPOINTS = {
     f"{P}/draft/review": "GET POST",
     f"{P}/draft/diff": "GET",
     f"{P}/draft/tests": "GET PUT POST",
+    f"{P}/drafts": "GET",
     f"{P}/draft/fixes": "GET POST",
     f"{P}/draft/revert": "POST",
     f"{P}/draft/replace": "POST",

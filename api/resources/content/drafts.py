@@ -29,6 +29,36 @@ from gitstore.store.store import Store
 _MAX_DRAFT_PROBLEMS = 1000
 
 
+class DraftList:
+    """The drafts of a project that have changes."""
+
+    def __init__(self, store: Store, reviews: Reviews) -> None:
+        self._store = store
+        self._reviews = reviews
+
+    @grants("project", "read")
+    async def on_get(self, _req: Request, resp: Response, namespace: str, project: str) -> None:
+        """Show the drafts with their authors, changes, conflicts and review status, the newest first."""
+        found = await run_in_process(self._store.drafts.listed, namespace, project)
+        if not found:
+            await run_in_thread(self._store.releases.project, namespace, project)  # 404 for one that does not exist
+        keys = {DraftKey(namespace, *head.name): opened.review_subject for head, opened, _ in found}
+        reviews = await run_in_thread(self._reviews.find_reviews, keys)
+        items = [
+            {
+                "draft": head.name.draft,
+                "head": opened.head,
+                "updatedAt": json_views.dump_timestamp(head.time),
+                "authors": [author.name for author in opened.review_subject.authors],
+                "changes": json_views.counts(counts),
+                "conflicts": opened.conflicts,
+                "review": review_json.review(review) if review else None,
+            }
+            for (head, opened, counts), review in zip(found, reviews.values(), strict=True)
+        ]
+        resp.media = {"items": items}
+
+
 class DraftResource:
     """A draft as a whole."""
 

@@ -1,7 +1,7 @@
 // The only module that views call: every call of the contract, typed by it. A session that ended asks for a login, and the
 // call goes on after it.
 import type { paths } from "./schema.d.ts";
-import { fillPath } from "./paths.ts";
+import { fillPath, withDraft } from "./paths.ts";
 import { renewed, signedInAgain } from "./session.ts";
 import { ApiFault, send, type Reply } from "./transport.ts";
 
@@ -16,7 +16,7 @@ type Success<Op> = Op extends { responses: infer R }
 type Part<Op, Name extends string> = Op extends { parameters: { [K in Name]?: infer T } } ? T : never;
 type Body<Op> = Op extends { requestBody?: { content: { "application/json": infer T } } } ? T : never;
 
-/** The parameters of a call. `path` fills the braces; `signal` gives it up. */
+/** The parameters of a call. `path` fills the braces, and may name the `draft` that the call is about; `signal` gives it up. */
 export interface Options<Op> {
   path?: Part<Op, "path"> | Record<string, string>;
   query?: Partial<NonNullable<Part<Op, "query">>>;
@@ -26,7 +26,7 @@ export interface Options<Op> {
 }
 
 async function call(method: Method, template: string, options: Options<unknown>): Promise<Reply> {
-  const path = fillPath(template, options.path, options.query);
+  const path = fillPath(template, options.path, withDraft(template, options.path, options.query));
   const request = {
     ...(options.body === undefined ? {} : { body: options.body }),
     ...(options.headers ? { headers: options.headers } : {}),

@@ -16,3 +16,10 @@ export function fillPath(template: string, path: Record<string, string> = {}, qu
   const text = found.toString();
   return text ? `${filled}?${text}` : filled;
 }
+
+const OF_DRAFT = /\/project\/\{project\}\/(?:draft(?:\/.*)?|test|lint|diff|import|export|publish)$/;
+
+/** Return the query of a call with the draft that its path is about, where the call takes one. */
+export function withDraft(template: string, path: Record<string, string> = {}, query: Record<string, unknown> = {}): Record<string, unknown> {
+  return path["draft"] && OF_DRAFT.test(template) ? { draft: path["draft"], ...query } : query;
+}

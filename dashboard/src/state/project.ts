@@ -12,7 +12,18 @@ export const P = "/api/namespace/{namespace}/project/{project}";
 export interface Of {
   namespace: string;
   project: string;
+  /** The draft that the calls of a view are about, where it is not main. */
+  draft?: string;
 }
+
+/** Return the project of a view, with the draft that the address names. */
+export function ofView({ namespace = "", project = "" }: Record<string, string>): Of {
+  const draft = place.value.query.get("draft") ?? "";
+  return { namespace, project, ...(draft && draft !== "main" ? { draft } : {}) };
+}
+
+/** Return what tells apart what is read of two projects or drafts. */
+export const keyOf = ({ namespace, project, draft = "main" }: Of): string => `${namespace}/${project} ${draft}`;
 
 export type Redirect = components["schemas"]["draft-redirect.schema"];
 export type Page = components["schemas"]["draft-page.schema"];
@@ -26,6 +37,9 @@ export const CODES: Record<string, string> = {
 /** Return the address of a project's view. */
 export const projectPath = (namespace: string, project: string, part = ""): string =>
   `/dashboard/project/${encodeURIComponent(namespace)}/${encodeURIComponent(project)}${part ? `/${part}` : ""}`;
+
+/** Return the address of a view of a project, in the same draft. */
+export const viewPath = ({ namespace, project, draft }: Of, part = ""): string => `${projectPath(namespace, project, part)}${draft ? `?draft=${encodeURIComponent(draft)}` : ""}`;
 
 /** Return whether one may do this in the project. */
 export function may({ namespace, project }: Of, resource: string, action: string): boolean {

@@ -31,7 +31,7 @@ export function stateOf(agent: Pick<Agent, "online" | "status" | "current">): "s
 
 export default function Agents({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
   const of = { namespace, project };
-  return <ProjectPage {...of}><Body of={of} /></ProjectPage>;
+  return <ProjectPage of={of}><Body of={of} /></ProjectPage>;
 }
 
 function Body({ of }: { of: Of }): JSX.Element {

@@ -10,8 +10,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, keepPage, may, mayEdit, P, projectPath, type Change, type DraftState, type Of } from "../state/project.ts";
-import { place } from "../state/router.ts";
+import { isAbout, keepPage, keyOf, may, mayEdit, ofView, P, viewPath, type Change, type DraftState, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 import { ChangeCard, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
@@ -26,15 +25,15 @@ type Thread = components["schemas"]["review-thread.schema"];
 
 const MOST_REMARKS = 200;
 
-export default function Draft({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
-  const of = { namespace, project };
-  return <ProjectPage {...of}><Body of={of} /></ProjectPage>;
+export default function Draft({ params }: ViewProps): JSX.Element {
+  const of = ofView(params);
+  return <ProjectPage of={of}><Body key={keyOf(of)} of={of} /></ProjectPage>;
 }
 
 function Body({ of }: { of: Of }): JSX.Element {
-  const draft = place.value.query.get("draft") ?? "main";
+  const draft = of.draft ?? "main";
   const query = { draft };
-  const key = `${of.namespace}/${of.project}/${draft}`;
+  const key = keyOf(of);
   const state = useLoad(key, (signal) => get(`${P}/draft`, { path: of, query, signal }), isAbout(of));
   const diff = useLoad(`${key} ${offset()}`, (signal) => get(`${P}/draft/diff`, { path: of, query: { draft, limit: PAGE, offset: offset() }, signal }), isAbout(of));
   const thread = useLoad(key, (signal) => get(`${P}/draft/review`, { path: of, query: { draft, limit: MOST_REMARKS }, signal }), isAbout(of));
@@ -47,7 +46,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     <>
       {state.data.head
         ? <Open of={of} draft={draft} head={state.data.head} state={state.data} diff={diff.data} thread={thread.data} publish={setPublishing} />
-        : <Empty title="No draft is open"><p>What you change in the <a href={projectPath(of.namespace, of.project)}>redirects</a> or pages begins one.</p></Empty>}
+        : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or pages begins one.</p></Empty>}
       {!state.data.head && <Fixes of={of} draft={draft} head={null} editable={mayEdit(of)} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} close={() => setPublishing(null)} />}
     </>

@@ -29,9 +29,9 @@ export function Fixes({ of, draft, head, editable }: FixesProps): JSX.Element | 
   const call = useCall();
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data?.total) return null;
-  const { items, total } = found.data;
+  const { items, total, head: read } = found.data;
   const fix = (rules: readonly Fix[] | null): void => call.run(async () => {
-    const body = { ...(rules ? { rules: rules.map(({ file, line }) => ({ file, line })) } : {}), ...(head ? { head } : {}) };
+    const body = { ...(rules ? { rules: rules.map(({ file, line }) => ({ file, line })) } : {}), ...(read ? { head: read } : {}) };
     const done = await post(`${P}/draft/fixes`, { path: of, query: { draft }, body });
     tellChanged();
     found.reload();

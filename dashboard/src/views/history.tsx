@@ -26,7 +26,7 @@ export default function History({ params: { namespace = "", project = "" } }: Vi
   const version = query.get("version");
   const from = query.get("from");
   return (
-    <ProjectPage {...of}>
+    <ProjectPage of={of}>
       {from ? <Compared of={of} from={from} to={query.get("to") ?? "published"} /> : version ? <One of={of} version={version} /> : <List of={of} />}
     </ProjectPage>
   );

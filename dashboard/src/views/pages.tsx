@@ -12,7 +12,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
-import { changeDraft, fileOf, ifMatch, isAbout, keepPage, may, P, projectPath, type Of, type Page } from "../state/project.ts";
+import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P, projectPath, viewPath, type Of, type Page } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { SIGNS } from "./changes.tsx";
@@ -41,9 +41,9 @@ function Sign({ change }: { change: string | null }): JSX.Element | null {
   return tone ? <Badge tone={tone}>{text}</Badge> : null;
 }
 
-export default function PagesView({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
-  const of = { namespace, project };
-  return <ProjectPage {...of}><List of={of} /></ProjectPage>;
+export default function PagesView({ params }: ViewProps): JSX.Element {
+  const of = ofView(params);
+  return <ProjectPage of={of}><List key={keyOf(of)} of={of} /></ProjectPage>;
 }
 
 function List({ of }: { of: Of }): JSX.Element {
@@ -53,7 +53,7 @@ function List({ of }: { of: Of }): JSX.Element {
     ...Object.fromEntries(["q", "type", "change", "sort"].map((name) => [name, value(name)] as const).filter(([, text]) => text)),
     limit: PAGE, offset: offset(),
   };
-  const found = useLoad(`${of.namespace}/${of.project}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAbout(of));
+  const found = useLoad(`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAbout(of));
   const writes = may(of, "page", "write");
   useCommands(`pages ${String(writes)}`, () => (writes ? [{ name: "Add a page", keys: "n", run: () => keepPage({ edit: "new" }) }] : []));
   const filtered = ["q", "change"].some(value);
@@ -68,7 +68,7 @@ function List({ of }: { of: Of }): JSX.Element {
       {found.data && (found.data.total
         ? <><Table label="Pages" columns={preview.value ? COLUMNS.filter((each) => each.name !== "Draft") : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><PageLinks total={found.data.total} /></>
         : filtered
-          ? <Empty title="No page fits"><p>Change the search, or <a href={place.value.path}>show all pages</a>.</p></Empty>
+          ? <Empty title="No page fits"><p>Change the search, or <a href={viewPath(of, "pages")}>show all pages</a>.</p></Empty>
           : <Empty title="No pages yet"><p>A page is a small text that agents serve, such as robots.txt.</p></Empty>)}
       {value("edit") && <Editor of={of} id={value("edit")} />}
     </>
@@ -76,7 +76,7 @@ function List({ of }: { of: Of }): JSX.Element {
 }
 
 function Editor({ of, id }: { of: Of; id: string }): JSX.Element {
-  const found = useLoad(`${of.namespace}/${of.project}/${id}`, async (signal) => (id === "new" ? null : get(`${P}/draft/pages/{id}`, { path: { ...of, id }, signal })));
+  const found = useLoad(`${keyOf(of)}/${id}`, async (signal) => (id === "new" ? null : get(`${P}/draft/pages/{id}`, { path: { ...of, id }, signal })));
   if (found.error) return <FormDialog title="Page" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
   if (id !== "new" && !found.data) return <FormDialog title="Page" dirty={false} onClose={close}><p class="quiet">Reading the page …</p></FormDialog>;
   return <Form key={id} of={of} item={found.data} />;

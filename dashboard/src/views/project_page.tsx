@@ -6,20 +6,24 @@ import { preview } from "../state/preview.ts";
 import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
 import { Spark } from "../components/taken.tsx";
 import { useLoad } from "../state/load.ts";
-import { isAbout, may, P, projectPath, type Of } from "../state/project.ts";
+import { isAbout, may, P, projectPath, viewPath, type Of } from "../state/project.ts";
 import { place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
+import { DraftChoice } from "./draft_choice.tsx";
 import { PROJECT_TABS } from "./routes.ts";
 
 interface ProjectPageProps {
-  namespace: string;
-  project: string;
+  of: Of;
   children: ComponentChildren;
 }
 
+/** The views that show a draft, and so have a list to choose one of. */
+const OF_DRAFTS = new Set(["", "pages", "draft", "test", "transfer"]);
+
 export { projectPath };
 
-export function ProjectPage({ namespace, project, children }: ProjectPageProps): JSX.Element {
+export function ProjectPage({ of, children }: ProjectPageProps): JSX.Element {
+  const { namespace, project } = of;
   const path = { namespace, project };
   const found = useLoad(
     `${namespace}/${project}`,
@@ -29,8 +33,9 @@ export function ProjectPage({ namespace, project, children }: ProjectPageProps):
   const base = projectPath(namespace, project);
   const tabs = PROJECT_TABS.filter(([part]) => part !== "draft" || !preview.value).map(([part, text]) => {
     const href = part ? `${base}/${part}` : base;
-    return { href, text, current: place.value.path === href };
+    return { href: viewPath(of, part), text, current: place.value.path === href };
   });
+  const showsDraft = !preview.value && PROJECT_TABS.some(([part]) => OF_DRAFTS.has(part) && place.value.path === projectPath(namespace, project, part));
   return (
     <main class="page">
       <header class="heading with-side">
@@ -43,7 +48,7 @@ export function ProjectPage({ namespace, project, children }: ProjectPageProps):
             <Badge tone="info">Publish {found.data.publishNumber}</Badge>
             <span><Time at={found.data.publishedAt} /></span>
             <span>{plural(found.data.redirects, "redirect")}, {plural(found.data.pages, "page")}</span>
-            {found.data.draft && <Badge tone="warn">Draft open</Badge>}
+            {found.data.draft && !showsDraft && <Badge tone="warn">Draft open</Badge>}
             {found.data.review === "required" && <Badge>Review required</Badge>}
           </>}
         </p>
@@ -51,6 +56,7 @@ export function ProjectPage({ namespace, project, children }: ProjectPageProps):
         {may(path, "agent", "read") && <Taken of={path} />}
       </header>
       <Tabs label="Views of the project" items={tabs} />
+      {showsDraft && found.data && <DraftChoice key={`${namespace}/${project}`} of={of} />}
       {found.error ? <Failure error={found.error} retry={found.reload} /> : children}
     </main>
   );

@@ -11,7 +11,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
-import { changeDraft, fileOf, ifMatch, keepPage, mayEdit, P, projectPath, type Of, type Redirect } from "../state/project.ts";
+import { changeDraft, fileOf, ifMatch, keepPage, keyOf, mayEdit, P, projectPath, type Of, type Redirect } from "../state/project.ts";
 import { TryLine } from "./try_line.tsx";
 
 type Body = components["schemas"]["redirect-put.schema"];
@@ -42,7 +42,7 @@ const valuesOf = (item: Redirect): Values => ({
 /** Open the form that the address names. */
 export function RedirectEditor({ of, name }: { of: Of; name: string }): JSX.Element {
   const id = name.replace(/^copy-/, "");
-  const found = useLoad(`${of.namespace}/${of.project}/${name}`, async (signal) =>
+  const found = useLoad(`${keyOf(of)}/${name}`, async (signal) =>
     name === "new" ? null : get(`${P}/draft/redirects/{id}`, { path: { ...of, id }, signal }));
   if (found.error) return <FormDialog title="Redirect" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
   if (name !== "new" && !found.data) return <FormDialog title="Redirect" dirty={false} onClose={close}><p class="quiet">Reading the redirect …</p></FormDialog>;

@@ -7,7 +7,7 @@ import { Badge, Button, Empty, Failure, Long, Select, type Tone } from "../compo
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
-import { CODES, isAbout, keepPage, may, P, type Of, type Redirect } from "../state/project.ts";
+import { CODES, isAbout, keepPage, keyOf, may, ofView, P, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { Chosen } from "./chosen.tsx";
 import { ProjectPage } from "./project_page.tsx";
@@ -36,8 +36,9 @@ function Change({ change }: { change: string | null }): JSX.Element | null {
   return tone ? <Badge tone={tone}>{text}</Badge> : null;
 }
 
-export default function Redirects({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
-  return <ProjectPage namespace={namespace} project={project}><List namespace={namespace} project={project} /></ProjectPage>;
+export default function Redirects({ params }: ViewProps): JSX.Element {
+  const of = ofView(params);
+  return <ProjectPage of={of}><List key={keyOf(of)} {...of} /></ProjectPage>;
 }
 
 function List(of: Of): JSX.Element {
@@ -46,7 +47,7 @@ function List(of: Of): JSX.Element {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Redirect>>(new Map());
   const shown = wanted(query);
   const found = useLoad(
-    `${of.namespace}/${of.project}?${JSON.stringify(shown)}`,
+    `${keyOf(of)}?${JSON.stringify(shown)}`,
     (signal) => get(`${P}/draft/redirects`, { path: of, query: shown, signal }),
     isAbout(of),
   );
@@ -84,7 +85,7 @@ function List(of: Of): JSX.Element {
           <Pages total={found.data.total} />
         </>
         : filtered
-          ? <Empty title="No redirect fits"><p>Change the search, or <a href={place.value.path}>show all redirects</a>.</p></Empty>
+          ? <Empty title="No redirect fits"><p>Change the search, or <a href={viewPath(of)}>show all redirects</a>.</p></Empty>
           : <Empty title="No redirects yet"><p>{preview.value ? "Write one into a file of the folder, and save it." : "Add one here, import a file, or push to the repository."}</p></Empty>)}
       {value("edit") && <RedirectEditor of={of} name={value("edit")} />}
       {value("replace") && <ReplaceDialog of={of} kind="redirect" ids={[...chosen.keys()]} where={query} close={() => keepPage({ replace: "" })} />}

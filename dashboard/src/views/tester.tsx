@@ -8,7 +8,7 @@ import { Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useLoad } from "../state/load.ts";
-import { may, P, type Of } from "../state/project.ts";
+import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { AnswerOf } from "./answer.tsx";
@@ -21,9 +21,9 @@ type Result = components["schemas"]["test-results.schema"]["results"][number];
 const MOST_URLS = 10_000;
 const MOST_SHOWN = 200;
 
-export default function Tester({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
-  const of = { namespace, project };
-  return <ProjectPage {...of}><Form of={of} /></ProjectPage>;
+export default function Tester({ params }: ViewProps): JSX.Element {
+  const of = ofView(params);
+  return <ProjectPage of={of}><Form key={keyOf(of)} of={of} /></ProjectPage>;
 }
 
 interface Shown {
@@ -71,7 +71,7 @@ function Form({ of }: { of: Of }): JSX.Element {
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || urls.length === 0 || urls.length > MOST_URLS}>Test {plural(urls.length, "URL")}</Button></p>
       </form>
       {shown ? <Results of={of} shown={shown} /> : <Empty title="Nothing is tested yet"><p>Paste URLs, and see what each one gets and why.</p></Empty>}
-      {may(of, "project", "read") && <ProjectTests of={of} draft="main" />}
+      {may(of, "project", "read") && <ProjectTests of={of} draft={of.draft ?? "main"} />}
     </>
   );
 }

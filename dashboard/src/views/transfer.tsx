@@ -8,7 +8,7 @@ import { Check, Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { fillPath } from "../api/paths.ts";
-import { may, P, projectPath, type Of } from "../state/project.ts";
+import { may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place } from "../state/router.ts";
 import { bytes, count, plural } from "../state/words.ts";
 import { ProjectPage } from "./project_page.tsx";
@@ -19,10 +19,10 @@ type Report = components["schemas"]["import-report.schema"];
 const FORMATS = [["tsv", "Tab-separated, can be imported again"], ["yaml", "YAML"], ["json", "JSON, with the pages"]] as const;
 const STATES = [["published", "What is published"], ["draft", "The draft"]] as const;
 
-export default function Transfer({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
-  const of = { namespace, project };
+export default function Transfer({ params }: ViewProps): JSX.Element {
+  const of = ofView(params);
   return (
-    <ProjectPage {...of}>
+    <ProjectPage of={of}>
       {may(of, "redirect", "write") && <Import of={of} />}
       {may(of, "redirect", "read") && <Export of={of} />}
     </ProjectPage>
@@ -55,7 +55,7 @@ function Import({ of }: { of: Of }): JSX.Element {
     const done = await send(file, false, { overwrite, skipErrors });
     tellChanged();
     toast(`Imported into the draft: ${count(done.added)} added, ${count(done.changed)} changed.`);
-    go(projectPath(of.namespace, of.project, "draft"));
+    go(viewPath(of, "draft"));
   });
   const again = (options: { overwrite: boolean; skipErrors: boolean }): void => {
     setOverwrite(options.overwrite);
@@ -120,7 +120,7 @@ function Export({ of }: { of: Of }): JSX.Element {
       <div class="filters">
         <Select label="Format" value={format} options={FORMATS.filter(([name]) => name !== "json" || may(of, "page", "read"))} onChange={(name) => ask({ format: name })} />
         <Select label="State" value={at} options={STATES} onChange={(name) => ask({ at: name })} />
-        <a class="button" download={`${of.project}-${at}.${format}`} href={fillPath(`${P}/export`, { ...of }, { format, at })}>Download</a>
+        <a class="button" download={`${of.project}-${at}.${format}`} href={fillPath(`${P}/export`, { ...of }, { format, at, draft: of.draft })}>Download</a>
       </div>
     </section>
   );

@@ -1,0 +1,74 @@
+// Which draft of the project is shown and edited: a list of those that are open, and a new one by its name.
+import type { JSX } from "preact";
+import { useId, useState } from "preact/hooks";
+import { get } from "../api/client.ts";
+import type { components } from "../api/schema.d.ts";
+import { Button, Field } from "../components/basics.tsx";
+import { FormDialog } from "../components/form.tsx";
+import { useLoad } from "../state/load.ts";
+import { isAbout, may, mayEdit, P, type Of } from "../state/project.ts";
+import { go, place, withQuery } from "../state/router.ts";
+import { plural } from "../state/words.ts";
+
+type Draft = components["schemas"]["draft-list.schema"]["items"][number];
+
+const STATES: Record<string, string> = { requested: "review requested", approved: "approved", rejected: "rejected", outdated: "changed since its review" };
+const NAME = /^[A-Za-z0-9_-]{1,50}$/;
+
+/** Return what tells a draft apart: "autumn: 3 changes by Ada, review requested". */
+function describe({ draft, authors, changes: { redirects, pages }, conflicts, review }: Draft): string {
+  const number = [redirects, pages].reduce((sum, { added, changed, removed }) => sum + added + changed + removed, 0);
+  const by = authors.length ? ` by ${authors.join(", ")}` : "";
+  const state = conflicts ? plural(conflicts, "conflict") : STATES[review?.state ?? ""] ?? "";
+  return `${draft}: ${plural(number, "change")}${by}${state ? `, ${state}` : ""}`;
+}
+
+export function DraftChoice({ of }: { of: Of }): JSX.Element | null {
+  const { namespace, project } = of;
+  const id = useId();
+  const [naming, setNaming] = useState(false);
+  const found = useLoad(`${namespace}/${project}`, (signal) => get(`${P}/drafts`, { path: { namespace, project }, signal }), isAbout(of));
+  const items = found.data?.items ?? [];
+  const chosen = of.draft ?? "main";
+  const known = new Set(items.map((each) => each.draft));
+  const options = [
+    ...(known.has("main") ? [] : [["main", "main: no changes yet"] as const]),
+    ...items.map((each) => [each.draft, describe(each)] as const),
+    ...(chosen === "main" || known.has(chosen) ? [] : [[chosen, `${chosen}: no changes yet`] as const]),
+  ];
+  const choose = (draft: string): void => go(withQuery(place.value, { draft: draft === "main" ? "" : draft, edit: "", replace: "" }));
+  if (!may(of, "project", "read")) return null;
+  return (
+    <div class="draft-choice">
+      <label for={id}>Draft</label>
+      <select id={id} value={chosen} onChange={(event) => choose(event.currentTarget.value)}>
+        {options.map(([name, text]) => <option key={name} value={name} selected={name === chosen}>{text}</option>)}
+      </select>
+      {mayEdit(of) && <Button onClick={() => setNaming(true)}>New draft …</Button>}
+      {naming && <Naming known={known} close={() => setNaming(false)} choose={choose} />}
+    </div>
+  );
+}
+
+function Naming({ known, close, choose }: { known: ReadonlySet<string>; close: () => void; choose: (draft: string) => void }): JSX.Element {
+  const [name, setName] = useState("");
+  const [problem, setProblem] = useState("");
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault();
+    if (!NAME.test(name)) setProblem("Use 1 to 50 of A-Z, a-z, 0-9, _ and -.");
+    else if (known.has(name)) setProblem("There is a draft of this name. Choose it in the list.");
+    else {
+      close();
+      choose(name);
+    }
+  };
+  return (
+    <FormDialog title="New draft" dirty={false} onClose={close}>
+      <form class="form" onSubmit={submit}>
+        <p class="quiet">It starts from what is published, beside the other drafts. It exists with its first change.</p>
+        <Field label="Name of the draft" name="draft" value={name} required onInput={setName} problem={problem || undefined} help="For example the work that it is for: autumn-sale" />
+        <p class="actions"><Button kind="primary" type="submit">Use this draft</Button><Button onClick={close}>Cancel</Button></p>
+      </form>
+    </FormDialog>
+  );
+}
