@@ -9,6 +9,7 @@ import click
 from api.auth.grants import BUILT_IN_ROLES, EVERY
 from api.auth.principal import OPERATOR
 from cli.access.grant_options import read_grants
+from cli.console.leaked_tokens import refuse_words
 from cli.console.next_command import with_data_options
 from cli.console.output import print_json, print_notes, print_rows
 from cli.console.services import open_existing_services, state_options
@@ -62,6 +63,7 @@ def create(  # noqa: PLR0913 - one parameter an option
 
     For editors of one namespace: waypost role create shop-editor --role editor --namespace sample
     """
+    refuse_words(data, database, name=name, description=description)
     wanted = read_grants(role, grants, namespace, project)
     with open_existing_services(data, database) as services:
         created = services.roles.create(OPERATOR, name, description, wanted)

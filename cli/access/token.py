@@ -14,6 +14,7 @@ from api.resources.accounts.tokens import show_token
 from cli.access.found_user import ALL, find_user
 from cli.access.grant_options import read_grants
 from cli.console.exits import InvalidUsage
+from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import json_option, open_store
@@ -64,6 +65,7 @@ def create(  # noqa: PLR0913 - one parameter an option
 
     A personal token acts as its user, with those of its grants that the user has too.
     """
+    refuse_words(data, database, name=name)
     custom, wanted = _read_grants(role, grants, namespace, project)
     new = NewToken(name, wanted, expires.replace(tzinfo=UTC) if expires else None, custom)
     with open_existing_services(data, database) as services:

@@ -11,6 +11,7 @@ from api.resources.accounts.users import show_user
 from cli.access.found_user import ALL, find_user
 from cli.access.password import read_password
 from cli.console.exits import InvalidUsage
+from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_notes, print_rows
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import json_option
@@ -51,6 +52,7 @@ def create(
 
     The password is read from the variable WAYPOST_PASSWORD, else from a prompt.
     """
+    refuse_words(data, database, username=username, firstname=firstname, lastname=lastname)
     new = NewUser(username, read_password(), roles, firstname, lastname)
     with open_existing_services(data, database) as services:
         try:

@@ -31,6 +31,12 @@ def refuse_tokens(data: str | None, database: str | None, texts: Iterable[tuple[
         raise Invalid(f"{count_noun(len(problems), 'problem')}; nothing changed.", problems)
 
 
+def refuse_words(data: str | None, database: str | None, **words: str | None) -> None:
+    """Raise Invalid if an option or argument has a valid token; `words` are by the names of the parameters."""
+    texts = ((name, text.encode(errors="replace")) for name, text in words.items() if text)
+    refuse_tokens(data, database, texts)
+
+
 def files_below(folder: Path) -> Iterable[tuple[str, bytes]]:
     """Yield the files of a folder with their paths in it, except those of Git; what cannot be read is left out."""
     for path in sorted(folder.rglob("*")):

@@ -3,6 +3,7 @@
 import click
 
 from api.http.response import json_views
+from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.setup import (
     confirm,
@@ -34,6 +35,7 @@ def command() -> None:
 @data_option
 def create(namespace: str, project: str, title: str, description: str, *, as_json: bool, data: str | None) -> None:
     """Create a project with empty lists, and print its version."""
+    refuse_words(data, None, title=title, description=description)
     settings = ProjectFile(title or project, description)
     created = open_store(data).projects.create(namespace, project, settings, operator())
     if as_json:

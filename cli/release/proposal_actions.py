@@ -15,6 +15,7 @@ from api.http.response import proposal_views
 from api.reviews.reviewing import Override
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import InvalidUsage
+from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
 from cli.console.services import open_existing_services, state_options
@@ -135,6 +136,7 @@ def merge(  # noqa: PLR0913 - one parameter an option
     reason = read_reason(override or "")
     if override is not None and not reason:
         raise InvalidUsage("The REASON of --override has no letter or digit; nothing was published. Give the reason.")
+    refuse_words(data, database, message=message, override=override)
     store, author = open_store(data), author_of(username, data, database)
     found, known = _find_or_repeat(store, namespace, proposal, head)
     projects = found.projects if found else tuple(store.releases.namespace(namespace).projects)

@@ -8,6 +8,7 @@ from api.errors import Forbidden, invalid
 from api.reviews import review_json
 from api.reviews.reviewing import REVIEW_GRANTS, ReviewStatement
 from cli.console.exits import InvalidUsage
+from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_notes
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import json_option, namespace_argument, open_store, operator
@@ -72,6 +73,7 @@ def _record(  # noqa: PLR0913 - what a remark consists of
     database: str | None,
     as_json: bool,
 ) -> None:
+    refuse_words(data, database, note=note)
     store, (namespace, word) = open_store(data), place
     found = find_proposal(store, namespace, word)
     [report] = store.proposals.reports(namespace, [found])

@@ -9,6 +9,7 @@ import click
 from api.http.response import json_views
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import InvalidUsage
+from cli.console.leaked_tokens import refuse_words
 from cli.console.never_answer import never_answer_notes
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
@@ -77,6 +78,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     reason = read_reason(override or "")
     if override is not None and not reason:
         raise InvalidUsage("The REASON of --override has no letter or digit; nothing was published. Give the reason.")
+    refuse_words(data, database, message=message, override=override)
     name, chosen = DraftName(project, draft), _chosen(ids, (*sources, *paths))
     author = author_of(username, data, database)
     request = PublishRequest(name, author, head, message, reason, frozenset(chosen))

@@ -13,6 +13,7 @@ from api.reviews import review_json
 from api.reviews.review_json import KINDS, topic_identities
 from api.reviews.reviewing import ReviewStatement, ReviewThread
 from cli.console.exits import InvalidUsage
+from cli.console.leaked_tokens import refuse_words
 from cli.console.named_draft import require_draft
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
@@ -74,6 +75,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     if note and not action:
         raise InvalidUsage("--note needs --request, --approve or --reject. For a remark alone, use --comment.")
     topic = _topic(source, path, is_comment=comment is not None)
+    refuse_words(data, database, note=note, comment=comment)
     store, name = open_store(data), DraftName(project, draft)
     under_review = store.drafts.review_subject(namespace, name)
     key = DraftKey(namespace, *name)

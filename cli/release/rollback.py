@@ -6,6 +6,7 @@ import click
 
 from api.http.response import json_views
 from cli.console.authoring import as_option, author_of
+from cli.console.leaked_tokens import refuse_words
 from cli.console.never_answer import never_answer_notes
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
@@ -51,6 +52,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     versions stay in the history, so a rollback can be rolled back. With --as-draft it prints the head of the draft
     instead.
     """
+    refuse_words(data, database, message=message)
     store, author = open_store(data), author_of(username, data, database)
     if as_draft:
         commit, counts = store.drafts.reopen(namespace, DraftName(project, draft), version, author, message, head)

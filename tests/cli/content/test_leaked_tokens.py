@@ -15,6 +15,21 @@ from tests.cli.terminal import invoke, invoke_ok
 
 RULE = {"type": "BASIC", "source": "/a", "target": "/b", "status": "MOVED_PERMANENT"}
 
+NAMES = [
+    "import",
+    "put",
+    "put --from",
+    "replace",
+    "create",
+    "create --from",
+    "publish",
+    "rollback",
+    "review",
+    "merge",
+    "proposal",
+]
+NAMES += ["project", "user", "token", "role"]
+
 
 @pytest.fixture
 def value(data: Path) -> str:
@@ -52,10 +67,19 @@ def commands(value: str, folder: Path) -> dict[str, tuple[Sequence[str], str]]:
             ("namespace", "create", "new", "--from", str(projects)),
             "shop/project.yaml:2: error: There is a valid API token here.",
         ),
+        "publish": (("publish", "acme", "shop", "-m", f"for {value}"), "message:1: error: "),
+        "rollback": (("rollback", "acme", "shop", "1", "-m", f"for {value}"), "message:1: error: "),
+        "review": (("review", "acme", "shop", "--as", "kim", "--comment", value), "comment:1: error: "),
+        "merge": (("proposal", "merge", "acme", "topic", "-m", value), "message:1: error: "),
+        "proposal": (("proposal", "comment", "acme", "topic", value, "--as", "kim"), "note:1: error: "),
+        "project": (("project", "create", "acme", "other", "--title", value), "title:1: error: "),
+        "user": (("user", "create", "kim", "--lastname", value), "lastname:1: error: "),
+        "token": (("token", "create", value, "--grant", "redirect:read"), "name:1: error: "),
+        "role": (("role", "create", "r", "--description", value, "--grant", "redirect:read"), "description:1: error: "),
     }
 
 
-@pytest.mark.parametrize("command", ["import", "put", "put --from", "replace", "create", "create --from"])
+@pytest.mark.parametrize("command", NAMES)
 def test_a_valid_token_is_refused_and_revoked(data: Path, value: str, work_folder: Path, command: str) -> None:
     words, place = commands(value, work_folder)[command]
     outcome = invoke(*words)
