@@ -24,7 +24,9 @@ def process() -> Iterator[HashProcess]:
     found.close()
 
 
-@pytest.mark.parametrize("stored", [STORED, "plain", "", "$argon2id$v=19$m=1,t=1,p=1$$"])
+@pytest.mark.parametrize(
+    "stored", [STORED, "plain", "", "$argon2id$v=19$m=1,t=1,p=1$$"], ids=["hash", "plain", "empty", "no salt"]
+)
 @pytest.mark.parametrize("password", ["correct horse battery", "wrong", "", "\n", "\x00", "é😀", "\ud800" * 8])
 def test_it_verifies_as_the_caller_would(process: HashProcess, stored: str, password: str) -> None:
     assert process.verify(stored, password) == (stored == STORED and password == "correct horse battery")
