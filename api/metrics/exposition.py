@@ -129,14 +129,15 @@ class _AuditCollector(Collector):
         yield GaugeMetricFamily(AUDIT_ROWS, "The number of the newest row of the audit trail.", value=self._head[0])
         # A new series for each hash, so that the monitoring keeps the earlier ones.
         yield _link(_AUDIT_HEAD, "The number of the newest row, by its hash.", self._head)
-        if self._removed[0]:
-            about = "The number of the newest row that was removed with age, by its hash; the trail begins after it."
-            yield _link(_AUDIT_REMOVED, about, self._removed)
+        about = "The number of the newest row that was removed with age, by its hash; the trail begins after it."
+        yield _link(_AUDIT_REMOVED, about, self._removed)
 
 
 def _link(name: str, about: str, link: tuple[int, str]) -> GaugeMetricFamily:
+    """Return the metric of a row of the audit trail; without a sample for number 0, which no row has."""
     family = GaugeMetricFamily(name, about, labels=("hash",))
-    family.add_metric((link[1],), link[0])
+    if link[0]:
+        family.add_metric((link[1],), link[0])
     return family
 
 
