@@ -21,10 +21,8 @@ class StateFull(OutOfSpace):
     code = "out_of_space"
 
 
-class TrailBroken(StoreError):
-    """Rows of the audit trail do not fit their chain; they stay as they are."""
-
-    code = "trail_broken"
+class TrailBroken(Exception):
+    """Rows of the audit trail do not fit their chain; they stay as they are. The log has it; no request raises it."""
 
 
 class TooManyAgents(StoreError):
