@@ -129,7 +129,7 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     expect(page.get_by_text("Review required").first).to_be_visible()
     page.get_by_label("Remark").fill("Please look at the target.")
     page.get_by_role("button", name="Ask for a review").click()
-    expect(page.get_by_text("Review requested").first).to_be_visible()
+    expect(page.get_by_text("Review requested", exact=True)).to_be_visible()
     other = new_page()
     sign_in(other, second, view(place, "/draft"))
     expect(other.get_by_text("Please look at the target.")).to_be_visible()
