@@ -20,13 +20,13 @@ from typing import Any
 
 import httpx
 
-from tests.service import stop, wait_until
+from tests.interop.processes import CACHE, counterpart
+from tests.service import wait_until
 
 MODULE, VERSION = "code.gitea.io/gitea", "v1.26.0"
 OWNER = "acme"
 _TAGS = "sqlite sqlite_unlock_notify"
 _BUILD_SECONDS = 3600.0
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "waypost-interop"
 _SETTINGS = """
 APP_NAME = Interop
 RUN_USER = {user}
@@ -157,9 +157,9 @@ def build_gitea() -> tuple[Path, Path]:
     """Build Gitea unless the cache has it; return its program and its sources, which have templates and texts."""
     download = ["go", "mod", "download", "-json", f"{MODULE}@{VERSION}"]
     found = json.loads(_run(download, Path.home()))
-    sources, program = Path(found["Dir"]), _CACHE / f"gitea-{VERSION}"
+    sources, program = Path(found["Dir"]), CACHE / f"gitea-{VERSION}"
     if not program.exists():
-        _CACHE.mkdir(parents=True, exist_ok=True)
+        CACHE.mkdir(parents=True, exist_ok=True)
         made = program.with_suffix(".part")
         flags = ["-trimpath", "-buildvcs=false", "-tags", _TAGS, "-ldflags", f"-s -w -X main.Version={VERSION[1:]}"]
         _run(["go", "build", *flags, "-o", str(made), "."], sources)
@@ -201,17 +201,12 @@ def running_gitea(folder: Path) -> Iterator[Gitea]:
     )
     token = _prepare(program, settings, folder)
     log = folder / "gitea.log"
-    with log.open("wb") as sink:
-        command = [str(program), "web", "--config", str(settings)]
-        process = subprocess.Popen(command, cwd=folder, stdout=sink, stderr=sink)
-    try:
-        headers = {"Authorization": f"token {token}"}
-        with httpx.Client(base_url=url, headers=headers, timeout=30) as client:
-            wait_until(lambda: process.poll() is not None or _answers(client), 60, "Gitea to answer")
-            assert process.poll() is None, log.read_text("utf-8", "replace")[-3000:]
-            yield Gitea(url, token, client, log)
-    finally:
-        stop(process)
+    headers = {"Authorization": f"token {token}"}
+    command = [str(program), "web", "--config", str(settings)]
+    with counterpart(command, log) as process, httpx.Client(base_url=url, headers=headers, timeout=30) as client:
+        wait_until(lambda: process.poll() is not None or _answers(client), 60, "Gitea to answer")
+        assert process.poll() is None, log.read_text("utf-8", "replace")[-3000:]
+        yield Gitea(url, token, client, log)
 
 
 def _prepare(program: Path, settings: Path, folder: Path) -> str:
