@@ -373,6 +373,13 @@ def test_a_webhook_for_no_upstream_is_refused_alike(here: World, upstream: Upstr
     here.nobody.refused("POST", path, 415, "unsupported_media_type", data={"payload": "{}"})
 
 
+def test_a_webhook_for_a_name_that_no_namespace_can_have_is_not_found(here: World) -> None:
+    for name in ("a%20b", ".git", "%2E%2E", "%C3%BC", "a%2Fb", "a%00b", "a" * 200):
+        path = f"/api/namespace/{name}/upstream/webhook"
+        for body in ({"json": {}}, {"data": {"payload": "{}"}}, {"content": b"\xff"}):
+            here.nobody.refused("POST", path, 404, "not_found", **body)
+
+
 def test_a_webhook_that_is_too_large_is_refused(upstream: Upstream) -> None:
     upstream.set("mirror")
     sent = github(BRANCH)
