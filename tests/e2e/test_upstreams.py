@@ -374,9 +374,10 @@ def test_a_webhook_for_no_upstream_is_refused_alike(here: World, upstream: Upstr
 
 
 def test_a_webhook_for_a_name_that_no_namespace_can_have_is_not_found(here: World) -> None:
+    bodies: list[dict[str, Any]] = [{"json": {}}, {"data": {"payload": "{}"}}, {"content": b"\xff"}]
     for name in ("a%20b", ".git", "%2E%2E", "%C3%BC", "a%2Fb", "a%00b", "a" * 200):
         path = f"/api/namespace/{name}/upstream/webhook"
-        for body in ({"json": {}}, {"data": {"payload": "{}"}}, {"content": b"\xff"}):
+        for body in bodies:
             here.nobody.refused("POST", path, 404, "not_found", **body)
 
 
