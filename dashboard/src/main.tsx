@@ -15,7 +15,8 @@ import { ask, place, startRouter } from "./state/router.ts";
 import { signInFault } from "./state/sign_in_fault.ts";
 import { PreviewBand } from "./views/preview_band.tsx";
 import { SignInDialog, SignInPage } from "./views/sign_in.tsx";
-import { ROUTES, type ViewProps } from "./views/routes.ts";
+import { ROUTES } from "./views/routes.ts";
+import type { ViewProps } from "./views/view.ts";
 
 interface Shown {
   view: ComponentType<ViewProps> | null;

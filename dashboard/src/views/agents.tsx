@@ -14,7 +14,7 @@ import { isAbout, may, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { count, duration, plural } from "../state/words.ts";
 import { ProjectPage } from "./project_page.tsx";
-import type { ViewProps } from "./routes.ts";
+import type { ViewProps } from "./view.ts";
 
 type List = components["schemas"]["agent-list.schema"];
 type Agent = List["items"][number];

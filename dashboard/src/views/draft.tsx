@@ -18,7 +18,7 @@ import { Fixes } from "./fixes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { PublishDialog } from "./publish.tsx";
 import { Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
-import type { ViewProps } from "./routes.ts";
+import type { ViewProps } from "./view.ts";
 
 type Diff = components["schemas"]["draft-diff.schema"];
 type Thread = components["schemas"]["review-thread.schema"];

@@ -15,7 +15,7 @@ import { ChangeList, Counts, Files, SIGNS } from "./changes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
-import type { ViewProps } from "./routes.ts";
+import type { ViewProps } from "./view.ts";
 
 type Publish = components["schemas"]["history.schema"]["items"][number];
 type Pair = { old: unknown; new: unknown };

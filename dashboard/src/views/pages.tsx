@@ -17,7 +17,7 @@ import { ask, place, withQuery } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { SIGNS } from "./changes.tsx";
 import { ProjectPage } from "./project_page.tsx";
-import type { ViewProps } from "./routes.ts";
+import type { ViewProps } from "./view.ts";
 
 type Body = components["schemas"]["page-put.schema"];
 

@@ -10,7 +10,7 @@ import { isAbout, may, P, projectPath, viewPath, type Of } from "../state/projec
 import { place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { DraftChoice } from "./draft_choice.tsx";
-import { PROJECT_TABS } from "./routes.ts";
+import { PROJECT_TABS } from "./view.ts";
 
 interface ProjectPageProps {
   of: Of;

@@ -15,7 +15,7 @@ import { plural } from "../state/words.ts";
 import { ChangeList, Counts, Files, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { Remarks, ReviewBadge, Verdicts } from "./review.tsx";
-import type { ViewProps } from "./routes.ts";
+import type { ViewProps } from "./view.ts";
 
 type Proposal = components["schemas"]["proposal.schema"];
 type Part = Proposal["projects"][number];

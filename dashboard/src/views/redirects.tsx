@@ -13,7 +13,7 @@ import { Chosen } from "./chosen.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { RedirectEditor } from "./redirect_editor.tsx";
 import { ReplaceDialog } from "./replace.tsx";
-import type { ViewProps } from "./routes.ts";
+import type { ViewProps } from "./view.ts";
 
 const CHANGES: Record<string, readonly [Tone, string]> = { added: ["good", "+ added"], changed: ["warn", "± changed"], removed: ["bad", "− removed"] };
 const TYPES = [["", "All types"], ["BASIC", "Basic"], ["BASIC_HOST", "Basic, with host"], ["REGEX", "Regex"], ["REGEX_HOST", "Regex, with host"]] as const;

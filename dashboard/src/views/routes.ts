@@ -1,9 +1,6 @@
 // Every view with its address. A view is loaded when it is first shown; its default export gets the parts of the address.
 import type { ComponentType } from "preact";
-
-export interface ViewProps {
-  params: Record<string, string>;
-}
+import type { ViewProps } from "./view.ts";
 
 export interface Route {
   pattern: string;
@@ -41,9 +38,4 @@ export const ROUTES: readonly Route[] = [
   { pattern: "/dashboard/settings/webhooks", title: () => "Webhooks", load: () => import("./settings/webhooks.tsx") },
   { pattern: "/dashboard/settings/audit", title: () => "Audit log", load: () => import("./settings/audit.tsx") },
   { pattern: "/dashboard/settings/api", title: () => "API reference", load: () => import("./settings/api_reference.tsx") },
-];
-
-/** The tabs of a project, in their order: the last part of the address, and the name. Add a row with a view's route. */
-export const PROJECT_TABS: readonly (readonly [part: string, name: string])[] = [
-  ["", "Redirects"], ["pages", "Pages"], ["draft", "Draft"], ["history", "History"], ["agents", "Agents"], ["test", "Tester"], ["transfer", "Import and export"],
 ];

@@ -14,7 +14,7 @@ import { plural } from "../state/words.ts";
 import { AnswerOf } from "./answer.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { ProjectTests, testsOf } from "./project_tests.tsx";
-import type { ViewProps } from "./routes.ts";
+import type { ViewProps } from "./view.ts";
 
 type Result = components["schemas"]["test-results.schema"]["results"][number];
 

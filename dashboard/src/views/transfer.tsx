@@ -12,7 +12,7 @@ import { may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place } from "../state/router.ts";
 import { bytes, count, plural } from "../state/words.ts";
 import { ProjectPage } from "./project_page.tsx";
-import type { ViewProps } from "./routes.ts";
+import type { ViewProps } from "./view.ts";
 
 type Report = components["schemas"]["import-report.schema"];
 
