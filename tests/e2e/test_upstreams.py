@@ -180,7 +180,7 @@ def test_a_settings_file_that_cannot_be_read_is_written_again(upstream: Upstream
         wait_until(lambda: file.read_bytes() == written, 30, "the settings to be written again")
     file.write_bytes(json.dumps({**json.loads(written), "ofANewerVersion": 1}).encode())
     published = upstream.place.published("/b")
-    wait_until(lambda: upstream.tip == published["version"], 30, "the mirror to have the publish")
+    wait_until(lambda: upstream.tip == published["version"], 120, "the mirror to have the publish")
 
 
 def test_a_source_is_followed_and_published_to(upstream: Upstream) -> None:
