@@ -48,13 +48,14 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The current review of a draft."""
+    """The current review of a draft; `suggested` are the code owners who could give a verdict and have not."""
 
     required: bool
     status: ReviewStatus
     requested_by: Person | None
     opinions: Sequence[Opinion]
     comments: int
+    suggested: Sequence[Person] = ()
 
 
 def select_thread(key: DraftKey, draft: ReviewSubject, remarks: Sequence[Remark]) -> list[Remark]:

@@ -22,6 +22,7 @@ def review(found: Review) -> dict[str, Any]:
         "approvals": [_opinion(each) for each in found.opinions if each.approves],
         "rejections": [_opinion(each) for each in found.opinions if not each.approves],
         "comments": found.comments,
+        "suggestedReviewers": [person(each) for each in found.suggested],
     }
 
 

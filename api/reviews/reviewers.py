@@ -7,7 +7,7 @@ from api.auth.principal import Principal, PrincipalKind
 from api.auth.roles import grants_by_role
 from api.auth.table import token_principal, user_principal
 from api.db.accounts.tokens import find_live_tokens
-from api.db.accounts.users import find_active_users
+from api.db.accounts.users import find_active_named, find_active_users
 from api.db.database import Connection
 from api.db.namespaces.reviews import DraftKey, Person
 
@@ -29,6 +29,19 @@ def lapsed_reviewers(
     return frozenset(person.email for person in people) - able
 
 
+def find_owners(connection: Connection, key: DraftKey, owners: Collection[str]) -> list[Person]:
+    """Return the active users with the names of code owners, who may review a draft of this project."""
+    names = [owner.removeprefix("@") for owner in owners]
+    role_grants = grants_by_role(connection) if names else {}
+    found = (user_principal(user, role_grants) for user in find_active_named(connection, names))
+    return [person_of(each) for each in found if each.can(*VERDICT_GRANT, key.namespace, key.project)]
+
+
+def person_of(principal: Principal) -> Person:
+    """Return a principal as the author of a remark."""
+    return Person(principal.kind.value, principal.id, principal.name, principal.display_name, principal.email)
+
+
 def find_present(connection: Connection, people: Collection[Person], now: datetime) -> Iterator[Principal]:
     """Yield the active users and live tokens among the people, with their current grants."""
     if not people:
@@ -43,8 +56,7 @@ def find_caller(connection: Connection, caller: Principal, now: datetime) -> Pri
     """Return a caller with its current grants; None for one whose account or token is removed, disabled or expired."""
     if caller.token:
         return next(_find_tokens(connection, [caller.token.id], now), None)
-    person = Person(caller.kind.value, caller.id, caller.name, caller.display_name, caller.email)
-    return next(find_present(connection, [person], now), None)
+    return next(find_present(connection, [person_of(caller)], now), None)
 
 
 def _find_tokens(connection: Connection, numbers: Collection[int], now: datetime) -> Iterator[Principal]:

@@ -26,7 +26,7 @@ from api.reviews.review import (
     summarize_review,
     with_token_owners,
 )
-from api.reviews.reviewers import VERDICT_GRANT, find_caller, lapsed_reviewers
+from api.reviews.reviewers import VERDICT_GRANT, find_caller, find_owners, lapsed_reviewers, person_of
 from gitstore.errors import StaleDraft, StoreError
 from gitstore.git.repository import Author
 from gitstore.layout import PROPOSAL_PREFIX, CommitId
@@ -90,7 +90,7 @@ class Reviews:
         _check_grant(actor, key, statement.action)
         _check_head(draft, key, statement.head)
         remark = Remark(
-            self.clock(), key, statement.head, statement.action, _person(actor), statement.note, statement.topic
+            self.clock(), key, statement.head, statement.action, person_of(actor), statement.note, statement.topic
         )
         with self.database.writing() as connection:
             _check_independent(connection, draft, remark)
@@ -104,7 +104,7 @@ class Reviews:
 
         Raises as `record_statement` does.
         """
-        person, at = _person(actor), self.clock()
+        person, at = person_of(actor), self.clock()
         with self.database.writing() as connection:
             for key, subject in subjects.items():
                 _check_grant(actor, key, statement.action)
@@ -126,7 +126,7 @@ class Reviews:
 
         The authors of the commits may be other people, or none that the service knows: the pusher cannot approve either.
         """
-        person, now = _person(actor), self.clock()
+        person, now = person_of(actor), self.clock()
         with self.database.writing() as connection:
             add_pushed(connection, namespace, person.email, brought, now)
             detail = {"branches": {each.name: each.head for each in heads[:_MOST_BRANCHES]}, "commits": len(brought)}
@@ -213,9 +213,13 @@ class Reviews:
         reviewers = {each.person for each in latest_verdicts(draft, thread)}
         lapsed = lapsed_reviewers(connection, key, reviewers, self.clock())
         involved, token_owners = _find_involved(connection, key, draft, remarks)
+        judged = {each.email for each in reviewers}
         if _is_pusher_unknown(connection, key, draft):
-            involved |= {each.email for each in reviewers}
-        return ReviewThread(summarize_review(draft, thread, involved, token_owners, lapsed), thread)
+            involved |= judged
+        review = summarize_review(draft, thread, involved, token_owners, lapsed)
+        owners = find_owners(connection, key, draft.owners)
+        suggested = [each for each in owners if each.email not in involved | judged]
+        return ReviewThread(replace(review, suggested=suggested), thread)
 
     def _record(self, override: Override, event: AuditEvent, result: dict[str, object]) -> None:
         actor, key, reason, head, origin = override
@@ -223,10 +227,6 @@ class Reviews:
         entry = AuditEntry(self.clock(), event, actor, key.draft, detail, key.namespace, key.project, origin.address)
         with self.database.writing() as connection:
             audit.record(connection, entry)
-
-
-def _person(actor: Principal) -> Person:
-    return Person(actor.kind.value, actor.id, actor.name, actor.display_name, actor.email)
 
 
 def _is_push(remark: Remark, key: DraftKey, person: Person) -> bool:

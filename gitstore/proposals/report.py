@@ -1,7 +1,7 @@
 """The report on a proposal: its state, and for each project its changes, problems, conflicts and review subject."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from content.changes.diff import ChangeType, Counts, count
@@ -20,6 +20,7 @@ from gitstore.layout import TreeId
 from gitstore.proposals.merging import Ends, ProposalMerge, changed_files_beside, merge_proposal
 from gitstore.proposals.proposal import UNRELATED, Proposal
 from gitstore.publish.authorship import ReviewSubject, read_branch_subject
+from gitstore.publish.code_owners import find_code_owners
 from gitstore.publish.gate import find_blocking_problems
 
 _MESSAGE = 10_000  # characters
@@ -123,6 +124,7 @@ def _report(compiler: Compiler, proposal: Proposal, ends: Ends) -> ProposalRepor
 def _report_project(compiler: Compiler, name: str, ends: Ends, merge: ProposalMerge) -> ProjectReport:
     base, release, head = (project_tree(compiler.repository, commit, name) for commit in ends)
     subject = read_branch_subject(compiler, name, (ends.base, ends.head), release)
+    owners = find_code_owners(compiler.repository, name, ends.release, base, head)
     conflicts = [each for each in merge.conflicts if each.get("project") == name]
     counts: Mapping[Kind, Counts] | None = None
     files: Sequence[FileChange] = ()
@@ -134,7 +136,9 @@ def _report_project(compiler: Compiler, name: str, ends: Ends, merge: ProposalMe
     failure = merge.failures.get(name)
     if failure:
         problems = list(failure.problems)
-    return ProjectReport(name, _change_of(base, head), counts, files, problems, conflicts, subject)
+    return ProjectReport(
+        name, _change_of(base, head), counts, files, problems, conflicts, replace(subject, owners=owners)
+    )
 
 
 def _compare(

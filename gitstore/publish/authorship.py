@@ -28,7 +28,7 @@ class ReviewSubject:
     `commits` are all that its publish would merge, `authors` their authors, each once, in order of first commit.
     `is_required` is true where release, as it is now, requires approval. `written` are the commits that have an author:
     all but the merges that only take in published content. `is_followed` is true where one is on a branch or pull request of the
-    upstream: who pushed it there is not known here.
+    upstream: who pushed it there is not known here. `owners` are the code owners of what it changes, for those who show it.
     """
 
     head: CommitId | None
@@ -37,6 +37,7 @@ class ReviewSubject:
     is_required: bool
     written: frozenset[CommitId]
     is_followed: bool = False
+    owners: tuple[str, ...] = ()
 
 
 def read_review_subject(compiler: Compiler, state: DraftState) -> ReviewSubject:

@@ -12,7 +12,8 @@ from gitstore.git.refs import list_refs
 from gitstore.git.repository import Repository
 from gitstore.layout import DRAFT_PREFIX, CommitId
 from gitstore.merge.draft_merge import merge_draft
-from gitstore.publish.authorship import ReviewSubject, read_review_subject
+from gitstore.publish.authorship import ReviewSubject
+from gitstore.publish.code_owners import read_owned_subject
 
 
 class DraftHead(NamedTuple):
@@ -49,7 +50,7 @@ def read_open_draft(compiler: Compiler, name: DraftName) -> OpenDraft | None:
         state = read_draft(compiler.repository, name)
         if state.head is None:
             return None
-        return OpenDraft(state.head, _count_conflicts(compiler, state), read_review_subject(compiler, state))
+        return OpenDraft(state.head, _count_conflicts(compiler, state), read_owned_subject(compiler, state))
     except (Broken, NotFound):
         return None
 

@@ -51,7 +51,8 @@ from gitstore.git.transaction import Transaction
 from gitstore.layout import CommitId
 from gitstore.merge.draft_merge import merge_draft
 from gitstore.merge.resolving import ResolveRequest, ResolveResult, resolve
-from gitstore.publish.authorship import ReviewSubject, read_review_subject
+from gitstore.publish.authorship import ReviewSubject
+from gitstore.publish.code_owners import read_owned_subject
 from gitstore.publish.open_drafts import DraftHead, OpenDraft, list_heads, read_open_draft
 from gitstore.store.access import Component, StoreAccess
 
@@ -124,7 +125,7 @@ class Drafts(Component):
     def _report(self, compiler: Compiler, state: DraftState) -> DraftReport:
         before, working = self._states(compiler, state)
         counts = {kind: count(changes) for kind, changes in changes_between(before, working).items()}
-        under_review = read_review_subject(compiler, state)
+        under_review = read_owned_subject(compiler, state)
         files = file_changes(compiler, state.name.project, state.base_tree, state.tree)
         try:
             conflicts = merge_draft(compiler, state).conflicts
@@ -137,9 +138,9 @@ class Drafts(Component):
         return DraftReport(state, counts, problems, conflicts, under_review, files)
 
     def review_subject(self, namespace: str, name: DraftName) -> ReviewSubject:
-        """Return the subject of a draft's review: its head, commits and authors, and whether a review is required."""
+        """Return the subject of a draft's review: its head, commits, authors and owners, and whether a review is required."""
         with self._access.reading(namespace) as compiler:
-            return read_review_subject(compiler, read_draft(compiler.repository, name))
+            return read_owned_subject(compiler, read_draft(compiler.repository, name))
 
     def has_record(self, namespace: str, name: DraftName, kind: Kind, record_id: str) -> bool:
         """Tell whether a draft holds or removes the record with an id."""

@@ -72,6 +72,7 @@ def test_a_draft_goes_from_request_to_approval_to_release(shop: Place, kim: Plac
         "approvals": [],
         "rejections": [],
         "comments": 0,
+        "suggestedReviewers": [],
     }
     shop.add("/a")
     may_not_publish(shop)

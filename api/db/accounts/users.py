@@ -78,6 +78,13 @@ def find_active_users(connection: Connection, numbers: Collection[int]) -> list[
     return _with_roles(connection, connection.execute(query).all()) if numbers else []
 
 
+def find_active_named(connection: Connection, usernames: Collection[str]) -> list[User]:
+    """Return the users with these names, ignoring case, who may log in, by name."""
+    keys = set(map(username_key, usernames))
+    query = select(users).where(users.c.active, users.c.username_key.in_(keys)).order_by(users.c.username_key)
+    return _with_roles(connection, connection.execute(query).all()) if keys else []
+
+
 def change_user(connection: Connection, number: int, values: Mapping[str, Any]) -> None:
     """Set columns of a user: `firstname`, `lastname`, `password_hash`, `active`, `last_login_at`."""
     if values:

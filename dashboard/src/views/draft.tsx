@@ -17,7 +17,7 @@ import { Conflicts } from "./conflicts.tsx";
 import { Fixes } from "./fixes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { PublishDialog } from "./publish.tsx";
-import { Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
+import { Owners, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Diff = components["schemas"]["draft-diff.schema"];
@@ -122,7 +122,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <aside>
           <ImpactPanel impact={diff.impact} />
           <section class="panel" aria-labelledby="review"><h2 id="review">Review <Badge>{thread?.total ?? 0}</Badge></h2>
-            <Remarks items={thread?.items ?? []} /><Say of={of} draft={draft} head={head} />
+            <Owners review={state.review} /><Remarks items={thread?.items ?? []} /><Say of={of} draft={draft} head={head} />
           </section>
         </aside>
       </div>

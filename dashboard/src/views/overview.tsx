@@ -43,16 +43,18 @@ function rowsOf({ failing, drafts, proposals }: Shown): Row[] {
     sign: <Badge tone="bad">✕ {plural(agents, "agent")} {agents === 1 ? "fails" : "fail"}</Badge>, about: agents === 1 ? first : `${first} and ${plural(agents - 1, "other")}`,
   }));
   const open = drafts.map(({ namespace, project, draft, updatedAt, conflicts, review }): Row => {
-    const mine = review?.state === "requested" && can(me.value, "project", "review", namespace, project);
+    const asked = review?.state === "requested";
+    const mine = asked && can(me.value, "project", "review", namespace, project);
+    const owned = asked && review.suggestedReviewers.some((each) => each.kind === "user" && each.id === me.value?.id);
     return {
-      key: `${namespace}/${project}/${draft}`, rank: conflicts > 0 ? 1 : mine ? 2 : 3, name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
+      key: `${namespace}/${project}/${draft}`, rank: conflicts > 0 ? 1 : owned ? 2 : mine ? 3 : 4, name: `${namespace} / ${project}${draft === "main" ? "" : ` (${draft})`}`,
       href: `${projectPath(namespace, project, "draft")}${draft === "main" ? "" : `?draft=${encodeURIComponent(draft)}`}`, at: updatedAt,
       sign: conflicts > 0 ? <Badge tone="bad">≠ {plural(conflicts, "conflict")}</Badge> : <DraftState state={review?.state ?? "none"} />,
-      about: mine ? <strong>You may review it</strong> : null,
+      about: owned ? <strong>Waits for you, an owner of what it changes</strong> : mine ? <strong>You may review it</strong> : null,
     };
   });
   const pushed = proposals.map(({ namespace, ...proposal }): Row => ({
-    key: `${namespace}/${proposal.id}`, rank: proposal.state === "conflicts" ? 1 : 3, href: proposalPath(namespace, proposal.id), name: `${namespace}: ${proposal.title}`,
+    key: `${namespace}/${proposal.id}`, rank: proposal.state === "conflicts" ? 1 : 4, href: proposalPath(namespace, proposal.id), name: `${namespace}: ${proposal.title}`,
     sign: <ProposalState state={proposal.state} />, about: proposal.projects.map((each) => each.name).join(", "), at: proposal.updatedAt,
   }));
   return [...broken, ...open, ...pushed].sort((one, other) => one.rank - other.rank);

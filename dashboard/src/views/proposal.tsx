@@ -14,7 +14,7 @@ import { go } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { ChangeList, Counts, Files, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
-import { Remarks, ReviewBadge, Verdicts } from "./review.tsx";
+import { Owners, Remarks, ReviewBadge, Verdicts } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Proposal = components["schemas"]["proposal.schema"];
@@ -101,6 +101,7 @@ function Project({ namespace, proposal, part }: { namespace: string; proposal: P
       <h2 id={`project-${part.name}`}><a href={projectPath(namespace, part.name)}>{part.name}</a></h2>
       <p class="facts">{part.changes && <strong><Counts counts={part.changes} /></strong>}<ReviewBadge review={part.review} /></p>
       <Verdicts review={part.review} />
+      <Owners review={part.review} />
       <Conflicts of={of} draft="" head={null} items={part.conflicts} editable={false} />
       <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} />
       {diff.error && <Failure error={diff.error} retry={diff.reload} />}

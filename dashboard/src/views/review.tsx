@@ -79,6 +79,15 @@ export function Remarks({ items }: { items: readonly Remark[] }): JSX.Element {
   );
 }
 
+/** Who owns what is changed, by CODEOWNERS, and could review it. */
+export function Owners({ review }: { review: Review | null }): JSX.Element | null {
+  if (!review?.suggestedReviewers.length) return null;
+  return (
+    <p class="facts" role="group" aria-label="Code owners"><span>Owners to ask:</span>
+      {review.suggestedReviewers.map((each) => <span key={each.id}><bdi>{each.displayName === each.name ? each.name : `${each.displayName} (${each.name})`}</bdi></span>)}</p>
+  );
+}
+
 /** Who has said what, in a line. */
 export function Verdicts({ review }: { review: Review | null }): JSX.Element | null {
   if (!review || (!review.approvals.length && !review.rejections.length)) return null;
