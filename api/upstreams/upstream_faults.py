@@ -68,7 +68,7 @@ def _to_fault(namespace: str, fault: UpstreamFault) -> Fault:
     return Fault(
         Status.DEGRADED,
         fault.code,
-        "A namespace and its upstream are not the same, and a sync does not change that.",
+        "The last sync of a namespace with its upstream failed.",
         "Ask for the upstream's state: GET /api/namespace/{namespace}/upstream, or `waypost upstream show`.",
         namespace=namespace,
         detail=" ".join([fault.message, *fault.problems]),

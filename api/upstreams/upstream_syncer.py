@@ -184,7 +184,7 @@ class UpstreamSyncer(TaskService):
                 self._store.upstreams.configure(namespace, settings, _APPLY_SECONDS)
                 found = self._looks.look(namespace)
             state = found.state
-            self._failing[namespace] = state.fault
+            self._note_fault(namespace, state)  # of a sync by a command too
             until, requests = self._resting.get(namespace, (0.0, 0))
             if until > time.monotonic() and requests == upstream.requests:
                 return False
@@ -200,6 +200,16 @@ class UpstreamSyncer(TaskService):
         except (StoreError, OSError) as ex:
             self._rest(upstream, ex)
             return False
+
+    def _note_fault(self, namespace: str, state: UpstreamState) -> None:
+        """Keep the fault for readiness, and log it when it begins or changes, and its end."""
+        before, now = self._failing.get(namespace), state.fault
+        self._failing[namespace] = now
+        if now and (before is None or before.code != now.code):
+            problems = list(now.problems)
+            _log.warning("upstream_fault", namespace=namespace, fault=now.code, error=now.message, problems=problems)
+        elif before and not now:
+            _log.info("upstream_recovered", namespace=namespace, tip=state.tip)
 
     def _begin(self, upstream: StoredUpstream) -> None:
         self._begun[upstream.namespace] = time.monotonic()
@@ -233,6 +243,7 @@ class UpstreamSyncer(TaskService):
             outcome = _DONE
             if state:
                 outcome = state.fault.code if state.fault else _DONE
+                self._note_fault(upstream.namespace, state)
                 _report(upstream.namespace, before, state)
         finally:
             self._keep(process)
@@ -275,13 +286,6 @@ def _name_state(state: UpstreamState, *, is_suspended: bool) -> str:
 
 
 def _report(namespace: str, before: UpstreamState, state: UpstreamState) -> None:
-    """Log a fault when it begins or changes, its end, and each sync that moved anything."""
-    if state.fault and (before.fault is None or before.fault.code != state.fault.code):
-        problems = list(state.fault.problems)
-        _log.warning(
-            "upstream_fault", namespace=namespace, fault=state.fault.code, error=state.fault.message, problems=problems
-        )
-    elif before.fault and not state.fault:
-        _log.info("upstream_recovered", namespace=namespace, tip=state.tip)
+    """Log a sync that moved anything."""
     if not state.fault and (before.tip, before.release) != (state.tip, state.release):
         _log.info("upstream_synced", namespace=namespace, tip=state.tip, release=state.release)

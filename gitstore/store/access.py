@@ -164,9 +164,7 @@ class StoreAccess:
         if state and state.fault and state.fault.code == RemoteMissing.code:
             raise RemoteMissing(state.fault.message)
         if state and state.fault:
-            raise RemoteAway(
-                f"The upstream has newer commits that cannot be taken over, so nothing can be published. {state.fault.message}"
-            )
+            raise RemoteAway(f"The upstream cannot be taken over, so nothing can be published. {state.fault.message}")
 
     def add_segments(self, namespace: str, files: Iterable[RewrittenFile]) -> None:
         """Cache the segments of files that are parsed already, so that no later reader has to parse them."""

@@ -15,7 +15,7 @@ from gitstore.file_lock import hold_lock_file
 from gitstore.git.lock import hold
 from gitstore.upstream.upstream_settings import read_settings
 from tests.api.upstreams.host_bodies import HOSTS, SECRET, Sent, github, gitlab, gitlab_signed, hex_digest
-from tests.cli.terminal import invoke_ok
+from tests.cli.terminal import invoke, invoke_ok
 from tests.docs.blocks import blocks
 from tests.e2e.caller import Caller
 from tests.e2e.git import check_repository, git, rules
@@ -235,6 +235,27 @@ def test_a_faulty_tip_is_told_by_api_readiness_and_log_and_ends(upstream: Upstre
     upstream.wait("synced")
     assert upstream.place.sources() == ["/fixed"]
     wait_until(lambda: read_reasons(upstream) == [], SECONDS, "readiness to recover")
+
+
+def test_a_fault_that_a_command_meets_is_in_the_log_of_the_service_too(upstream: Upstream) -> None:
+    upstream.set("source")
+    service = upstream.place.world.service
+    names = ("upstream_fault", "upstream_recovered")
+
+    def logged() -> list[str]:
+        lines = [each for each in service.log_lines() if each.get("namespace") == upstream.place.namespace]
+        return [each["event"] for each in lines if each["event"] in names]
+
+    def sync() -> int:
+        env = {"WAYPOST_UPSTREAM_FOLDERS": str(upstream.path.parent)}
+        return invoke("upstream", "sync", upstream.place.namespace, "--data", service.data, env=env).code
+
+    upstream.commit("shop/redirects.yaml", "redirects: [\n")
+    assert sync() == 1
+    wait_until(lambda: logged() == ["upstream_fault"], SECONDS, "the fault in the log")
+    upstream.commit("shop/redirects.yaml", rules("/fixed"))
+    assert sync() == 0
+    wait_until(lambda: logged() == list(names), SECONDS, "its end in the log")
 
 
 def read_reasons(upstream: Upstream) -> list[str]:

@@ -44,7 +44,8 @@ _OPTIONS = (
     "ServerAliveInterval=5",
     "LogLevel=ERROR",
 )
-_REFUSALS = ("Permission denied", "Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED")
+_HOST_KEY = "Host key verification failed"
+_REFUSALS = ("Permission denied", _HOST_KEY, "REMOTE HOST IDENTIFICATION HAS CHANGED")
 
 
 class SshKeys(NamedTuple):
@@ -169,7 +170,10 @@ class SshCall:
         text = self._errors.decode(errors="replace").strip()
         last = quote_remote(text.splitlines()[-1]) if text else "no message"
         kind = RemoteRefused if any(each in text for each in _REFUSALS) else RemoteAway
-        return kind(f"The upstream cannot be used by SSH: {last.rstrip('.')}.")
+        said = f"The upstream cannot be used by SSH: {last.rstrip('.')}."
+        if _HOST_KEY in text:
+            said += " Its key is unknown here, or has changed: compare it with what the host publishes, and set the known hosts."
+        return kind(said)
 
     def _seconds_left(self) -> float:
         left = self._deadline - time.monotonic()

@@ -93,6 +93,7 @@ def test_an_unknown_host_and_a_key_that_it_does_not_accept_are_faults(
     state = sync(place)
     assert state.fault is not None
     assert state.fault.code == "upstream_refused", state.fault
+    assert ("set the known hosts" in state.fault.message) is kind.endswith("_host"), state.fault
     assert "PRIVATE KEY" not in repr(state)
     assert bed.tip == ""
 
