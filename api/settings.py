@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 
+from api.page_links import proposal_address
 from api.setting_formats import (
     DAY,
     GIB,
@@ -40,16 +41,12 @@ from gitstore.upstream.upstream_rules import UpstreamRules
 
 __all__ = [
     "DAY",
-    "PROPOSAL_PATH",
     "SECRET_SETTINGS",
     "SETTING_FORMATS",
     "InvalidSetting",
     "Settings",
     "environment_name",
 ]
-
-PROPOSAL_PATH = "/api/namespace/{namespace}/proposal/{id}"
-"""The path of a proposal, with places for its namespace and its id."""
 
 _DATA = setting(directory, "a directory", "the directory of repositories, database and keys")
 _INIT = setting(
@@ -320,7 +317,7 @@ class Settings:
     @property
     def proposal_address(self) -> str:
         """The address of a proposal; empty where the public origin is not known."""
-        return self.public_url and self.public_url + PROPOSAL_PATH
+        return proposal_address(self.public_url)
 
     @property
     def push_hook(self) -> PushHook | None:

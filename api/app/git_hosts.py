@@ -1,10 +1,9 @@
 """The composition of what reaches the hosts of upstreams, for the HTTP service and the command line."""
 
 from api.app.services import Services
-from api.data.dashboard_files import is_dashboard_built
+from api.page_links import PageLinks, is_dashboard_built
 from api.settings import Settings
 from api.upstreams.hosts.host_client import HostNetwork
-from api.upstreams.page_links import PageLinks
 from api.upstreams.pull_publishes import PullPublishes
 from gitstore.store.store import Store
 from gitstore.wire.addresses import AddressPolicy

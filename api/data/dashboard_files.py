@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import orjson
 
-FOLDER = Path(__file__).parents[2] / "dashboard" / "built"
-_MANIFEST = "built.json"
+from api.page_links import DASHBOARD, MANIFEST
+
 _CODINGS = {"br": ".br", "gzip": ".gz"}
 _PAGE_TYPE = "text/html; charset=utf-8"
 
@@ -26,10 +26,10 @@ class DashboardFiles(NamedTuple):
     assets: dict[str, StaticFile]
 
 
-def read_dashboard(folder: Path = FOLDER) -> DashboardFiles | None:
+def read_dashboard(folder: Path = DASHBOARD) -> DashboardFiles | None:
     """Read a built dashboard; None if there is none, or it is not complete."""
     try:
-        about = orjson.loads((folder / _MANIFEST).read_bytes())
+        about = orjson.loads((folder / MANIFEST).read_bytes())
         return DashboardFiles(
             _read_file(folder / "index.html", _PAGE_TYPE),
             _read_file(folder / "licences.html", _PAGE_TYPE),
@@ -37,11 +37,6 @@ def read_dashboard(folder: Path = FOLDER) -> DashboardFiles | None:
         )
     except FileNotFoundError:
         return None
-
-
-def is_dashboard_built(folder: Path = FOLDER) -> bool:
-    """Tell whether there is a built dashboard."""
-    return (folder / _MANIFEST).exists()
 
 
 def _read_file(path: Path, media_type: str) -> StaticFile:

@@ -14,11 +14,11 @@ from api.db.namespaces.pull_requests import PUSHED, StoredPull
 from api.db.namespaces.upstreams import StoredUpstream
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
+from api.page_links import PageLinks
 from api.runtime.jobs.background import run_in_thread
 from api.upstreams.hosts.git_host import find_host, token_of
 from api.upstreams.hosts.host_api import HostApi, PullRequest, PullState, PullText, StatusState, shorten_text
 from api.upstreams.hosts.host_client import AnswerRefused, HostNetwork
-from api.upstreams.page_links import PageLinks
 from api.upstreams.status_texts import proposal_context
 from content.formats.markdown import as_code_block
 from gitstore.drafts.drafts import DraftName

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from api.db.namespaces.commit_statuses import StoredStatus
+from api.page_links import PageLinks
 from api.upstreams.hosts.host_api import StatusState
-from api.upstreams.page_links import PageLinks
 from content.changes.diff import Counts
 from content.records.vocabulary import Kind
 from gitstore.comparison.descriptions import count_text

@@ -11,6 +11,7 @@ import click
 from api.auth.leaked_tokens import UPSTREAM_LEAK, LeakedTokens
 from api.auth.principal import OPERATOR
 from api.data.restored_copy import RESUME, RestoredCopy
+from api.db.namespaces.upstreams import StoredUpstream
 from api.resources.service.upstreams import show_upstream
 from api.upstreams.hosts.git_host import HostKind
 from api.upstreams.upstreams import BY_PULL_REQUEST, KnownUpstream, Upstreams
@@ -24,6 +25,7 @@ from content.records.vocabulary import Kind
 from gitstore.comparison.descriptions import count_text
 from gitstore.upstream.difference import Difference
 from gitstore.upstream.upstream_settings import DraftsPlace, ProposalsFrom, UpstreamMode
+from gitstore.wire.client.remote_url import Transport, parse_url
 
 PASSWORD = "WAYPOST_UPSTREAM_PASSWORD"  # noqa: S105 - the name of a variable
 SSH_KEY = "WAYPOST_UPSTREAM_SSH_KEY"
@@ -151,7 +153,22 @@ def set_(  # noqa: PLR0913 - one parameter an option
         known = upstreams.put(OPERATOR, namespace, fields)
     if as_json:
         print_json(show_upstream(known))
-    print_notes(f"Set the upstream of {namespace}. To sync now: waypost upstream sync {namespace}")
+    print_notes(
+        f"Set the upstream of {namespace}. To sync now: waypost upstream sync {namespace}",
+        *_list_missing(known.upstream),
+    )
+
+
+def _list_missing(upstream: StoredUpstream) -> Iterator[str]:
+    """Yield what a sync will miss as things are now; it may come later, so nothing is refused for it."""
+    url = parse_url(upstream.url)
+    if url.transport is Transport.PATH and not Path(url.path).is_dir():
+        yield f"There is no folder {url.path} on this machine now; syncs fail until there is."
+    if url.transport is Transport.SSH and not upstream.known_hosts:
+        yield (
+            "It has no known hosts, so every sync is refused. Save the keys of the host to a file with ssh-keyscan, compare "
+            "them with those that the host publishes, and set the upstream again with --known-hosts and the file."
+        )
 
 
 @command.command()

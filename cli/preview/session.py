@@ -1,5 +1,6 @@
 """A running preview: each save of the folder is published to the service, or refused with its problems."""
 
+import errno
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,6 +25,7 @@ _RETRY_SECONDS = 0.02
 _EMPTIED_SECONDS = 0.2
 _MOST_PROBLEMS = 1_000
 _LOOKED_AT = 100  # rules
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Session:
@@ -119,7 +121,10 @@ class Session:
         print_lines("", f"{_clock()}  {heading} Served.{same}")
         if not is_first:
             print_published(done.published, before)
-        self._describe(state, is_first=is_first)
+        try:
+            self._describe(state, is_first=is_first)
+        except (StoreError, OSError) as ex:  # such as a full disk: it is served all the same
+            print_lines(f"  The changes cannot be listed: {_reason(ex)}")
 
     def _describe(self, state: WorkingState, *, is_first: bool) -> None:
         """Print what no reader has to wait for: the changes since HEAD, and the warnings."""
@@ -182,5 +187,6 @@ def _clock() -> str:
 
 def _reason(ex: Exception) -> str:
     if isinstance(ex, OSError):
-        return f"{ex.filename or 'The folder'} cannot be read: {ex.strerror or ex}."
+        verb = "used" if ex.errno in _FULL else "read"
+        return f"{ex.filename or 'The folder'} cannot be {verb}: {ex.strerror or ex}."
     return str(ex)

@@ -103,7 +103,7 @@ def test_files_that_nothing_reads_are_refused(hooked: Hooked) -> None:
 def test_files_that_a_setting_allows_are_accepted(tmp_path: Path) -> None:
     hooked = Hooked.of(tmp_path / "data", allowed_files=("notes.txt",), public_url="https://waypost.example")
     hooked.commit("hello\n", "notes.txt")
-    assert "https://waypost.example/api/namespace/acme/proposal/" in hooked.accepted("HEAD:idea")
+    assert "https://waypost.example/dashboard/proposal/acme/" in hooked.accepted("HEAD:idea")
     assert "No project changes; no version was made." in hooked.accepted()
     hooked.commit("hello\n", "other.txt")
     assert "unknown_file" in hooked.refused()

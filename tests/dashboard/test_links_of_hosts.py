@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Page, expect
 
-from api.upstreams.page_links import PageLinks
+from api.page_links import PageLinks
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_pages import violations
 from tests.e2e.world import World

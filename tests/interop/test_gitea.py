@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.data.dashboard_files import is_dashboard_built
-from api.upstreams.page_links import PageLinks
+from api.page_links import PageLinks, is_dashboard_built
 from tests.e2e.git import rules
 from tests.e2e.world import Place, World, open_world
 from tests.interop.gitea import OWNER, Gitea, GiteaRepository, running_gitea

@@ -18,10 +18,11 @@ from api.errors import ApiError
 from api.http.guard.access import author_of, by_basic, grants, principal_of
 from api.http.request.caller_access import check_again
 from api.http.request.coded_body import inflate
+from api.page_links import proposal_address
 from api.resources.git.push_stream import PushStream
 from api.resources.git.smart_http import GitRepositories, check_media_type, require_push
 from api.runtime.jobs.background import run_in_thread, run_transfer
-from api.settings import PROPOSAL_PATH, Settings
+from api.settings import Settings
 from gitstore.errors import StoreError
 from gitstore.git.atomic_io import translate_os_error, write_all
 from gitstore.git.quarantine import Quarantine
@@ -125,7 +126,7 @@ class ReceivePack:
             _pusher(caller, namespace, author_of(req)),
             self._limits,
             self._records_of(caller, namespace, req.remote_addr),
-            PushRules(self._settings.allowed_files, (self._settings.public_url or req.prefix) + PROPOSAL_PATH),
+            PushRules(self._settings.allowed_files, proposal_address(self._settings.public_url or req.prefix)),
         )
         if push.fault:
             return PushStream(received, partial(_refuse, push), stack.close)

@@ -48,6 +48,21 @@ def test_a_path_outside_the_allowed_folders_is_not_set(upstream: Path, url: str)
     assert invoke_ok("upstream", "show", "sample", "--json").json["url"] == before
 
 
+def test_what_a_sync_will_miss_is_told_when_it_is_set(upstream: Path, tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("host.example ssh-ed25519 AAAA\n", encoding="utf-8")
+    missing, ssh = upstream.with_name("later.git"), "git@host.example:acme.git"
+    assert f"There is no folder {missing} on this machine now" in set_mirror(missing)
+    assert "no folder" not in set_mirror(upstream)
+    assert "It has no known hosts" in set_mirror(ssh)
+    assert "no known hosts" not in set_mirror(ssh, "--known-hosts", hosts)
+
+
+def set_mirror(url: object, *options: object) -> str:
+    """Set the upstream; return the notes."""
+    return invoke_ok("upstream", "set", "sample", url, "--mode", "mirror", *options).err
+
+
 def test_a_folder_of_the_upstream_is_set_and_shown(data: Path, upstream: Path) -> None:
     words = ("--mode", "mirror", "--path", "web/redirects/", "--drafts", "push")
     invoke_ok("upstream", "set", "sample", upstream, *words)

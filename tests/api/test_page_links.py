@@ -1,7 +1,6 @@
 """The pages that hosts link to. The dashboard shows those of its views in tests/dashboard/test_links_of_hosts.py."""
 
-from api.data.dashboard_files import is_dashboard_built
-from api.upstreams.page_links import PageLinks
+from api.page_links import PageLinks, is_dashboard_built
 
 PUBLIC = "https://waypost.example"
 PATHS = [

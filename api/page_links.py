@@ -1,7 +1,16 @@
-"""The pages that a Git host links to: those of the dashboard, or what the API answers where the dashboard is not built."""
+"""The pages that Git hosts and answers to pushes link to: of the dashboard, or of the API where the dashboard is not built."""
 
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlencode
+
+DASHBOARD = Path(__file__).parents[1] / "dashboard" / "built"
+MANIFEST = "built.json"
+
+
+def is_dashboard_built(folder: Path = DASHBOARD) -> bool:
+    """Tell whether there is a built dashboard."""
+    return (folder / MANIFEST).exists()
 
 
 class PageLinks(NamedTuple):
@@ -42,3 +51,8 @@ class PageLinks(NamedTuple):
 
     def _below(self, view: str, path: str) -> str:
         return self.public_url + (view if self.has_dashboard else path) if self.public_url else ""
+
+
+def proposal_address(public_url: str) -> str:
+    """Return the address of any proposal, with `{namespace}` and `{id}` for its place; empty without a public origin."""
+    return PageLinks(public_url, is_dashboard_built()).proposal("{namespace}", "{id}")
