@@ -35,6 +35,9 @@ class DraftChanges:
         return sum(flags.count(1) for _, flags in self.lost)
 
 
+NO_CHANGES = DraftChanges({}, (), frozenset())
+
+
 def draft_changes(kind: Kind, base: Snapshot | None, working: Snapshot) -> DraftChanges:
     """Return the changes from the base to the working state; without a base every record is new."""
     differing = ComparedFiles(files_only_in(kind, base, working) if base else [], files_only_in(kind, working, base))

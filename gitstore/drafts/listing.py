@@ -1,5 +1,6 @@
 """Lists of a draft's records, each with the draft's change of it: filtered, sorted, in windows."""
 
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
@@ -101,6 +102,9 @@ class Query:
     sort: str = "file"
 
 
+EVERYTHING = Query()
+
+
 class Span(NamedTuple):
     """A window of a list: at most `limit` items after `offset` items."""
 
@@ -141,6 +145,13 @@ def list_items(draft: DraftView, query: Query, span: Span) -> ItemPage:
     end = min(span.offset + span.limit, total)
     found = _in_file_order if query.sort == "file" else partial(_sorted, query.sort)
     return ItemPage(list(found(file_views, span.offset, end)), total, draft.window_etag(query, span))
+
+
+def find_all(draft: DraftView, query: Query) -> list[Record]:
+    """Return all records that match the query, in its order; removed ones only if it asks for them."""
+    items = list_items(draft, query, Span(0, sys.maxsize)).items
+    gone = ChangeType.REMOVED
+    return [item.placed.record for item in items if item.change is not gone or query.change == gone]
 
 
 def find_item(draft: DraftView, record_id: str) -> DraftRecord | None:

@@ -16,10 +16,12 @@ from gitstore.compiled.segments.changes import ChangesByKind, changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
 from gitstore.compiled.validation.budget import find_budget_problems
 from gitstore.compiled.validation.checks import build_matcher
+from gitstore.drafts.draft_changes import NO_CHANGES, draft_changes
 from gitstore.drafts.edits import Edit, Put
-from gitstore.drafts.revisions import BASE, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
+from gitstore.drafts.listing import EVERYTHING, DraftView, Query, find_all
+from gitstore.drafts.revisions import BASE, DRAFT, PUBLISHED, Revision, read_base_tree, read_revision, require_readable
 from gitstore.drafts.state_changes import compare_trees
-from gitstore.errors import UnknownRecord
+from gitstore.errors import BadRequest, UnknownRecord
 from gitstore.layout import TreeId
 from gitstore.store.access import Component
 
@@ -60,10 +62,25 @@ class Revisions(Component):
             return [*(problem.as_warning() for problem in over_budget), *compiler.lint(project, tree)]
 
     def records(
-        self, namespace: str, project: str, kind: Kind, at: str = PUBLISHED, draft: str = DEFAULT_DRAFT
+        self,
+        namespace: str,
+        project: str,
+        kind: Kind,
+        at: str = PUBLISHED,
+        draft: str = DEFAULT_DRAFT,
+        query: Query = EVERYTHING,
     ) -> list[Record]:
-        """Return all records of a kind in a state of the project."""
-        return [placed.record for placed in self.snapshot(namespace, project, at, draft).placed(kind)]
+        """Return the records of a kind in a state of the project that match a query; `change` needs a draft."""
+        if query.change and at != DRAFT:
+            raise BadRequest("Only a draft has changes. Use at=draft, or leave out 'change'.")
+        with self._access.reading(namespace) as compiler:
+            state = self._state(compiler, project, at, draft)
+            working = compiler.snapshot(project, state.tree)
+            if query == EVERYTHING:
+                return [placed.record for placed in working.placed(kind)]
+            base = compiler.snapshot(project, state.base_tree) if state.base_tree else None
+            changes = draft_changes(kind, base, working) if query.change else NO_CHANGES
+            return find_all(DraftView(kind, base, working, changes), query)
 
     def diff(self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT) -> ChangesByKind:
         """Compare two states of the project, rule by rule; see `difference`."""

@@ -11,6 +11,13 @@ from tests.dashboard.test_pages import violations
 from tests.e2e.world import World
 
 Opens = Callable[..., Page]
+RECORD_PROGRESS = """() => {
+  window.words = [];
+  new MutationObserver(() => {
+    const shown = document.querySelector(".progress p")?.textContent;
+    if (shown) window.words.push(shown);
+  }).observe(document.body, { childList: true, characterData: true, subtree: true });
+}"""
 
 
 def test_a_page_is_written_changed_and_deleted(world: World, new_page: Opens) -> None:
@@ -146,6 +153,44 @@ def test_a_file_is_looked_at_before_it_is_imported_and_its_errors_are_downloaded
     page.get_by_role("button", name="Import into the draft").click()
     expect(page.locator(".change")).to_contain_text("/x")
     assert drafted(place) == {"/old": "/new", "/x": "/y"}
+
+
+def test_an_import_tells_how_much_is_sent_and_what_the_service_does(
+    world: World, new_page: Opens, tmp_path: Path
+) -> None:
+    file = tmp_path / "rules.tsv"
+    rows = "".join(f"BASIC\t/old/{number}\t/new\t301\n" for number in range(4_000))
+    file.write_text(f"type\tsource\ttarget\tstatus\n{rows}", "utf-8")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(world.place(), "/transfer"))
+    page.evaluate(RECORD_PROGRESS)
+    slow = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 200_000}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+    page.get_by_label("File to import").set_input_files(file)
+    page.get_by_role("button", name="Import into the draft").click()
+    page.get_by_text("Imported into the draft: 4,000 added").wait_for()
+    words = page.evaluate("window.words")
+    phases = list(dict.fromkeys(each.partition(" of ")[0].split(":")[0].strip() for each in words))
+    assert phases == [
+        "Sending the file",
+        "The service checks each line …",
+        "The service writes the redirects into the draft …",
+    ]
+    assert len({each for each in words if each.startswith("Sending")}) > 2
+
+
+def test_what_the_table_shows_is_exported(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/old", "/other")
+    place.add("/oldest")
+    page = new_page()
+    sign_in(page, world.user("viewer"), view(place, "?q=old&sort=-source"))
+    page.get_by_text("Export what is shown").wait_for()
+    assert violations(page) == []
+    with page.expect_download() as download:
+        page.get_by_role("link", name="tab-separated text").click()
+    lines = download.value.path().read_text("utf-8").splitlines()
+    assert [line.split("\t")[1] for line in lines[1:]] == ["/oldest", "/old"]
 
 
 def test_the_published_rules_are_exported(world: World, new_page: Opens) -> None:

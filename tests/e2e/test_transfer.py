@@ -215,6 +215,30 @@ def test_any_state_is_exported_in_any_form(place: Place) -> None:
     place.refused("GET", "/export?at=99", 404, "not_found")
 
 
+def test_an_export_has_what_a_list_with_the_same_filters_shows(place: Place) -> None:
+    place.add("/b", "/sale/1", tags=["sale"])
+    place.add("/gone", "/sale/2")
+    place.published("/a")
+    gone = next(each for each in place.get("/draft/redirects")["items"] if each["source"] == "/gone")
+    place.ask("DELETE", f"/draft/redirects/{gone['id']}", 204)
+    place.add("/c", "/sale/3", status="FOUND")
+
+    def sources(query: str) -> list[str]:
+        return [line.split("\t")[1] for line in place.ask("GET", f"/export?{query}", 200).text.splitlines()[1:]]
+
+    queries = "sort=-source q=SALE&sort=source status=302 tag=sale change=added change=removed type=REGEX"
+    for query in queries.split():
+        listed = place.get(f"/draft/redirects?{query}")["items"]
+        shown = [item["source"] for item in listed if "removed" in query or item["change"] != "removed"]
+        assert sources(f"at=draft&{query}") == shown, query
+    assert sources("q=sale&sort=-source") == ["/gone", "/b"]  # published
+    assert sources("at=2&tag=sale") == ["/b"]
+    assert "/gone" not in place.ask("GET", "/export?format=yaml&at=draft&q=sale", 200).text
+    place.refused("GET", "/export?change=added", 400, "bad_request")
+    place.refused("GET", "/export?format=json&q=a", 400, "bad_parameter")
+    place.refused("GET", "/export?sort=nothing", 400, "bad_parameter")
+
+
 def test_the_form_with_pages_needs_the_grant_for_them(place: Place) -> None:
     reader = place.holder(("redirect", "read"))
     reader.ask("GET", "/export", 200)

@@ -1,31 +1,30 @@
 """The records of a draft: list, add, replace, change and remove; each edit is one commit."""
 
 import re
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.errors import ApiError, bad_request
+from api.errors import ApiError
 from api.http.guard.access import author_of, grants_item, reads_drafts, require_drafts
 from api.http.guard.content_body import read_content
 from api.http.request.json_body import clear_fields
-from api.http.request.parameters import read_draft_name, read_text, read_window
+from api.http.request.parameters import read_draft_name, read_window
+from api.http.request.record_query import read_record_query
 from api.http.response import json_views
 from api.http.response.paging import write_window
 from api.http.response.replies import etag_matches
 from api.runtime.jobs.background import run_in_thread
-from content.changes.diff import ChangeType, item_kind
+from content.changes.diff import item_kind
 from content.records.record import record_of
-from content.records.vocabulary import STATUS_BY_WORD, Kind, PageType, RedirectType
+from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.edits import Delete, Patch, Put
-from gitstore.drafts.listing import SORTS, DraftRecord, Query, Span
+from gitstore.drafts.listing import DraftRecord, Span
 from gitstore.store.store import Store
 
 _TAG = re.compile('"([^"]+)"')
-_TYPES = {Kind.REDIRECTS: RedirectType, Kind.PAGES: PageType}
 
 
 class DraftItems:
@@ -42,7 +41,7 @@ class DraftItems:
         """Show a window of the draft's records, filtered and sorted; needs access to drafts."""
         require_drafts(req, self.resource_name, namespace, project)
         limit, offset = read_window(req)
-        name, query = DraftName(project, read_draft_name(req)), _query(req, self._kind)
+        name, query = DraftName(project, read_draft_name(req)), read_record_query(req, self._kind)
         known = partial(_matches, req.get_header("If-None-Match"))
         found = await run_in_thread(
             self._store.drafts.records, namespace, name, self._kind, query, Span(offset, limit), known
@@ -119,25 +118,6 @@ def _write(resp: Response, item: DraftRecord) -> None:
 
 def _matches(header: str | None, etag: str) -> bool:
     return etag_matches(etag, header)
-
-
-def _query(req: Request, kind: Kind) -> Query:
-    return Query(
-        text=read_text(req, "q") or "",
-        type=_word(req, "type", {each.value: each.value for each in _TYPES[kind]}),
-        status=_word(req, "status", {word: status.value for word, status in STATUS_BY_WORD.items()}),
-        tag=read_text(req, "tag") or "",
-        change=_word(req, "change", {each.value: each.value for each in ChangeType}),
-        sort=_word(req, "sort", {word: word for word in SORTS}) or "file",
-    )
-
-
-def _word(req: Request, name: str, words: Mapping[str, str]) -> str:
-    """Read a parameter that is one of a few words, and map it; empty if it is missing, 400 for another word."""
-    text = read_text(req, name)
-    if text and text not in words:
-        raise bad_request(f"'{name}' must be one of {', '.join(words)}.", "bad_parameter")
-    return words[text] if text else ""
 
 
 def _if_match(req: Request) -> str:

@@ -10,6 +10,7 @@ from api.http.guard.access import author_of, grants, heavy, require
 from api.http.guard.content_body import check_file
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.parameters import read_draft_name, read_flag, read_text
+from api.http.request.record_query import read_record_query
 from api.http.request.upload import read_upload
 from api.runtime.handover import Handover
 from api.runtime.jobs.background import run_in_process
@@ -18,6 +19,7 @@ from content.records.record import Redirect
 from content.records.vocabulary import Kind
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.importing import ImportOptions
+from gitstore.drafts.listing import EVERYTHING, Query
 from gitstore.drafts.revisions import PUBLISHED
 from gitstore.git.repository import Author
 from gitstore.store.store import Store
@@ -61,18 +63,26 @@ class Export:
     @heavy
     @grants("redirect", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Export a revision (`?at=`) by `?format=`: `tsv` (redirects, as for import), `json` (all), `yaml` (redirects)."""
+        """Export a revision (`?at=`) by `?format=`: `tsv` (redirects, as for import), `json` (all), `yaml` (redirects).
+
+        The filters and `sort` of the draft's redirects apply to `tsv` and `yaml`.
+        """
         wanted = read_text(req, "format") or "tsv"
         if wanted not in _FORMATS:
             raise bad_request(f"'format' must be one of {', '.join(_FORMATS)}.", "bad_parameter")
+        query = read_record_query(req, Kind.REDIRECTS)
         if wanted == "json":
+            if query != EVERYTHING:
+                raise bad_request(
+                    "A filter or order needs the format tsv or yaml: json is all content.", "bad_parameter"
+                )
             require(req, "page", "read", namespace, project)
         at = read_text(req, "at") or PUBLISHED
         for resource in ["redirect", "page"] if wanted == "json" else ["redirect"]:
             at = await resolve_readable_revision(req, self._store, resource, namespace, project, at)
         media_type, _ = _FORMATS[wanted]
         resp.data = await run_in_process(
-            export_bytes, self._store, namespace, project, wanted, at, read_draft_name(req)
+            export_bytes, self._store, namespace, project, wanted, at, read_draft_name(req), query
         )
         resp.content_type = media_type
         resp.set_header("Content-Disposition", f'attachment; filename="{project}.{wanted}"')
@@ -92,11 +102,13 @@ def import_bytes(
     return report, bool(plan.wrong) and stops and not options.dry_run
 
 
-def export_bytes(store: Store, namespace: str, project: str, wanted: str, at: str, draft: str) -> bytes:
-    """Return a revision as a file's bytes; runs in a pool process."""
+def export_bytes(
+    store: Store, namespace: str, project: str, wanted: str, at: str, draft: str, query: Query = EVERYTHING
+) -> bytes:
+    """Return a revision as a file's bytes, of the redirects that match; runs in a pool process."""
     redirects = [
         record
-        for record in store.revisions.records(namespace, project, Kind.REDIRECTS, at, draft)
+        for record in store.revisions.records(namespace, project, Kind.REDIRECTS, at, draft, query)
         if isinstance(record, Redirect)
     ]
     if wanted == "json":

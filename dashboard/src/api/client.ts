@@ -23,6 +23,8 @@ export interface Options<Op> {
   body?: Body<Op> | Blob | FormData;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** Called with the share of the body that is sent, from 0 to 1. */
+  onSent?: (share: number) => void;
 }
 
 async function call(method: Method, template: string, options: Options<unknown>): Promise<Reply> {
@@ -31,6 +33,7 @@ async function call(method: Method, template: string, options: Options<unknown>)
     ...(options.body === undefined ? {} : { body: options.body }),
     ...(options.headers ? { headers: options.headers } : {}),
     ...(options.signal ? { signal: options.signal } : {}),
+    ...(options.onSent ? { onSent: options.onSent } : {}),
   };
   for (;;) {
     try {

@@ -33,6 +33,8 @@ export interface RawRequest {
   body?: unknown;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** Called with the share of the body that is sent, from 0 to 1. */
+  onSent?: (share: number) => void;
 }
 
 export interface Reply {
@@ -64,7 +66,7 @@ export async function send(method: string, path: string, request: RawRequest = {
     init.body = JSON.stringify(request.body);
   }
   if (request.signal) init.signal = request.signal;
-  const response = await reach(path, init);
+  const response = request.onSent ? await upload(path, init, request.onSent) : await reach(path, init);
   const body = await readBody(response);
   if (response.ok) return { status: response.status, body, etag: response.headers.get("ETag") };
   const found = (typeof body === "object" && body ? body : {}) as ErrorBody;
@@ -78,13 +80,35 @@ export async function send(method: string, path: string, request: RawRequest = {
   );
 }
 
+const away = (): ApiFault => new ApiFault(0, "unreachable", "Waypost cannot be reached. Check the network; nothing that you typed is lost.");
+
 async function reach(path: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(path, init);
   } catch (ex) {
     if (ex instanceof DOMException && ex.name === "AbortError") throw ex;
-    throw new ApiFault(0, "unreachable", "Waypost cannot be reached. Check the network; nothing that you typed is lost.");
+    throw away();
   }
+}
+
+/** The same for a large body: fetch cannot tell how much of one is sent. */
+function upload(path: string, { method = "POST", headers, body, signal }: RequestInit, onSent: (share: number) => void): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open(method, path);
+    for (const [name, value] of new Headers(headers)) request.setRequestHeader(name, value);
+    request.upload.onprogress = ({ loaded, total }) => onSent(total ? loaded / total : 1);
+    request.upload.onload = () => onSent(1);
+    request.onerror = () => reject(away());
+    request.onabort = () => reject(new DOMException("The request was given up.", "AbortError"));
+    request.onload = () => {
+      const type = request.getResponseHeader("Content-Type") ?? "";
+      const waits = request.getResponseHeader("Retry-After") ?? "0";
+      resolve(new Response(request.responseText, { status: request.status, headers: { "Content-Type": type, "Retry-After": waits } }));
+    };
+    signal?.addEventListener("abort", () => request.abort());
+    request.send(body as Blob);
+  });
 }
 
 async function readBody(response: Response): Promise<unknown> {

@@ -5,6 +5,7 @@ import { get } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import { Badge, Button, Empty, Failure, Long, Select, type Tone } from "../components/basics.tsx";
 import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
+import { fillPath } from "../api/paths.ts";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
 import { CODES, isAbout, keepPage, keyOf, may, ofView, P, viewPath, type Of, type Redirect } from "../state/project.ts";
@@ -19,6 +20,8 @@ const CHANGES: Record<string, readonly [Tone, string]> = { added: ["good", "+ ad
 const TYPES = [["", "All types"], ["BASIC", "Basic"], ["BASIC_HOST", "Basic, with host"], ["REGEX", "Regex"], ["REGEX_HOST", "Regex, with host"]] as const;
 const STATUSES = [["", "All statuses"], ["301", "301 Moved permanently"], ["302", "302 Found"], ["307", "307 Temporary"], ["308", "308 Permanent"]] as const;
 const CHANGED = [["", "Changed or not"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
+
+const FORMATS = [["tsv", "tab-separated text"], ["yaml", "YAML"]] as const;
 
 const COLUMNS: readonly Column<Redirect>[] = [
   { name: "Source", sort: "source", class: "url", cell: (item) => <a class="row-link" href={editHref(item.id)}><Long text={item.source} /></a> },
@@ -45,10 +48,11 @@ function List(of: Of): JSX.Element {
   const { query } = place.value;
   const value = (name: string): string => query.get(name) ?? "";
   const [chosen, setChosen] = useState<ReadonlyMap<string, Redirect>>(new Map());
-  const shown = wanted(query);
+  const shown = shownBy(query);
+  const wanted = { ...shown, limit: PAGE, offset: offset() };
   const found = useLoad(
-    `${keyOf(of)}?${JSON.stringify(shown)}`,
-    (signal) => get(`${P}/draft/redirects`, { path: of, query: shown, signal }),
+    `${keyOf(of)}?${JSON.stringify(wanted)}`,
+    (signal) => get(`${P}/draft/redirects`, { path: of, query: wanted, signal }),
     isAbout(of),
   );
   const writes = may(of, "redirect", "write");
@@ -83,6 +87,7 @@ function List(of: Of): JSX.Element {
           <Table label="Redirects" columns={preview.value ? COLUMNS.filter((each) => each.name !== "Draft") : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source}
             {...(writes ? { chosen: new Set(chosen.keys()), onChoose: choose } : {})} />
           <Pages total={found.data.total} />
+          <p class="export quiet">Export {filtered ? "what is shown" : "all"} as {FORMATS.map(([format, text]) => <a key={format} download={`${of.project}.${format}`} href={exportOf(of, format, shown)}>{text}</a>)}</p>
         </>
         : filtered
           ? <Empty title="No redirect fits"><p>Change the search, or <a href={viewPath(of)}>show all redirects</a>.</p></Empty>
@@ -93,8 +98,13 @@ function List(of: Of): JSX.Element {
   );
 }
 
-function wanted(query: URLSearchParams): Record<string, string | number> {
+/** The address of a file with all that the table has, on this page of it and the others. */
+function exportOf(of: Of, format: string, shown: Record<string, string>): string {
+  return fillPath(`${P}/export`, { ...of }, { format, at: "draft", draft: of.draft, ...shown });
+}
+
+function shownBy(query: URLSearchParams): Record<string, string> {
   const names = ["q", "type", "status", "change", "tag", "sort"];
   const given = names.map((name) => [name, query.get(name) ?? ""] as const).filter(([, text]) => text);
-  return { ...Object.fromEntries(given), limit: PAGE, offset: offset() };
+  return Object.fromEntries(given);
 }

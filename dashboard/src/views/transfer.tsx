@@ -1,6 +1,6 @@
 // Import of a file of redirects, looked at before it is done, and export of a state of the project.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import { ApiFault, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Select } from "../components/basics.tsx";
@@ -35,10 +35,14 @@ function Import({ of }: { of: Of }): JSX.Element {
   const [skipErrors, setSkipErrors] = useState(false);
   const [report, setReport] = useState<Report | null>(null);
   const [over, setOver] = useState(false);
+  const [sent, setSent] = useState(0);
+  const [applies, setApplies] = useState(false);
   const call = useCall();
   const send = async (chosen: File, dryRun: boolean, options: { overwrite: boolean; skipErrors: boolean }): Promise<Report> => {
+    setSent(0);
+    setApplies(!dryRun);
     try {
-      return await post(`${P}/import`, { path: of, query: { ...options, dryRun }, body: chosen, headers: { "Content-Type": "text/tab-separated-values" } });
+      return await post(`${P}/import`, { path: of, query: { ...options, dryRun }, body: chosen, headers: { "Content-Type": "text/tab-separated-values" }, onSent: setSent });
     } catch (ex) {
       const found = ex instanceof ApiFault ? (ex.body as { report?: Report } | null)?.report : undefined;
       if (found) setReport(found);
@@ -81,11 +85,24 @@ function Import({ of }: { of: Of }): JSX.Element {
       <p class="help">Columns: type, source, target, status; one redirect a line. Nothing is changed before you have seen what the file does.</p>
       <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} onChange={(on) => again({ overwrite: on, skipErrors })} />
         <Check label="Skip the lines that are wrong" checked={skipErrors} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
-      {call.busy && <progress aria-label="The file is being read" />}
+      {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}
       <Refusal text={call.faults.text} />
       {report && file && <Dry report={report} name={file.name} />}
       {report && <p class="actions"><Button kind="primary" disabled={call.busy || report.added + report.changed === 0 || (report.wrong > 0 && !skipErrors)} onClick={apply}>Import into the draft</Button></p>}
     </section>
+  );
+}
+
+/** How far an import is: the file is sent, then the service works on it. */
+function Progress({ sent, file, applies }: { sent: number; file: File; applies: boolean }): JSX.Element {
+  const id = useId();
+  const done = sent >= 1;
+  const phase = !done ? "Sending the file" : applies ? "The service writes the redirects into the draft …" : "The service checks each line …";
+  return (
+    <div class="progress">
+      <progress aria-labelledby={id} max={1} {...(done ? {} : { value: sent })} />
+      <p class="quiet"><span id={id} role="status">{phase}</span>{!done && `: ${bytes(Math.round(sent * file.size))} of ${bytes(file.size)}`}</p>
+    </div>
   );
 }
 
