@@ -5,13 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.e2e.world import PASSWORD, World, open_world
 from tests.service import ROOT, Service
 
 MISSING = "Chromium is not installed. Install it as root: apt install chromium"
 UNBUILT = "The dashboard is not built. Run: make dashboard"
+
+# Playwright waits five seconds, which a page can take beside another test process. A wait ends as soon as it is met.
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")

@@ -140,7 +140,7 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     other.get_by_role("button", name="Approve").click()
     expect(other.get_by_text("✓ Approved").first).to_be_visible()
     assert violations(other) == []
-    expect(page.get_by_text("✓ Approved").first).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("✓ Approved").first).to_be_visible()
     page.get_by_role("button", name="Publish …").click()
     dialog = page.get_by_role("dialog", name="Publish the draft")
     dialog.get_by_label("Message").fill("Begin the sale")
@@ -215,13 +215,13 @@ def test_findings_are_fixed_in_the_draft_one_or_all(world: World, new_page: Open
     page = new_page()
     sign_in(page, world.user("admin"), view(place, "/draft"))
     panel = page.get_by_role("region", name="What can be fixed")
-    expect(panel.locator("li")).to_have_count(3, timeout=20_000)
+    expect(panel.locator("li")).to_have_count(3)
     assert violations(page) == []
     panel.get_by_role("button", name="Fix /a").click()
-    expect(panel.locator("li")).to_have_count(2, timeout=20_000)
+    expect(panel.locator("li")).to_have_count(2)
     assert drafted(place)["/a"] == "/e"
     panel.get_by_role("button", name="Fix all 2").click()
-    expect(panel).to_be_hidden(timeout=20_000)
+    expect(panel).to_be_hidden()
     assert drafted(place) == {"/a": "/e", "/b": "/e", "/c": "/e", "/d": "/e"}
 
 
@@ -237,24 +237,24 @@ def test_several_drafts_are_begun_listed_switched_and_discarded(world: World, ne
     expect(form.get_by_label("Name of the draft")).to_have_attribute("aria-invalid", "true")
     form.get_by_label("Name of the draft").fill("autumn")
     form.get_by_role("button", name="Use this draft").click()
-    expect(page.get_by_text("No redirects yet")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("No redirects yet")).to_be_visible()
     page.get_by_role("button", name="Add a redirect").click()
     form = page.get_by_role("dialog", name="Add a redirect")
     form.get_by_label("Source").fill("/in-autumn")
     form.get_by_label("Target").fill("/new")
     form.get_by_role("button", name="Add to the draft").click()
-    expect(page.locator("tbody tr")).to_have_count(1, timeout=20_000)
+    expect(page.locator("tbody tr")).to_have_count(1)
     expect(page.locator("tbody")).to_contain_text("/in-autumn")
     assert violations(page) == []
     assert drafted(place) == {"/in-main": "/new"}
     page.get_by_role("link", name="Draft", exact=True).click()
-    expect(page.locator(".change")).to_contain_text("/in-autumn", timeout=20_000)
+    expect(page.locator(".change")).to_contain_text("/in-autumn")
     choice = page.get_by_label("Draft", exact=True)
-    expect(choice.locator("option", has_text="autumn: 1 change by")).to_have_count(1, timeout=20_000)
+    expect(choice.locator("option", has_text="autumn: 1 change by")).to_have_count(1)
     choice.select_option("main")
-    expect(page.locator(".change")).to_contain_text("/in-main", timeout=20_000)
+    expect(page.locator(".change")).to_contain_text("/in-main")
     choice.select_option("autumn")
     page.get_by_role("button", name="Discard all").click()
     page.get_by_role("button", name="Discard the draft").click()
-    expect(page.get_by_text("No draft is open")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("No draft is open")).to_be_visible()
     assert [each["draft"] for each in place.get("/drafts")["items"]] == ["main"]

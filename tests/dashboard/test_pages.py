@@ -120,7 +120,7 @@ def test_a_publish_of_someone_else_appears_by_itself(world: World, new_page: Ope
     sign_in(page, world.user("admin"), f"/dashboard/project/{place.namespace}/shop")
     expect(page.get_by_text("No redirects yet")).to_be_visible()
     place.published("/new-one")
-    expect(page.locator("tbody tr")).to_have_count(1, timeout=20_000)
+    expect(page.locator("tbody tr")).to_have_count(1)
 
 
 def test_the_first_steps_lead_to_a_published_rule_and_a_token(world: World, new_page: Opens) -> None:

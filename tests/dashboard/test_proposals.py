@@ -44,4 +44,4 @@ def test_a_requested_review_waits_for_those_who_may_review(world: World, new_pag
     waiting = page.get_by_role("region", name="Waiting").get_by_role("listitem").filter(has_text=place.namespace)
     expect(waiting).to_contain_text("Draft open")
     place.ask("POST", "/draft/review", 200, json={"action": "request", "head": head})
-    expect(waiting).to_contain_text("You may review it", timeout=20_000)
+    expect(waiting).to_contain_text("You may review it")

@@ -49,7 +49,7 @@ def test_the_agents_of_a_project_are_charted_with_words_for_who_cannot_see_it(wo
     chart.hover()
     expect(page.locator(".taken figcaption")).to_contain_text("of 3 agents")
     report(place, "c", version=2)
-    expect(page.get_by_role("link", name="3 of 3 agents current")).to_be_visible(timeout=20_000)
+    expect(page.get_by_role("link", name="3 of 3 agents current")).to_be_visible()
 
 
 def test_a_publish_is_watched_until_the_agents_have_it(world: World, new_page: Opens) -> None:
