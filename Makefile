@@ -23,7 +23,7 @@ test: tools browser $(VENV)/dev.done $(VENV)/editors.done $(VENV)/openid.done da
 soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed
 	@SOAK_OPERATIONS=$(or $(SOAK_OPERATIONS),2000) $(BIN)/python -m pytest --timeout 7200 tests/e2e/test_two_nodes.py
 
-interop: interop-tools $(VENV)/dev.done  ## Build a real Gitea with Go (the first time for some minutes), and run the tests with it
+interop: interop-tools $(VENV)/dev.done  ## Build a real Gitea with Go, fetch a real Keycloak by Maven (the first time for some minutes), and run the tests with them
 	@$(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -o timeout=3600 tests/interop
 
 check: lint check-dashboard  ## Check style, types, import directions, words and generated documents
@@ -78,6 +78,8 @@ browser:
 interop-tools:
 	@.ci/install-tools git gcc
 	@command -v go >/dev/null || { echo "Not installed: go, which builds Gitea. See https://go.dev/doc/install" >&2; exit 1; }
+	@command -v java >/dev/null || { echo "Not installed: java, 17 or later, which runs Keycloak. On Debian: apt install openjdk-17-jre-headless" >&2; exit 1; }
+	@command -v mvn >/dev/null || { echo "Not installed: mvn, which fetches Keycloak. On Debian: apt install maven" >&2; exit 1; }
 
 bench-tools:
 	@.ci/install-tools git wrk nginx

@@ -1,1 +1,1 @@
-"""Tests with real counterparts that are built from their sources first; `make interop` runs them."""
+"""Tests with real counterparts that are built or fetched first; `make interop` runs them."""
