@@ -7,7 +7,8 @@ from api import logs
 from api.auth.api_token import digest, find_values
 from api.auth.new_token import revoke
 from api.db.accounts.tokens import find_by_hashes
-from api.db.audit import Actor, Caller, caller
+from api.db.audit import Actor
+from api.db.audit_caller import Caller, caller
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
 

@@ -12,7 +12,8 @@ from api.auth.roles import grants_by_role, grants_of, load_grants
 from api.db import audit
 from api.db.accounts import tokens
 from api.db.accounts.tokens import ApiToken
-from api.db.audit import Actor, AuditEntry, AuditEvent, Caller
+from api.db.audit import Actor, AuditEntry, AuditEvent
+from api.db.audit_caller import Caller
 from api.db.database import Connection
 from api.errors import ApiError, Forbidden, invalid
 from content.records.problem import Problem

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from api.auth.grants import EVERY, SERVICE_WIDE, Grant, everywhere
-from api.db.audit import Actor, UsedToken
+from api.db.audit import Actor
+from api.db.audit_caller import UsedToken
 
 # Git strips `<` and `>` from a name, since they delimit the address; quotes and backslashes only at its ends:
 # https://git-scm.com/docs/git-commit-tree#_commit_information

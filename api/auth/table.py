@@ -8,7 +8,7 @@ from api.auth.grants import Grant, common
 from api.auth.principal import Principal, PrincipalKind
 from api.auth.roles import grants_by_role, grants_of, load_grants
 from api.db.accounts import sessions, tokens, users
-from api.db.audit import UsedToken
+from api.db.audit_caller import UsedToken
 from api.db.database import Connection
 from api.db.generation import read_generation
 

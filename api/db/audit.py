@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, String, func, or_, select
 
+from api.db.audit_caller import Caller, UsedToken, caller
 from api.db.audit_chain import append_rows
 from api.db.database import BEFORE_COMMIT
 from api.db.tables import audit, token_viewers
@@ -31,7 +31,11 @@ class AuditEvent(StrEnum):
     INPUT_REFUSED = "input_validation_fail"
     PUBLISH_REQUESTED = "publish_requested"
     ROLLBACK_REQUESTED = "rollback_requested"
+    MERGE_REQUESTED = "merge_requested"
     PUSH_REQUESTED = "push_requested"
+    PROJECT_CHANGED = "project_changed"
+    POLICY_CHANGED = "policy_changed"
+    PROJECT_DELETED = "project_deleted"
     PUSHED = "branches_pushed"
     PUBLISHED = "release_published"
     ROLLED_BACK = "release_rolled_back"
@@ -80,13 +84,6 @@ class Actor:
     name: str
 
 
-class UsedToken(NamedTuple):
-    """The API token that a caller came with, a personal one too."""
-
-    id: int
-    name: str
-
-
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
     """An entry of the trail; `detail` holds no secrets, `address` is the caller's network address if known.
@@ -110,7 +107,7 @@ class AuditEntry:
     hash: str = ""
     token: UsedToken | None = None
 
-    def from_(self, origin: "Caller") -> "AuditEntry":
+    def from_(self, origin: Caller) -> "AuditEntry":
         """Return the entry with the origin of a request, for a process that does not know it."""
         return replace(
             self,
@@ -121,17 +118,6 @@ class AuditEntry:
         )
 
 
-class Caller(NamedTuple):
-    """The origin of the current request: its address and id, the session of its access token, or its API token."""
-
-    address: str | None = None
-    request: str | None = None
-    session: str | None = None
-    token: UsedToken | None = None
-
-
-_NO_CALLER = Caller()
-caller: ContextVar[Caller] = ContextVar("audit_caller", default=_NO_CALLER)
 ANONYMOUS = Actor("anonymous", None, "")
 
 

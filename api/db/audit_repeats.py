@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, select
 
-from api.db.audit import Actor, AuditEntry, UsedToken, record
+from api.db.audit import Actor, AuditEntry, record
+from api.db.audit_caller import UsedToken
 from api.db.tables import audit_repeats
 from api.db.upserts import upsert
 

@@ -1,4 +1,4 @@
-"""The middleware that notes refusals, publishes and pushes for the audit trail, in memory: no request waits for it."""
+"""The middleware that notes refusals, publishes, pushes and changes of projects for the audit trail, in memory: no request waits for it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,7 +6,8 @@ from typing import Protocol
 
 from falcon.asgi import Request, Response
 
-from api.db.audit import ANONYMOUS, Actor, AuditEntry, AuditEvent, Caller, caller
+from api.db.audit import ANONYMOUS, Actor, AuditEntry, AuditEvent
+from api.db.audit_caller import Caller, caller
 from api.db.audit_repeats import Refusal
 from api.metrics.counters import UNKNOWN_ROUTE
 
@@ -21,10 +22,14 @@ _REFUSALS: Mapping[int, AuditEvent] = {
 }
 _FAILED_LOGINS = {401: AuditEvent.LOGIN_FAILED, 403: AuditEvent.LOGIN_FAILED, 429: AuditEvent.LOGINS_LIMITED}
 _REQUESTS = {
-    "/publish": AuditEvent.PUBLISH_REQUESTED,
-    "/rollback": AuditEvent.ROLLBACK_REQUESTED,
-    "/git-receive-pack": AuditEvent.PUSH_REQUESTED,
+    ("POST", "/publish"): AuditEvent.PUBLISH_REQUESTED,
+    ("POST", "/rollback"): AuditEvent.ROLLBACK_REQUESTED,
+    ("POST", "/merge"): AuditEvent.MERGE_REQUESTED,
+    ("POST", "/git-receive-pack"): AuditEvent.PUSH_REQUESTED,
+    ("PATCH", "/project/{project}"): AuditEvent.PROJECT_CHANGED,
+    ("DELETE", "/project/{project}"): AuditEvent.PROJECT_DELETED,
 }
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LEAST_REFUSED = 400
 
 
@@ -43,7 +48,7 @@ class AuditNotes(Protocol):
 
 
 class AuditMiddleware:
-    """Notes what was refused to whom, and who asked for a publish, a rollback or a push, from where.
+    """Notes what was refused to whom, and who asked for a publish, a push or a change of a project, from where.
 
     No text of the request is noted but names that were checked: people type passwords into any field.
     """
@@ -56,11 +61,11 @@ class AuditMiddleware:
         caller.set(Caller(req.remote_addr, req.context.request_id))
 
     async def process_response(self, req: Request, resp: Response, _resource: object, _succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
-        """Note the response, if it is a refusal, or a change of a release."""
+        """Note the response, if it is a refusal, or a change of a release or a project."""
         status = getattr(req.context, "refused", resp.status_code)  # a failed login of a browser is a redirect
         if status >= _LEAST_REFUSED:
             self._note_refusal(req, status)
-        elif req.method == "POST":
+        elif req.method not in _READS:
             self._note_request(req, resp)
 
     def _note_refusal(self, req: Request, status: int) -> None:
@@ -77,22 +82,25 @@ class AuditMiddleware:
         )
 
     def _note_request(self, req: Request, resp: Response) -> None:
-        event = next((event for end, event in _REQUESTS.items() if (req.uri_template or "").endswith(end)), None)
+        route = req.uri_template or ""
+        found = (event for (method, end), event in _REQUESTS.items() if req.method == method and route.endswith(end))
+        event = next(found, None)
         if event is None:
             return
-        route = req.context.route_names
-        detail = {"version": resp.get_header("X-Project-Version")} if resp.get_header("X-Project-Version") else {}
-        subject = route.get("project") or route.get("namespace", "")
+        names, policy = req.context.route_names, getattr(req.context, "policy", None)
+        version = resp.get_header("X-Project-Version")
+        detail = ({"version": version} if version else {}) | ({"policy": policy} if policy else {})
+        subject = names.get("project") or names.get("namespace", "")
         principal = req.context.principal
         self._notes.note(
             AuditEntry(
                 self._notes.now(),
-                event,
+                AuditEvent.POLICY_CHANGED if policy and event is AuditEvent.PROJECT_CHANGED else event,
                 _actor(req),
                 subject,
                 detail,
-                route.get("namespace"),
-                route.get("project"),
+                names.get("namespace"),
+                names.get("project"),
                 req.remote_addr,
                 session=principal.session or None,
                 request=req.context.request_id,

@@ -1,16 +1,23 @@
 """The whole service, two workers, with its state in a real PostgreSQL."""
 
+import time
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
+from api.db.database import LOCK_TIMEOUT
 from tests.e2e.caller import Caller
 from tests.e2e.hooks import SETTINGS, create_webhook, detail, wait_for_deliveries, wait_until_relayed
 from tests.e2e.receiver import receiving
 from tests.e2e.stream import following
-from tests.e2e.world import PASSWORD, open_world
+from tests.e2e.world import PASSWORD, Place, open_world
 from tests.postgres import running_postgres
-from tests.service import WAYPOST, running
+from tests.service import WAYPOST, running, wait_until
+
+PATIENCE = 60.0
+ROUNDS = 5
+WAITING = text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()")
 
 
 @pytest.mark.usefixtures("postgres_programs")
@@ -46,6 +53,7 @@ def test_a_service_on_postgresql_does_all_that_one_on_sqlite_does(tmp_path: Path
             )
             assert world.root.send("GET", "/health/ready").status_code == 200
             session = world.session(name)
+            agents_wait_for_no_writer_of_the_trail(place)
         assert not (data / "waypost.db").exists()
         with (
             running(WAYPOST, data, settings) as service,
@@ -56,3 +64,21 @@ def test_a_service_on_postgresql_does_all_that_one_on_sqlite_does(tmp_path: Path
             new = {"currentPassword": PASSWORD, "newPassword": "a new horse battery"}
             caller.ask("PATCH", "/api/me", 200, json=new)
             caller.refused("GET", "/api/me", 401, "invalid_token")
+
+
+def agents_wait_for_no_writer_of_the_trail(place: Place) -> None:
+    """Hold the head of the chain: agents and refusals go on, and what they note is written later."""
+    world, agent = place.world, place.holder(("redirect", "read"), ("agent", "write"))
+    agent.get("/version")
+    with world.services.state.database.writing() as connection:
+        connection.execute(text("SELECT * FROM audit_head FOR UPDATE"))
+        place.ask("PATCH", "", 200, json={"description": "new"})
+        wait_until(lambda: connection.scalar(WAITING), PATIENCE, "the writer of the trail to wait for the head")
+        begun = time.monotonic()
+        for _ in range(ROUNDS):
+            agent.get("/version")
+            assert agent.get("/redirects")["total"] == 1
+            agent.refused("GET", "/draft", 403, "forbidden")
+        assert time.monotonic() - begun < ROUNDS * LOCK_TIMEOUT
+        assert world.root.get("/api/audit", event="project_changed")["items"] == []
+    wait_until(lambda: world.root.get("/api/audit", event="project_changed")["items"], PATIENCE, "the entry")

@@ -6,8 +6,8 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.db.audit import UsedToken
-from api.db.audit import caller as audit_caller
+from api.db.audit_caller import UsedToken
+from api.db.audit_caller import caller as audit_caller
 from api.errors import ApiError, TooManyAttempts, Unauthenticated, not_found
 from api.http.guard.access import EVERYWHERE, Access, Audience, Quota, Scheme, no_repository
 from api.http.guard.admission import Admission, AdmittedCaller, Credential

@@ -73,6 +73,7 @@ class ProjectResource:
         body = clear_fields(await read_content(req, "project-update"), **defaults)
         if not _NO_POLICY.keys().isdisjoint(body):
             require(req, "project", "override", namespace, project)
+            req.context.policy = {name: body[name] for name in POLICY if name in body}
         before, settings = await run_in_thread(_show, self._store, namespace, project), _settings(body)
         done = await run_in_process(self._store.projects.change, namespace, project, settings, author_of(req))
         expected = {**before, **settings, **json_views.project_version(done)}

@@ -16,6 +16,8 @@ from functools import partial
 from itertools import count
 from typing import Any, ParamSpec, TypeVar
 
+from api.db.audit_caller import caller as audit_caller
+from api.db.audit_caller import run_as
 from api.runtime.jobs.fair_queue import FairQueue
 from api.runtime.jobs.job_process import JobLimits, JobProcess, JobTimeout, ProcessLost
 
@@ -123,7 +125,7 @@ async def run_in_process(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
 async def run_in_queue(key: str, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run `work` like `run_in_process`, in the queue of a key instead of the request's."""
     with jobs.track():
-        return await _run(key, partial(work, *args, **kwargs))
+        return await _run(key, partial(run_as, audit_caller.get(), partial(work, *args, **kwargs)))
 
 
 async def run_transfer(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,0 +1,136 @@
+"""Each kind of action is in the audit trail, with who did it, from where, by which token or in which session, and when."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.auth.grants import everywhere
+from tests.e2e.caller import Caller
+from tests.e2e.test_git_policy import RULE, clone
+from tests.e2e.test_personal_tokens import issue
+from tests.e2e.world import PASSWORD, Place, World
+from tests.service import wait_until
+
+GRANT = {"namespace": "*", "project": "*", "resource": "redirect", "action": "read"}
+HOOK = {"url": "https://hooks.example/"}
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Doer:
+    """Someone in the trail: the caller in a project, the actor, and the token that entries have."""
+
+    place: Place
+    actor: dict[str, Any]
+    token: dict[str, Any] | None
+
+    @property
+    def caller(self) -> Caller:
+        """The caller without a project."""
+        return self.place.root
+
+
+def review_and_publish(doer: Doer) -> set[str]:
+    """Review the draft of another caller, publish it, and roll back."""
+    other = doer.place.as_(doer.place.world.root)
+    other.add("/theirs")
+    for action in ("reject", "approve", "request"):
+        head = other.get("/draft")["head"]
+        doer.place.ask("POST", "/draft/review", 200, json={"action": action, "head": head})
+    doer.place.publish()
+    doer.place.ask("POST", "/rollback", 200, json={"version": 1})
+    return {"draft_rejected", "draft_approved", "review_requested", "publish_requested", "rollback_requested"}
+
+
+def push(doer: Doer, folder: Path) -> set[str]:
+    """Push to `release`, push a proposal and merge it, and push an API token, which the job of the push revokes."""
+    work = clone(doer.place, folder, doer.caller)
+    work.commit("shop/redirects.yaml", RULE.format("/pushed", "/b"))
+    work.push("HEAD:release")
+    work.commit("shop/redirects.yaml", RULE.format("/proposed", "/b"))
+    work.push("HEAD:refs/heads/topic")
+    [found] = doer.caller.get(f"{doer.place.space}/proposals")["items"]
+    doer.caller.ask("POST", f"{doer.place.space}/proposal/{found['id']}/merge", 200)
+    leaked = doer.place.world.token(everywhere("redirect:read"))
+    work.commit("shop/redirects.yaml", f"# {leaked}\n" + RULE.format("/leaked", "/b"))
+    work.push("HEAD:refs/heads/leak", succeeds=False)
+    return {"push_requested", "branches_pushed", "merge_requested", "authn_token_revoked"}
+
+
+def change(doer: Doer) -> set[str]:
+    """Change a project in two ways, add a webhook, and delete the project."""
+    doer.place.ask("PATCH", "", 200, json={"description": "new"})
+    doer.place.ask("PATCH", "", 200, json={"review": "required"})
+    doer.caller.ask("POST", f"{doer.place.space}/webhooks", 201, json=HOOK)
+    doer.place.ask("DELETE", "?confirm=shop", 204)
+    return {"project_changed", "policy_changed", "webhook_created", "project_deleted"}
+
+
+def grant(doer: Doer) -> set[str]:
+    """Create a role and an account, and change its roles; no token may do so."""
+    unique = secrets.token_hex(4)
+    doer.caller.ask("POST", "/api/roles", 201, json={"name": f"r-{unique}", "grants": [GRANT]})
+    account = {"username": f"kim-{unique}", "password": PASSWORD, "roles": ["viewer"]}
+    made = doer.caller.ask("POST", "/api/users", 201, json=account).json()
+    doer.caller.ask("PATCH", f"/api/user/{made['id']}", 200, json={"roles": ["editor"]})
+    return {"role_created", "user_created", "privilege_permissions_changed", "authn_token_created"}
+
+
+def doers(world: World) -> dict[str, Doer]:
+    """Return an administrator in a session and with a personal token, and an API token, each in a new project."""
+    person, holder = world.person("admin"), Caller(world.http, world.token(everywhere("*:*")))
+    own, user, token = issue(person, role="admin"), person.get("/api/me"), holder.get("/api/me")
+    [personal] = person.get("/api/me/tokens")["items"]
+    user, token, personal = ({"id": each["id"], "name": each["name"]} for each in (user, token, personal))
+    return {
+        "session": Doer(world.place().as_(person), {"kind": "user", **user}, None),
+        "personal token": Doer(world.place().as_(own), {"kind": "user", **user}, personal),
+        "API token": Doer(world.place().as_(holder), {"kind": "token", **token}, token),
+    }
+
+
+@pytest.mark.parametrize("kind", ["session", "personal token", "API token"])
+def test_each_kind_is_recorded_with_who_where_by_what_and_when(
+    world: World, everybody: dict[str, Doer], tmp_path: Path, kind: str
+) -> None:
+    doer, begin = everybody[kind], datetime.now(UTC).replace(microsecond=0)
+    expected = review_and_publish(doer)
+    # Git takes no access token of a session.
+    expected |= grant(doer) if kind == "session" else push(doer, tmp_path / "work")
+    expected |= change(doer)
+    found = wait_until(partial(entries_of, world, doer, expected), PATIENCE, f"{expected} in the trail")
+    for entry in found:
+        assert entry["address"] == "127.0.0.1", entry
+        assert (entry["session"] is not None) is (kind == "session"), entry
+        assert entry["request"], entry
+        is_earlier = entry["event"] == "authn_token_created"
+        assert is_earlier or begin <= datetime.fromisoformat(entry["at"]) <= datetime.now(UTC), entry
+
+
+def entries_of(world: World, doer: Doer, expected: set[str]) -> list[Any]:
+    """Return the entries of someone with a token or without; none while an expected one is missing."""
+    found = world.root.get("/api/audit", actor=doer.actor["name"], limit=1000)["items"]
+    own = [each for each in found if each["actor"] == doer.actor and each["token"] == doer.token]
+    events = {each["event"] for each in own}
+    return [each for each in own if each["event"] in expected] if events >= expected else []
+
+
+@pytest.fixture(scope="module")
+def everybody(world: World) -> dict[str, Doer]:
+    return doers(world)
+
+
+def test_logins_and_logouts_have_who_where_and_when(world: World) -> None:
+    name = world.user("viewer")
+    session = world.session(name)
+    Caller(world.http, session["accessToken"]).ask("POST", "/auth/logout", 204)
+    found = world.root.get("/api/audit", actor=name)["items"]
+    assert [(each["event"], each["subject"], each["address"], each["request"] is None) for each in found] == [
+        ("authn_logout", name, "127.0.0.1", False),
+        ("authn_login_success", name, "127.0.0.1", False),
+    ]
