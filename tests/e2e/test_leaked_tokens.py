@@ -12,7 +12,7 @@ from api.auth.grants import Grant
 from tests.e2e.caller import Caller
 from tests.e2e.test_git_policy import RULE, Checkout, clone
 from tests.e2e.test_transfer import HEADER, TSV
-from tests.e2e.world import Place, World, page, redirect
+from tests.e2e.world import PASSWORD, Place, World, page, redirect
 
 
 class Leak:
@@ -104,6 +104,47 @@ def test_a_token_in_a_body_is_refused_with_its_field_and_revoked(place: Place, l
     assert place.get("/draft")["head"] == before
     leak.check("found in an edit", place.namespace)
     assert place.root.send(method, place.path + tail, json=body).is_success  # now it is only text
+
+
+GRANTS = [{"namespace": "*", "project": "*", "resource": "redirect", "action": "read"}]
+URL = "https://hooks.example/"
+EXPIRY = {"expiresAt": "2027-01-31T00:00:00Z"}
+OTHER_DOORS: dict[str, tuple[str, Callable[[str], tuple[str, str, Any]]]] = {
+    "an agent's error": ("/error", lambda t: ("POST", "{path}/agents", agent(error=f"401 for {t}"))),
+    "a webhook's address": ("/url", lambda t: ("POST", "{space}/webhooks", {"url": f"{URL}?token={t}"})),
+    "a webhook's note": ("/description", lambda t: ("POST", "{space}/webhooks", {"url": URL, "description": t})),
+    "an account's name": ("/lastname", lambda t: ("POST", "/api/users", {**account(), "lastname": t})),
+    "one's own name": ("/firstname", lambda t: ("PATCH", "/api/me", {"firstname": t})),
+    "a role's note": (
+        "/description",
+        lambda t: ("POST", "/api/roles", {"name": "r", "description": t, "grants": GRANTS}),
+    ),
+    "a token's name": ("/name", lambda t: ("POST", "/api/tokens", {"name": t, "grants": GRANTS})),
+    "a personal token's name": ("/name", lambda t: ("POST", "/api/me/tokens", {"name": t, "role": "viewer", **EXPIRY})),
+}
+
+
+def agent(**fields: Any) -> dict[str, Any]:
+    return {"name": "edge-1", "type": "traefik", "version": "1", "status": "error", "load_duration": 0, **fields}
+
+
+def account() -> dict[str, Any]:
+    return {"username": "kim-who-leaks", "password": PASSWORD, "roles": ["viewer"]}
+
+
+@pytest.mark.parametrize("door", list(OTHER_DOORS))
+def test_a_token_in_a_field_beside_the_content_is_refused_and_revoked(
+    world: World, place: Place, leak: Leak, door: str
+) -> None:
+    pointer, write = OTHER_DOORS[door]
+    method, path, body = write(leak.value)
+    admin = world.person("admin")
+    answer = admin.ask(method, path.format(path=place.path, space=place.space), 422, json=body)
+    assert answer.json()["error"] == "api_token"
+    assert [each["pointer"] for each in answer.json()["problems"]] == [pointer]
+    assert leak.value not in answer.text
+    is_report, is_inside = "/agents" in path, path.startswith("{")
+    leak.check("found in a report" if is_report else "found in an edit", place.namespace if is_inside else None)
 
 
 def test_a_token_that_is_written_with_escapes_is_found(place: Place, leak: Leak) -> None:

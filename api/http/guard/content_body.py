@@ -21,10 +21,12 @@ _CODE = "api_token"
 _MESSAGE = "This is a valid API token. It is revoked now. Remove it here, and create another token."
 
 
-async def read_content(req: Request, schema: str, limit: int | None = None) -> dict[str, Any]:
+async def read_content(
+    req: Request, schema: str, limit: int | None = None, *, reason: str = "found in an edit"
+) -> dict[str, Any]:
     """Read a JSON body as `read_json` does; 422 with the field for a valid API token in it, which is revoked."""
     data, value = await read_with_bytes(req, schema, limit)
-    search = _search(req, "found in an edit")
+    search = _search(req, reason)
     if search and (_PREFIX in data or _ESCAPE in data):
         await run_in_thread(_check_fields, search, value)
     return value

@@ -5,7 +5,7 @@ from falcon.asgi import Request, Response
 from api.auth.identities import Identities
 from api.auth.principal import as_principal
 from api.http.guard.access import grants, principal_of
-from api.http.request.json_body import read_json
+from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_id
 from api.runtime.jobs.background import run_in_thread
 
@@ -25,7 +25,7 @@ class UserIdentity:
     async def on_put(self, req: Request, resp: Response, id: str) -> None:
         """Set the identity: the person with this subject logs in as the user; 409 if another user has it."""
         number, caller = read_id(id, "user"), as_principal(principal_of(req))
-        body = await read_json(req, "identity-put")
+        body = await read_content(req, "identity-put")
         resp.media = (await run_in_thread(self._identities.set, caller, number, body["subject"]))._asdict()
 
     @grants("user", "write")

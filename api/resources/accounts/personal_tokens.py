@@ -7,7 +7,7 @@ from api.auth.new_token import NewToken
 from api.auth.personal_tokens import PersonalTokens
 from api.auth.principal import as_principal
 from api.http.guard.access import any_principal, principal_of
-from api.http.request.json_body import read_json
+from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_id, read_window
 from api.http.response.paging import write_window
 from api.resources.accounts.tokens import read_new_token, read_overlap, show_token, write_created
@@ -33,7 +33,7 @@ class MyTokens:
         """Create a token: 201 with its value; 403 for grants beyond the caller's own."""
         caller = as_principal(principal_of(req))
         user = own_account(caller)
-        new: NewToken = read_new_token(await read_json(req, "personal-token-create"))
+        new: NewToken = read_new_token(await read_content(req, "personal-token-create"))
         write_created(resp, await run_in_thread(self._tokens.create, caller, user, new), "/api/me/token")
 
 

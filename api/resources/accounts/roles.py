@@ -10,7 +10,7 @@ from api.auth.custom_roles import CustomRoles
 from api.auth.grants import PROJECT_ACTIONS, SERVER_ACTIONS, Grant, load_grant
 from api.auth.principal import as_principal
 from api.http.guard.access import any_principal, grants, principal_of
-from api.http.request.json_body import read_json
+from api.http.guard.content_body import read_content
 from api.http.response.paging import write_list
 from api.runtime.jobs.background import run_in_thread
 
@@ -30,7 +30,7 @@ class Roles:
     @grants("role", "write")
     async def on_post(self, req: Request, resp: Response) -> None:
         """Create a role: 201; 409 if the name is taken, 403 for grants beyond the caller's own."""
-        body = await read_json(req, "role-create")
+        body = await read_content(req, "role-create")
         role = await run_in_thread(self._roles.create, as_principal(principal_of(req)), body["name"], *_fields(body))
         resp.status = 201
         resp.location = f"/api/role/{role.name}"
@@ -51,7 +51,7 @@ class RoleResource:
     @grants("role", "write")
     async def on_put(self, req: Request, resp: Response, name: str) -> None:
         """Replace its description and grants; in effect for its users from their next request on."""
-        body = await read_json(req, "role-update")
+        body = await read_content(req, "role-update")
         role = await run_in_thread(self._roles.replace, as_principal(principal_of(req)), name, *_fields(body))
         resp.media = role.wire()
 

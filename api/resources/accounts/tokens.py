@@ -15,7 +15,8 @@ from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, load_time
 from api.errors import invalid
 from api.http.guard.access import grants, principal_of
-from api.http.request.json_body import read_json, read_optional_json
+from api.http.guard.content_body import read_content
+from api.http.request.json_body import read_optional_json
 from api.http.request.parameters import read_id, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
@@ -38,7 +39,7 @@ class ApiTokens:
     @grants("token", "write")
     async def on_post(self, req: Request, resp: Response) -> None:
         """Create a token: 201 with its value; 403 for grants beyond the caller's own."""
-        body = await read_json(req, "token-create")
+        body = await read_content(req, "token-create")
         new, actor = read_new_token(body), as_principal(principal_of(req))
         issued = await run_in_thread(self._tokens.create, actor, new.name, new.grants, new.expires_at, new.role)
         write_created(resp, issued, "/api/token")

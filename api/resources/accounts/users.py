@@ -9,7 +9,8 @@ from api.auth.principal import Principal, PrincipalKind, as_principal
 from api.db.accounts.users import User
 from api.db.timestamps import dump_time
 from api.http.guard.access import any_principal, grants, principal_of
-from api.http.request.json_body import clear_fields, read_json
+from api.http.guard.content_body import read_content
+from api.http.request.json_body import clear_fields
 from api.http.request.parameters import read_id, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
@@ -33,7 +34,7 @@ class Users:
     @grants("user", "write")
     async def on_post(self, req: Request, resp: Response) -> None:
         """Create an account: 201; 409 if the name is taken, 403 for roles beyond the caller's own grants."""
-        body = await read_json(req, "user-create")
+        body = await read_content(req, "user-create")
         actor = as_principal(principal_of(req))
         user = await self._checks.run(req.remote_addr, self._accounts.create, actor, NewUser(**body))
         resp.status = 201
@@ -57,7 +58,7 @@ class UserResource:
     async def on_patch(self, req: Request, resp: Response, id: str) -> None:
         """Change names, roles, password or `active`; a new password ends the sessions of the account."""
         number = read_id(id, "user")
-        body = clear_fields(await read_json(req, "user-update"), firstname="", lastname="")
+        body = clear_fields(await read_content(req, "user-update"), firstname="", lastname="")
         actor = as_principal(principal_of(req))
         resp.media = show_user(await self._checks.run(req.remote_addr, self._accounts.change, actor, number, body))
 
@@ -89,7 +90,7 @@ class Me:
         429 after too many wrong passwords, as for logins.
         """
         principal = as_principal(principal_of(req))
-        body = clear_fields(await read_json(req, "me-update"), firstname="", lastname="")
+        body = clear_fields(await read_content(req, "me-update"), firstname="", lastname="")
         address = req.remote_addr
         user = await self._checks.run(address, self._accounts.change_own, principal, body, address)
         resp.media = _show_caller(principal, user)

@@ -11,7 +11,7 @@ from api.db.agents.fleet import Fleet, is_online
 from api.db.timestamps import dump_time
 from api.errors import invalid
 from api.http.guard.access import grants, reports
-from api.http.request.json_body import read_json
+from api.http.guard.content_body import read_content
 from api.http.request.parameters import Window, read_text, read_window
 from api.interfaces import ProjectVersion
 from api.runtime.jobs.background import run_in_thread
@@ -50,7 +50,7 @@ class Agents:
         """Register an agent, or replace its registration: 200 without a body; 409 for a new one beyond the limit."""
         now = self._fleet.clock()
         served = await self._releases.project(namespace, project)
-        body = await read_json(req, "agent")
+        body = await read_content(req, "agent", reason="found in a report")
         await run_in_thread(self._register, AgentKey(namespace, project, body["name"]), body, served, now)
         _reply_empty(resp)
 

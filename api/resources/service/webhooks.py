@@ -12,7 +12,8 @@ from api.errors import bad_request
 from api.events.event_visibility import can_see_body
 from api.events.webhooks import EVERY, Webhooks, WebhookWithSecret
 from api.http.guard.access import grants, principal_of
-from api.http.request.json_body import clear_fields, read_json
+from api.http.guard.content_body import read_content
+from api.http.request.json_body import clear_fields
 from api.http.request.parameters import read_id, read_text, read_window
 from api.http.response.paging import write_window
 from api.http.response.redaction import redact_delivery
@@ -40,7 +41,7 @@ class WebhookList:
     async def on_post(self, req: Request, resp: Response, namespace: str) -> None:
         """Create a webhook: 201 with its secret."""
         await self._releases.namespace(namespace)
-        body = await read_json(req, "webhook-create")
+        body = await read_content(req, "webhook-create")
         created = await run_in_thread(self._webhooks.create, as_principal(principal_of(req)), namespace, body)
         resp.status = 201
         resp.location = f"/api/namespace/{namespace}/webhook/{created.webhook.id}"
@@ -62,7 +63,7 @@ class WebhookResource:
     @grants("namespace", "write")
     async def on_patch(self, req: Request, resp: Response, namespace: str, id: str) -> None:
         """Change the fields in the body."""
-        body = clear_fields(await read_json(req, "webhook-update"), description="")
+        body = clear_fields(await read_content(req, "webhook-update"), description="")
         found = await run_in_thread(self._webhooks.change, as_principal(principal_of(req)), namespace, _id(id), body)
         resp.media = _show(found, principal_of(req))
 
