@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,21 @@ class Checkout:
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "By hand")
         return self.git("rev-parse", "HEAD").strip()
+
+    def commit_each(self, texts: Mapping[str, str]) -> None:
+        """Commit each file, one after the other, by one program, and check the last commit out."""
+        branch, lines = self.git("symbolic-ref", "HEAD").strip(), list[str]()
+        for number, (path, text) in enumerate(texts.items()):
+            lines += [f"commit {branch}", "committer Ada <ada@example.org> now", "data 7", "By hand"]
+            lines += [f"from {branch}^0"] * (number == 0)
+            lines += [f"M 100644 inline {path}", f"data {len(text.encode())}", text]
+        stream = self.folder.with_name(self.folder.name + ".stream")
+        stream.write_text("\n".join(lines), encoding="utf-8")
+        with stream.open("rb") as file:
+            subprocess.run(
+                ("git", "fast-import", "--quiet", "--date-format=now"), cwd=self.folder, stdin=file, check=True
+            )
+        self.git("reset", "--hard", "-q")
 
     def push(self, *words: str, succeeds: bool = True) -> list[str]:
         """Push; return the lines that the service prints."""

@@ -205,8 +205,8 @@ def test_a_token_in_the_message_of_a_commit_is_refused_and_revoked(work: Checkou
 def test_whoever_pushes_their_own_token_learns_why_it_was_revoked(world: World, place: Place, tmp_path: Path) -> None:
     own = Leak(world, place.namespace, "project:read", "redirect:write")
     work = clone(place, tmp_path / "own", own.caller)
-    for number in range(300):  # so that the check takes longer than the time after which access is asked for again
-        work.commit(f"shop/redirects/{number}.yaml", f"# {number}\n")
+    # So many that their check takes longer than the time after which access is asked for again.
+    work.commit_each({f"shop/redirects/{number}.yaml": f"# {number}\n" for number in range(300)})
     work.commit("shop/redirects.yaml", f"# {own.value}\n" + RULE.format("/a", "/b"))
     assert any("api_token: " in line for line in work.push("HEAD:refs/heads/topic", succeeds=False))
     own.check("found in a push", place.namespace)
