@@ -7,18 +7,23 @@ import sys
 import traceback
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
-from api.auth.api_token import find_any
+from api.auth.api_token import digest, find_values
 from content.records.printable import escape_unprintable
 from gitstore.errors import StoreError
 from gitstore.git.push_hook import REFUSED, TRIAL, PushHook, load_settings
 from gitstore.git.repository import Author
+from gitstore.pushes.found_tokens import note_found
 from gitstore.pushes.hook_files import open_hook_files
 from gitstore.pushes.plain_push import PlainAnswer, PlainCheck, PlainPush, read_plain_push
 from gitstore.pushes.push import PushRules
 from gitstore.upstream.upstream_settings import read_source
 
+_MOST_TOKENS = 1_000  # of one file
+_NOT_NOTED = "No API token was revoked, since this user may not write to the repository: revoke those that are valid."
 _ACCEPTED = 0
 _INTERRUPTED = 128 + signal.SIGINT
 
@@ -45,8 +50,23 @@ def _check(hook: PushHook, push: PlainPush) -> PlainAnswer:
     repository = Path.cwd()  # Git runs the hook in it
     rules = PushRules(hook.allowed_files, hook.proposal_address)
     with open_hook_files(repository, hook.root, push.quarantine) as paths:
-        check = PlainCheck(paths, _find_author(), find_any, rules, hook.limits, _hold_back(repository))
-        return check.answer(push, lambda line: _print([line]))
+        found = set[str]()
+        check = PlainCheck(
+            paths, _find_author(), partial(_find_token, found), rules, hook.limits, _hold_back(repository)
+        )
+        answer = check.answer(push, lambda line: _print([line]))
+    if not found:
+        return answer
+    is_noted = note_found(repository, found)
+    line = "Valid API tokens among those are revoked within a minute." if is_noted else _NOT_NOTED
+    return answer._replace(lines=(*answer.lines, line))
+
+
+def _find_token(found: set[str], data: bytes) -> int | None:
+    """Return the position of the first text with the form of a token, and add the digests of all."""
+    places = [*islice(find_values(data), _MOST_TOKENS)]
+    found.update(digest(value) for _, value in places)
+    return min((at for at, _ in places), default=None)
 
 
 def _hold_back(repository: Path) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from api.app.notifications import Notifications, open_notifications
 from api.app.openid import open_openid
 from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
-from api.auth.leaked_tokens import UPSTREAM_LEAK
+from api.auth.leaked_tokens import HOOK_LEAK, UPSTREAM_LEAK
 from api.auth.local_user import LocalUser
 from api.auth.principal import OPERATOR
 from api.data.dashboard_files import read_dashboard
@@ -44,6 +44,7 @@ from api.runtime.serving.release_loader import ReleaseLoader
 from api.runtime.serving.watcher import Watcher
 from api.runtime.upkeep.audit_pruner import AuditPruner
 from api.runtime.upkeep.audit_writer import AuditWriter
+from api.runtime.upkeep.found_token_sweeper import FoundTokenSweeper
 from api.runtime.upkeep.packer import Packer
 from api.runtime.upkeep.prewarmer import Prewarmer
 from api.runtime.upkeep.proposal_sweeper import ProposalSweeper
@@ -130,6 +131,7 @@ class _Parts(NamedTuple):
             Prewarmer(self.store, self.data),
             Packer(self.store.directory, self.data),
             ProposalSweeper(self.store, self.data),
+            FoundTokenSweeper(self.store, self.services.leaked_tokens(OPERATOR.actor(), HOOK_LEAK), self.data),
             PushedCommitSweeper(self.store, self.services.state.database, self.data),
             self.upstream_syncer,
             HostReporter(self.pulls, self.data, RestoredCopy(settings.data).is_paused),

@@ -14,6 +14,7 @@ from api.db.timestamps import Clock
 
 _MOST_TOKENS = 1_000  # of one file
 UPSTREAM_LEAK = "found in an upstream"
+HOOK_LEAK = "found in a push by path or SSH"
 
 _log = logs.logger("tokens")
 
@@ -53,8 +54,13 @@ class LeakedTokens:
         """Revoke the tokens with these values; return the values that were valid when they were first found."""
         hashes = {digest(value): value for value in values}
         if hashes and self._find(hashes):
-            self._revoked.update(self._revoke(hashes))
+            self._revoked.update(self._revoke(hashes, self.namespace))
         return frozenset(hashes[each] for each in self._revoked & hashes.keys())
+
+    def revoke_hashes(self, hashes: Collection[str], namespace: str) -> None:
+        """Revoke the tokens whose values have these hashes, which were found in a namespace."""
+        if self._find(hashes):
+            self._revoke(hashes, namespace)
 
     def _find(self, hashes: Collection[str]) -> bool:
         with self.state.database.reading() as connection:
@@ -63,12 +69,12 @@ class LeakedTokens:
     def _origin(self) -> Caller:
         return self.origin._replace(address=self.address or self.origin.address)
 
-    def _revoke(self, hashes: Collection[str]) -> set[str]:
+    def _revoke(self, hashes: Collection[str], namespace: str | None) -> set[str]:
         now = self.clock()
         with self.state.changing() as connection:
             found = find_by_hashes(connection, hashes, now)
             for token in found:
-                revoke(connection, self.actor, token, now, self.reason, self.namespace, self._origin())
+                revoke(connection, self.actor, token, now, self.reason, namespace, self._origin())
         for token in found:
-            _log.warning("leaked_token_revoked", id=token.id, reason=self.reason, namespace=self.namespace)
+            _log.warning("leaked_token_revoked", id=token.id, reason=self.reason, namespace=namespace)
         return {each for token in found for each in (token.hash, token.previous_hash) if each}

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from api.auth.grants import everywhere
 from gitstore.git.push_hook import HOOK
+from tests.e2e.caller import Caller
 from tests.e2e.git import Clone, check_repository, rules
 from tests.e2e.pusher import Pusher
 from tests.e2e.stream import following
@@ -105,3 +107,20 @@ def test_a_repository_that_cannot_be_written_does_not_stop_the_service(tmp_path:
     with running(WAYPOST, data) as service:
         (line,) = [line for line in service.log_lines() if line.get("logger") == "waypost.hooks"]
         assert (line["event"], line["namespace"]) == ("push_hook_not_written", "acme")
+
+
+def test_valid_tokens_in_pushes_by_path_are_revoked_by_the_service(world: World, place: Place, tmp_path: Path) -> None:
+    values = {name: world.token(everywhere("redirect:read")) for name in ("file", "message")}
+    for name, value in values.items():
+        clone = Clone.of(place.repository, tmp_path / name)
+        clone.write("shop/redirects.yaml", rules("/a", f"/b?{value}" if name == "file" else "/b"))
+        clone.commit(f"Use {value}" if name == "message" else "Change")
+        found = push(clone)
+        assert found.returncode != 0
+        assert "Valid API tokens among those are revoked within a minute." in found.stderr
+        assert value not in found.stderr
+    holders = [Caller(world.http, value) for value in values.values()]
+    wait_until(lambda: all(each.send("GET", "/api/me").status_code == 401 for each in holders), PATIENCE, "the end")
+    entries = world.root.get("/api/audit", event="authn_token_revoked", namespace=place.namespace)["items"]
+    assert [each["detail"]["reason"] for each in entries] == ["found in a push by path or SSH"] * len(values)
+    wait_until(lambda: not list(place.repository.glob("waypost-found-tokens/*")), PATIENCE, "the notes to be gone")
