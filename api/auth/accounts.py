@@ -1,10 +1,12 @@
 """User accounts: create, change and remove them, each with its permission check. All calls block: run them in threads.
 
 No one can give grants that they lack: to change an account, the actor needs every grant that it has, before and after.
+The actor's account and grants are read again after a password was hashed, since a call may wait for its turn to do so.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
 import schemas
@@ -14,7 +16,7 @@ from api.auth.passwords import hash_password, password_problems, verify_password
 from api.auth.personal_tokens import remove_all
 from api.auth.principal import Principal, PrincipalKind
 from api.auth.roles import Role, all_roles, grants_by_role, grants_of, role_problems
-from api.auth.table import user_principal
+from api.auth.table import read_again, user_principal
 from api.auth.throttle import Throttle
 from api.db import audit
 from api.db.accounts import sessions, users
@@ -62,7 +64,7 @@ class Accounts:
         hashed, now = hash_password(new.password), self.clock()
         user = User(new.username, new.firstname, new.lastname, tuple(sorted(set(new.roles))), now, hashed)
         with self.state.changing() as connection:
-            role_grants = grants_by_role(connection)
+            actor, role_grants = _read_writer(connection, actor, now), grants_by_role(connection)
             _raise_problems(role_problems(role_grants, new.roles))
             check_grants_held(actor, grants_of(role_grants, new.roles))
             number = users.add_user(connection, user)
@@ -77,6 +79,7 @@ class Accounts:
         """
         values = _columns(fields)
         with self.state.changing() as connection:
+            actor = _read_writer(connection, actor, self.clock())
             user = users.find_user(connection, number)
             role_grants, wanted = grants_by_role(connection), fields.get("roles", user.roles)
             _raise_problems(role_problems(role_grants, wanted) if "roles" in fields else [])
@@ -105,6 +108,7 @@ class Accounts:
         changes = {name: fields[name] for name in ("firstname", "lastname") if name in fields} | password
         values = _columns(changes, "/newPassword")
         with self.state.changing() as connection:
+            read_again(connection, actor, self.clock())
             self.throttle.refund(connection, taken)
             users.change_user(connection, user.id, values)
             if password:
@@ -175,6 +179,14 @@ def _columns(fields: Mapping[str, Any], pointer: str = "/password") -> dict[str,
         _raise_problems(password_problems(fields["password"], pointer))
         values["password_hash"] = hash_password(fields["password"])
     return values
+
+
+def _read_writer(connection: Connection, actor: Principal, now: datetime) -> Principal:
+    """Return the actor as it is now; Forbidden if it has lost the grant to change accounts."""
+    found = read_again(connection, actor, now)
+    if found.is_person and not found.can("user", "write"):
+        raise Forbidden("This needs user:write.")
+    return found
 
 
 def check_grants_held(actor: Principal, grants: Sequence[Grant]) -> None:

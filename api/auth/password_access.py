@@ -65,6 +65,7 @@ class PasswordAccess:
         edition = self._directory.edition  # before the database is read: a later change has another one
         user = self._logins.verify(*password)
         self._verified.put(self._digest(password), _Verified(user.id, edition, self._timer() + _SECONDS))
+        self._directory.reload()  # if it has changed while the password was hashed
         return self._require(self._user(user.id))
 
     def _user(self, number: int) -> Principal | None:

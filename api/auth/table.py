@@ -11,6 +11,7 @@ from api.db.accounts import sessions, tokens, users
 from api.db.audit_caller import UsedToken
 from api.db.database import Connection
 from api.db.generation import read_generation
+from api.errors import Unauthenticated
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,20 @@ def user_principal(user: users.User, role_grants: Mapping[str, tuple[Grant, ...]
     """Return a user as a principal with the grants of their roles; `role_grants` has the grants of roles by name."""
     display_name = f"{user.firstname} {user.lastname}".strip() or user.username
     return Principal(PrincipalKind.USER, user.id, user.username, display_name, grants_of(role_grants, user.roles))
+
+
+def read_again(connection: Connection, caller: Principal, now: datetime) -> Principal:
+    """Return a caller with the grants that this transaction sees; Unauthenticated if its account or session has ended.
+
+    For calls that wait after they were admitted, as those that hash a password do.
+    """
+    if caller.kind is not PrincipalKind.USER or not caller.is_person:
+        return caller
+    found = users.find_active_users(connection, [caller.id])
+    is_ended = caller.session and sessions.live_session_user(connection, caller.session, now) != caller.id
+    if not found or is_ended:
+        raise Unauthenticated
+    return user_principal(found[0], grants_by_role(connection)).in_session(caller.session)
 
 
 def token_principal(

@@ -156,8 +156,11 @@ def test_no_one_changes_an_account_with_more_permissions(here: World) -> None:
     """Otherwise a user with the permission to edit users could set an admin's password, and sign in as the admin."""
     admin, viewer = here.user("admin", "admin"), here.user("viewer", "viewer")
     here.user("second", "admin")
-    editor = person(*everywhere("user:write", "user:read"), *BUILT_IN_ROLES["viewer"][1])
+    grants = (*everywhere("user:write", "user:read"), *BUILT_IN_ROLES["viewer"][1])
+    here.services.roles.create(OPERATOR, "hr", "", grants)
+    here.user("editor", "hr")
     accounts = here.services.accounts
+    editor = accounts.principal("editor")
     for work in (
         lambda: accounts.change(editor, admin.id, {"password": "mine from now on"}),
         lambda: accounts.change(editor, admin.id, {"roles": []}),
