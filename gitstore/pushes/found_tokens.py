@@ -1,7 +1,7 @@
 """Texts with the form of API tokens that a hook found, as the names of files in the repository: the service revokes the valid ones.
 
 The hook has no database. A file is named by the SHA-256 of the text, which is what the service stores of a token, so that the
-repository never has the token itself. Several users of the system may write there, so no link is followed: a user must not be
+repository never has the token itself. Several users of the system may write there, so no link is followed: no user may be
 able to have the service remove files elsewhere.
 """
 

@@ -145,7 +145,7 @@ def test_an_administrator_who_has_ended_changes_no_account(
 
 
 @pytest.mark.parametrize("end", ["deactivated", "logged out"])
-def test_nobody_changes_their_password_after_their_session(
+def test_no_one_changes_their_password_after_their_session(
     here: World, ada: Principal, held: HeldHashing, end: str
 ) -> None:
     fields = {"currentPassword": PASSWORD, "newPassword": NEW}
