@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import drafted, view
 from tests.dashboard.test_pages import violations
-from tests.e2e.world import World
+from tests.e2e.world import World, redirect
 
 Opens = Callable[..., Page]
 RECORD_PROGRESS = """() => {
@@ -69,6 +69,44 @@ def test_an_old_publish_is_looked_at_compared_and_rolled_back_to(world: World, n
     assert place.get("/history")["items"][0]["message"] == "The sale is over"
 
 
+def test_every_view_keeps_the_chosen_draft(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.ask("POST", "/draft/redirects?draft=autumn", 201, json=redirect("/b"))
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/history?draft=autumn&version=1"))
+    page.get_by_role("link", name="All publishes").click()
+    expect(page.locator(".publishes li")).to_have_count(2)
+    page.get_by_role("link", name="Agents", exact=True).click()
+    expect(page.get_by_text("No agents yet")).to_be_visible()
+    page.get_by_role("link", name="Redirects", exact=True).click()
+    page.get_by_role("link", name="/b").click()
+    page.get_by_role("link", name="History of this rule").click()
+    expect(page.get_by_text("No publish has touched this rule")).to_be_visible()
+    page.get_by_role("link", name="draft", exact=True).click()
+    expect(page.locator(".change.added")).to_contain_text("/b")
+
+
+def test_agents_are_paged_and_filtered_by_the_service(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    for number in range(52):
+        version = 1 if number == 51 else 2
+        place.ask("POST", "/agents", 200, json={"name": f"edge-{number:02}", "type": "default", "version": version})
+    page = new_page()
+    sign_in(page, world.user("viewer"), view(place, "/agents"))
+    expect(page.get_by_text("1–50 of 52")).to_be_visible()  # noqa: RUF001 - as it is shown
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator("tbody tr")).to_have_count(2)
+    page.get_by_label("State").select_option("behind")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.locator("tbody")).to_contain_text("edge-51")
+    page.get_by_label("Search by name").fill("EDGE-0")
+    expect(page.get_by_text("No agent fits")).to_be_visible()
+    page.get_by_role("link", name="show all agents").click()
+    expect(page.get_by_text("1–50 of 52")).to_be_visible()  # noqa: RUF001 - as it is shown
+
+
 def test_an_old_version_is_opened_as_a_draft(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a")
@@ -103,7 +141,10 @@ def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Open
     page.get_by_label("URLs or paths").fill("/a\n/nothing\n")
     page.get_by_role("button", name="Test 2 URLs").click()
     expect(page.get_by_label("The chain").locator("li")).to_have_count(2)
-    page.get_by_label("Compare with").fill("draft")
+    expect(page.get_by_label("In the state").locator("option")).to_contain_text(
+        ["What is published", "The draft", "Publish 2", "Publish 1", "A branch or commit …"]
+    )
+    page.get_by_label("Compare with").select_option("draft")
     page.get_by_label("URLs or paths").fill("/c\n/nothing\n")
     page.get_by_role("button", name="Test 2 URLs").click()
     expect(page.get_by_text("1 answer differs")).to_be_visible()
@@ -111,6 +152,14 @@ def test_urls_are_tested_in_two_states_side_by_side(world: World, new_page: Open
     page.reload()
     expect(page.get_by_label("URLs or paths")).to_have_value("/c\n/nothing\n")
     expect(page.get_by_label("Compare with")).to_have_value("draft")
+    page.get_by_label("In the state").select_option("1")
+    page.get_by_label("Compare with").select_option("A branch or commit …")
+    page.get_by_label("Compare with: branch or commit").fill(place.get("/version"))
+    page.get_by_label("URLs or paths").fill("/a")
+    page.get_by_role("button", name="Test 1 URL").click()
+    expect(page.locator(".changes .two > div").first).to_contain_text("no rule")
+    expect(page.locator(".changes .two > div").last).to_contain_text("/b")
+    assert violations(page) == []
 
 
 def test_answers_are_kept_as_tests_which_hold_a_publish(world: World, new_page: Opens) -> None:

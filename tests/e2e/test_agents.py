@@ -167,6 +167,33 @@ def test_people_see_who_runs_what_and_can_forget_an_agent(agent: Place) -> None:
     agent.ask("POST", "/agents", 200, json={**AGENT, "name": "a"})
 
 
+def test_people_filter_agents_by_name_and_state(agent: Place) -> None:
+    for name, version, fields in (
+        ("Edge-1", 2, {}),
+        ("edge_2", 1, {}),
+        ("edge-3", 2, {"status": "error", "error": "disk full"}),
+        ("proxy", "unheard-of", {}),
+    ):
+        agent.ask("POST", "/agents", 200, json={**AGENT, "name": name, "version": version, **fields})
+    people = agent.as_(agent.world.root)
+
+    def names(**query: Any) -> list[str]:
+        found = people.get("/agents", **query)
+        assert found["total"] == len(found["items"])
+        assert sum(each["agents"] for each in found["versions"]) == 4
+        return [item["name"] for item in found["items"]]
+
+    assert names(q="edge-") == ["Edge-1", "edge-3"]
+    assert names(q="_") == ["edge_2"]
+    assert names(state="current") == ["Edge-1"]
+    assert names(state="behind") == ["edge_2", "proxy"]
+    assert names(state="failing") == ["edge-3"]
+    assert names(state="silent") == []
+    found = people.get("/agents", state="behind", limit=1, offset=1)
+    assert ([item["name"] for item in found["items"]], found["total"]) == (["proxy"], 2)
+    people.refused("GET", "/agents?state=odd", 400, "bad_parameter")
+
+
 def test_agents_of_one_name_in_two_projects_are_two(world: World, agent: Place) -> None:
     other = world.place(agent.namespace, "other")
     agent.ask("POST", "/agents", 200, json=AGENT)

@@ -140,9 +140,11 @@ def known_agents(connection: Connection, keys: Iterable[AgentKey]) -> set[AgentK
     }
 
 
-def count_agents(connection: Connection, namespace: str, project: str) -> int:
-    """Return the number of agents of a project."""
-    query = select(func.count()).select_from(agents).where(*_of(namespace, project))
+def count_agents(
+    connection: Connection, namespace: str, project: str, wanted: Sequence[ColumnElement[bool]] = ()
+) -> int:
+    """Return the number of agents of a project for which the `wanted` conditions are true."""
+    query = select(func.count()).select_from(agents).where(*_of(namespace, project), *wanted)
     return int(connection.execute(query).scalar_one())
 
 
@@ -155,10 +157,16 @@ def find_agent(connection: Connection, key: AgentKey) -> Agent:
 
 
 def list_agents(
-    connection: Connection, namespace: str, project: str, limit: int, offset: int, after: str = ""
+    connection: Connection,
+    namespace: str,
+    project: str,
+    limit: int,
+    offset: int,
+    after: str = "",
+    wanted: Sequence[ColumnElement[bool]] = (),
 ) -> list[Agent]:
-    """Return a window of the agents of a project after a name, by name; `offset` of them are stepped over."""
-    own = (*_of(namespace, project), agents.c.name > after)
+    """Return a window of the `wanted` agents of a project after a name, by name; `offset` of them are stepped over."""
+    own = (*_of(namespace, project), agents.c.name > after, *wanted)
     query = select(*_COLUMNS).where(*own).order_by(agents.c.name)
     if offset:
         names = select(agents.c.name).where(*own).order_by(agents.c.name)

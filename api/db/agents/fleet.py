@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from api.db.agents import agents, inactive_agents
 from api.db.agents.agent_events import is_failing, record_report_event
+from api.db.agents.agent_filter import EVERY_AGENT, AgentFilter
 from api.db.agents.agents import Agent, AgentKey, AgentProgress, VersionCount
 from api.db.agents.heartbeats import Heartbeats
 from api.db.database import Database
@@ -86,10 +87,25 @@ class Fleet:
         with self.database.reading() as connection:
             return agents.find_agent(connection, key)
 
-    def page(self, namespace: str, project: str, limit: int, offset: int, after: str = "") -> list[Agent]:
-        """Return a window of the agents of a project after a name, by name; it reads no other rows."""
+    def page(
+        self,
+        namespace: str,
+        project: str,
+        limit: int,
+        offset: int,
+        after: str = "",
+        wanted: AgentFilter = EVERY_AGENT,
+    ) -> list[Agent]:
+        """Return a window of the agents of a project after a name, by name; without a filter it reads no other rows."""
+        conditions = wanted.conditions(self.clock() - ONLINE_WITHIN)
         with self.database.reading() as connection:
-            return agents.list_agents(connection, namespace, project, limit, offset, after)
+            return agents.list_agents(connection, namespace, project, limit, offset, after, conditions)
+
+    def count_wanted(self, namespace: str, project: str, wanted: AgentFilter) -> int:
+        """Count the agents of a project that a filter chooses."""
+        conditions = wanted.conditions(self.clock() - ONLINE_WITHIN)
+        with self.database.reading() as connection:
+            return agents.count_agents(connection, namespace, project, conditions)
 
     def count(self, namespace: str, project: str) -> AgentCounts:
         """Count all agents of a project."""

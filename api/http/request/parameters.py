@@ -1,8 +1,9 @@
 """Query parameters, parsed strictly: numbers in ASCII digits, flags, names and times."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from falcon.asgi import Request
 
@@ -12,6 +13,8 @@ from content.records.names import DEFAULT_DRAFT, is_name
 
 DEFAULT_LIMIT = 500
 MAX_INTEGER = 2**63 - 1
+
+Value = TypeVar("Value")
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -47,6 +50,16 @@ def read_flag(req: Request, name: str, *, default: bool = False) -> bool:
     if text not in {None, "true", "false"}:
         raise bad_request(f"'{name}' must be true or false.", "bad_parameter")
     return default if text is None else text == "true"
+
+
+def read_word(req: Request, name: str, words: Mapping[str, Value]) -> Value | None:
+    """Read one of a few words, and map it; None if it is missing or empty, 400 for another one."""
+    text = read_text(req, name)
+    if not text:
+        return None
+    if text not in words:
+        raise bad_request(f"'{name}' must be one of {', '.join(words)}.", "bad_parameter")
+    return words[text]
 
 
 def read_draft_name(req: Request) -> str:

@@ -6,13 +6,14 @@ from typing import Any, Protocol
 
 from falcon.asgi import Request, Response
 
+from api.db.agents.agent_filter import AgentFilter, AgentState
 from api.db.agents.agents import Agent, AgentKey, VersionCount
 from api.db.agents.fleet import Fleet, is_online
 from api.db.timestamps import dump_time
 from api.errors import invalid
 from api.http.guard.access import grants, reports
 from api.http.guard.content_body import read_content
-from api.http.request.parameters import Window, read_text, read_window
+from api.http.request.parameters import Window, read_text, read_window, read_word
 from api.interfaces import ProjectVersion
 from api.runtime.jobs.background import run_in_thread
 from api.runtime.serving.convergence import VersionHistory
@@ -56,18 +57,23 @@ class Agents:
 
     @grants("agent", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Show a window of the agents by name, their counts by version, and the convergence of the last publish."""
+        """Show a window of the agents by name, those of `q` and `state`, the counts by version, and the convergence of the last publish."""
         served = await self._releases.project(namespace, project)
         window, after = read_window(req), read_text(req, "after") or ""
-        resp.media = await run_in_thread(self._page, namespace, project, served, window, after)
+        state = read_word(req, "state", {each.value: each for each in AgentState})
+        wanted = AgentFilter(read_text(req, "q") or "", state, served.version)
+        resp.media = await run_in_thread(self._page, namespace, project, served, window, after, wanted)
 
-    def _page(self, namespace: str, project: str, served: ProjectVersion, window: Window, after: str) -> dict[str, Any]:
+    def _page(
+        self, namespace: str, project: str, served: ProjectVersion, window: Window, after: str, wanted: AgentFilter
+    ) -> dict[str, Any]:
         summary, now = self._summaries.find(namespace, project, served), self._fleet.clock()
-        shown = self._fleet.page(namespace, project, *window, after)
+        shown = self._fleet.page(namespace, project, *window, after, wanted)
+        is_filtered = bool(wanted.text or wanted.state)
         history = self._summaries.find_history(namespace, project, summary, shown)
         return {
             "items": [_show(agent, served, history, now) for agent in shown],
-            "total": summary.total,
+            "total": self._fleet.count_wanted(namespace, project, wanted) if is_filtered else summary.total,
             **window._asdict(),
             "next": shown[-1].name if shown and len(shown) == window.limit else None,
             "versions": [_show_count(each, served, history) for each in summary.versions],

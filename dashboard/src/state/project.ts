@@ -5,7 +5,7 @@ import type { LiveEvent } from "../api/events.ts";
 import { me } from "../api/session.ts";
 import { tellChanged } from "./changes.ts";
 import { can } from "./grants.ts";
-import { ask, place } from "./router.ts";
+import { ask, place, withQuery } from "./router.ts";
 
 export const P = "/api/namespace/{namespace}/project/{project}";
 
@@ -39,7 +39,8 @@ export const projectPath = (namespace: string, project: string, part = ""): stri
   `/dashboard/project/${encodeURIComponent(namespace)}/${encodeURIComponent(project)}${part ? `/${part}` : ""}`;
 
 /** Return the address of a view of a project, in the same draft. */
-export const viewPath = ({ namespace, project, draft }: Of, part = ""): string => `${projectPath(namespace, project, part)}${draft ? `?draft=${encodeURIComponent(draft)}` : ""}`;
+export const viewPath = ({ namespace, project, draft = "" }: Of, part = "", query: Record<string, string> = {}): string =>
+  withQuery({ path: projectPath(namespace, project, part), query: new URLSearchParams(query) }, { draft });
 
 /** Return whether one may do this in the project. */
 export function may({ namespace, project }: Of, resource: string, action: string): boolean {

@@ -7,40 +7,42 @@ import { Badge, Button, Empty, Failure, Select, Time } from "../components/basic
 import { Refusal, useCall } from "../components/form.tsx";
 import { SecretDialog } from "../components/secret.tsx";
 import { TakenChart } from "../components/taken.tsx";
-import { Table, type Column } from "../components/table.tsx";
+import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { useLoad } from "../state/load.ts";
-import { isAbout, may, P, type Of } from "../state/project.ts";
+import { isAbout, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
-import { count, duration, plural } from "../state/words.ts";
+import { duration, plural } from "../state/words.ts";
 import { ProjectPage } from "./project_page.tsx";
 import type { ViewProps } from "./view.ts";
 
 type List = components["schemas"]["agent-list.schema"];
 type Agent = List["items"][number];
 
-const MOST = 1000; // agents that one page shows
+type Asked = "failing" | "behind" | "silent" | "current";
+
 const STATES = [["", "All agents"], ["failing", "Failing"], ["behind", "Behind"], ["silent", "Silent"], ["current", "Current"]] as const;
 
 /** Return in one word how an agent is. */
-export function stateOf(agent: Pick<Agent, "online" | "status" | "current">): "silent" | "failing" | "current" | "behind" {
+export function stateOf(agent: Pick<Agent, "online" | "status" | "current">): Asked {
   if (!agent.online) return "silent";
   if (agent.status === "error") return "failing";
   return agent.current ? "current" : "behind";
 }
 
-export default function Agents({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
-  const of = { namespace, project };
+export default function Agents({ params }: ViewProps): JSX.Element {
+  const of = ofView(params);
   return <ProjectPage of={of}><Body of={of} /></ProjectPage>;
 }
 
 function Body({ of }: { of: Of }): JSX.Element {
   const { query } = place.value;
   const wanted = query.get("state") ?? "";
-  const text = (query.get("q") ?? "").toLowerCase();
+  const text = query.get("q") ?? "";
+  const asked = { ...(text ? { q: text } : {}), ...(wanted ? { state: wanted as Asked } : {}), limit: PAGE, offset: offset() };
   const [secret, setSecret] = useState("");
   const call = useCall();
-  const found = useLoad(`${of.namespace}/${of.project}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: MOST }, signal }), isAbout(of));
+  const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(asked)}`, (signal) => get(`${P}/agents`, { path: of, query: asked, signal }), isAbout(of));
   const writes = may(of, "agent", "write");
   const drop = (agent: Agent): void => call.run(async () => {
     await remove(`${P}/agents/{name}`, { path: { ...of, name: agent.name } });
@@ -48,7 +50,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     toast(`The agent ${agent.name} is removed. It returns with its next report.`);
   });
   const connect = (): void => call.run(async () => {
-    const grants = ([["redirect", "read"], ["page", "read"], ["agent", "write"]] as const).map(([resource, action]) => ({ ...of, resource, action }));
+    const grants = ([["redirect", "read"], ["page", "read"], ["agent", "write"]] as const).map(([resource, action]) => ({ namespace: of.namespace, project: of.project, resource, action }));
     setSecret((await post("/api/tokens", { body: { name: `agent of ${of.project}`, grants } })).token);
   });
   const columns: readonly Column<Agent>[] = [
@@ -62,20 +64,19 @@ function Body({ of }: { of: Of }): JSX.Element {
   ];
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet">Reading the agents …</p>;
-  const shown = found.data.items.filter((each) => (!wanted || stateOf(each) === wanted) && each.name.toLowerCase().includes(text));
   const snippet = `curl -H "Authorization: Bearer ${secret}" '${location.origin}/api/namespace/${of.namespace}/project/${of.project}/redirects'`;
   return (
     <>
       <Summary list={found.data} />
       <div class="filters" role="search">
-        <input type="search" class="search" aria-label="Search by name" placeholder="Search by name" data-search defaultValue={query.get("q") ?? ""} onInput={(event) => ask({ q: event.currentTarget.value }, true)} />
+        <Search label="Search by name" />
         <Select label="State" value={wanted} options={STATES} onChange={(state) => ask({ state })} />
         {may(of, "token", "write") && <Button kind="primary" disabled={call.busy} onClick={connect}>Connect an agent</Button>}
       </div>
       <Refusal text={call.faults.text} />
-      {found.data.total === 0 ? <Empty title="No agents yet"><p>An agent reads the published rules with a token, and reports what it serves.</p></Empty>
-        : shown.length === 0 ? <Empty title="No agent fits" /> : <Table label="Agents" columns={columns} items={shown} id={(each) => each.name} busy={found.busy} />}
-      {found.data.total > MOST && <p class="quiet">The first {count(MOST)} of {count(found.data.total)} are shown.</p>}
+      {found.data.total > 0 ? <><Table label="Agents" columns={columns} items={found.data.items} id={(each) => each.name} busy={found.busy} /><Pages total={found.data.total} /></>
+        : text || wanted ? <Empty title="No agent fits"><p>Change the search, or <a href={viewPath(of, "agents")}>show all agents</a>.</p></Empty>
+          : <Empty title="No agents yet"><p>An agent reads the published rules with a token, and reports what it serves.</p></Empty>}
       {secret && <SecretDialog title="A token for the agent" secret={secret} about={snippet} close={() => setSecret("")} />}
     </>
   );

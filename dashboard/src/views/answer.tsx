@@ -9,6 +9,13 @@ type Rule = Extract<Result, { chain: unknown }>["rule"];
 
 const ruleName = (rule: Rule): string => (rule ? (rule.file ? `${rule.source} (${rule.file}:${rule.line})` : `${rule.source} (not saved yet)`) : "");
 
+/** What an answer is, in words that differ where answers do. */
+export const told = (result: Result | undefined): string => {
+  if (!result) return "";
+  if ("problem" in result) return result.problem.message;
+  return result.status === null ? "nothing" : `${result.status} ${result.location ?? (result.page?.path ?? "")}`;
+};
+
 export function AnswerOf({ result }: { result: Result | undefined }): JSX.Element | null {
   if (!result) return null;
   if ("problem" in result) return <p><Badge tone="bad">not tested</Badge> {result.problem.message}</p>;

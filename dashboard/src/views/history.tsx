@@ -9,19 +9,20 @@ import { offset, PAGE, Pages } from "../components/table.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useLoad } from "../state/load.ts";
-import { isAbout, may, P, projectPath, type Of } from "../state/project.ts";
+import { isAbout, keyOf, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
 import { ChangeList, Counts, Files, SIGNS } from "./changes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
+import { statesOf, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Publish = components["schemas"]["history.schema"]["items"][number];
 type Pair = { old: unknown; new: unknown };
 
-export default function History({ params: { namespace = "", project = "" } }: ViewProps): JSX.Element {
-  const of = { namespace, project };
+export default function History({ params }: ViewProps): JSX.Element {
+  const of = ofView(params);
   const { query } = place.value;
   const version = query.get("version");
   const from = query.get("from");
@@ -43,9 +44,9 @@ function List({ of }: { of: Of }): JSX.Element {
   const rule = source || path;
   return (
     <>
-      {rule && <p class="notice">The life of <code>{rule}</code>. <a href={place.value.path}>All publishes</a></p>}
+      {rule && <p class="notice">The life of <code>{rule}</code>. <a href={viewPath(of, "history")}>All publishes</a></p>}
       {found.data.total === 0
-        ? <Empty title={rule ? "No publish has touched this rule" : "Nothing is published yet"}><p>Publish the <a href={projectPath(of.namespace, of.project, "draft")}>draft</a>.</p></Empty>
+        ? <Empty title={rule ? "No publish has touched this rule" : "Nothing is published yet"}><p>Publish the <a href={viewPath(of, "draft")}>draft</a>.</p></Empty>
         : <><ol class="publishes">{found.data.items.map((each, index) => <Row key={each.version} publish={each} newest={index === 0 && offset() === 0} />)}</ol><Pages total={found.data.total} /></>}
     </>
   );
@@ -87,7 +88,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
     await post(`${P}/draft`, { path: of, body: { version: publish.publishNumber } });
     tellChanged();
     toast(`Publish ${publish.publishNumber} is open as a draft.`);
-    go(projectPath(of.namespace, of.project, "draft"));
+    go(viewPath(of, "draft"));
   });
   return (
     <>
@@ -110,10 +111,9 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
 }
 
 function Compared({ of, from, to }: { of: Of; from: string; to: string }): JSX.Element {
-  const list = useLoad(`${of.namespace}/${of.project}`, (signal) => get(`${P}/history`, { path: of, query: { limit: 100 }, signal }));
-  const found = useLoad(`${of.namespace}/${of.project} ${from} ${to}`, (signal) => get(`${P}/diff`, { path: of, query: { from, to }, signal }), isAbout(of));
-  const names = [["published", "What is published"], ["draft", "The draft"], ...(list.data?.items ?? []).map((each) => [String(each.publishNumber), `Publish ${each.publishNumber}: ${each.message.split("\n")[0]?.slice(0, 60) ?? ""}`])] as [string, string][];
-  const withOwn = (value: string): [string, string][] => (names.some(([name]) => name === value) ? names : [[value, value], ...names]);
+  const found = useLoad(`${keyOf(of)} ${from} ${to}`, (signal) => get(`${P}/diff`, { path: of, query: { from, to }, signal }), isAbout(of));
+  const names = statesOf(of, usePublishes(of));
+  const withOwn = (value: string): typeof names => (names.some(([name]) => name === value) ? names : [[value, value], ...names]);
   return (
     <>
       <p><a href={withQuery(place.value, { from: "", to: "" })}>All publishes</a></p>

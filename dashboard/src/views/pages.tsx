@@ -12,7 +12,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
-import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P, projectPath, viewPath, type Of, type Page } from "../state/project.ts";
+import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P, viewPath, type Of, type Page } from "../state/project.ts";
 import { ask, place, withQuery } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { SIGNS } from "./changes.tsx";
@@ -126,7 +126,7 @@ function Form({ of, item }: { of: Of; item: Page | null }): JSX.Element {
           <Choice label="Kind" value={values.contentType} options={KINDS} onChange={set("contentType")} problem={fields["contentType"]} /></div>
         <TextEditor label="Content" language={values.contentType === "XML" ? "xml" : "text"} value={values.content} onInput={set("content")} problem={fields["content"]} help={bytes(sizeOf(values.content))} />
         <Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
-        {item && <p class="help">In <code>{item.contentFile ?? item.file}</code>. <a href={`${projectPath(of.namespace, of.project, "history")}?path=${encodeURIComponent(item.path)}`}>History of this page</a></p>}
+        {item && <p class="help">In <code>{item.contentFile ?? item.file}</code>. <a href={viewPath(of, "history", { path: item.path })}>History of this page</a></p>}
         <p class="actions">{editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
           {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
           {!editable && <span class="quiet">You cannot change this page here.</span>}</p>

@@ -53,7 +53,7 @@ export function ProjectPage({ of, children }: ProjectPageProps): JSX.Element {
           </>}
         </p>
         </div>
-        {may(path, "agent", "read") && <Taken of={path} />}
+        {may(path, "agent", "read") && <Taken of={of} />}
       </header>
       <Tabs label="Views of the project" items={tabs} />
       {showsDraft && found.data && <DraftChoice key={`${namespace}/${project}`} of={of} />}
@@ -75,7 +75,7 @@ function Taken({ of }: { of: Of }): JSX.Element {
     return () => clearTimeout(timer);
   }, [found.data]);
   return (
-    <a class="heading-side" href={projectPath(of.namespace, of.project, "agents")}>
+    <a class="heading-side" href={viewPath(of, "agents")}>
       {taking && taking.agents > 0 && <><Spark taking={taking} /><span>{taking.current} of {plural(taking.agents, "agent")} current</span></>}
       {taking?.agents === 0 && <span>No agents online</span>}
     </a>

@@ -11,7 +11,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
-import { changeDraft, fileOf, ifMatch, keepPage, keyOf, mayEdit, P, projectPath, type Of, type Redirect } from "../state/project.ts";
+import { changeDraft, fileOf, ifMatch, keepPage, keyOf, mayEdit, P, viewPath, type Of, type Redirect } from "../state/project.ts";
 import { TryLine } from "./try_line.tsx";
 
 type Body = components["schemas"]["redirect-put.schema"];
@@ -102,7 +102,7 @@ function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Value
         <div class="two"><Field label="Note" name="note" value={values.note} onInput={set("note")} problem={fields["note"]} />
           <Field label="Tags" name="tags" value={values.tags} onInput={set("tags")} problem={fields["tags"]} help="Separated by commas." /></div>
         <TryLine of={of} body={bodyOf(values)} item={item} fields={FIELDS} onFaults={setTyped} />
-        {item && <p class="help">In <code>{item.file}</code>, line {item.line}. <a href={`${projectPath(of.namespace, of.project, "history")}?source=${encodeURIComponent(item.source)}`}>History of this rule</a></p>}
+        {item && <p class="help">In <code>{item.file}</code>, line {item.line}. <a href={viewPath(of, "history", { source: item.source })}>History of this rule</a></p>}
         <p class="actions">
           {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
           {item && editable && <Button onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}

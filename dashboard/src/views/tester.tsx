@@ -1,19 +1,19 @@
 // What URLs get: the answer, the rule, why others lost, and the chain, in one state or two side by side.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { get, post } from "../api/client.ts";
+import { post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Empty, Field, Long } from "../components/basics.tsx";
+import { Badge, Button, Empty, Long } from "../components/basics.tsx";
 import { Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { useLoad } from "../state/load.ts";
 import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
-import { AnswerOf } from "./answer.tsx";
+import { AnswerOf, told } from "./answer.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { ProjectTests, testsOf } from "./project_tests.tsx";
+import { nameOf, StateChoice, usePublishes } from "./state_choice.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Result = components["schemas"]["test-results.schema"]["results"][number];
@@ -42,7 +42,7 @@ function Form({ of }: { of: Of }): JSX.Element {
   const [text, setText] = useState(sessionStorage.getItem(kept) ?? "");
   const [shown, setShown] = useState<Shown | null>(null);
   const call = useCall(["urls", "at"]);
-  const versions = useLoad(`${of.namespace}/${of.project}`, (signal) => get(`${P}/history`, { path: of, query: { limit: 20 }, signal }));
+  const publishes = usePublishes(of);
   const at = query.get("at") ?? "published";
   const against = query.get("against") ?? "";
   const urls = linesOf(text);
@@ -63,10 +63,9 @@ function Form({ of }: { of: Of }): JSX.Element {
       <form class="form" onSubmit={submit}>
         <TextArea label="URLs or paths, one a line" value={text} onInput={type} rows={6} mono problem={call.faults.fields["urls"]} help={`At most ${MOST_URLS}. A path, or a whole URL for rules with a host.`} />
         <div class="two">
-          <Field label="In the state" name="at" value={at} onInput={(value) => ask({ at: value }, true)} problem={call.faults.fields["at"]} list={`${kept} states`} help="published, draft, a publish number, or the name of a branch." />
-          <Field label="Compare with" name="against" value={against} onInput={(value) => ask({ against: value }, true)} list={`${kept} states`} help="Another state, or nothing." />
+          <StateChoice of={of} label="In the state" value={at} publishes={publishes} onChange={(value) => ask({ at: value }, true)} problem={call.faults.fields["at"]} />
+          <StateChoice of={of} label="Compare with" value={against} publishes={publishes} onChange={(value) => ask({ against: value }, true)} none="Nothing" />
         </div>
-        <datalist id={`${kept} states`}><option value="published" /><option value="draft" />{versions.data?.items.map((each) => <option key={each.version} value={String(each.publishNumber)}>{each.message.slice(0, 60)}</option>)}</datalist>
         <Refusal text={call.faults.text} />
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || urls.length === 0 || urls.length > MOST_URLS}>Test {plural(urls.length, "URL")}</Button></p>
       </form>
@@ -75,12 +74,6 @@ function Form({ of }: { of: Of }): JSX.Element {
     </>
   );
 }
-
-const told = (result: Result | undefined): string => {
-  if (!result) return "";
-  if ("problem" in result) return result.problem.message;
-  return result.status === null ? "nothing" : `${result.status} ${result.location ?? (result.page?.path ?? "")}`;
-};
 
 function Results({ of, shown: { at, against, results, others } }: { of: Of; shown: Shown }): JSX.Element {
   const call = useCall();
@@ -92,16 +85,16 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
   });
   const differ = others ? results.filter((each, index) => told(each) !== told(others[index])).length : 0;
   return (
-    <section aria-label="Results">
+    <section class="results" aria-label="Results">
       <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ the same answers"}</Badge>}</p>
       {may(of, "project", "write") && <p class="actions"><Button disabled={call.busy || tests.length === 0} onClick={keep}>Keep as tests</Button>
-        {against && <span class="quiet">The answers in the state {at}.</span>}</p>}
+        {against && <span class="quiet">The answers of: {nameOf(of, at)}.</span>}</p>}
       <Refusal text={call.faults.text} />
       <ul class="changes">
         {results.slice(0, MOST_SHOWN).map((each, index) => (
           <li class={`change ${others && told(each) !== told(others[index]) ? "changed" : ""}`} key={`${index} ${each.url}`}>
             <header><span class="name"><Long text={each.url} /></span></header>
-            {others ? <div class="two"><div><p class="quiet">{at}</p><AnswerOf result={each} /></div><div><p class="quiet">{against}</p><AnswerOf result={others[index]} /></div></div> : <AnswerOf result={each} />}
+            {others ? <div class="two"><div><p class="quiet">{nameOf(of, at)}</p><AnswerOf result={each} /></div><div><p class="quiet">{nameOf(of, against)}</p><AnswerOf result={others[index]} /></div></div> : <AnswerOf result={each} />}
           </li>
         ))}
       </ul>
