@@ -203,9 +203,29 @@ def test_a_url_is_tried_before_the_rule_is_saved(world: World, new_page: Opens) 
     answer = form.get_by_role("region", name="Try it")
     expect(answer).to_contain_text("/newer/7")
     expect(answer).to_contain_text("not saved yet")
+    effects = answer.get_by_label("What this change does")
+    expect(effects).to_contain_text("nothing")  # before
+    expect(effects).to_contain_text("301 /newer/7")
     expect(form.get_by_label("Source")).not_to_have_attribute("aria-invalid", "true")
     assert violations(page) == []
     assert place.get("/draft")["head"] is None
+
+
+def test_what_an_edit_takes_away_is_told_before_it_is_saved(world: World, new_page: Opens) -> None:
+    place = world.place()
+    [rule] = place.published("/a") and place.get("/draft/redirects")["items"]
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?edit={rule['id']}")
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    answer = form.get_by_role("region", name="Try it")
+    expect(answer).to_contain_text("The draft answers the same without this change.")
+    form.get_by_label("Source").fill("/b")
+    effects = answer.get_by_label("What this change does")
+    expect(effects.locator("dt")).to_have_text(["/b", "/a"])
+    expect(effects.locator("dd").first.locator("del")).to_have_text("Before: nothing")
+    expect(effects.locator("dd").last.locator("ins")).to_have_text("After: nothing")
+    assert violations(page) == []
+    assert drafted(place) == {"/a": "/new"}
 
 
 def test_findings_are_fixed_in_the_draft_one_or_all(world: World, new_page: Opens) -> None:

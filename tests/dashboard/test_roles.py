@@ -1,0 +1,150 @@
+"""Each role is offered what it may do, and refused the rest by the service; the token of an agent gets in nowhere."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import view
+from tests.e2e.caller import Caller
+from tests.e2e.contract import describe
+from tests.e2e.world import Place, World, page, redirect
+
+Opens = Callable[..., Page]
+ROLES = ("viewer", "editor", "publisher", "admin")
+
+
+class Offer(NamedTuple):
+    """A control of a view, the first of the roles that have it, and the request that it makes."""
+
+    control: str
+    role: str
+    method: str
+    tail: str
+    body: Any = None
+
+
+# By view: what is there for every role once the view is read, and what only some are offered.
+VIEWS: dict[str, tuple[str, list[Offer]]] = {
+    "": (
+        "tbody tr",
+        [
+            Offer("Add a redirect", "editor", "POST", "/draft/redirects", redirect("/more")),
+            Offer("Replace …", "editor", "POST", "/draft/replace", {"find": "a", "replace": "b", "fields": ["note"]}),
+            Offer("New draft …", "editor", "POST", "/draft/redirects?draft=other", redirect("/more")),
+        ],
+    ),
+    "/pages": ("tbody tr", [Offer("Add a page", "editor", "POST", "/draft/pages", page("/more.txt"))]),
+    "/draft": (
+        ".change",
+        [
+            Offer("Discard all …", "editor", "DELETE", "/draft"),
+            Offer("Discard the change of /waits", "editor", "POST", "/draft/revert", {"ids": ["ID"]}),
+            Offer(
+                "Comment on /waits",
+                "editor",
+                "POST",
+                "/draft/review",
+                {"action": "comment", "head": "HEAD", "note": "x"},
+            ),
+            Offer("Ask for a review", "editor", "POST", "/draft/review", {"action": "request", "head": "HEAD"}),
+            Offer("✓ Approve", "publisher", "POST", "/draft/review", {"action": "approve", "head": "HEAD"}),
+            Offer("✕ Reject", "publisher", "POST", "/draft/review", {"action": "reject", "head": "HEAD"}),
+            Offer("Publish …", "publisher", "POST", "/publish", {}),
+        ],
+    ),
+    "/history?version=2": (
+        ".publishes li",
+        [
+            Offer("Roll back to this …", "publisher", "POST", "/rollback", {"version": 1}),
+            Offer("Open as a draft", "editor", "POST", "/draft", {"version": 1}),
+        ],
+    ),
+    "/agents": ("tbody tr", [Offer("Remove edge-1", "admin", "DELETE", "/agents/edge-1")]),
+}
+# The tabs of the settings, and what they read.
+SETTINGS = {"Users": "/api/users", "Roles": "/api/roles", "API tokens": "/api/tokens", "Audit log": "/api/audit"}
+
+
+@pytest.fixture(scope="module")
+def shop(world: World) -> Place:
+    """Make one project for all roles, with something in each view."""
+    place = world.place()
+    place.add_page("/robots.txt")
+    version = place.published("/a")["version"]
+    place.add("/waits")
+    place.ask("POST", "/agents", 200, json={"name": "edge-1", "type": "default", "version": version})
+    return place
+
+
+def may(role: str, offer: Offer) -> bool:
+    """Tell whether a role is offered something: each role may do all that those before it may do."""
+    return ROLES.index(role) >= ROLES.index(offer.role)
+
+
+def refuse(place: Place, caller: Caller, offer: Offer) -> None:
+    """Check that the service refuses what was not offered."""
+    body = dict(offer.body or {})
+    if "head" in body:
+        body["head"] = place.get("/draft")["head"]
+    if "ids" in body:
+        body["ids"] = [place.get("/draft/diff")["items"][0]["id"]]
+    answer = caller.send(offer.method, place.path + offer.tail, **({} if offer.body is None else {"json": body}))
+    assert answer.status_code == 403, describe(answer)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_is_offered_what_it_may_do_and_refused_the_rest(
+    world: World, shop: Place, new_page: Opens, role: str
+) -> None:
+    person = world.user(role)
+    caller = Caller(world.http, world.session(person)["accessToken"])
+    browser = new_page()
+    sign_in(browser, person, view(shop))
+    for part, (ready, offers) in VIEWS.items():
+        browser.goto(view(shop, part))
+        expect(browser.locator(ready).first).to_be_visible()
+        for offer in offers:
+            control = browser.get_by_role("button", name=offer.control)
+            expect(control).to_have_count(1 if may(role, offer) else 0)
+            if not may(role, offer):
+                refuse(shop, caller, offer)
+    browser.goto(view(shop, "/transfer"))
+    expect(browser.get_by_role("heading", name="Export", exact=True)).to_be_visible()
+    expect(browser.get_by_label("File to import")).to_have_count(0 if role == "viewer" else 1)
+    browser.goto("/dashboard/settings")
+    expect(browser.get_by_role("link", name="Your account")).to_be_visible()
+    for tab, path in SETTINGS.items():
+        expect(browser.get_by_role("link", name=tab)).to_have_count(1 if role == "admin" else 0)
+        if role != "admin":
+            caller.refused("GET", path, 403, "forbidden")
+
+
+def test_a_token_of_an_agent_gets_in_nowhere(shop: Place, new_page: Opens) -> None:
+    agent = shop.holder(("redirect", "read"), ("page", "read"), ("agent", "write"))
+    for _, offers in VIEWS.values():
+        for offer in offers:
+            if not offer.control.startswith("Remove"):  # an agent may withdraw its own report
+                refuse(shop, agent.root, offer)
+    for tail in (
+        "/draft",
+        "/draft/redirects",
+        "/draft/diff",
+        "/drafts",
+        "/history",
+        "/agents",
+        "/lint",
+        "/export?at=draft",
+    ):
+        agent.refused("GET", tail, 403, "forbidden")
+    for path in (*SETTINGS.values(), shop.space, f"{shop.space}/webhooks"):
+        agent.root.refused("GET", path, 403, "forbidden")
+    browser = new_page(refused=403)  # of the sign-in
+    browser.goto("/")
+    browser.get_by_label("User name").fill("e2e")
+    browser.get_by_label("Password").fill(str(agent.root.token))
+    browser.get_by_role("button", name="Sign in", exact=True).click()
+    expect(browser.get_by_role("alert")).to_be_visible()
+    expect(browser.get_by_role("button", name="Sign out")).to_have_count(0)
