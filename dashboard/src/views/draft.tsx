@@ -17,7 +17,7 @@ import { Conflicts } from "./conflicts.tsx";
 import { Fixes } from "./fixes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { PublishDialog } from "./publish.tsx";
-import { Owners, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
+import { mayRemark, Owners, Remarks, ReviewBadge, Say, Verdicts } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Diff = components["schemas"]["draft-diff.schema"];
@@ -99,7 +99,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
           {state.pullRequest && <a href={state.pullRequest.url} rel="noreferrer" target="_blank">Pull request {state.pullRequest.number} ({state.pullRequest.state})</a>}</p>
         <p class="actions">
           {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen])}>Discard {plural(chosen.size, "change")}</Button>}
-          {edits && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
+          {may(of, "redirect", "write") && may(of, "page", "write") && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
           {publishes && <Button kind="primary" disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
         </p>
       </div>
@@ -113,7 +113,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <section aria-labelledby="changed"><h2 id="changed">Changes</h2>
           {diff.total === 0 ? <Empty title="No rule differs from release" /> : <>
             <ul class="changes">
-              {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread} edits={edits}
+              {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread} edits={edits} chooses={edits || publishes}
                 chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}
             </ul>
             <Pages total={diff.total} /></>}
@@ -138,20 +138,21 @@ interface ItemProps {
   change: Change;
   thread: Thread | null;
   edits: boolean;
+  chooses: boolean;
   chosen: boolean;
   choose: (id: string, on: boolean) => void;
   revert: (ids: readonly string[]) => void;
 }
 
-function Item({ of, draft, head, change, thread, edits, chosen, choose, revert }: ItemProps): JSX.Element {
+function Item({ of, draft, head, change, thread, edits, chooses, chosen, choose, revert }: ItemProps): JSX.Element {
   const [saying, setSaying] = useState(false);
   const name = change.source ?? change.path ?? change.id;
   const remarks = thread?.items.filter((each) => each.item?.id === change.id) ?? [];
   return (
     <ChangeCard change={change}
-      before={<input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onChange={(event) => choose(change.id, event.currentTarget.checked)} />}
+      before={chooses && <input type="checkbox" aria-label={`Choose the change of ${name}`} checked={chosen} onChange={(event) => choose(change.id, event.currentTarget.checked)} />}
       actions={<>
-        <button type="button" class="button ghost small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => setSaying(!saying)}>Comment</button>
+        {mayRemark(of) && <button type="button" class="button ghost small" aria-expanded={saying} aria-label={`Comment on ${name}`} onClick={() => setSaying(!saying)}>Comment</button>}
         {edits && <button type="button" class="button ghost small" aria-label={`Discard the change of ${name}`} onClick={() => revert([change.id])}>Discard</button>}
       </>}>
       {remarks.length > 0 && <Remarks items={remarks} />}

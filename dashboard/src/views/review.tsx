@@ -7,7 +7,7 @@ import { Badge, Button, Empty, Time, type Tone } from "../components/basics.tsx"
 import { Refusal, TextArea, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
-import { may, P, type Of } from "../state/project.ts";
+import { may, mayEdit, P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
 
 type Review = components["schemas"]["review.schema"];
@@ -37,11 +37,13 @@ interface SayProps {
 }
 
 /** Write a remark; without an item also the verdicts that one may give. */
+/** Return whether one may comment, and ask for a review. */
+export const mayRemark = (of: Of): boolean => mayEdit(of) || may(of, "project", "review") || may(of, "project", "write");
+
 export function Say({ of, draft, head, item, done }: SayProps): JSX.Element | null {
   const [note, setNote] = useState("");
   const call = useCall(["note"]);
-  const comments = may(of, "project", "review") || may(of, "redirect", "write") || may(of, "page", "write") || may(of, "project", "write");
-  if (!comments) return null;
+  if (!mayRemark(of)) return null;
   const say = (action: Action): void => call.run(async () => {
     await post(`${P}/draft/review`, { path: of, query: { draft }, body: { action, head, ...(note ? { note } : {}), ...(item ? { item } : {}) } });
     setNote("");
