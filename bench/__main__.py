@@ -13,6 +13,7 @@ from bench import call_paths, machine
 from bench.figure import Figure, print_figures, print_head
 from bench.groups import (
     cloning,
+    dashboard,
     histories,
     keeping,
     listings,
@@ -44,6 +45,7 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "git": cloning.measure,
     "push": pushing.measure,
     "logins": logins.measure,
+    "dashboard": dashboard.measure,
     "call_paths": call_paths.measure,
 }
 

@@ -41,13 +41,15 @@ function Body({ of }: { of: Of }): JSX.Element {
   const [publishing, setPublishing] = useState<Wanted | null>(null);
   const error = state.error ?? diff.error;
   if (error) return <Failure error={error} retry={() => { state.reload(); diff.reload(); }} />;
-  if (!state.data || !diff.data) return <p class="quiet">Reading the draft …</p>;
+  // That there is no draft is known at once; the state waits for a check of all rules, which takes seconds with 100,000.
+  if (!diff.data || (diff.data.head && !state.data)) return <p class="quiet">Reading the draft …</p>;
+  const head = diff.data.head && state.data?.head;
   return (
     <>
-      {state.data.head
-        ? <Open of={of} draft={draft} head={state.data.head} state={state.data} diff={diff.data} thread={thread.data} publish={setPublishing} />
+      {head && state.data
+        ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread.data} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or pages begins one.</p></Empty>}
-      {!state.data.head && <Fixes of={of} draft={draft} head={null} editable={mayEdit(of)} />}
+      {!head && <Fixes of={of} draft={draft} head={null} editable={mayEdit(of)} />}
       {publishing && <PublishDialog of={of} draft={draft} {...publishing} close={() => setPublishing(null)} />}
     </>
   );

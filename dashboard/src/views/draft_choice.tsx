@@ -6,7 +6,7 @@ import type { components } from "../api/schema.d.ts";
 import { Button, Field } from "../components/basics.tsx";
 import { FormDialog } from "../components/form.tsx";
 import { useLoad } from "../state/load.ts";
-import { isAbout, may, mayEdit, P, type Of } from "../state/project.ts";
+import { isAbout, mayEdit, P, type Of } from "../state/project.ts";
 import { go, place, withQuery } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 
@@ -23,7 +23,7 @@ function describe({ draft, authors, changes: { redirects, pages }, conflicts, re
   return `${draft}: ${plural(number, "change")}${by}${state ? `, ${state}` : ""}`;
 }
 
-export function DraftChoice({ of }: { of: Of }): JSX.Element | null {
+export function DraftChoice({ of }: { of: Of }): JSX.Element {
   const { namespace, project } = of;
   const id = useId();
   const [naming, setNaming] = useState(false);
@@ -37,7 +37,6 @@ export function DraftChoice({ of }: { of: Of }): JSX.Element | null {
     ...(chosen === "main" || known.has(chosen) ? [] : [[chosen, `${chosen}: no changes yet`] as const]),
   ];
   const choose = (draft: string): void => go(withQuery(place.value, { draft: draft === "main" ? "" : draft, edit: "", replace: "" }));
-  if (!may(of, "project", "read")) return null;
   return (
     <div class="draft-choice">
       <label for={id}>Draft</label>

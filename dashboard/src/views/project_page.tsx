@@ -56,7 +56,7 @@ export function ProjectPage({ of, children }: ProjectPageProps): JSX.Element {
         {may(path, "agent", "read") && <Taken of={of} />}
       </header>
       <Tabs label="Views of the project" items={tabs} />
-      {showsDraft && found.data && <DraftChoice key={`${namespace}/${project}`} of={of} />}
+      {showsDraft && may(of, "project", "read") && !found.error && (found.data ? <DraftChoice key={`${namespace}/${project}`} of={of} /> : <div class="draft-choice" />)}
       {found.error ? <Failure error={found.error} retry={found.reload} /> : children}
     </main>
   );

@@ -1,5 +1,5 @@
 // One's own account: name, password, the browsers that are signed in, and personal tokens.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { get, patch, post, remove } from "../../api/client.ts";
 import { preview } from "../../state/preview.ts";
@@ -15,7 +15,7 @@ import { SettingsPage } from "./settings_page.tsx";
 
 export default function Account(): JSX.Element {
   if (preview.value) return <SettingsPage title="No accounts"><Empty title="A preview has no accounts"><p>It answers this machine alone, and without a login.</p></Empty></SettingsPage>;
-  return <SettingsPage title="Your account"><Who /><Password /><Sessions /><Tokens /></SettingsPage>;
+  return <SettingsPage title="Your account"><Who /><Password /><Sessions><Tokens /></Sessions></SettingsPage>;
 }
 
 function Who(): JSX.Element {
@@ -46,7 +46,8 @@ function Password(): JSX.Element {
   );
 }
 
-function Sessions(): JSX.Element {
+/** Where one is signed in; what is below waits for it, so that it does not jump. */
+function Sessions({ children }: { children: ComponentChildren }): JSX.Element {
   const found = useLoad("sessions", (signal) => get("/api/me/sessions", { query: { limit: 100 }, signal }));
   const call = useCall();
   const end = (id: string): void => call.run(async () => {
@@ -59,7 +60,7 @@ function Sessions(): JSX.Element {
     toast("All other browsers are signed out.");
   });
   return (
-    <section class="panel" aria-labelledby="sessions"><h2 id="sessions">Signed in</h2>
+    <><section class="panel" aria-labelledby="sessions"><h2 id="sessions">Signed in</h2>
       <Refusal text={call.faults.text} />
       {found.error && <Failure error={found.error} retry={found.reload} />}
       <ul class="rows">{found.data?.items.map((each) => (
@@ -68,7 +69,7 @@ function Sessions(): JSX.Element {
           {!each.current && <Button disabled={call.busy} onClick={() => end(each.id)}>Sign out</Button>}</li>
       ))}</ul>
       {(found.data?.total ?? 0) > 1 && <p class="actions"><Button kind="danger" disabled={call.busy} onClick={others}>Sign out everywhere else</Button></p>}
-    </section>
+    </section>{(found.data ?? found.error) && children}</>
   );
 }
 

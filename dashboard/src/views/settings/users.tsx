@@ -35,7 +35,7 @@ export default function Users(): JSX.Element {
       {writes && <p class="filters"><Button kind="primary" onClick={() => keepPage({ edit: "new" })}>Add a user</Button></p>}
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && <><Table label="Users" columns={COLUMNS} items={found.data.items} id={(each) => String(each.id)} /><Pages total={found.data.total} /></>}
-      <OpenId />
+      {(found.data ?? found.error) && <OpenId />}
       {edit === "new" && writes && <Form key="new" user={null} done={found.reload} />}
       {user && <Form key={edit} user={user} done={found.reload} />}
     </SettingsPage>
