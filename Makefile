@@ -9,7 +9,7 @@ DASHBOARD_FILES := $(shell find dashboard/src -type f ! -name schema.d.ts) $(wil
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: pictures dashboard check-dashboard try-dashboard help run test soak interop check lint format docs bench growth mutants wheel lock clean
+.PHONY: pictures dashboard check-dashboard try-dashboard help run test fuzz soak interop check lint format docs bench growth mutants wheel lock clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,6 +19,9 @@ run: $(VENV)/run.done try-dashboard  ## Serve sample content on 127.0.0.1:8080, 
 
 test: tools browser $(VENV)/dev.done $(VENV)/editors.done $(VENV)/openid.done dashboard  ## Run all tests
 	@$(BIN)/python -m pytest -n auto --dist worksteal
+
+fuzz: tools $(VENV)/dev.done  ## For half an hour (FUZZ_MINUTES), send requests by the contract, and against it, as each role (FUZZ_SEED)
+	@FUZZ_MINUTES=$(or $(FUZZ_MINUTES),30) FUZZ_SEED=$(or $(FUZZ_SEED),$(shell date +%s)) $(BIN)/python -m pytest -s tests/fuzz
 
 soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed
 	@SOAK_OPERATIONS=$(or $(SOAK_OPERATIONS),2000) $(BIN)/python -m pytest --timeout 7200 tests/e2e/test_two_nodes.py

@@ -101,6 +101,7 @@ def test_the_list_has_pages_and_is_of_one_project_if_asked(place: Place, push: P
     assert {item["branch"] for items in seen for item in items} == {"shop-0", "shop-1", "shop-2", "blog"}
     of_blog = place.root.get(f"{place.space}/proposals", project="blog")
     assert (of_blog["total"], of_blog["items"][0]["branch"]) == (1, "blog")
+    place.root.refused("GET", f"{place.space}/proposals?project=0.5", 400, "bad_parameter")
 
 
 @pytest.mark.usefixtures("blog")

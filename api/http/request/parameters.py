@@ -64,11 +64,15 @@ def read_word(req: Request, name: str, words: Mapping[str, Value]) -> Value | No
 
 def read_draft_name(req: Request) -> str:
     """Read the name of the draft, `?draft=` (default `main`); 400 for an invalid name."""
-    text = read_text(req, "draft")
-    if text is None:
-        return DEFAULT_DRAFT
-    if not is_name(text):
-        raise bad_request("'draft' must be 1 to 50 letters, digits, underscores or hyphens.", "bad_parameter")
+    text = read_name(req, "draft")
+    return DEFAULT_DRAFT if text is None else text
+
+
+def read_name(req: Request, name: str) -> str | None:
+    """Read a parameter that is a name, None if it is missing; 400 for one that cannot be a name."""
+    text = read_text(req, name)
+    if text is not None and not is_name(text):
+        raise bad_request(f"'{name}' must be 1 to 50 letters, digits, underscores or hyphens.", "bad_parameter")
     return text
 
 

@@ -14,10 +14,9 @@ from api.db.database import Database
 from api.db.timestamps import dump_time
 from api.errors import bad_request
 from api.http.guard.access import grants
-from api.http.request.parameters import read_text, read_time, read_window
+from api.http.request.parameters import read_name, read_text, read_time, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
-from content.records.names import is_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +90,8 @@ def _read_filter(req: Request) -> AuditFilter:
     return AuditFilter(
         _read_event(req),
         _read_actor(req),
-        _read_name(req, "namespace"),
-        _read_name(req, "project"),
+        read_name(req, "namespace"),
+        read_name(req, "project"),
         read_time(req, "since"),
         read_time(req, "until"),
     )
@@ -110,13 +109,6 @@ def _read_actor(req: Request) -> str | None:
     text = read_text(req, "actor")
     if text == "":
         raise bad_request("'actor' must be the name of a user or token, or operator.", "bad_parameter")
-    return text
-
-
-def _read_name(req: Request, name: str) -> str | None:
-    text = read_text(req, name)
-    if text is not None and not is_name(text):
-        raise bad_request(f"'{name}' must be 1 to 50 letters, digits, underscores or hyphens.", "bad_parameter")
     return text
 
 

@@ -25,7 +25,7 @@ from api.http.guard.proposal_access import (
     write_scope,
 )
 from api.http.request.override import read_override
-from api.http.request.parameters import read_number, read_text
+from api.http.request.parameters import read_name, read_number, read_text
 from api.http.response import proposal_views
 from api.http.response.paging import write_window
 from api.http.response.proposal_views import Reader
@@ -85,7 +85,7 @@ class Proposals:
         principal = principal_of(req)
         require_namespace(principal, namespace)
         limit, offset = read_number(req, "limit", _DEFAULT_LIMIT), read_number(req, "offset", 0)
-        project = read_text(req, "project")
+        project = read_name(req, "project")
         found: Sequence[Proposal] = await run_in_process(self._store.proposals.all, namespace)
         visible = [
             each

@@ -1,0 +1,1 @@
+"""Requests by the contract, and against it, as each role, made by schemathesis: every answer has to be one of the contract."""
