@@ -22,11 +22,19 @@ VIEWS = {
     "draft": "/dashboard/project/acme/shop/draft",
     "history": "/dashboard/project/acme/shop/history",
     "agents": "/dashboard/project/acme/shop/agents",
+    "page": "/dashboard/project/acme/shop/pages?edit={page}",
     "tester": "/dashboard/project/acme/shop/test",
     "settings": "/dashboard/settings/users",
 }
 # Those of the documents; the others are only looked at by the test.
 KEPT = {*(f"{name}-light" for name in VIEWS), "draft-dark", "edit-dark", "redirects-narrow", "draft-narrow"}
+SITEMAP = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+  <url><loc>https://shop.example.com/offers</loc><changefreq>daily</changefreq></url>
+  <url><loc>https://shop.example.com/shoes</loc></url>
+</urlset>
+"""
 SECTIONS = ["shoes", "coats", "lamps", "books", "garden", "kitchen"]
 
 
@@ -38,8 +46,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.fixture(scope="module")
-def rule(world: World) -> str:
-    """Fill the service as a shop would; return the id of a rule that the draft changes."""
+def ids(world: World) -> dict[str, str]:
+    """Fill the service as a shop would; return the ids of a rule that the draft changes, and of a page."""
     world.root.ask("POST", "/api/namespaces", 201, json={"name": "acme", "description": "The sites of Acme"})
     for name in ("shop", "blog", "careers"):
         place = world.place("acme", name, review="required" if name == "shop" else "optional")
@@ -63,6 +71,7 @@ def rule(world: World) -> str:
         if number == 5:
             agent |= {"status": "error", "error": "The file of rules cannot be written: no space left on device."}
         place.ask("POST", "/agents", 200, json=agent)
+    page = place.add_page("/sitemap.xml", SITEMAP, contentType="XML", note="Asked for by search engines")
     place.add("/black-friday", "/offers/black-friday", status="FOUND", tags=["sale"], note="Until 30 November")
     rule = next(each for each in place.get("/draft/redirects", q="/sale")["items"] if each["source"] == "/sale")
     place.ask("PATCH", f"/draft/redirects/{rule['id']}", 200, json={"target": "/offers/black-friday"})
@@ -71,7 +80,7 @@ def rule(world: World) -> str:
     head = place.get("/draft")["head"]
     ada = place.as_(world.person("publisher"))
     ada.ask("POST", "/draft/review", 200, json={"action": "request", "head": head, "note": "For Friday, please."})
-    return str(rule["id"])
+    return {"rule": rule["id"], "page": page["id"]}
 
 
 def _publish(place: Place, items: list[dict[str, object]], message: str) -> str:
@@ -82,7 +91,7 @@ def _publish(place: Place, items: list[dict[str, object]], message: str) -> str:
 
 @pytest.mark.parametrize(("look", "size"), [("light", WIDE), ("dark", WIDE), ("narrow", NARROW)])
 def test_pictures_show_every_view_in_full_width(
-    world: World, new_page: Opens, rule: str, tmp_path: Path, look: str, size: dict[str, int]
+    world: World, new_page: Opens, ids: dict[str, str], tmp_path: Path, look: str, size: dict[str, int]
 ) -> None:
     folder = ROOT / os.environ["PICTURES"] if "PICTURES" in os.environ else tmp_path
     folder.mkdir(exist_ok=True)
@@ -90,7 +99,7 @@ def test_pictures_show_every_view_in_full_width(
     sign_in_to = world.user("admin")
     sign_in(page, sign_in_to)
     for name, path in VIEWS.items():
-        page.goto(path.format(rule=rule))
+        page.goto(path.format(**ids))
         page.get_by_role("heading", level=1).wait_for()
         page.wait_for_load_state("networkidle")
         if name == "tester":
