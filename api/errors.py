@@ -23,6 +23,7 @@ class ApiError(Exception):
         self.problems = tuple(problems)
         self.headers = dict(headers or {})
         self.details: dict[str, object] = {}
+        self.recorded = status  # for the audit trail: to a caller without a grant, a 404 hides what exists
         self.account = ""  # the existing account whose login failed: for the audit trail, never for the response
 
     def with_details(self, **details: object) -> "ApiError":

@@ -6,9 +6,11 @@ from typing import Protocol
 
 from falcon.asgi import Request, Response
 
+from api.auth.principal import Principal, as_principal
 from api.db.audit import ANONYMOUS, Actor, AuditEntry, AuditEvent
 from api.db.audit_caller import Caller, caller
 from api.db.audit_repeats import Refusal
+from api.http.guard.admission import AdmittedCaller
 from api.metrics.counters import UNKNOWN_ROUTE
 
 _LOGINS = frozenset({"/auth/login", "/auth/session", "/auth/openid/callback"})
@@ -26,6 +28,8 @@ _REQUESTS = {
     ("POST", "/rollback"): AuditEvent.ROLLBACK_REQUESTED,
     ("POST", "/merge"): AuditEvent.MERGE_REQUESTED,
     ("POST", "/git-receive-pack"): AuditEvent.PUSH_REQUESTED,
+    ("PATCH", "/namespace/{namespace}"): AuditEvent.NAMESPACE_CHANGED,
+    ("POST", "/projects"): AuditEvent.PROJECT_CREATED,
     ("PATCH", "/project/{project}"): AuditEvent.PROJECT_CHANGED,
     ("DELETE", "/project/{project}"): AuditEvent.PROJECT_DELETED,
 }
@@ -76,7 +80,8 @@ class AuditMiddleware:
             return
         error, account = getattr(req.context, "error", ""), getattr(req.context, "account", "")
         actor, method = _actor(req), req.method
-        token = None if actor is ANONYMOUS else req.context.principal.used_token
+        principal = _principal(req)
+        token = principal.used_token if principal else None
         self._notes.refuse(
             Refusal(events[status], actor, account, req.remote_addr, method, route, status, error, token)
         )
@@ -90,7 +95,8 @@ class AuditMiddleware:
         names, policy = req.context.route_names, getattr(req.context, "policy", None)
         version = resp.get_header("X-Project-Version")
         detail = ({"version": version} if version else {}) | ({"policy": policy} if policy else {})
-        subject = names.get("project") or names.get("namespace", "")
+        project = names.get("project") or getattr(req.context, "created_project", None)
+        subject = project or names.get("namespace", "")
         principal = req.context.principal
         self._notes.note(
             AuditEntry(
@@ -100,7 +106,7 @@ class AuditMiddleware:
                 subject,
                 detail,
                 names.get("namespace"),
-                names.get("project"),
+                project,
                 req.remote_addr,
                 session=principal.session or None,
                 request=req.context.request_id,
@@ -110,8 +116,14 @@ class AuditMiddleware:
 
 
 def _actor(req: Request) -> Actor:
-    principal = getattr(req.context, "principal", None)
+    principal = _principal(req)
     return ANONYMOUS if principal is None else principal.actor()
+
+
+def _principal(req: Request) -> Principal | None:
+    """Return who asks, also without a sufficient grant."""
+    asking: AdmittedCaller | None = getattr(req.context, "asking", None)
+    return as_principal(asking.principal) if asking and asking.principal else None
 
 
 def _asks_first(req: Request, route: str) -> bool:

@@ -66,7 +66,7 @@ async def handle_exception(
     elif error.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         cause = {"reason": str(ex)} if isinstance(ex, _OPERATIONAL) else {"exc_info": ex}
         _log.error("service_error", error=error.code, **cause, **logs.request_fields(req))
-    req.context.error, req.context.account, req.context.refused = error.code, error.account, error.status
+    req.context.error, req.context.account, req.context.refused = error.code, error.account, error.recorded
     if resp is not None and is_sign_in(req):
         write_failed_sign_in(resp, error)
     elif resp is not None:

@@ -63,12 +63,22 @@ def push(doer: Doer, folder: Path) -> set[str]:
 
 
 def change(doer: Doer) -> set[str]:
-    """Change a project in two ways, add a webhook, and delete the project."""
+    """Create a project; change one in two ways, add a webhook, and delete the project."""
+    other = {"name": "other", "review": "required"}
+    doer.caller.ask("POST", f"{doer.place.space}/projects", 201, json=other)
+    doer.caller.ask("PATCH", doer.place.space, 200, json={"description": "new"})
     doer.place.ask("PATCH", "", 200, json={"description": "new"})
     doer.place.ask("PATCH", "", 200, json={"review": "required"})
     doer.caller.ask("POST", f"{doer.place.space}/webhooks", 201, json=HOOK)
     doer.place.ask("DELETE", "?confirm=shop", 204)
-    return {"project_changed", "policy_changed", "webhook_created", "project_deleted"}
+    return {
+        "project_created",
+        "namespace_changed",
+        "project_changed",
+        "policy_changed",
+        "webhook_created",
+        "project_deleted",
+    }
 
 
 def grant(doer: Doer) -> set[str]:

@@ -90,7 +90,9 @@ class Access:
     def refusal(self, namespace: str, project: str) -> ApiError:
         """Return the error for a caller without the grants: to Git, a repository that it may not read is none."""
         if self.scheme is Scheme.BASIC:
-            return no_repository()
+            error = no_repository()
+            error.recorded = 403
+            return error
         return missing_grant(self.accepted, namespace, project)
 
 

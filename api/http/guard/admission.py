@@ -127,7 +127,7 @@ class Admission:
 class AdmittedCaller:
     """The access of one caller to one responder."""
 
-    __slots__ = ("_access", "_admission", "_credential", "_needed", "_scope", "admitted_at")
+    __slots__ = ("_access", "_admission", "_credential", "_needed", "_scope", "admitted_at", "principal")
 
     def __init__(
         self, admission: Admission, credential: Credential, access: Access, namespace: str, project: str
@@ -139,10 +139,12 @@ class AdmittedCaller:
         self._needed: tuple[tuple[str, str], ...] = ()
         self.admitted_at = NOT_CHECKED
         """The monotonic time of the last successful check; NOT_CHECKED before it, and after every wait."""
+        self.principal: Principal | None = None
+        """Who it is, also without a sufficient grant; None before the first check, and without a valid token."""
 
     async def check(self) -> Principal:
         """Return the principal; raises 401 without a valid token, and 403 without a sufficient grant."""
-        principal = await self._admission.authenticate(self._credential)
+        self.principal = principal = await self._admission.authenticate(self._credential)
         self._require(principal)
         self.admitted_at = time.monotonic()
         return principal

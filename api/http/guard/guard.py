@@ -77,6 +77,7 @@ class Guard:
             cookie = self._read_cookie(req, access)
             credential = cookie or (_read_credential(req, access) if self._needs_credential else "")
             caller = AdmittedCaller(self._admission, credential, access, namespace, project)
+            req.context.asking = caller  # the audit trail has whom a grant was missing
             req.context.principal = principal = await caller.check()
             origin, token = audit_caller.get(), principal.used_token
             used = UsedToken(*token) if token else None

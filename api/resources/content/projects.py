@@ -1,5 +1,6 @@
 """Projects: create, change and remove, each as one publish."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,7 @@ class Projects:
         body = await read_content(req, "project-create")
         name, settings = body["name"], ProjectFile(**_settings(body, title=body["name"]))
         done = await run_in_process(self._store.projects.create, namespace, name, settings, author_of(req))
+        req.context.created_project, req.context.policy = name, _policy(body)
         resp.status = 201
         resp.location = f"/api/namespace/{namespace}/project/{name}"
         expected = json_views.new_project(namespace, name, settings, done)
@@ -73,7 +75,7 @@ class ProjectResource:
         body = clear_fields(await read_content(req, "project-update"), **defaults)
         if not _NO_POLICY.keys().isdisjoint(body):
             require(req, "project", "override", namespace, project)
-            req.context.policy = {name: body[name] for name in POLICY if name in body}
+            req.context.policy = _policy(body)
         before, settings = await run_in_thread(_show, self._store, namespace, project), _settings(body)
         done = await run_in_process(self._store.projects.change, namespace, project, settings, author_of(req))
         expected = {**before, **settings, **json_views.project_version(done)}
@@ -92,6 +94,11 @@ class ProjectResource:
         can = principal_of(req).can("project", "override", namespace, project)
         await run_in_process(self._store.projects.delete, namespace, project, author_of(req), may_change_policy=can)
         resp.status = 204
+
+
+def _policy(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a body that are of the policy."""
+    return {name: body[name] for name in POLICY if name in body}
 
 
 def _settings(body: dict[str, Any], **more: Any) -> dict[str, Any]:
