@@ -220,7 +220,7 @@ def the_database_has_secrets_only_where_documented(sent: Round) -> None:
             clear_of(text.encode(), sent.canaries.secret)
     rest = {word: name for word, name in sent.canaries.secret.items() if word not in allowed}
     for file in data.glob("waypost.db*"):
-        clear_of(file.read_bytes(), rest)
+        clear_of(content_of(file), rest)
 
 
 def no_object_of_git_and_no_other_file_has_a_secret(sent: Round) -> None:
@@ -233,7 +233,15 @@ def no_object_of_git_and_no_other_file_has_a_secret(sent: Round) -> None:
         clear_of(done.stdout, sent.canaries.secret)
     assert read > 0
     for file in files(data):
-        clear_of(file.read_bytes(), sent.canaries.secret)
+        clear_of(content_of(file), sent.canaries.secret)
+
+
+def content_of(file: Path) -> bytes:
+    """Return the bytes of a file; none if the service has removed it meanwhile, as it does with journals."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def files(data: Path) -> Iterator[Path]:
