@@ -185,6 +185,7 @@ def test_people_filter_agents_by_name_and_state(agent: Place) -> None:
 
     assert names(q="edge-") == ["Edge-1", "edge-3"]
     assert names(q="_") == ["edge_2"]
+    assert names(q="\0") == []
     assert names(state="current") == ["Edge-1"]
     assert names(state="behind") == ["edge_2", "proxy"]
     assert names(state="failing") == ["edge-3"]

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, and_, func, or_
+from sqlalchemy import ColumnElement, and_, false, func, or_
 
 from api.db.tables import agents
 
@@ -29,11 +29,17 @@ class AgentFilter(NamedTuple):
 
     def conditions(self, online_from: datetime) -> list[ColumnElement[bool]]:
         """Return the conditions of the rows that it chooses; agents seen since `online_from` are online."""
-        named = [func.lower(agents.c.name).contains(self.text.lower(), autoescape=True)] if self.text else []
+        named = [_is_named(self.text)] if self.text else []
         return [*named, _is(self.state, self.served, online_from)] if self.state else named
 
 
 EVERY_AGENT = AgentFilter()
+
+
+def _is_named(text: str) -> ColumnElement[bool]:
+    if "\0" in text:  # in no name, and refused by PostgreSQL
+        return false()
+    return func.lower(agents.c.name).contains(text.lower(), autoescape=True)
 
 
 def _is(state: AgentState, served: str, online_from: datetime) -> ColumnElement[bool]:
