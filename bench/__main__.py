@@ -20,6 +20,7 @@ from bench.groups import (
     logins,
     matching,
     polling,
+    previews,
     publishing,
     pushing,
     reads,
@@ -33,6 +34,7 @@ from bench.workbench import Workbench, prepare_environment
 GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "reads": reads.measure,
     "validate": validation.measure,
+    "preview": previews.measure,
     "publish": publishing.measure,
     "polls": polling.measure,
     "match": matching.measure,

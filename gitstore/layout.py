@@ -35,7 +35,7 @@ _MAX_NAME_BYTES = 255  # NAME_MAX of common file systems: https://man7.org/linux
 _ROOT_FILES = frozenset(
     {
         *("README.md", "LICENSE", "CODEOWNERS", ".editorconfig", ".pre-commit-config.yaml", ".gitlab-ci.yml"),
-        *(".github", "allowed_signers"),
+        *(".github", "allowed_signers", "waypost.toml"),
     }
 )
 _ROOT_PATTERNS = (*(_ROOT_FILES - {".github"}), ".github/**")

@@ -18,6 +18,7 @@ from cli.release.found_proposal import find_proposal, proposal_argument, read_th
 from cli.release.remark_lines import remark_lines
 from content.changes.diff import count
 from content.matching.request import parse_request
+from content.records.names import DEFAULT_DRAFT
 from content.records.printable import escape_unprintable
 from content.records.problem import Severity
 from content.records.vocabulary import Kind
@@ -26,6 +27,7 @@ from gitstore.comparison.descriptions import change_text
 from gitstore.drafts.revisions import BASE
 from gitstore.layout import PROPOSAL_PREFIX
 from gitstore.proposals.proposal import Proposal
+from gitstore.pushes.answer import impact_lines
 from gitstore.store.store import Store
 
 
@@ -129,7 +131,7 @@ def _count_text(changes: Mapping[str, Mapping[str, int]] | None) -> str:
 @json_option
 @data_option
 def diff(namespace: str, proposal: str, *, project: str | None, as_json: bool, data: str | None) -> None:
-    """Show the changes of a proposal, rule by rule.
+    """Show the changes of a proposal, rule by rule, and their impact.
 
     They are those since it left release, in each project.
     """
@@ -140,10 +142,12 @@ def diff(namespace: str, proposal: str, *, project: str | None, as_json: bool, d
         changes, files = store.revisions.difference(namespace, name, BASE, _state(found))
         totals = {kind: count(of_kind) for kind, of_kind in changes.items()}
         whole = {"files": json_views.files(files), "changes": json_views.changes(changes)}
-        shown[name] = {"counts": json_views.counts(totals), **whole}
+        impact = store.revisions.impact(namespace, name, BASE, _state(found), DEFAULT_DRAFT, list(Kind))
+        shown[name] = {"counts": json_views.counts(totals), **whole, "impact": json_views.impact(impact)}
         if not as_json:
             print_notes(f"{name}: {change_text(totals, files)}")
             print_lines(*file_lines(files), *text_lines([each for kind in Kind for each in changes[kind]]))
+            print_lines(*map(escape_unprintable, impact_lines(impact.impact)))
     if as_json:
         print_json(shown)
 

@@ -1,6 +1,6 @@
 """`store.revisions`: any state of a project: the published one, a draft, a version or a branch (see `drafts.revisions`)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from content.matching.changed_rules import ChangedRules
@@ -10,7 +10,9 @@ from content.records.problem import Problem
 from content.records.record import Placed, Record
 from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, file_changes
-from gitstore.comparison.project_changes import ProjectChanges
+from gitstore.comparison.impact_view import ImpactView, view_impact
+from gitstore.comparison.project_changes import NO_IMPACT, ProjectChanges
+from gitstore.comparison.state_impact import find_state_impact
 from gitstore.compiled.compiler import Compiler
 from gitstore.compiled.segments.changes import ChangesByKind, changes_between
 from gitstore.compiled.segments.snapshot import Snapshot
@@ -99,6 +101,16 @@ class Revisions(Component):
             files = file_changes(compiler, project, start, after)
         require_readable(before, working)
         return changes_between(before, working), files
+
+    def impact(
+        self, namespace: str, project: str, old: str, new: str, draft: str, kinds: Collection[Kind]
+    ) -> ImpactView:
+        """Find what the changes of `difference` cause beyond their own lines, without effects on other kinds."""
+        with self._access.reading(namespace) as compiler:
+            start, after = self._ends(compiler, project, old, new, draft)
+            before, working = compiler.snapshot(project, start) if start else None, compiler.snapshot(project, after)
+            changes = [change for of_kind in changes_between(before, working).values() for change in of_kind]
+            return view_impact(find_state_impact(compiler, before, working, changes) if changes else NO_IMPACT, kinds)
 
     def project_changes(
         self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT

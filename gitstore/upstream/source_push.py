@@ -70,6 +70,11 @@ def _push_first(namespace: SyncedNamespace, old: CommitId | None, new: CommitId)
             _hand_over(namespace, Errand(namespace.repository.stem, old, new))
         else:
             push_now(namespace, old, new)
+    except RemoteUnknown:
+        raise
+    except RemoteAway as ex:
+        begin = f"Nothing was published: publishes go to the upstream of {namespace.name}, which cannot be used now. Try again later."
+        raise type(ex)(f"{begin} {ex}", ex.seconds) from ex
     except RemoteRefused as ex:
         hint = _ONLY_DRAFTS if namespace.settings.by_pull_request else _BY_PULL_REQUEST
         raise (RemoteRefused(f"{ex} {hint}") if _PROTECTED.search(str(ex)) else ex) from ex

@@ -164,6 +164,9 @@ def test_the_review_view_shows_what_a_draft_does(place: Place) -> None:
     assert found["impact"]["goes"] == {"items": [], "total": 0}
     told_of = [each["text"] for each in found["impact"]["answers"]["items"]]
     assert told_of == ["/a: 301 /b -> 301 /c", "/b: nothing -> 301 /end"]
+    compared = {"from": "base", "to": "draft"}
+    assert place.get("/diff", **compared, impact="true")["impact"] == found["impact"]
+    assert "impact" not in place.get("/diff", **compared)
     place.ask("PATCH", f"/draft/redirects/{a['id']}", 200, json={"target": "/a"})
     loops = place.get("/draft/diff", offset=9)
     assert (loops["items"], loops["impact"]["appears"]["items"][0]["code"]) == ([], "redirect_loop")
@@ -175,7 +178,9 @@ def test_the_review_view_hides_kinds_without_the_grant_to_read_them(place: Place
     all_of_it = place.get("/draft/diff")
     assert all_of_it["impact"]["appears"]["items"][0]["code"] == "page_unreachable"
     assert all_of_it["impact"]["neverAnswer"] == {"appears": 1, "goes": 0}
-    found = place.holder(("project", "read"), ("page", "read")).get("/draft/diff")
+    reader = place.holder(("project", "read"), ("page", "read"))
+    found = reader.get("/draft/diff")
+    assert reader.get("/diff", impact="true")["impact"] == found["impact"]
     assert [each["kind"] for each in found["items"]] == ["page"]
     assert found["counts"]["redirects"] == NOTHING
     assert found["impact"] == {

@@ -270,7 +270,8 @@ def test_while_a_source_is_away_only_publishing_is_refused(upstream: Upstream) -
     upstream.set("source")
     away = upstream.path.rename(upstream.path.with_suffix(".away"))
     upstream.place.add("/b")
-    upstream.place.refused("POST", "/publish", 503, "upstream_unavailable")
+    first = upstream.place.refused("POST", "/publish", 503, "upstream_unavailable")
+    assert first["message"].startswith("Nothing was published: publishes go to the upstream of ")
     upstream.place.add("/c")
     assert upstream.place.sources() == ["/a"]
     refused = upstream.place.ask("POST", "/publish", 503)

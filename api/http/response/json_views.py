@@ -13,6 +13,7 @@ from content.records.problem_codes import count_never_answering
 from content.records.record import Page
 from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange
+from gitstore.comparison.impact_view import ImpactView
 from gitstore.compiled.indexes.versions import Version
 from gitstore.compiled.segments.changes import ChangesByKind
 from gitstore.drafts.listing import DraftRecord
@@ -147,7 +148,6 @@ def draft(name: str, report: DraftReport) -> dict[str, Any]:
 
 def review_view(found: ReviewView) -> dict[str, Any]:
     """Return the JSON of a draft's review view, without `limit` and `offset`."""
-    impact = found.impact
     return {
         "base": found.state.base,
         "head": found.state.head,
@@ -155,12 +155,18 @@ def review_view(found: ReviewView) -> dict[str, Any]:
         "files": files(found.files),
         "items": [change.wire() for change in found.changes],
         "total": sum(sum(numbers) for numbers in found.counts.values()),
-        "impact": {
-            "appears": _capped([effect.wire() for effect in impact.added_effects], found.totals["appears"]),
-            "goes": _capped([effect.wire() for effect in impact.removed_effects], found.totals["goes"]),
-            "neverAnswer": {"appears": found.totals["never_answer_appears"], "goes": found.totals["never_answer_goes"]},
-            "answers": _capped([answer.wire() for answer in impact.changed_responses], found.totals["answers"]),
-        },
+        "impact": impact(found.impact),
+    }
+
+
+def impact(found: ImpactView) -> dict[str, Any]:
+    """Return the JSON of an impact."""
+    lists, totals = found.impact, found.totals
+    return {
+        "appears": _capped([effect.wire() for effect in lists.added_effects], totals["appears"]),
+        "goes": _capped([effect.wire() for effect in lists.removed_effects], totals["goes"]),
+        "neverAnswer": {"appears": totals["never_answer_appears"], "goes": totals["never_answer_goes"]},
+        "answers": _capped([answer.wire() for answer in lists.changed_responses], totals["answers"]),
     }
 
 

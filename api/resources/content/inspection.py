@@ -1,6 +1,7 @@
 """Inspection of a project's revisions: test, lint and diff."""
 
 from collections.abc import Collection
+from typing import Any
 
 import orjson
 from falcon import MEDIA_JSON
@@ -10,7 +11,7 @@ from api.errors import bad_request
 from api.http.guard.access import grants, heavy, readable_kinds
 from api.http.guard.revision_access import resolve_readable_revision
 from api.http.request.json_body import read_json
-from api.http.request.parameters import Window, read_draft_name, read_text, read_window
+from api.http.request.parameters import Window, read_draft_name, read_flag, read_text, read_window
 from api.http.response import json_views
 from api.http.response.redaction import redact_problems
 from api.resources.content.url_tests import BODY_LIMIT, MOST_IN_THREAD, resolve_urls, resolve_urls_at
@@ -98,12 +99,17 @@ class Diff:
     @heavy
     @grants("project", "read")
     async def on_get(self, req: Request, resp: Response, namespace: str, project: str) -> None:
-        """Show the changed fields of each rule from `?from=` (default published) to `?to=` (default draft)."""
+        """Show the changed fields of each rule from `?from=` (default published) to `?to=` (default draft).
+
+        With `?impact=true` the response has what they cause beyond their own lines too.
+        """
         old, new = read_text(req, "from") or PUBLISHED, read_text(req, "to") or DRAFT
-        all_changes, files = await run_in_process(
-            self._store.revisions.difference, namespace, project, old, new, read_draft_name(req)
-        )
-        found = {kind: all_changes[kind] for kind in readable_kinds(req, namespace, project)}
+        has_impact, ends = read_flag(req, "impact"), (namespace, project, old, new, read_draft_name(req))
+        all_changes, files = await run_in_process(self._store.revisions.difference, *ends)
+        kinds = readable_kinds(req, namespace, project)
+        found = {kind: all_changes[kind] for kind in kinds}
         totals = {kind: count(changes) for kind, changes in found.items()}
-        shown = {"files": json_views.files(files), "changes": json_views.changes(found)}
+        shown: dict[str, Any] = {"files": json_views.files(files), "changes": json_views.changes(found)}
+        if has_impact:
+            shown["impact"] = json_views.impact(await run_in_process(self._store.revisions.impact, *ends, kinds))
         resp.media = {"from": old, "to": new, "counts": json_views.counts(totals), **shown}

@@ -39,6 +39,8 @@ def find_changed_files(git: Git, revision: str, branch: str = "") -> ChangedFile
     wanted = _require_commit(git, revision)
     ours = _require_commit(git, branch) if branch else _commit(git, "HEAD")
     parted = run_git(git, "merge-base", wanted, ours).strip() if ours else ""
+    if ours and not parted:
+        _require_history(git, revision)
     base = parted or wanted
     options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--relative", base)
     texts = [run_git(git, "diff", *options, *([ours] if branch else []), "--")]
@@ -46,6 +48,15 @@ def find_changed_files(git: Git, revision: str, branch: str = "") -> ChangedFile
         texts.append(run_git(git, "ls-files", "-z", "--others", "--exclude-standard"))
     paths = frozenset(name for text in texts for name in text.split("\0") if name)
     return ChangedFiles(revision, base, parted not in {"", wanted}, paths)
+
+
+def _require_history(git: Git, revision: str) -> None:
+    """Raise CommandFailed for a shallow clone: without the commit where both part, changes of the revision look like removals here."""
+    if run_git(git, "rev-parse", "--is-shallow-repository").strip() == "true":
+        raise CommandFailed(
+            f"{git.folder} is a shallow clone, which lacks the commit where {revision!r} and the checkout part. "
+            "Fetch the history: git fetch --unshallow"
+        )
 
 
 def _require_commit(git: Git, revision: str) -> str:

@@ -97,16 +97,16 @@ export function Files({ items }: { items: readonly File[] }): JSX.Element | null
   );
 }
 
-/** What a draft causes beyond its own lines: chains and loops that come and go, requests that are answered in another way. */
-export function ImpactPanel({ impact }: { impact: Impact }): JSX.Element | null {
+/** What changes cause beyond its own lines: chains and loops that come and go, requests that are answered in another way. */
+export function ImpactPanel({ impact, id = "impact" }: { impact: Impact; id?: string }): JSX.Element | null {
   const { appears, goes, answers, neverAnswer } = impact;
   if (!appears.total && !goes.total && !answers.total) return null;
   const rules = (items: typeof appears.items): JSX.Element => (
     <ul class="problems">{items.map((each, index) => <li key={index}><Badge tone={each.severity === "error" ? "bad" : "warn"}>{each.code.replaceAll("_", " ")}</Badge> <span>{each.message}</span></li>)}</ul>
   );
   return (
-    <section class="panel" aria-labelledby="impact">
-      <h2 id="impact">What it changes for visitors</h2>
+    <section class="panel" aria-labelledby={id}>
+      <h2 id={id}>What it changes for visitors</h2>
       {answers.total > 0 && <>
         <p>{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
         <ul class="answers">{answers.items.map((each) => <li key={each.request}><code>{each.text}</code></li>)}</ul>

@@ -12,7 +12,7 @@ import { useLoad } from "../state/load.ts";
 import { may, mayEdit, P, projectPath } from "../state/project.ts";
 import { go } from "../state/router.ts";
 import { plural } from "../state/words.ts";
-import { ChangeList, Counts, Files, Problems } from "./changes.tsx";
+import { ChangeList, Counts, Files, ImpactPanel, Problems } from "./changes.tsx";
 import { Conflicts } from "./conflicts.tsx";
 import { Owners, Remarks, ReviewBadge, Verdicts } from "./review.tsx";
 import type { ViewProps } from "./view.ts";
@@ -95,7 +95,7 @@ function Project({ namespace, proposal, part }: { namespace: string; proposal: P
   const of = { namespace, project: part.name };
   const to = `proposal/${proposal.id}`;
   // What cannot be merged is compared with the commit at which it began.
-  const diff = useLoad(`${namespace} ${part.name} ${proposal.head ?? ""}`, (signal) => get(`${P}/diff`, { path: of, query: { from: "base", to }, signal }));
+  const diff = useLoad(`${namespace} ${part.name} ${proposal.head ?? ""}`, (signal) => get(`${P}/diff`, { path: of, query: { from: "base", to, impact: true }, signal }));
   return (
     <section aria-labelledby={`project-${part.name}`}>
       <h2 id={`project-${part.name}`}><a href={projectPath(namespace, part.name)}>{part.name}</a></h2>
@@ -105,6 +105,7 @@ function Project({ namespace, proposal, part }: { namespace: string; proposal: P
       <Conflicts of={of} draft="" head={null} items={part.conflicts} editable={false} />
       <Problems items={part.problems} total={part.problemsTotal} title={`Problems of ${part.name}`} />
       {diff.error && <Failure error={diff.error} retry={diff.reload} />}
+      {diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} />}
       {diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} /> : <p class="quiet">No rule differs.</p>)}
       <Files items={part.files} />
       {proposal.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={proposal.head} project={part.name} />}

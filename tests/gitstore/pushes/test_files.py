@@ -24,7 +24,15 @@ def clone(place: Place) -> Clone:
 @pytest.mark.parametrize(
     "path",
     [
-        *("README.md", "LICENSE", "CODEOWNERS", ".editorconfig", ".pre-commit-config.yaml", ".gitlab-ci.yml"),
+        *(
+            "README.md",
+            "LICENSE",
+            "CODEOWNERS",
+            ".editorconfig",
+            ".pre-commit-config.yaml",
+            ".gitlab-ci.yml",
+            "waypost.toml",
+        ),
         *(".github/workflows/a.yml", "allowed_signers", ".gitignore", ".gitattributes", ".vscode/a/b.json"),
         *("shop/redirects/a/b.yaml", "shop/pages/a.html", "shop/robots.txt", "shop/tests.yaml", "new/project.yaml"),
     ],

@@ -209,6 +209,29 @@ def test_a_branch_is_compared_with_the_commit_where_it_parts(repository: Path, w
     assert f"1 file changed since main (where the branches part, {parted[:7]}). Checked: shop." in outcome.err
 
 
+def test_a_shallow_clone_without_the_commit_where_they_part_is_refused(
+    repository: Path, work_folder: Path, tmp_path: Path
+) -> None:
+    """Else the rules that main has added since would be shown as removed."""
+    git(work_folder, "switch", "-q", "-c", "change")
+    write(repository / "shop", {"redirects/more.yaml": flow("/next/2")})
+    commit(work_folder)
+    git(work_folder, "switch", "-q", "main")
+    write(repository / "docs", {"redirects/more.yaml": flow("/elsewhere")})
+    commit(work_folder)
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--depth=1", "--branch=change", work_folder.as_uri(), str(clone))
+    git(clone, "fetch", "-q", "--depth=1", "origin", "+refs/heads/main:refs/remotes/origin/main")
+    folder = clone / repository.relative_to(work_folder)
+    for words in (("validate", folder, "--changed-since", "origin/main"), ("diff", folder, "--base", "origin/main")):
+        refused = invoke(*words)
+        assert (refused.code, refused.out) == (3, "")
+        assert "is a shallow clone" in refused.err
+        assert "git fetch --unshallow" in refused.err
+    git(clone, "fetch", "-q", "--unshallow")
+    assert "Checked: shop." in invoke("validate", folder, "--changed-since", "origin/main").err
+
+
 def test_a_removed_or_renamed_file_is_a_change(repository: Path) -> None:
     (repository / "docs" / "tests.yaml").unlink()
     assert "Checked: docs." in invoke("validate", repository, "--changed-since", "HEAD").err
