@@ -15,7 +15,7 @@ from api.auth.leaked_tokens import LeakedTokens
 from api.auth.login import Logins
 from api.auth.password_access import PasswordAccess
 from api.auth.personal_tokens import PersonalTokens
-from api.auth.principal import Principal, as_principal
+from api.auth.principal import as_principal
 from api.auth.session_tokens import Lifetimes
 from api.auth.throttle import Throttle
 from api.auth.tokens import Tokens
@@ -120,9 +120,11 @@ class Services:
         """Return the records of namespaces, to be changed on behalf of an actor."""
         return StoredRecords(self.state, self.clock, actor, keep_grants)
 
-    def record(self, event: AuditEvent, actor: Principal, namespace: str, detail: Mapping[str, object]) -> None:
-        """Add an entry on a namespace to the audit trail."""
-        entry = AuditEntry(self.clock(), event, actor.actor(), namespace, detail, namespace)
+    def record(
+        self, event: AuditEvent, actor: Actor, namespace: str, detail: Mapping[str, object], project: str = ""
+    ) -> None:
+        """Add an entry on a namespace, or a project of it, to the audit trail."""
+        entry = AuditEntry(self.clock(), event, actor, project or namespace, detail, namespace, project or None)
         with self.state.database.writing() as connection:
             audit.record(connection, entry)
 

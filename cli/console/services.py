@@ -14,6 +14,7 @@ from api.app.services import Services, open_services
 from api.auth.principal import OPERATOR
 from api.data.parts import DataParts
 from api.data.served_data import ServedData
+from api.db.audit import Actor
 from api.db.database import DATABASE_FILE
 from api.settings import Settings
 from cli.console.exits import CommandFailed, InvalidUsage
@@ -45,21 +46,33 @@ def open_existing_services(data: str | None, database: str | None) -> Iterator[S
 
 
 @contextmanager
-def open_namespace_records(data: str | None, *, keep_grants: bool = False) -> Iterator[NamespaceRecords]:
-    """Open the records of namespaces in the database of the data directory; none where no service has run there."""
+def open_services_of(data: str | None) -> Iterator[Services | None]:
+    """Open the services of the data directory; None where no service has run there."""
     settings = read_settings(data=data)
     parts = enter_data(settings)
     if not settings.database and not (settings.data / DATABASE_FILE).exists():
         parts.require_content()
-        yield NO_RECORDS
+        yield None
         return
     logs.configure("warning")
     parts.require_all()
     services = start_services(settings)
     try:
-        yield services.namespace_records(replace(OPERATOR.actor(), name=operator().name), keep_grants=keep_grants)
+        yield services
     finally:
         services.close()
+
+
+@contextmanager
+def open_namespace_records(data: str | None, *, keep_grants: bool = False) -> Iterator[NamespaceRecords]:
+    """Open the records of namespaces in the database of the data directory; none where no service has run there."""
+    with open_services_of(data) as services:
+        yield services.namespace_records(operator_actor(), keep_grants=keep_grants) if services else NO_RECORDS
+
+
+def operator_actor() -> Actor:
+    """Return the user of the command line, for the audit trail."""
+    return replace(OPERATOR.actor(), name=operator().name)
 
 
 def prepare_data(settings: Settings, create: Callable[[Settings], object] | None = None) -> ServedData:

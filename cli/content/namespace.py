@@ -179,7 +179,7 @@ def accept_rewind(namespace: str, *, yes: bool, data: str | None, database: str 
     confirm(f"Serve the release of {namespace} as it is on disk now?", yes=yes)
     with open_existing_services(data, database) as services:
         commit = store.namespaces.accept_rewind(namespace, operator())
-        services.record(AuditEvent.REWIND_ACCEPTED, OPERATOR, namespace, {"commit": commit})
+        services.record(AuditEvent.REWIND_ACCEPTED, OPERATOR.actor(), namespace, {"commit": commit})
     print_lines(commit)
     print_notes(f"The release of {namespace} is served as it is on disk.")
 

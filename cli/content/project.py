@@ -2,9 +2,12 @@
 
 import click
 
+from api.app.services import Services
+from api.db.audit import AuditEvent
 from api.http.response import json_views
 from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes, print_rows
+from cli.console.services import open_services_of, operator_actor
 from cli.console.setup import (
     confirm,
     data_option,
@@ -37,7 +40,9 @@ def create(namespace: str, project: str, title: str, description: str, *, as_jso
     """Create a project with empty lists, and print its version."""
     refuse_words(data, None, title=title, description=description)
     settings = ProjectFile(title or project, description)
-    created = open_store(data).projects.create(namespace, project, settings, operator())
+    with open_services_of(data) as services:
+        created = open_store(data).projects.create(namespace, project, settings, operator())
+        _record(services, AuditEvent.PROJECT_CREATED, namespace, project, created.version)
     if as_json:
         print_json(json_views.published(created))
     else:
@@ -79,5 +84,13 @@ def delete(namespace: str, project: str, *, yes: bool, data: str | None) -> None
     store = open_store(data)
     store.releases.project(namespace, project)
     confirm(f"Take all redirects and pages of {project} offline?", yes=yes)
-    removed = store.projects.delete(namespace, project, operator(), may_change_policy=True)
+    with open_services_of(data) as services:
+        removed = store.projects.delete(namespace, project, operator(), may_change_policy=True)
+        _record(services, AuditEvent.PROJECT_DELETED, namespace, project, removed.version)
     print_notes(f"Removed the project {project}: publish {removed.number}.")
+
+
+def _record(services: Services | None, event: AuditEvent, namespace: str, project: str, version: str) -> None:
+    """Record what was done in the audit trail; nothing where no service has run on this data."""
+    if services:
+        services.record(event, operator_actor(), namespace, {"version": version}, project)

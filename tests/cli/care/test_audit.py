@@ -44,6 +44,20 @@ def test_the_export_is_a_line_for_each_row_and_the_head(trail: Path) -> None:
     assert "Keep the last line elsewhere" in outcome.err
 
 
+def test_projects_that_commands_create_and_remove_are_in_the_trail(trail: Path) -> None:
+    assert trail.exists()
+    invoke_ok("namespace", "create", "acme")
+    invoke_ok("project", "create", "acme", "shop")
+    invoke_ok("project", "delete", "acme", "shop", "--yes")
+    rows = [json.loads(line) for line in invoke_ok("audit", "export").out.splitlines()][:-1]
+    found = [each for each in rows if each["event"].startswith("project_")]
+    assert [(each["event"], each["namespace"], each["project"]) for each in found] == [
+        ("project_created", "acme", "shop"),
+        ("project_deleted", "acme", "shop"),
+    ]
+    assert {each["actor"]["kind"] for each in found} == {"operator"}
+
+
 @pytest.mark.parametrize(
     "change",
     [
