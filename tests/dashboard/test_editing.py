@@ -126,7 +126,7 @@ def test_a_draft_is_reviewed_by_a_second_person_and_published(world: World, new_
     form.get_by_role("button", name="Add to the draft").click()
     expect(page.locator("tbody tr")).to_have_count(1)
     page.get_by_role("link", name="Draft", exact=True).click()
-    expect(page.get_by_text("Review required").first).to_be_visible()
+    expect(page.get_by_text("Needs approval").first).to_be_visible()
     page.get_by_label("Remark").fill("Please look at the target.")
     page.get_by_role("button", name="Ask for a review").click()
     expect(page.get_by_text("Review requested", exact=True)).to_be_visible()

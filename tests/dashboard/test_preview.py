@@ -86,7 +86,7 @@ def test_the_tester_and_the_form_of_a_redirect_try_what_is_typed(
 ) -> None:
     page = new_page()
     page.goto(f"{SHOP}/test")
-    page.get_by_label("URLs or paths, one a line").fill("/product/1001.html")
+    page.get_by_label("URLs or paths, one per line").fill("/product/1001.html")
     page.get_by_role("button", name="Test 1 URL").click()
     expect(page.get_by_role("region", name="Results")).to_contain_text("301", timeout=FIRST)
     page.goto(f"{SHOP}?q=spring")

@@ -23,7 +23,7 @@ def test_a_proposal_waits_on_the_overview_and_is_approved_and_merged(world: Worl
     expect(page.locator(".change.added")).to_contain_text("/sale")
     impact = page.get_by_role("region", name="What it changes for visitors")
     expect(impact).to_contain_text("1 request is answered in another way")
-    expect(page.get_by_text("Review required")).to_be_visible()
+    expect(page.get_by_text("Needs approval")).to_be_visible()
     page.get_by_label("Remark on shop").fill("Good.")
     page.get_by_role("button", name="Approve").click()
     expect(page.get_by_text("\u2713 Approved")).to_be_visible()

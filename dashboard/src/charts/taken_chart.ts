@@ -44,7 +44,7 @@ export function showChart(box: HTMLElement, first: Taking, say: (text: string) =
     scales: { x: { time: false, range: (_plot, _low, high) => [0, high] }, y: { range: () => [0, Math.max(1, taking.agents)] } },
     axes: [
       axis({ values: (_plot, values) => values.map(duration), size: 32, space: 72 }),
-      axis({ splits: () => [...new Set([0, Math.round(taking.agents / 2), Math.max(1, taking.agents)])], values: (_plot, values) => values.map((each) => count(each)), size: 48 }),
+      axis({ splits: () => (taking.agents % 2 ? [0, taking.agents] : [0, taking.agents / 2, Math.max(1, taking.agents)]), values: (_plot, values) => values.map((each) => count(each)), size: 48 }),
     ],
     series: [
       {},

@@ -123,7 +123,7 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }):
 export function Tabs({ items, label }: { items: readonly { href: string; text: string; current: boolean }[]; label: string }): JSX.Element {
   return (
     <nav class="tabs" aria-label={label}>
-      {items.map(({ href, text, current }) => <a key={href} href={href} aria-current={current ? "page" : undefined}>{text}</a>)}
+      {items.map(({ href, text, current }) => <a key={href} href={href} data-text={text} aria-current={current ? "page" : undefined}>{text}</a>)}
     </nav>
   );
 }

@@ -83,7 +83,7 @@ export function Pages({ total }: { total: number }): JSX.Element {
     to < 1 || to > last || to === page
       ? <span class="button plain" aria-disabled="true">{text}</span>
       : <a class="button plain" href={withQuery(place.value, { page: to > 1 ? String(to) : "" })}>{text}</a>;
-  if (total <= PAGE && first === 0) return <p class="pages"><span role="status">{total ? `All ${count(total)}` : "None"}</span></p>;
+  if (total <= PAGE && first === 0) return <p class="pages"><span role="status">{total ? `${count(total)} in all` : "None"}</span></p>;
   return (
     <nav class="pages" aria-label="Pages">
       <span role="status">{total ? `${count(Math.min(first + 1, total))}–${count(Math.min(first + PAGE, total))} of ${count(total)}` : "None"}</span>

@@ -56,11 +56,11 @@ function Body({ of }: { of: Of }): JSX.Element {
   const columns: readonly Column<Agent>[] = [
     { name: "Name", cell: (each) => <><strong>{each.name}</strong> <span class="quiet">{each.type}</span></> },
     { name: "State", class: "short", cell: (each) => <State agent={each} /> },
-    { name: "Serves", class: "short", cell: (each) => <span title={each.commit ?? undefined}>{each.publishNumber === null ? "unknown" : `publish ${each.publishNumber}`}{each.behind ? `, ${plural(each.behind, "publish", "publishes")} behind` : ""}</span> },
+    { name: "Version", class: "short", cell: (each) => <span title={each.commit ?? undefined}>{each.publishNumber === null ? "unknown" : `publish ${each.publishNumber}`}{each.behind ? `, ${plural(each.behind, "publish", "publishes")} behind` : ""}</span> },
     { name: "Seen", class: "short", cell: (each) => <Time at={each.lastSeenAt} /> },
     { name: "Load time", class: "short", cell: (each) => (each.load_duration === null ? "" : duration(each.load_duration / 1e9)) },
     { name: "Error", cell: (each) => <span class="error-text"><bdi>{each.error}</bdi></span> },
-    { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button plain small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button> },
+    { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button ghost small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button> },
   ];
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet">Reading the agents …</p>;
@@ -82,22 +82,23 @@ function Body({ of }: { of: Of }): JSX.Element {
   );
 }
 
+const SIGNS = { current: "✓ ", behind: "", failing: "✕ ", silent: "" } as const;
 const TONES = { current: "good", behind: "warn", failing: "bad", silent: "quiet" } as const;
 
 function State({ agent }: { agent: Agent }): JSX.Element {
   const state = stateOf(agent);
-  return <Badge tone={TONES[state]}>{state}</Badge>;
+  return <Badge tone={TONES[state]}>{SIGNS[state]}{state}</Badge>;
 }
 
 function Summary({ list: { convergence, versions } }: { list: List }): JSX.Element | null {
   if (convergence.agents === 0 && versions.length === 0) return null;
-  const most = Math.max(1, ...versions.map((each) => each.agents));
+  const all = Math.max(1, versions.reduce((sum, each) => sum + each.agents, 0));
   return (
     <section class="panel split" aria-labelledby="versions"><div><h2 id="versions">Publish {convergence.publishNumber}, taken by the agents</h2>
       {convergence.agents > 0 ? <TakenChart taking={convergence} /> : <p class="quiet">No agent is online to take it.</p>}</div>
-      <div><h2>What they serve</h2><ul class="bars">{versions.slice(0, 10).map((each) => (
+      <div><h2>Versions they report</h2><ul class="bars">{versions.slice(0, 10).map((each) => (
         <li key={String(each.commit ?? each.version)}><span>{each.publishNumber === null ? "unknown" : `Publish ${each.publishNumber}`}</span>
-          <progress max={most} value={each.agents} aria-label={each.publishNumber === null ? "Agents with an unknown version" : `Agents with publish ${each.publishNumber}`} /><span>{plural(each.agents, "agent")}</span></li>
+          <progress max={all} value={each.agents} aria-label={each.publishNumber === null ? "Agents with an unknown version" : `Agents with publish ${each.publishNumber}`} /><span>{plural(each.agents, "agent")}</span></li>
       ))}</ul></div>
     </section>
   );

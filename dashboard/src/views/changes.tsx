@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { Badge, Long, type Tone } from "../components/basics.tsx";
 import type { components } from "../api/schema.d.ts";
-import type { Change } from "../state/project.ts";
+import { CODES, type Change } from "../state/project.ts";
 import { count, countText, plural } from "../state/words.ts";
 import { New, Old } from "./replace.tsx";
 
@@ -24,6 +24,9 @@ interface ChangeProps {
   children?: ComponentChildren;
 }
 
+/** Return the value of a field as the tables show it: a status as its number. */
+const worded = (field: string, value: unknown): unknown => (field === "status" ? CODES[String(value)] ?? value : value);
+
 export function ChangeCard({ change, before, actions, children }: ChangeProps): JSX.Element {
   const [tone, sign] = SIGNS[change.change] ?? ["quiet", change.change];
   const name = change.source ?? change.path ?? change.id;
@@ -34,7 +37,7 @@ export function ChangeCard({ change, before, actions, children }: ChangeProps): 
         {Object.entries(change.fields as Record<string, Pair>).map(([field, pair]) => (
           <div key={field}>
             <dt>{field}</dt>
-            <dd>{change.change !== "added" && <Old value={pair.old} />} {change.change !== "removed" && <New value={pair.new} />}</dd>
+            <dd>{change.change !== "added" && <Old value={worded(field, pair.old)} />} {change.change !== "removed" && <New value={worded(field, pair.new)} />}</dd>
           </div>
         ))}
       </dl>
@@ -97,6 +100,10 @@ export function Files({ items }: { items: readonly File[] }): JSX.Element | null
   );
 }
 
+type Answer = Impact["answers"]["items"][number]["before"];
+
+const answered = (answer: Answer): string => (answer ? `${answer.status} ${answer.location ?? "a page"}` : "nothing");
+
 /** What changes cause beyond its own lines: chains and loops that come and go, requests that are answered in another way. */
 export function ImpactPanel({ impact, id = "impact" }: { impact: Impact; id?: string }): JSX.Element | null {
   const { appears, goes, answers, neverAnswer } = impact;
@@ -109,7 +116,7 @@ export function ImpactPanel({ impact, id = "impact" }: { impact: Impact; id?: st
       <h2 id={id}>What it changes for visitors</h2>
       {answers.total > 0 && <>
         <p>{plural(answers.total, "request")} {answers.total === 1 ? "is" : "are"} answered in another way:</p>
-        <ul class="answers">{answers.items.map((each) => <li key={each.request}><code>{each.text}</code></li>)}</ul>
+        <ul class="answers">{answers.items.map((each) => <li key={each.request}><code>{each.request}</code><Old value={answered(each.before)} /><New value={answered(each.after)} /></li>)}</ul>
       </>}
       {appears.total > 0 && <><p>{plural(appears.total, "finding")} more:</p>{rules(appears.items)}</>}
       {goes.total > 0 && <details><summary>{plural(goes.total, "finding")} less</summary>{rules(goes.items)}</details>}

@@ -102,7 +102,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <p class="actions">
           {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen])}>Discard {plural(chosen.size, "change")}</Button>}
           {may(of, "redirect", "write") && may(of, "page", "write") && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
-          {publishes && <Button kind="primary" disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
+          {publishes && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
         </p>
       </div>
       {blocked && <p class="notice">{state.conflicts.length ? "Resolve the conflicts before you publish." : "Mend the errors before you publish."}</p>}
@@ -112,7 +112,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
       <Problems items={state.problems} total={state.problemsTotal} />
       <Fixes of={of} draft={draft} head={head} editable={edits} />
       <div class="columns">
-        <section aria-labelledby="changed"><h2 id="changed">Changes</h2>
+        <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
           {diff.total === 0 ? <Empty title="No rule differs from release" /> : <>
             <ul class="changes">
               {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread} edits={edits} chooses={edits || publishes}

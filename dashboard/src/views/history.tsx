@@ -47,7 +47,7 @@ function List({ of }: { of: Of }): JSX.Element {
       {rule && <p class="notice">The life of <code>{rule}</code>. <a href={viewPath(of, "history")}>All publishes</a></p>}
       {found.data.total === 0
         ? <Empty title={rule ? "No publish has touched this rule" : "Nothing is published yet"}><p>Publish the <a href={viewPath(of, "draft")}>draft</a>.</p></Empty>
-        : <><ol class="publishes">{found.data.items.map((each, index) => <Row key={each.version} publish={each} newest={index === 0 && offset() === 0} />)}</ol><Pages total={found.data.total} /></>}
+        : <><ol class="publishes">{found.data.items.map((each, index) => <Row key={each.version} publish={each} newest={!rule && index === 0 && offset() === 0} />)}</ol><Pages total={found.data.total} /></>}
     </>
   );
 }
@@ -60,8 +60,9 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
   return (
     <li class="change">
       <header>
-        <Badge tone={newest ? "good" : "info"}>Publish {publish.publishNumber}</Badge>
+        <Badge tone="info">Publish {publish.publishNumber}</Badge>
         <a class="name" href={withQuery(place.value, { version: String(publish.publishNumber), source: "", path: "" })}>{publish.message.split("\n")[0] || "Without a message"}</a>
+        {newest && publish.served && <Badge tone="good">✓ published now</Badge>}
         {!publish.served && <Badge tone="bad">never served</Badge>}
         {publish.overrideReason && <Badge tone="warn">without approval</Badge>}
       </header>

@@ -49,7 +49,7 @@ export function ProjectPage({ of, children }: ProjectPageProps): JSX.Element {
             <span><Time at={found.data.publishedAt} /></span>
             <span>{plural(found.data.redirects, "redirect")}, {plural(found.data.pages, "page")}</span>
             {found.data.draft && !showsDraft && <Badge tone="warn">Draft open</Badge>}
-            {found.data.review === "required" && <Badge>Review required</Badge>}
+            {found.data.review === "required" && !showsDraft && <Badge>Review required</Badge>}
           </>}
         </p>
         </div>
@@ -76,7 +76,7 @@ function Taken({ of }: { of: Of }): JSX.Element {
   }, [found.data]);
   return (
     <a class="heading-side" href={viewPath(of, "agents")}>
-      {taking && taking.agents > 0 && <><Spark taking={taking} /><span>{taking.current} of {plural(taking.agents, "agent")} current</span></>}
+      {taking && taking.agents > 0 && <><Spark taking={taking} /><span>{taking.current} of {plural(taking.agents, "agent")} current</span>{taking.current < taking.agents && <Badge tone="warn">{taking.agents - taking.current} not yet</Badge>}</>}
       {taking?.agents === 0 && <span>No agents online</span>}
     </a>
   );

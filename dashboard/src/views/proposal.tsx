@@ -79,7 +79,7 @@ function Body({ namespace, proposal }: { namespace: string; proposal: Proposal }
       {proposal.fault && <p class="notice">{proposal.fault}</p>}
       <Refusal text={call.faults.text} />
       <p class="actions">
-        {all("project", "publish") && <Button kind="primary" disabled={blocked} onClick={() => setMerging(true)}>Merge and publish …</Button>}
+        {all("project", "publish") && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={() => setMerging(true)}>Merge and publish …</Button>}
         {edits && proposal.stale && <Button disabled={call.busy} onClick={update}>Update from release</Button>}
         {edits && <Button kind="danger" disabled={call.busy} onClick={drop}>Remove the branch</Button>}
       </p>
@@ -132,7 +132,7 @@ function Verdict({ namespace, id, head, project }: { namespace: string; id: stri
       <p class="actions">
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment", "The comment is added.")}>Comment</Button>
         <Button disabled={call.busy} onClick={() => say("request", "The review is requested.")}>Ask for a review</Button>
-        {reviews && <><Button disabled={call.busy} onClick={() => say("approve", "It is approved.")}>✓ Approve</Button>
+        {reviews && <><Button kind="primary" disabled={call.busy} onClick={() => say("approve", "It is approved.")}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={() => say("reject", "It is rejected.")}>✕ Reject</Button></>}
       </p>
     </div>

@@ -24,7 +24,7 @@ const DONE: Record<Action, string> = { request: "The review is requested.", appr
 export function ReviewBadge({ review }: { review: Review | null }): JSX.Element | null {
   if (!review) return null;
   const [tone, text] = STATES[review.state] ?? ["quiet", review.state];
-  return <><Badge tone={tone}>{text}</Badge>{review.required && review.state !== "approved" && <Badge tone="warn">Review required</Badge>}</>;
+  return <><Badge tone={tone}>{text}</Badge>{review.required && review.state !== "approved" && <Badge tone="warn">Needs approval</Badge>}</>;
 }
 
 interface SayProps {
@@ -59,7 +59,7 @@ export function Say({ of, draft, head, item, done }: SayProps): JSX.Element | nu
         <Button disabled={call.busy || !note.trim()} onClick={() => say("comment")}>Comment</Button>
         {!item && <Button disabled={call.busy} onClick={() => say("request")}>Ask for a review</Button>}
         {!item && may(of, "project", "review") && <>
-          <Button disabled={call.busy} onClick={() => say("approve")}>✓ Approve</Button>
+          <Button kind="primary" disabled={call.busy} onClick={() => say("approve")}>✓ Approve</Button>
           <Button kind="danger" disabled={call.busy} onClick={() => say("reject")}>✕ Reject</Button></>}
       </p>
     </div>

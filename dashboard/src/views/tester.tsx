@@ -9,7 +9,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
-import { plural } from "../state/words.ts";
+import { count, plural } from "../state/words.ts";
 import { AnswerOf, told } from "./answer.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { ProjectTests, testsOf } from "./project_tests.tsx";
@@ -61,7 +61,7 @@ function Form({ of }: { of: Of }): JSX.Element {
   return (
     <>
       <form class="form" onSubmit={submit}>
-        <TextArea label="URLs or paths, one a line" value={text} onInput={type} rows={6} mono problem={call.faults.fields["urls"]} help={`At most ${MOST_URLS}. A path, or a whole URL for rules with a host.`} />
+        <TextArea label="URLs or paths, one per line" value={text} onInput={type} rows={6} mono problem={call.faults.fields["urls"]} help={`At most ${count(MOST_URLS)}. A path, or a whole URL for rules with a host.`} />
         <div class="two">
           <StateChoice of={of} label="In the state" value={at} publishes={publishes} onChange={(value) => ask({ at: value }, true)} problem={call.faults.fields["at"]} />
           <StateChoice of={of} label="Compare with" value={against} publishes={publishes} onChange={(value) => ask({ against: value }, true)} none="Nothing" />
@@ -93,7 +93,7 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
       <ul class="changes">
         {results.slice(0, MOST_SHOWN).map((each, index) => (
           <li class={`change ${others && told(each) !== told(others[index]) ? "changed" : ""}`} key={`${index} ${each.url}`}>
-            <header><span class="name"><Long text={each.url} /></span></header>
+            <header><span class="name"><Long text={each.url} /></span>{others && told(each) !== told(others[index]) && <Badge tone="warn">≠ differs</Badge>}</header>
             {others ? <div class="two"><div><p class="quiet">{nameOf(of, at)}</p><AnswerOf result={each} /></div><div><p class="quiet">{nameOf(of, against)}</p><AnswerOf result={others[index]} /></div></div> : <AnswerOf result={each} />}
           </li>
         ))}

@@ -64,7 +64,7 @@ export function TryLine({ of, body, item, fields, onFaults }: TryProps): JSX.Ele
   }, [key]);
   return (
     <section class="try" aria-label="Try it">
-      <Field label="Try a URL" name="try" value={url} onInput={setUrl} help={url ? "With the draft and this redirect as it is typed." : `Empty: ${tried}`} />
+      <Field label="Try a URL" name="try" value={url} onInput={setUrl} help={url ? "With the draft and this redirect as it is typed." : `Left empty, ${tried} is tried.`} />
       <div class="try-answer" aria-live="polite">{failed ? <p class="quiet">{failed}</p> : answers.length > 0 ? <Answers answers={answers} /> : <p class="quiet">Write a source and a target to see what a URL would get.</p>}</div>
     </section>
   );
