@@ -17,8 +17,11 @@ help:  ## List the targets
 run: $(VENV)/run.done try-dashboard  ## Serve sample content on 127.0.0.1:8080, with data in ./data
 	@$(BIN)/waypost demo
 
+# Half of the time of the tests is waiting, for programs that start and for bounds of time to pass.
+TEST_WORKERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
+
 test: tools browser $(VENV)/dev.done $(VENV)/editors.done $(VENV)/openid.done dashboard  ## Run all tests
-	@$(BIN)/python -m pytest -n auto --dist worksteal
+	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist worksteal
 
 fuzz: tools $(VENV)/dev.done  ## For half an hour (FUZZ_MINUTES), send requests by the contract, and against it, as each role (FUZZ_SEED)
 	@FUZZ_MINUTES=$(or $(FUZZ_MINUTES),30) FUZZ_SEED=$(or $(FUZZ_SEED),$(shell date +%s)) $(BIN)/python -m pytest -s tests/fuzz
