@@ -83,7 +83,12 @@ class HashProcess:
 
 def _start() -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "api.auth.hash_process"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "api.auth.hash_process",
+    ]  # nothing from the working directory: it gets passwords
     return subprocess.Popen(  # noqa: S603 - this module in this interpreter
         command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     )

@@ -36,7 +36,7 @@ class Identities:
         return Identity(self.issuer, subject)
 
     def set(self, actor: Principal, number: int, subject: str) -> Identity:
-        """Give a user this identity in place of an earlier one; 409 if another user has it."""
+        """Give a user this identity; in place of an earlier one it ends their sessions. 409 if another user has it."""
         self._require_issuer()
         identity = Identity(self.issuer, subject)
         with self.state.changing() as connection:
@@ -45,7 +45,8 @@ class Identities:
             if owner not in {None, number}:
                 raise AlreadyExists("Another user has this identity.")
             if owner is None:
-                openid.remove_identities(connection, self.issuer, number)
+                if openid.remove_identities(connection, self.issuer, number):  # the sessions are of the person before
+                    sessions.revoke_all(connection, number, self.clock(), "identity was replaced")
                 openid.add_identity(connection, identity, number, self.clock())
             self._record(connection, actor, user, {"issuer": self.issuer, "subject": subject})
         return identity

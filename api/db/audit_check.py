@@ -32,7 +32,7 @@ def check_chain(connection: Connection, keys: CheckpointKeys, seen: Iterable[Lin
     `seen` are places of the chain that were noted outside of the database, as from an export: an attacker with write
     access to the database can compute all its hashes again, but cannot change those.
     """
-    walk = _Walk(list_checkpoints(connection), {link.number: link.hash for link in seen})
+    walk = _Walk(list_checkpoints(connection), seen)
     walk.check_checkpoints(keys)
     for row in read_rows(connection):
         walk.add(dump_body(row), row["hash"])
@@ -40,10 +40,13 @@ def check_chain(connection: Connection, keys: CheckpointKeys, seen: Iterable[Lin
 
 
 class _Walk:
-    def __init__(self, checkpoints: Sequence[Checkpoint], seen: Mapping[int, str]) -> None:
+    def __init__(self, checkpoints: Sequence[Checkpoint], seen: Iterable[Link]) -> None:
         self._faults: list[str] = []
         self._notes: list[str] = []
-        self._seen = dict(seen)
+        self._seen: dict[int, str] = {}
+        for link in seen:
+            if self._seen.setdefault(link.number, link.hash) != link.hash:
+                self._report(f"Row {link.number} was noted with two hashes: one of the notes is of another trail.")
         self._rows = 0
         self._checkpoints = tuple(checkpoints)
         self._last = Link(0, START)
@@ -101,6 +104,8 @@ class _Walk:
                 self._report(f"The end is cut off: row {number}, which was noted, is missing.")
             elif number <= begin:
                 self._notes.append(f"Row {number}, which was noted, was removed with age: it cannot be compared.")
+            else:
+                self._report(f"Row {number}, which was noted, is missing: the chain was rewritten.")
         return ChainReport(tuple(self._faults), self._rows, head, self._checkpoints, tuple(self._notes[:_MOST_FAULTS]))
 
     def _compare_seen(self, link: Link) -> None:

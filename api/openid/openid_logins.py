@@ -10,8 +10,11 @@ from api import logs
 from api.auth.browser import Client
 from api.auth.login import Logins
 from api.auth.session_tokens import SessionTokens
+from api.db import audit
 from api.db.accounts import openid, sessions, users
 from api.db.accounts.openid import ProviderSession
+from api.db.audit import Actor, AuditEntry, AuditEvent
+from api.db.database import Connection
 from api.db.timestamps import Clock
 from api.errors import ApiError, Unauthenticated, Unavailable
 from api.openid.errors import ProviderRefused, login_failed, state_invalid
@@ -26,6 +29,7 @@ from api.runtime.jobs.background import run_in_thread
 _log = logs.logger("openid")
 _CHECK_INTERVAL = timedelta(seconds=60)
 _REFRESH = "openid refresh token"
+_REFUSED = "refused by the provider"
 _MOST_CODE = 4096
 _CODE = re.compile(r"[a-z_]{1,40}")
 
@@ -93,6 +97,7 @@ class OpenIdLogins:
         try:
             metadata = await self.provider.metadata()
             answer = await self.provider.refresh(metadata, token)
+            await run_in_thread(self._keep_refresh, session, answer.get("refresh_token"))
             claims = await self._claims_of_refresh(metadata, answer, found.subject)
         except ProviderRefused as ex:
             if ex.reason != "invalid_grant":
@@ -105,7 +110,8 @@ class OpenIdLogins:
             raise
         except ApiError:
             return
-        await run_in_thread(self._apply, session, claims, answer.get("refresh_token"))
+        if claims is not None:
+            await run_in_thread(self._apply, session, claims)
 
     async def logout_by_provider(self, token: str) -> None:
         """End the sessions of a logout token; raises 401 for an invalid one."""
@@ -158,14 +164,18 @@ class OpenIdLogins:
             return claims
         return {**await self.provider.user_info(metadata, access, claims["sub"]), **claims}
 
-    async def _claims_of_refresh(self, metadata: Metadata, answer: Mapping[str, Any], subject: str) -> Claims:
-        claims: Claims = {"sub": subject}
-        if "id_token" in answer:
-            token, uri = answer["id_token"], metadata["jwks_uri"]
-            claims = await self.tokens.verify_id_token(token, uri, self.clock(), nonce=None)
-            if claims["sub"] != subject:
-                raise login_failed("the refreshed ID token is of another person")
-        return await self._with_user_info(metadata, claims, answer.get("access_token"))
+    async def _claims_of_refresh(self, metadata: Metadata, answer: Mapping[str, Any], subject: str) -> Claims | None:
+        """Return what the provider says of a person at a refresh; None if it says nothing of them.
+
+        Where it says something, roles that it does not name are withdrawn, as at a login: many leave an empty claim out.
+        """
+        access = answer.get("access_token")
+        if "id_token" not in answer:
+            return await self.provider.user_info(metadata, access, subject) or None
+        claims = await self.tokens.verify_id_token(answer["id_token"], metadata["jwks_uri"], self.clock(), nonce=None)
+        if claims["sub"] != subject:
+            raise login_failed("the refreshed ID token is of another person")
+        return await self._with_user_info(metadata, claims, access)
 
     def _open(
         self, found: ProviderTokensOfLogin, client: Client, spare_hash: str, taken: Mapping[str, Any]
@@ -199,24 +209,39 @@ class OpenIdLogins:
         with self.logins.state.database.writing() as connection:
             return openid.claim_check(connection, session, now - _CHECK_INTERVAL, now)
 
-    def _apply(self, session: str, claims: Claims, refresh_token: object) -> None:
-        """Store the provider's next refresh token, and give the person the roles that it names now."""
+    def _keep_refresh(self, session: str, refresh_token: object) -> None:
+        """Store the provider's next refresh token, before anything else is asked: the one before may be spent."""
+        if isinstance(refresh_token, str):
+            with self.logins.state.database.writing() as connection:
+                openid.set_refresh_token(connection, session, self._seal_refresh(refresh_token))
+
+    def _apply(self, session: str, claims: Claims) -> None:
+        """Give the person the roles that the provider names now."""
         people, now = People(self.config), self.clock()
         with self.logins.state.changing() as connection:
-            if isinstance(refresh_token, str):
-                openid.set_refresh_token(connection, session, self._seal_refresh(refresh_token))
             found = sessions.find_session(connection, session)
-            if found is not None and people.has_roles(claims):
+            if found is not None:
                 people.apply_roles(connection, users.find_user(connection, found.user_id), claims, now)
 
     def _end(self, session: str) -> None:
         with self.logins.state.changing() as connection:
-            sessions.revoke(connection, session, self.clock(), "refused by the provider")
+            found = sessions.find_session(connection, session)
+            if found and sessions.revoke(connection, session, self.clock(), _REFUSED):
+                self._record_end(connection, found.user_id, 1, _REFUSED)
 
     def _end_of_provider(self, claims: Claims) -> None:
         now = self.clock()
         with self.logins.state.changing() as connection:
             if openid.use_once(connection, f"logout {claims['jti']}", now + 3 * LIFETIME):
                 sid, subject = claims.get("sid", ""), claims.get("sub", "")
-                count = openid.revoke_of_provider(connection, self.config.issuer, subject, sid, now)
-                _log.info("openid_logout", sessions=count)
+                ended = openid.revoke_of_provider(connection, self.config.issuer, subject, sid, now)
+                for user, count in ended.items():
+                    self._record_end(connection, user, count, "logout at the provider")
+                _log.info("openid_logout", sessions=ended.total())
+
+    def _record_end(self, connection: Connection, number: int, count: int, reason: str) -> None:
+        """Record that sessions of an account ended by what the provider said."""
+        name = users.find_user(connection, number).username
+        detail = {"sessions": count, "by": "openid", "reason": reason}
+        entry = AuditEntry(self.clock(), AuditEvent.SESSIONS_ENDED, Actor("user", number, name), name, detail)
+        audit.record(connection, entry)

@@ -88,8 +88,9 @@ class Provider:
         return str(add_params_to_uri(str(endpoint), params))
 
     async def _request_tokens(self, metadata: Metadata, body: str) -> Mapping[str, Any]:
-        listed = metadata.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        method = "client_secret_basic" if "client_secret_basic" in listed else "client_secret_post"
+        listed = metadata.get("token_endpoint_auth_methods_supported")
+        is_basic = not isinstance(listed, list) or "client_secret_basic" in listed  # the default where it says nothing
+        method = "client_secret_basic" if is_basic else "client_secret_post"
         client_id, secret = self._config.client_id, self._config.client_secret
         if method == "client_secret_basic":  # https://www.rfc-editor.org/rfc/rfc6749#section-2.3.1
             client_id, secret = quote(client_id, safe=""), quote(secret, safe="")

@@ -95,7 +95,7 @@ def _person(world: World, name: str, given: str, family: str) -> Caller:
 
 
 def _publish(place: Place, items: list[dict[str, object]], message: str, reviewer: Caller | None = None) -> str:
-    """Publish rules, approved by somebody else, or without approval."""
+    """Publish rules, which a second person approves, or without approval."""
     place.ask("POST", "/draft/changes", 200, json=[{"op": "put", "kind": "redirect", "item": each} for each in items])
     if reviewer:
         body = {"action": "approve", "head": place.get("/draft")["head"]}

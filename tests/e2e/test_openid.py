@@ -236,7 +236,9 @@ def test_a_provider_that_fails_or_hangs_is_503_and_sessions_go_on(browser: Brows
     provider.released.set()
 
 
-def test_a_logout_of_the_provider_ends_its_sessions(browser: Browser, provider: HostileProvider) -> None:
+def test_a_logout_of_the_provider_ends_its_sessions(
+    service: Service, browser: Browser, provider: HostileProvider
+) -> None:
     provider.claims["sid"] = "sid-9"
     tokens = browser.login(provider).json()["tokens"]
     bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
@@ -260,6 +262,12 @@ def test_a_logout_of_the_provider_ends_its_sessions(browser: Browser, provider: 
     assert browser.send("GET", "/api/me", headers=bearer).status_code == 200
     assert logout(sid="sid-9").status_code == 200
     wait_until(lambda: browser.send("GET", "/api/me", headers=bearer).status_code == 401, 5, "the session to end")
+    services = open_services(Settings(data=service.data))
+    with services.state.database.reading() as connection:
+        query = "SELECT detail FROM audit WHERE event = 'authn_sessions_ended' ORDER BY id DESC"
+        found = connection.execute(text(query)).scalars().first()
+    services.close()
+    assert "logout at the provider" in str(found)
 
 
 @pytest.mark.parametrize("body", ["", "a=b", "logout_token=a&logout_token=b", "logout_token=" + "x" * 40_000, "%ff"])
@@ -321,6 +329,12 @@ def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_o
             tokens = answer.json()["tokens"]
             bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
             assert browser.send("GET", "/api/me", headers=bearer).json()["roles"] == ["viewer"]
+            look_again()
+            del provider.claims["groups"]  # a claim without values, as many providers write it
+            answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
+            tokens = answer.json()["tokens"]
+            bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
+            assert browser.send("GET", "/api/me", headers=bearer).json()["roles"] == []
             with services.state.database.reading() as connection:
                 stored = connection.execute(text("SELECT refresh_token FROM openid_sessions")).scalar_one()
             assert stored.startswith("eyJ")  # encrypted
@@ -528,6 +542,10 @@ def test_a_person_logs_in_as_the_account_that_an_administrator_names(tmp_path: P
             own = {"Authorization": f"Bearer {answer['tokens']['accessToken']}"}
             assert browser.send("GET", "/api/me", headers=own).json()["roles"] == ["viewer"]
             assert root.send("GET", "/api/user/2/identity", headers=bearer).json()["subject"] == "ada-1"
+            assert identify(2, "ada-2").status_code == 200
+            assert browser.send("GET", "/api/me", headers=own).status_code == 401, "a session of the person before"
+            assert identify(2, "ada-1").status_code == 200
+            own = {"Authorization": f"Bearer {browser.login(provider).json()['tokens']['accessToken']}"}
             assert root.send("DELETE", "/api/user/2/identity", headers=bearer).status_code == 204
             assert root.send("DELETE", "/api/user/2/identity", headers=bearer).status_code == 404
             assert browser.send("GET", "/api/me", headers=own).status_code == 401

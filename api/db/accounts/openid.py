@@ -1,5 +1,6 @@
 """The tables of OpenID Connect: identities, sessions, documents of the provider, and what may be used once."""
 
+from collections import Counter
 from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
@@ -91,14 +92,16 @@ def set_refresh_token(connection: Connection, number: str, token: str) -> None:
     )
 
 
-def revoke_of_provider(connection: Connection, issuer: str, subject: str, sid: str, now: datetime) -> int:
-    """Revoke the sessions with a `sid` of the provider, or all of a subject without one; return their number."""
+def revoke_of_provider(connection: Connection, issuer: str, subject: str, sid: str, now: datetime) -> Counter[int]:
+    """Revoke the sessions with a `sid` of the provider, or all of a subject without one; return their numbers by user id."""
     wanted = [openid_sessions.c.issuer == issuer]
     wanted += [openid_sessions.c.sid == sid] if sid else []
     wanted += [openid_sessions.c.subject == subject] if subject else []
     numbers = select(openid_sessions.c.session_id).where(*wanted)
-    statement = update(sessions).where(sessions.c.id.in_(numbers), sessions.c.revoked_at.is_(None))
-    return connection.execute(statement.values(revoked_at=now, revoked_because="logout at the provider")).rowcount
+    ended = sessions.c.id.in_(numbers) & sessions.c.revoked_at.is_(None)
+    found = Counter(connection.execute(select(sessions.c.user_id).where(ended)).scalars())
+    connection.execute(update(sessions).where(ended).values(revoked_at=now, revoked_because="logout at the provider"))
+    return found
 
 
 def find_document(connection: Connection, url: str) -> Document | None:

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from api.db.audit import Actor, AuditEntry, AuditEvent, record
-from api.db.audit_chain import Link, read_head
+from api.db.audit_chain import Link, dump_body, hash_body, read_head, read_rows
 from api.db.audit_check import ChainReport, check_chain
 from api.db.audit_checkpoints import CheckpointKeys
 from api.db.audit_repeats import Refusal, add_refusals, close_minutes
@@ -96,6 +96,27 @@ def test_a_trail_that_was_rewritten_differs_from_a_noted_head(state: StateStore,
     assert "which was noted, is missing" in check(other, noted).faults[0]
     add(other, "x", "c")
     assert "rewritten" in check(other, noted).faults[0]
+
+
+def test_a_noted_row_that_was_taken_out_shows_though_all_hashes_were_computed_again(state: StateStore) -> None:
+    add(state, "a", "b")
+    noted = head(state)
+    add(state, "c")
+    with state.database.writing() as connection:
+        connection.exec_driver_sql("DELETE FROM audit WHERE id = 2")
+        first, last = read_rows(connection)
+        body = dump_body(last) | {"previous": first["hash"]}
+        found = hash_body(body)
+        connection.exec_driver_sql("UPDATE audit SET previous = ?, hash = ? WHERE id = 3", (first["hash"], found))
+        connection.exec_driver_sql("UPDATE audit_head SET hash = ?", (found,))
+    assert check(state).faults == ()
+    assert check(state, noted).faults == ("Row 2, which was noted, is missing: the chain was rewritten.",)
+
+
+def test_two_notes_of_one_row_must_be_the_same(state: StateStore) -> None:
+    add(state, "a")
+    noted = head(state)
+    assert "noted with two hashes" in check(state, noted, Link(noted.number, "0" * 64)).faults[0]
 
 
 def fail_after_record(state: StateStore) -> None:
