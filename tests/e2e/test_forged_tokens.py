@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -25,8 +26,11 @@ from tests.e2e.caller import Caller
 from tests.e2e.contract import check_answer, describe
 from tests.e2e.test_access import GUARDED, by_id, path_of
 from tests.e2e.world import Place, World
+from tests.service import wait_until
 
 COOKIE = "waypost-access"
+SECONDS = 20.0
+_REQUESTS = 8
 Headers = Mapping[str, str]
 # answered by code of their own, `api.http.fast_path` and `fast_heartbeats`
 FAST = {"getVersion", "listRedirects", "listPages", "hitAgent", "getCompatVersion", "hitCompatAgent"}
@@ -154,7 +158,10 @@ def forger(world: World) -> Forger:
 @pytest.fixture(scope="module")
 def refused(world: World, forger: Forger) -> dict[str, Headers]:
     """Return the headers of every kind of token that is none, by its name."""
-    tokens = dict([*_forged(forger), *_ended(world), *_api_tokens(world)])
+    ended = dict([*_ended(world), *_api_tokens(world)])
+    for name, token in ended.items():
+        wait_until(partial(_is_refused, world, token), SECONDS, f"{name} to end in all workers")
+    tokens = dict([*_forged(forger), *ended.items()])
     found: dict[str, Headers] = {name: {"Authorization": f"Bearer {token}"} for name, token in tokens.items()}
     found |= {f"{name}, in a cookie": {"Cookie": f"{COOKIE}={tokens[name]}"} for name in FEW}
     found["in another scheme"] = {"Authorization": f"Token {forger.good}"}
@@ -163,6 +170,12 @@ def refused(world: World, forger: Forger) -> dict[str, Headers]:
     found["an API token in a cookie"] = {"Cookie": f"{COOKIE}={world.root.token}"}
     found["a cookie of another name"] = {"Cookie": f"waypost-refresh={forger.good}"}
     return found
+
+
+def _is_refused(world: World, token: str) -> bool:
+    """Tell whether all workers refuse a token: each request has a connection of its own, which one of them takes."""
+    headers = {"Authorization": f"Bearer {token}", "Connection": "close"}
+    return all(world.service.client.get("/api/me", headers=headers).status_code == 401 for _ in range(_REQUESTS))
 
 
 @pytest.fixture(scope="module")
