@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from api.app.app import Application, create_app
 from api.app.audit_keys import load_checkpoint_keys
@@ -14,7 +14,6 @@ from api.app.git_routes import git_routes
 from api.app.identity_routes import identity_routes
 from api.app.manifest_signing import open_signer
 from api.app.notifications import Notifications, open_notifications
-from api.app.openid import open_openid
 from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
 from api.auth.leaked_tokens import HOOK_LEAK, UPSTREAM_LEAK
@@ -57,6 +56,9 @@ from api.upstreams.upstreams import Upstreams
 from gitstore.compiled.releases.release_file import limit_maps
 from gitstore.errors import StoreError
 from gitstore.store.store import Store, store_at
+
+if TYPE_CHECKING:
+    from api.openid.openid_logins import OpenIdLogins
 
 
 def make_service(
@@ -177,7 +179,7 @@ class _Parts(NamedTuple):
                 self.signer,
                 services.fleet,
             ),
-            *identity_routes(services, self.releases, self.store.publishes, open_openid(settings, services)),
+            *identity_routes(services, self.releases, self.store.publishes, _open_openid(settings, services)),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
             *git_routes(self.store, settings, services),
             *upstream_routes(self.releases, services, self.upstreams(settings)),
@@ -197,6 +199,15 @@ class _Parts(NamedTuple):
             self.notifications.streams.release,
             self.notifications.webhook_dispatcher.release,
         )
+
+
+def _open_openid(settings: Settings, services: Services) -> "OpenIdLogins | None":
+    """Open the logins with the provider of the settings; None without one."""
+    if not settings.openid_issuer:
+        return None
+    from api.app.openid import open_openid  # noqa: PLC0415 - a service without a provider starts without its libraries
+
+    return open_openid(settings, services)
 
 
 def _build_parts(settings: Settings, store: Store, services: Services, data: ServedData) -> _Parts:

@@ -125,6 +125,7 @@ class Accounts:
     def remove(self, actor: Principal, number: int) -> None:
         """Remove an account, and end its sessions and personal tokens; other tokens stay, since they belong to machines."""
         with self.state.changing() as connection:
+            actor = _read_writer(connection, actor, self.clock())
             user = users.find_user(connection, number)
             check_grants_held(actor, grants_of(grants_by_role(connection), user.roles))
             remove_all(connection, actor, number, self.clock())

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from api.auth.accounts import check_grants_held
 from api.auth.principal import Principal
 from api.auth.roles import grants_by_role, grants_of
+from api.auth.table import read_again
 from api.db import audit
 from api.db.accounts import sessions, users
 from api.db.accounts.sessions import Session
@@ -55,9 +56,9 @@ class BrowserSessions:
 
     def _check(self, connection: Connection, actor: Principal, number: int) -> None:
         """Refuse to end the sessions of a user with grants that the actor lacks, and those of no user."""
-        user = users.find_user(connection, number)
+        user, now = users.find_user(connection, number), read_again(connection, actor, self.clock())
         if not actor.is_account(number):
-            check_grants_held(actor, grants_of(grants_by_role(connection), user.roles))
+            check_grants_held(now, grants_of(grants_by_role(connection), user.roles))
 
     def _record(self, connection: Connection, actor: Principal, user: int, address: str | None, count: int) -> None:
         subject, detail = users.find_user(connection, user).username, {"sessions": count}

@@ -11,6 +11,7 @@ import schemas
 from api.auth.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems, missing
 from api.auth.principal import Principal
 from api.auth.roles import Role, all_roles, grants_by_role, grants_of
+from api.auth.table import read_again
 from api.db import audit
 from api.db.accounts import roles, users
 from api.db.audit import AuditEntry, AuditEvent
@@ -41,6 +42,7 @@ class CustomRoles:
         _raise_problems(schemas.check("role-create", {"name": name, **_shape(description, grants)}))
         _check(actor, grants)
         with self.state.changing() as connection:
+            _check_grants_held(read_again(connection, actor, self.clock()), grants)
             if any(role.name.casefold() == name.casefold() for role in all_roles(connection)):
                 raise ApiError(
                     409, "already_exists", f"Role '{name}' already exists, or one that differs only in case."
@@ -53,7 +55,7 @@ class CustomRoles:
         _check(actor, grants)
         with self.state.changing() as connection:
             before = _find_own(connection, name)
-            _check_grants_held(actor, before.grants)
+            _check_grants_held(read_again(connection, actor, self.clock()), (*before.grants, *grants))
             had_admin = _has_admin(connection)
             done = self._put(connection, AuditEvent.ROLE_CHANGED, actor, name, description, grants)
             _check_admin_left(connection, had_admin=had_admin)
@@ -63,7 +65,7 @@ class CustomRoles:
         """Remove a role, also from its users."""
         _check_person(actor)
         with self.state.changing() as connection:
-            _check_grants_held(actor, _find_own(connection, name).grants)
+            _check_grants_held(read_again(connection, actor, self.clock()), _find_own(connection, name).grants)
             had_admin = _has_admin(connection)
             roles.remove_role(connection, name)
             _check_admin_left(connection, had_admin=had_admin)

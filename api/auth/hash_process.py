@@ -83,12 +83,8 @@ class HashProcess:
 
 def _start() -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "api.auth.hash_process",
-    ]  # nothing from the working directory: it gets passwords
+    # -P: it gets passwords, so it takes no module from the working directory
+    command = [sys.executable, "-P", "-m", "api.auth.hash_process"]
     return subprocess.Popen(  # noqa: S603 - this module in this interpreter
         command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     )

@@ -11,6 +11,7 @@ from api.auth.grants import Grant
 from api.auth.new_token import IssuedToken, NewToken, check_grants_held, raise_problems, revoke, rotate
 from api.auth.principal import Principal, PrincipalKind
 from api.auth.roles import grants_by_role, grants_of
+from api.auth.table import read_again
 from api.db import audit
 from api.db.accounts import tokens, users
 from api.db.accounts.tokens import ApiToken
@@ -43,6 +44,7 @@ class PersonalTokens:
         new.check(now)
         self._check_expiry(new.expires_at, now)
         with self.state.changing() as connection:
+            read_again(connection, actor, now)
             owner = users.find_user(connection, user)
             check_grants_held(_held_by(connection, owner), new.all_grants(connection))
             if tokens.list_tokens(connection, 0, 0, user)[1] >= MAX_TOKENS:
@@ -58,6 +60,7 @@ class PersonalTokens:
         """Give a token of the user a new value; the old one is valid for the `overlap`. 409 for an expired token."""
         _check(actor, user)
         with self.state.changing() as connection:
+            read_again(connection, actor, self.clock())
             return rotate(connection, actor, tokens.find_token(connection, number, user), self.clock(), overlap)
 
     def remove(self, actor: Principal, user: int, number: int) -> None:

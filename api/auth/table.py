@@ -54,7 +54,7 @@ def user_principal(user: users.User, role_grants: Mapping[str, tuple[Grant, ...]
 def read_again(connection: Connection, caller: Principal, now: datetime) -> Principal:
     """Return a caller with the grants that this transaction sees; Unauthenticated if its account or session has ended.
 
-    For calls that wait after they were admitted, as those that hash a password do.
+    For calls that wait after they were admitted, for a password's hash or for the lock of the database.
     """
     if caller.kind is not PrincipalKind.USER or not caller.is_person:
         return caller

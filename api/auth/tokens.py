@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from api.auth.grants import Grant
 from api.auth.new_token import IssuedToken, NewToken, check_grants_held, current_grants, revoke, rotate
 from api.auth.principal import Principal, PrincipalKind
+from api.auth.table import read_again
 from api.db import audit
 from api.db.accounts import tokens
 from api.db.accounts.tokens import ApiToken
@@ -39,6 +40,7 @@ class Tokens:
         new.check(now)
         token, value = new.mint(now, actor.name)
         with self.state.changing() as connection:
+            actor = read_again(connection, actor, now)
             check_grants_held(actor.grants, new.all_grants(connection))
             number = tokens.add_token(connection, token)
             entry = AuditEntry(now, AuditEvent.TOKEN_CREATED, actor.actor(), name, new.detail(number))
@@ -52,6 +54,7 @@ class Tokens:
         """
         _require_person(actor, "rotate")
         with self.state.changing() as connection:
+            actor = read_again(connection, actor, self.clock())
             token = tokens.find_token(connection, number)
             if token.owner_id and actor.kind is PrincipalKind.USER and not actor.is_account(token.owner_id):
                 raise Forbidden("This is a personal token: only its owner can rotate it. You can remove it.")
@@ -63,6 +66,7 @@ class Tokens:
         """Remove a token; it is rejected from then on."""
         _require_person(actor, "remove")
         with self.state.changing() as connection:
+            actor = read_again(connection, actor, self.clock())
             revoke(connection, actor.actor(), tokens.find_token(connection, number), self.clock())
 
     def find(self, number: int) -> ApiToken:

@@ -153,21 +153,21 @@ class OpenIdLogins:
             nonce=login.nonce,
             access_token=access if isinstance(access, str) else None,
         )
-        claims = await self._with_user_info(metadata, claims, access)
+        info = await self._user_info(metadata, claims, access)
+        claims = {**(info or {}), **claims}
         refresh = answer.get("refresh_token")
         return ProviderTokensOfLogin(claims, refresh if isinstance(refresh, str) else None)
 
-    async def _with_user_info(self, metadata: Metadata, claims: Claims, access: object) -> Claims:
-        """Return the claims with those of the user info, if the ID token does not tell the roles or the name."""
-        people = People(self.config)
-        if people.has_roles(claims) and ("preferred_username" in claims or not self.config.provisioning):
-            return claims
-        return {**await self.provider.user_info(metadata, access, claims["sub"]), **claims}
+    async def _user_info(self, metadata: Metadata, claims: Claims, access: object) -> Claims | None:
+        """Return the claims of the user info, empty where the ID token tells the roles and the name; None if it is refused."""
+        if People(self.config).has_roles(claims) and ("preferred_username" in claims or not self.config.provisioning):
+            return {}
+        return await self.provider.user_info(metadata, access, claims["sub"])
 
     async def _claims_of_refresh(self, metadata: Metadata, answer: Mapping[str, Any], subject: str) -> Claims | None:
-        """Return what the provider says of a person at a refresh; None if it says nothing of them.
+        """Return the claims of a person at a refresh; None if the provider does not say whether there are roles.
 
-        Where it says something, roles that it does not name are withdrawn, as at a login: many leave an empty claim out.
+        Where it says so, roles that it does not name are withdrawn, as at a login: many leave an empty claim out.
         """
         access = answer.get("access_token")
         if "id_token" not in answer:
@@ -175,7 +175,8 @@ class OpenIdLogins:
         claims = await self.tokens.verify_id_token(answer["id_token"], metadata["jwks_uri"], self.clock(), nonce=None)
         if claims["sub"] != subject:
             raise login_failed("the refreshed ID token is of another person")
-        return await self._with_user_info(metadata, claims, access)
+        info = await self._user_info(metadata, claims, access)
+        return None if info is None else {**info, **claims}
 
     def _open(
         self, found: ProviderTokensOfLogin, client: Client, spare_hash: str, taken: Mapping[str, Any]

@@ -67,13 +67,13 @@ class Provider:
         """Return the tokens of a refresh token; raises ProviderRefused, and 503."""
         return await self._request_tokens(metadata, prepare_token_request("refresh_token", refresh_token=token))
 
-    async def user_info(self, metadata: Metadata, access_token: object, subject: str) -> Mapping[str, Any]:
-        """Return the claims of the user-info endpoint; none if the provider has none, or they are of another subject."""
+    async def user_info(self, metadata: Metadata, access_token: object, subject: str) -> Mapping[str, Any] | None:
+        """Return the claims of the user-info endpoint, empty if the provider has none; None if it does not give those of the subject."""
         url = metadata.get("userinfo_endpoint")
         if not self._is_endpoint(url) or not _is_header_text(access_token):
             return {}
         answer = await self._client.get(str(url), {"Authorization": f"Bearer {access_token}"})
-        return answer.body if answer.status == _OK and answer.body.get("sub") == subject else {}
+        return answer.body if answer.status == _OK and answer.body.get("sub") == subject else None
 
     def logout_url(self) -> str:
         """Return the address at which the person logs out of the provider; empty if it has none. Blocks.

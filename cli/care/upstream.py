@@ -162,7 +162,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
 def _list_missing(upstream: StoredUpstream) -> Iterator[str]:
     """Yield what a sync will miss as things are now; it may come later, so nothing is refused for it."""
     url = parse_url(upstream.url)
-    if url.transport is Transport.PATH and not Path(url.path).is_dir():
+    if url.transport is Transport.PATH and not os.path.isdir(url.path):  # noqa: PTH112 - that of Path raises where a folder above cannot be read
         yield f"There is no folder {url.path} on this machine now; syncs fail until there is."
     if url.transport is Transport.SSH and not upstream.known_hosts:
         yield (

@@ -18,6 +18,7 @@ from cli.console.setup import (
     project_argument,
     yes_option,
 )
+from gitstore.errors import StoreError
 from gitstore.yamlfiles.project_file import ProjectFile
 
 
@@ -91,6 +92,9 @@ def delete(namespace: str, project: str, *, yes: bool, data: str | None) -> None
 
 
 def _record(services: Services | None, event: AuditEvent, namespace: str, project: str, version: str) -> None:
-    """Record what was done in the audit trail; nothing where no service has run on this data."""
-    if services:
-        services.record(event, operator_actor(), namespace, {"version": version}, project)
+    """Record what was done in the audit trail, which cannot undo it; nothing where no service has run on this data."""
+    try:
+        if services:
+            services.record(event, operator_actor(), namespace, {"version": version}, project)
+    except StoreError as ex:
+        print_notes(f"It is done, and missing in the audit trail: {ex}")

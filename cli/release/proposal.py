@@ -18,12 +18,12 @@ from cli.release.found_proposal import find_proposal, proposal_argument, read_th
 from cli.release.remark_lines import remark_lines
 from content.changes.diff import count
 from content.matching.request import parse_request
-from content.records.names import DEFAULT_DRAFT
 from content.records.printable import escape_unprintable
 from content.records.problem import Severity
 from content.records.vocabulary import Kind
 from gitstore.comparison.change_lines import file_lines, text_lines
 from gitstore.comparison.descriptions import change_text
+from gitstore.comparison.impact_view import view_impact
 from gitstore.drafts.revisions import BASE
 from gitstore.layout import PROPOSAL_PREFIX
 from gitstore.proposals.proposal import Proposal
@@ -139,15 +139,18 @@ def diff(namespace: str, proposal: str, *, project: str | None, as_json: bool, d
     found = find_proposal(store, namespace, proposal)
     shown = {}
     for name in _chosen(found, project):
-        changes, files = store.revisions.difference(namespace, name, BASE, _state(found))
+        changes, files, impact = store.revisions.difference(namespace, name, BASE, _state(found), finds_impact=True)
         totals = {kind: count(of_kind) for kind, of_kind in changes.items()}
         whole = {"files": json_views.files(files), "changes": json_views.changes(changes)}
-        impact = store.revisions.impact(namespace, name, BASE, _state(found), DEFAULT_DRAFT, list(Kind))
-        shown[name] = {"counts": json_views.counts(totals), **whole, "impact": json_views.impact(impact)}
+        shown[name] = {
+            "counts": json_views.counts(totals),
+            **whole,
+            "impact": json_views.impact(view_impact(impact, list(Kind))),
+        }
         if not as_json:
             print_notes(f"{name}: {change_text(totals, files)}")
             print_lines(*file_lines(files), *text_lines([each for kind in Kind for each in changes[kind]]))
-            print_lines(*map(escape_unprintable, impact_lines(impact.impact)))
+            print_lines(*map(escape_unprintable, impact_lines(impact)))
     if as_json:
         print_json(shown)
 

@@ -20,7 +20,7 @@ class CodeOwners:
         self._patterns = PatternSet([_pattern_of(line[0]) for line in lines])
 
     def find(self, path: str) -> tuple[str, ...]:
-        """Return the owners of a path; none where no line fits, or the last one that fits names none."""
+        """Return the owners of a path; none where no line fits, or the last that fits names none."""
         found = self._patterns.candidates(path)
         return self._owners[found[-1]] if found else ()
 

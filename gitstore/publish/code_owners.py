@@ -47,7 +47,7 @@ def find_code_owners(
 
 
 def _read_file(repository: Repository, release: CommitId) -> str:
-    """Return the text of the file, as GitHub looks for it; empty where there is none, or one that is too large."""
+    """Return the text of the file, as GitHub looks for it; empty where there is none, or it is too large."""
     root = repository.commit(release).tree
     for folder in (repository.folder(root, _FOLDER), root):
         found = repository.files_named(folder, _FILE) if folder else {}

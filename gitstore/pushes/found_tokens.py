@@ -30,7 +30,7 @@ def note_found(repository: Path, digests: Collection[str]) -> bool:
 
 
 def list_found(repository: Path) -> Mapping[str, int]:
-    """Return the noted digests, each with the time of its note: one that is noted again has another time."""
+    """Return the noted digests, each with the time of its note: a digest that is noted again has another time."""
     with suppress(OSError), _opened(repository) as folder, os.scandir(folder) as entries:  # mostly there is no folder
         found = (each for each in entries if _DIGEST.fullmatch(each.name) and each.is_file(follow_symlinks=False))
         return {each.name: each.stat(follow_symlinks=False).st_ctime_ns for each in islice(found, _MOST)}

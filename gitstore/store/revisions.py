@@ -1,8 +1,10 @@
 """`store.revisions`: any state of a project: the published one, a draft, a version or a branch (see `drafts.revisions`)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from content.changes.impact import Impact
 from content.matching.changed_rules import ChangedRules
 from content.matching.matcher import Matcher
 from content.records.names import DEFAULT_DRAFT
@@ -10,7 +12,6 @@ from content.records.problem import Problem
 from content.records.record import Placed, Record
 from content.records.vocabulary import Kind
 from gitstore.comparison.file_changes import FileChange, file_changes
-from gitstore.comparison.impact_view import ImpactView, view_impact
 from gitstore.comparison.project_changes import NO_IMPACT, ProjectChanges
 from gitstore.comparison.state_impact import find_state_impact
 from gitstore.compiled.compiler import Compiler
@@ -26,6 +27,14 @@ from gitstore.drafts.state_changes import compare_trees
 from gitstore.errors import BadRequest, UnknownRecord
 from gitstore.layout import TreeId
 from gitstore.store.access import Component
+
+
+class StateDifference(NamedTuple):
+    """The changes between two states of a project, by rule and by file, and their impact where it was asked for."""
+
+    changes: ChangesByKind
+    files: Sequence[FileChange]
+    impact: Impact
 
 
 class Revisions(Component):
@@ -86,11 +95,18 @@ class Revisions(Component):
 
     def diff(self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT) -> ChangesByKind:
         """Compare two states of the project, rule by rule; see `difference`."""
-        return self.difference(namespace, project, old, new, draft)[0]
+        return self.difference(namespace, project, old, new, draft).changes
 
     def difference(
-        self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT
-    ) -> tuple[ChangesByKind, list[FileChange]]:
+        self,
+        namespace: str,
+        project: str,
+        old: str,
+        new: str,
+        draft: str = DEFAULT_DRAFT,
+        *,
+        finds_impact: bool = False,
+    ) -> StateDifference:
         """Compare two states of the project, by rule and by file; `base` as `old` is the point where `new` left release."""
         with self._access.reading(namespace) as compiler:
             start, after = self._ends(compiler, project, old, new, draft)
@@ -99,18 +115,11 @@ class Revisions(Component):
                 compiler.snapshot(project, after),
             )
             files = file_changes(compiler, project, start, after)
-        require_readable(before, working)
-        return changes_between(before, working), files
-
-    def impact(
-        self, namespace: str, project: str, old: str, new: str, draft: str, kinds: Collection[Kind]
-    ) -> ImpactView:
-        """Find what the changes of `difference` cause beyond their own lines, without effects on other kinds."""
-        with self._access.reading(namespace) as compiler:
-            start, after = self._ends(compiler, project, old, new, draft)
-            before, working = compiler.snapshot(project, start) if start else None, compiler.snapshot(project, after)
-            changes = [change for of_kind in changes_between(before, working).values() for change in of_kind]
-            return view_impact(find_state_impact(compiler, before, working, changes) if changes else NO_IMPACT, kinds)
+            require_readable(before, working)
+            changes = changes_between(before, working)
+            everything = [change for of_kind in changes.values() for change in of_kind] if finds_impact else []
+            impact = find_state_impact(compiler, before, working, everything) if everything else NO_IMPACT
+        return StateDifference(changes, files, impact)
 
     def project_changes(
         self, namespace: str, project: str, old: str, new: str, draft: str = DEFAULT_DRAFT

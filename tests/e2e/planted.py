@@ -38,7 +38,7 @@ _FIXED = frozenset(
         "in",
     )
 )
-_HOSTILE = '\n{"event": "forged"}\x1b[31m\u2028'  # a text that ends the line of a log, and one that colours a terminal
+_HOSTILE = '\n{"event": "forged"}\x1b[31m\u2028'  # it ends the line of a log, and colours a terminal
 
 
 @dataclass

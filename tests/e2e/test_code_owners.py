@@ -68,13 +68,13 @@ def test_the_overview_tells_whom_a_draft_waits_for(world: World, place: Place, c
     owner = world.user("admin")
     place.add("/a")
 
-    def told() -> list[str]:
+    def found() -> list[str]:
         [found] = [each for each in world.root.get("/api/overview")["drafts"] if each["namespace"] == place.namespace]
         return names(found["review"])
 
-    assert told() == []
+    assert found() == []
     clone.publish("CODEOWNERS", f"* @{owner}\n")
-    assert told() == [owner]
+    assert found() == [owner]
 
 
 def test_owners_of_a_proposal_are_suggested_by_project(world: World, place: Place, clone: Clone) -> None:

@@ -59,7 +59,7 @@ def leak(world: World) -> Leak:
 
 
 Write = Callable[[Place, str], tuple[str, str, Any]]
-DOORS: dict[str, tuple[str, Write]] = {
+BODIES: dict[str, tuple[str, Write]] = {
     "a rule's target": ("/target", lambda _, t: ("POST", "/draft/redirects", redirect("/a", f"/x?key={t}"))),
     "a rule's source": ("/source", lambda _, t: ("POST", "/draft/redirects", redirect(f"/{t}"))),
     "a rule's note": ("/note", lambda _, t: ("POST", "/draft/redirects", redirect("/a", note=f"by {t}"))),
@@ -92,9 +92,9 @@ def head(place: Place) -> str:
     return str(place.get("/draft")["head"])
 
 
-@pytest.mark.parametrize("door", list(DOORS))
-def test_a_token_in_a_body_is_refused_with_its_field_and_revoked(place: Place, leak: Leak, door: str) -> None:
-    pointer, write = DOORS[door]
+@pytest.mark.parametrize("body", list(BODIES))
+def test_a_token_in_a_body_is_refused_with_its_field_and_revoked(place: Place, leak: Leak, body: str) -> None:
+    pointer, write = BODIES[body]
     method, tail, body = write(place, leak.value)
     before = place.get("/draft")["head"]
     answer = place.ask(method, tail, 422, json=body)
@@ -109,7 +109,7 @@ def test_a_token_in_a_body_is_refused_with_its_field_and_revoked(place: Place, l
 GRANTS = [{"namespace": "*", "project": "*", "resource": "redirect", "action": "read"}]
 URL = "https://hooks.example/"
 EXPIRY = {"expiresAt": "2027-01-31T00:00:00Z"}
-OTHER_DOORS: dict[str, tuple[str, Callable[[str], tuple[str, str, Any]]]] = {
+OTHER_BODIES: dict[str, tuple[str, Callable[[str], tuple[str, str, Any]]]] = {
     "an agent's error": ("/error", lambda t: ("POST", "{path}/agents", agent(error=f"401 for {t}"))),
     "a webhook's address": ("/url", lambda t: ("POST", "{space}/webhooks", {"url": f"{URL}?token={t}"})),
     "a webhook's note": ("/description", lambda t: ("POST", "{space}/webhooks", {"url": URL, "description": t})),
@@ -132,11 +132,11 @@ def account() -> dict[str, Any]:
     return {"username": "kim-who-leaks", "password": PASSWORD, "roles": ["viewer"]}
 
 
-@pytest.mark.parametrize("door", list(OTHER_DOORS))
+@pytest.mark.parametrize("body", list(OTHER_BODIES))
 def test_a_token_in_a_field_beside_the_content_is_refused_and_revoked(
-    world: World, place: Place, leak: Leak, door: str
+    world: World, place: Place, leak: Leak, body: str
 ) -> None:
-    pointer, write = OTHER_DOORS[door]
+    pointer, write = OTHER_BODIES[body]
     method, path, body = write(leak.value)
     admin = world.person("admin")
     answer = admin.ask(method, path.format(path=place.path, space=place.space), 422, json=body)

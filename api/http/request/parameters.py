@@ -69,7 +69,7 @@ def read_draft_name(req: Request) -> str:
 
 
 def read_name(req: Request, name: str) -> str | None:
-    """Read a parameter that is a name, None if it is missing; 400 for one that cannot be a name."""
+    """Read a parameter that is a name, None if it is missing; 400 for a text that cannot be a name."""
     text = read_text(req, name)
     if text is not None and not is_name(text):
         raise bad_request(f"'{name}' must be 1 to 50 letters, digits, underscores or hyphens.", "bad_parameter")

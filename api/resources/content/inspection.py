@@ -21,6 +21,7 @@ from content.changes.diff import count
 from content.records.problem import Severity
 from content.records.problem_report import ProblemFilter, summarize
 from content.records.vocabulary import Kind
+from gitstore.comparison.impact_view import view_impact
 from gitstore.drafts.drafts import DraftName
 from gitstore.drafts.revisions import DRAFT, PUBLISHED
 from gitstore.store.store import Store
@@ -103,13 +104,19 @@ class Diff:
 
         With `?impact=true` the response has what they cause beyond their own lines too.
         """
-        old, new = read_text(req, "from") or PUBLISHED, read_text(req, "to") or DRAFT
-        has_impact, ends = read_flag(req, "impact"), (namespace, project, old, new, read_draft_name(req))
-        all_changes, files = await run_in_process(self._store.revisions.difference, *ends)
-        kinds = readable_kinds(req, namespace, project)
-        found = {kind: all_changes[kind] for kind in kinds}
-        totals = {kind: count(changes) for kind, changes in found.items()}
-        shown: dict[str, Any] = {"files": json_views.files(files), "changes": json_views.changes(found)}
-        if has_impact:
-            shown["impact"] = json_views.impact(await run_in_process(self._store.revisions.impact, *ends, kinds))
-        resp.media = {"from": old, "to": new, "counts": json_views.counts(totals), **shown}
+        has_impact, kinds = read_flag(req, "impact"), readable_kinds(req, namespace, project)
+        ends = (read_text(req, "from") or PUBLISHED, read_text(req, "to") or DRAFT)
+        place = (namespace, project, *ends, read_draft_name(req))
+        found = await run_in_process(_compare, self._store, place, kinds, has_impact=has_impact)
+        resp.media = {"from": ends[0], "to": ends[1], **found}
+
+
+def _compare(
+    store: Store, place: tuple[str, str, str, str, str], kinds: Collection[Kind], *, has_impact: bool
+) -> dict[str, Any]:
+    """Return a difference as JSON; built in the pool process, so that only what the caller may read is sent back."""
+    found = store.revisions.difference(*place, finds_impact=has_impact)
+    changes = {kind: found.changes[kind] for kind in kinds}
+    counts = json_views.counts({kind: count(of_kind) for kind, of_kind in changes.items()})
+    shown = {"counts": counts, "files": json_views.files(found.files), "changes": json_views.changes(changes)}
+    return shown | ({"impact": json_views.impact(view_impact(found.impact, kinds))} if has_impact else {})

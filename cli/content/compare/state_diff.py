@@ -25,7 +25,7 @@ def print_difference(store: Store, place: tuple[str, str], ends: tuple[str, str]
         heading = f"In {as_code(f'{namespace}/{project}')} from {old} to {new}."
         print_lines(*render_comment([changes], heading).splitlines())
         return changes.differs
-    found, files = store.revisions.difference(namespace, project, *ends, draft)
+    found, files, _ = store.revisions.difference(namespace, project, *ends, draft)
     totals = {kind: count(changes) for kind, changes in found.items()}
     if form == "json":
         shown = {"files": json_views.files(files), "changes": json_views.changes(found)}

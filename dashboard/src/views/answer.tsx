@@ -10,7 +10,7 @@ type Rule = Extract<Result, { chain: unknown }>["rule"];
 const ruleName = (rule: Rule): string => (rule ? (rule.file ? `${rule.source} (${rule.file}:${rule.line})` : `${rule.source} (not saved yet)`) : "");
 
 /** What an answer is, in words that differ where answers do. */
-export const told = (result: Result | undefined): string => {
+export const answerText = (result: Result | undefined): string => {
   if (!result) return "";
   if ("problem" in result) return result.problem.message;
   return result.status === null ? "nothing" : `${result.status} ${result.location ?? (result.page?.path ?? "")}`;

@@ -10,7 +10,7 @@ import { tellChanged } from "../state/changes.ts";
 import { keyOf, may, ofView, P, type Of } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { count, plural } from "../state/words.ts";
-import { AnswerOf, told } from "./answer.tsx";
+import { AnswerOf, answerText } from "./answer.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { ProjectTests, testsOf } from "./project_tests.tsx";
 import { nameOf, StateChoice, usePublishes } from "./state_choice.tsx";
@@ -83,7 +83,7 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
     tellChanged();
     toast(`The draft has ${plural(made.total, "test")}. A publish waits for them.`);
   });
-  const differ = others ? results.filter((each, index) => told(each) !== told(others[index])).length : 0;
+  const differ = others ? results.filter((each, index) => answerText(each) !== answerText(others[index])).length : 0;
   return (
     <section class="results" aria-label="Results">
       <p role="status" class="facts">{plural(results.length, "URL")} tested.{others && <Badge tone={differ ? "warn" : "good"}>{differ ? `${plural(differ, "answer")} ${differ === 1 ? "differs" : "differ"}` : "✓ the same answers"}</Badge>}</p>
@@ -92,8 +92,8 @@ function Results({ of, shown: { at, against, results, others } }: { of: Of; show
       <Refusal text={call.faults.text} />
       <ul class="changes">
         {results.slice(0, MOST_SHOWN).map((each, index) => (
-          <li class={`change ${others && told(each) !== told(others[index]) ? "changed" : ""}`} key={`${index} ${each.url}`}>
-            <header><span class="name"><Long text={each.url} /></span>{others && told(each) !== told(others[index]) && <Badge tone="warn">≠ differs</Badge>}</header>
+          <li class={`change ${others && answerText(each) !== answerText(others[index]) ? "changed" : ""}`} key={`${index} ${each.url}`}>
+            <header><span class="name"><Long text={each.url} /></span>{others && answerText(each) !== answerText(others[index]) && <Badge tone="warn">≠ differs</Badge>}</header>
             {others ? <div class="two"><div><p class="quiet">{nameOf(of, at)}</p><AnswerOf result={each} /></div><div><p class="quiet">{nameOf(of, against)}</p><AnswerOf result={others[index]} /></div></div> : <AnswerOf result={each} />}
           </li>
         ))}

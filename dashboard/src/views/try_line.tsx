@@ -5,7 +5,7 @@ import { post } from "../api/client.ts";
 import { Field, Long } from "../components/basics.tsx";
 import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
 import { P, type DraftChange, type Of, type Redirect } from "../state/project.ts";
-import { AnswerOf, told, type Result } from "./answer.tsx";
+import { AnswerOf, answerText, type Result } from "./answer.tsx";
 import { New, Old } from "./replace.tsx";
 
 type Item = Extract<DraftChange, { kind: "redirect"; op: "put" }>["item"];
@@ -18,7 +18,7 @@ interface Answer {
   after: Result;
 }
 
-/** A URL that a redirect answers; of a regular expression the root, since nothing else can be told. */
+/** A URL that a redirect answers; of a regular expression the root, since no URL follows from it. */
 const urlOf = ({ type, source }: Pick<Item, "type" | "source">): string => (type === "BASIC" ? source : type === "BASIC_HOST" ? `https://${source}` : "/");
 
 /** Whether a redirect that is edited no longer answers its old URL. */
@@ -73,13 +73,13 @@ export function TryLine({ of, body, item, fields, onFaults }: TryProps): JSX.Ele
 /** The answer with the change, and for each URL what the change does to it. */
 function Answers({ answers }: { answers: readonly Answer[] }): JSX.Element {
   const id = useId();
-  const changed = answers.filter(({ before, after }) => told(before) !== told(after));
+  const changed = answers.filter(({ before, after }) => answerText(before) !== answerText(after));
   return (
     <>
       <AnswerOf result={answers[0]?.after} />
       {changed.length === 0 ? <p class="help">The draft answers the same without this change.</p>
         : <section class="effects" aria-labelledby={id}><h3 id={id}>What this change does</h3><dl>{changed.map(({ url, before, after }) => (
-          <div key={url}><dt><Long text={url} /></dt><dd><Old value={told(before)} /> <New value={told(after)} /></dd></div>
+          <div key={url}><dt><Long text={url} /></dt><dd><Old value={answerText(before)} /> <New value={answerText(after)} /></dd></div>
         ))}</dl></section>}
     </>
   );

@@ -1,6 +1,6 @@
 """Accounts and API tokens: no one grants more than they hold, and one account with all permissions always remains."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +13,7 @@ from api.auth.accounts import NewUser
 from api.auth.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems
 from api.auth.principal import OPERATOR, Principal, PrincipalKind
 from api.db import audit
-from api.db.accounts import users
+from api.db.accounts import roles, users
 from api.db.audit import AuditEvent
 from api.errors import ApiError
 from gitstore.errors import AlreadyExists, NotFound
@@ -26,8 +26,13 @@ def here(tmp_path: Path) -> World:
     return world(tmp_path)
 
 
-def person(*held: Grant) -> Principal:
-    return Principal(PrincipalKind.USER, 99, "giver", "Giver", held)
+def person(here: World, held: Sequence[Grant]) -> Principal:
+    """Return a new user with grants that a role could not be made with, too."""
+    number = here.user("giver").id
+    with here.services.state.changing() as connection:
+        roles.put_role(connection, roles.RoleRow("held", "", tuple(held), START))
+        users.set_roles(connection, number, ["held"])
+    return here.services.accounts.principal("giver")
 
 
 def machine(*held: Grant) -> Principal:
@@ -195,7 +200,8 @@ def test_an_api_token_neither_makes_tokens_nor_changes_accounts(here: World) -> 
 def test_a_token_holds_only_what_its_giver_holds(held: list[Grant], wanted: list[Grant]) -> None:
     with TemporaryDirectory() as folder:
         here = world(Path(folder))
-        answer = code(lambda: here.services.tokens.create(person(*held), "t", wanted))
+        giver = person(here, held)
+        answer = code(lambda: here.services.tokens.create(giver, "t", wanted))
         if grant_problems(wanted):
             assert answer == (422, "invalid_body")
         else:

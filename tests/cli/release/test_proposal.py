@@ -57,9 +57,9 @@ def test_a_proposal_goes_from_the_list_to_release(store: Store, pushed: str) -> 
     assert "sale: 1 redirect added; review: required" in shown.out
     assert shown.err == "State: open.\n"
     assert invoke_ok("proposal", "show", SPACE, ID, "--json").json["head"] == pushed
-    told = invoke_ok("proposal", "diff", SPACE, "team/sale").out
-    assert "+ redirect /a" in told
-    assert "answers: /a: nothing -> 302 /b" in told
+    printed = invoke_ok("proposal", "diff", SPACE, "team/sale").out
+    assert "+ redirect /a" in printed
+    assert "answers: /a: nothing -> 302 /b" in printed
     only = invoke_ok("proposal", "diff", SPACE, "team/sale", "--project", "blog", "--json").json
     assert [each["source"] for each in only["blog"]["changes"]] == ["/x"]
     invoke_ok("proposal", "test", SPACE, "team/sale")

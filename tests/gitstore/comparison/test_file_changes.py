@@ -36,7 +36,7 @@ def loosen(place: Place, **files: str | None) -> CommitId:
 
 
 def reported(place: Place, old: str = "base", new: str = "draft") -> list[dict[str, object]]:
-    return [each.wire() for each in place.store.revisions.difference(SPACE, SHOP, old, new)[1]]
+    return [each.wire() for each in place.store.revisions.difference(SPACE, SHOP, old, new).files]
 
 
 def test_files_without_rules_are_reported_with_the_settings_that_differ(shop: Place) -> None:
@@ -109,7 +109,7 @@ def test_a_draft_that_began_before_the_project_is_compared_with_nothing(tmp_path
     place = create_place(tmp_path / "data")
     place.push({"shop/project.yaml": STRICT, "shop/redirects.yaml": yaml([("/c", "/d")])}, to="draft/shop/main")
     place.begin(SHOP)
-    changes, files = place.store.revisions.difference(SPACE, SHOP, "base", "draft", MAIN.draft)
+    changes, files, _ = place.store.revisions.difference(SPACE, SHOP, "base", "draft", MAIN.draft)
     assert [each.identity for of_kind in changes.values() for each in of_kind] == ["/c"]
     assert [(each.file, each.change) for each in files] == [("shop/project.yaml", "added")]
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import socket as sockets
 import subprocess
 import tempfile
@@ -177,11 +178,11 @@ def _serving_git(root: Path, api_port: int) -> Iterator[HttpHost]:
 @contextmanager
 def _running(command: list[str], folder: Path) -> Iterator[None]:
     with (folder / "log").open("ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+        process = subprocess.Popen(command, stdout=log, stderr=log, process_group=0)
     try:
         yield
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # the children of fcgiwrap do not end with it
         process.wait(_PATIENCE)
 
 
