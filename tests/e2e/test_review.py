@@ -331,13 +331,18 @@ def test_words_cannot_forge_who_approved(shop: Place, kim: Place) -> None:
 
 
 def entries(world: World, place: Place) -> list[Any]:
-    """Return what was decided on a place by the audit trail, oldest first: without its creation and its publishes."""
+    """Return what was decided on a place by the audit trail, oldest first: without its set-up and its publishes."""
     with world.services.state.database.reading() as connection:
         found, _ = list_entries(connection, 500, 0)
     first, *others = [entry for entry in reversed(found) if entry.namespace == place.namespace]
     assert first.event == AuditEvent.NAMESPACE_CREATED
-    published = {AuditEvent.PUBLISH_REQUESTED, AuditEvent.PUBLISHED}
-    return [entry for entry in others if entry.event not in published]
+    not_decided = {
+        AuditEvent.PROJECT_CREATED,
+        AuditEvent.POLICY_CHANGED,
+        AuditEvent.PUBLISH_REQUESTED,
+        AuditEvent.PUBLISHED,
+    }
+    return [entry for entry in others if entry.event not in not_decided]
 
 
 def test_what_is_decided_is_in_the_audit_trail(world: World, shop: Place, kim: Place) -> None:
