@@ -26,7 +26,7 @@ _SECRET_KEYS = frozenset(
 )
 # An API token, a webhook's secret, a JWT (also a truncated one), and the credentials of a Basic or Bearer header.
 _SECRET_TEXT = re.compile(
-    r"svc_[0-9A-Za-z]{20,}|whsec_[0-9A-Za-z+/=]{20,}|eyJ[0-9A-Za-z_-]{5,}(?:\.[0-9A-Za-z_=-]*){0,4}"
+    r"svc_[0-9A-Za-z_]{20,}|whsec_[0-9A-Za-z+/=_]{20,}|eyJ[0-9A-Za-z_-]{5,}(?:\.[0-9A-Za-z_=-]*){0,4}"
     r"|(?<=[Bb]earer )\S+|(?<=[Bb]asic )\S+"
 )
 

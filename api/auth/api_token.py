@@ -43,9 +43,17 @@ def is_well_formed(value: str) -> bool:
 
 
 def find_values(data: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the texts in a file that have the shape and checksum of an API token, each with its position."""
-    found = ((match.start(), match[0].decode()) for match in _IN_BYTES.finditer(data))
-    yield from ((at, value) for at, value in found if is_well_formed(value))
+    """Yield the texts in a file that have the shape and checksum of an API token, each with its position.
+
+    They may overlap: `svc_` and 46 letters before a token have the shape too, up to the `svc` of the token. A look-ahead would find
+    these too, but 20 times slower, since it takes the literal beginning from the pattern.
+    """
+    match = _IN_BYTES.search(data)
+    while match:
+        value = match[0].decode()
+        if is_well_formed(value):
+            yield match.start(), value
+        match = _IN_BYTES.search(data, match.start() + 1)
 
 
 def find_any(data: bytes) -> int | None:

@@ -25,6 +25,7 @@ class Principal:
     """A caller with its grants; `session` is the session of an access token, empty for an API token.
 
     A caller with a personal token is its user, with the grants of the token; `token` is then its id and name.
+    `person` is the name of the operator's person, by which the audit trail knows them.
     """
 
     kind: PrincipalKind
@@ -34,6 +35,7 @@ class Principal:
     grants: tuple[Grant, ...]
     session: str = ""
     token: UsedToken | None = None
+    person: str = ""
 
     @property
     def email(self) -> str:
@@ -93,7 +95,7 @@ class Principal:
 
     def actor(self) -> Actor:
         """Return the principal as an actor of the audit trail."""
-        return Actor(self.kind.value, self.id or None, self.name)
+        return Actor(self.kind.value, self.id or None, self.person or self.name)
 
     def holder(self) -> Actor:
         """Return what lasting work goes on behalf of: a personal token itself, with which it ends, else the principal."""

@@ -7,12 +7,11 @@ from typing import Any
 import click
 
 from api.auth.grants import BUILT_IN_ROLES, EVERY
-from api.auth.principal import OPERATOR
 from cli.access.grant_options import read_grants
 from cli.console.leaked_tokens import refuse_words
 from cli.console.next_command import with_data_options
 from cli.console.output import print_json, print_notes, print_rows
-from cli.console.services import open_existing_services, state_options
+from cli.console.services import open_existing_services, operator_principal, state_options
 from cli.console.setup import json_option
 
 
@@ -66,7 +65,7 @@ def create(  # noqa: PLR0913 - one parameter an option
     refuse_words(data, database, name=name, description=description)
     wanted = read_grants(role, grants, namespace, project)
     with open_existing_services(data, database) as services:
-        created = services.roles.create(OPERATOR, name, description, wanted)
+        created = services.roles.create(operator_principal(), name, description, wanted)
     if as_json:
         print_json(created.wire())
     assign_command = with_data_options(f"waypost user create USERNAME --role {shlex.quote(name)}")
@@ -91,9 +90,10 @@ def set_(  # noqa: PLR0913 - click passes each option as a parameter
     database: str | None,
 ) -> None:
     """Replace the grants and description of a role."""
+    refuse_words(data, database, name=name, description=description)
     wanted = read_grants(role, grants, namespace, project)
     with open_existing_services(data, database) as services:
-        changed = services.roles.replace(OPERATOR, name, description, wanted)
+        changed = services.roles.replace(operator_principal(), name, description, wanted)
     if as_json:
         print_json(changed.wire())
     print_notes(f"Changed the role {name}; its users have the new grants from now on.")
@@ -121,5 +121,5 @@ def list_(*, as_json: bool, data: str | None, database: str | None) -> None:
 def delete(name: str, data: str | None, database: str | None) -> None:
     """Remove a role, also from its users."""
     with open_existing_services(data, database) as services:
-        services.roles.remove(OPERATOR, name)
+        services.roles.remove(operator_principal(), name)
     print_notes(f"Removed the role {name}.")

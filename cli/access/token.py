@@ -6,7 +6,6 @@ import click
 
 from api.auth.grants import BUILT_IN_ROLES, EVERY, Grant
 from api.auth.new_token import MAX_OVERLAP, IssuedToken, NewToken
-from api.auth.principal import OPERATOR
 from api.auth.roles import load_grants
 from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, utc_now
@@ -16,7 +15,7 @@ from cli.access.grant_options import read_grants
 from cli.console.exits import InvalidUsage
 from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes, print_rows
-from cli.console.services import open_existing_services, state_options
+from cli.console.services import open_existing_services, operator_principal, state_options
 from cli.console.setup import json_option, open_store
 
 
@@ -70,9 +69,9 @@ def create(  # noqa: PLR0913 - one parameter an option
     new = NewToken(name, wanted, expires.replace(tzinfo=UTC) if expires else None, custom)
     with open_existing_services(data, database) as services:
         issued = (
-            services.personal_tokens().create(OPERATOR, find_user(services, username).id, new)
+            services.personal_tokens().create(operator_principal(), find_user(services, username).id, new)
             if username
-            else services.tokens.create(OPERATOR, name, wanted, new.expires_at, custom)
+            else services.tokens.create(operator_principal(), name, wanted, new.expires_at, custom)
         )
     _print_issued(issued, as_json=as_json)
     print_notes(f"Created the token {name}. Save its value now; it is not shown again.")
@@ -133,7 +132,7 @@ def rotate(number: int, overlap: int, *, as_json: bool, data: str | None, databa
     `waypost token list` shows the IDs.
     """
     with open_existing_services(data, database) as services:
-        issued = services.tokens.rotate(OPERATOR, number, timedelta(seconds=overlap))
+        issued = services.tokens.rotate(operator_principal(), number, timedelta(seconds=overlap))
     _print_issued(issued, as_json=as_json)
     print_notes(f"Rotated the token {issued.token.name}. Save its new value now; it is not shown again.")
 
@@ -147,7 +146,7 @@ def delete(number: int, data: str | None, database: str | None) -> None:
     `waypost token list` shows the IDs.
     """
     with open_existing_services(data, database) as services:
-        services.tokens.remove(OPERATOR, number)
+        services.tokens.remove(operator_principal(), number)
     print_notes(f"Removed the token {number}.")
 
 

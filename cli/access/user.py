@@ -5,7 +5,6 @@ import shlex
 import click
 
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
 from api.resources.accounts.sessions import show_session
 from api.resources.accounts.users import show_user
 from cli.access.found_user import ALL, find_user
@@ -13,7 +12,7 @@ from cli.access.password import read_password
 from cli.console.exits import InvalidUsage
 from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_notes, print_rows
-from cli.console.services import open_existing_services, state_options
+from cli.console.services import open_existing_services, operator_principal, state_options
 from cli.console.setup import json_option
 from gitstore.errors import AlreadyExists
 
@@ -56,7 +55,7 @@ def create(
     new = NewUser(username, read_password(), roles, firstname, lastname)
     with open_existing_services(data, database) as services:
         try:
-            created = services.accounts.create(OPERATOR, new)
+            created = services.accounts.create(operator_principal(), new)
         except AlreadyExists as ex:
             raise AlreadyExists(
                 f"{ex} To set a new password, run: waypost user password {shlex.quote(username)}"
@@ -94,7 +93,7 @@ def password(username: str, data: str | None, database: str | None) -> None:
     """
     with open_existing_services(data, database) as services:
         user = find_user(services, username)
-        services.accounts.change(OPERATOR, user.id, {"password": read_password()})
+        services.accounts.change(operator_principal(), user.id, {"password": read_password()})
     print_notes(f"The user {username} has a new password.")
 
 
@@ -104,7 +103,7 @@ def password(username: str, data: str | None, database: str | None) -> None:
 def delete(username: str, data: str | None, database: str | None) -> None:
     """Remove a user; their sessions end at once."""
     with open_existing_services(data, database) as services:
-        services.accounts.remove(OPERATOR, find_user(services, username).id)
+        services.accounts.remove(operator_principal(), find_user(services, username).id)
     print_notes(f"Removed the user {username}.")
 
 
@@ -126,7 +125,9 @@ def roles_(
     if bool(roles) == none:
         raise InvalidUsage("Give the roles that the user is to have, or --none.")
     with open_existing_services(data, database) as services:
-        changed = services.accounts.change(OPERATOR, find_user(services, username).id, {"roles": list(roles)})
+        changed = services.accounts.change(
+            operator_principal(), find_user(services, username).id, {"roles": list(roles)}
+        )
     if as_json:
         print_json(show_user(changed))
     print_notes(f"The user {changed.username} has the roles {', '.join(changed.roles) or '(none)'}.")
@@ -161,7 +162,7 @@ def logout(username: str, session: str | None, data: str | None, database: str |
     with open_existing_services(data, database) as services:
         number, ended = find_user(services, username).id, services.sessions()
         if session:
-            ended.end(OPERATOR, number, session)
+            ended.end(operator_principal(), number, session)
         else:
-            ended.end_all(OPERATOR, number)
+            ended.end_all(operator_principal(), number)
     print_notes(f"Ended {'the session' if session else 'all sessions'} of the user {username}.")

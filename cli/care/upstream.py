@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from api.auth.leaked_tokens import UPSTREAM_LEAK, LeakedTokens
-from api.auth.principal import OPERATOR
 from api.data.restored_copy import RESUME, RestoredCopy
 from api.db.namespaces.upstreams import StoredUpstream
 from api.resources.service.upstreams import show_upstream
@@ -17,7 +16,7 @@ from api.upstreams.hosts.git_host import HostKind
 from api.upstreams.upstreams import BY_PULL_REQUEST, KnownUpstream, Upstreams
 from cli.console.exits import CommandFailed, ProblemsFound
 from cli.console.output import print_json, print_lines, print_notes
-from cli.console.services import open_existing_services, state_options
+from cli.console.services import open_existing_services, operator_actor, operator_principal, state_options
 from cli.console.setup import confirm, json_option, namespace_argument, open_store, read_settings, yes_option
 from content.changes.diff import Counts
 from content.records.printable import escape_unprintable
@@ -150,7 +149,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
     if known_hosts:
         fields["knownHosts"] = known_hosts.read_text("utf-8", "replace")
     with _open(data, database, namespace) as upstreams:
-        known = upstreams.put(OPERATOR, namespace, fields)
+        known = upstreams.put(operator_principal(), namespace, fields)
     if as_json:
         print_json(show_upstream(known))
     print_notes(
@@ -180,7 +179,7 @@ def remove(namespace: str, *, yes: bool, data: str | None, database: str | None)
     with _open(data, database, namespace) as upstreams:
         known = upstreams.find(namespace)
         confirm(f"Stop syncing {namespace} with {known.upstream.url}?", yes=yes)
-        upstreams.remove(OPERATOR, namespace)
+        upstreams.remove(operator_principal(), namespace)
     print_notes(f"Removed the upstream of {namespace}.")
 
 
@@ -202,7 +201,7 @@ def resume(namespace: str, *, data: str | None, database: str | None) -> None:
 
 def _set_suspended(namespace: str, data: str | None, database: str | None, *, suspended: bool) -> None:
     with _open(data, database, namespace) as upstreams:
-        upstreams.suspend(OPERATOR, namespace, suspended=suspended)
+        upstreams.suspend(operator_principal(), namespace, suspended=suspended)
     print_notes(f"{'Suspended' if suspended else 'Resumed'} the upstream of {namespace}.")
 
 
@@ -229,7 +228,7 @@ def sync(namespace: str, *, as_json: bool, data: str | None, database: str | Non
                 f"{RESUME}"
             )
         upstreams.apply(known.upstream)
-        tokens = LeakedTokens(upstreams.state, upstreams.clock, OPERATOR.actor(), UPSTREAM_LEAK, namespace)
+        tokens = LeakedTokens(upstreams.state, upstreams.clock, operator_actor(), UPSTREAM_LEAK, namespace)
         found = upstreams.store.upstreams.sync(
             namespace, wait=_SYNC_SECONDS, requests=known.upstream.requests, find_token=tokens.find
         )

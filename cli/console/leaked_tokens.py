@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from api.auth.api_token import find_any
-from api.auth.principal import OPERATOR
 from cli.console.output import count_noun
-from cli.console.services import open_existing_services
+from cli.console.services import open_existing_services, operator_actor
 from content.records.problem import Problem
 from gitstore.errors import Invalid
 from gitstore.git.file_paths import printable_path
@@ -22,7 +21,7 @@ def refuse_tokens(data: str | None, database: str | None, texts: Iterable[tuple[
         return
     problems = list[Problem]()
     with open_existing_services(data, database) as services:
-        search = services.leaked_tokens(OPERATOR.actor(), "found at the command line")
+        search = services.leaked_tokens(operator_actor(), "found at the command line")
         for name, content in suspects:
             at = search.find(content)
             if at is not None:

@@ -11,7 +11,7 @@ from api import logs
 from api.app.data_directory import data_parts, open_data
 from api.app.manifest_signing import load_signer
 from api.app.services import Services, open_services
-from api.auth.principal import OPERATOR
+from api.auth.principal import OPERATOR, Principal
 from api.data.parts import DataParts
 from api.data.served_data import ServedData
 from api.db.audit import Actor
@@ -70,9 +70,14 @@ def open_namespace_records(data: str | None, *, keep_grants: bool = False) -> It
         yield services.namespace_records(operator_actor(), keep_grants=keep_grants) if services else NO_RECORDS
 
 
+def operator_principal() -> Principal:
+    """Return the user of the command line, who may do everything; the audit trail has their name."""
+    return replace(OPERATOR, person=operator().name)
+
+
 def operator_actor() -> Actor:
     """Return the user of the command line, for the audit trail."""
-    return replace(OPERATOR.actor(), name=operator().name)
+    return operator_principal().actor()
 
 
 def prepare_data(settings: Settings, create: Callable[[Settings], object] | None = None) -> ServedData:

@@ -5,14 +5,13 @@ from pathlib import Path
 
 import click
 
-from api.auth.principal import OPERATOR
 from api.db.audit import AuditEvent
 from api.http.response import json_views
 from cli.console.exits import CommandFailed
 from cli.console.leaked_tokens import files_below, refuse_tokens
 from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.progress import show_status
-from cli.console.services import open_existing_services, open_namespace_records, state_options
+from cli.console.services import open_existing_services, open_namespace_records, operator_actor, state_options
 from cli.console.setup import (
     confirm,
     data_option,
@@ -179,7 +178,7 @@ def accept_rewind(namespace: str, *, yes: bool, data: str | None, database: str 
     confirm(f"Serve the release of {namespace} as it is on disk now?", yes=yes)
     with open_existing_services(data, database) as services:
         commit = store.namespaces.accept_rewind(namespace, operator())
-        services.record(AuditEvent.REWIND_ACCEPTED, OPERATOR.actor(), namespace, {"commit": commit})
+        services.record(AuditEvent.REWIND_ACCEPTED, operator_actor(), namespace, {"commit": commit})
     print_lines(commit)
     print_notes(f"The release of {namespace} is served as it is on disk.")
 

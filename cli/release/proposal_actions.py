@@ -7,7 +7,6 @@ import click
 
 from api.app.services import Services
 from api.auth.principal import OPERATOR, Principal
-from api.db.audit import Actor
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden
 from api.http.guard.proposal_access import merge_scopes, write_scope
@@ -18,7 +17,7 @@ from cli.console.exits import InvalidUsage
 from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
-from cli.console.services import open_existing_services, state_options
+from cli.console.services import open_existing_services, operator_actor, state_options
 from cli.console.setup import (
     confirm,
     data_option,
@@ -192,8 +191,7 @@ def _override(publisher: Principal, namespace: str, project: str, found: Proposa
     """Build the override for the audit trail, which records the operator too."""
     key, name = DraftKey(namespace, project, found.review_name), operator().name[:100]
     if publisher == OPERATOR:
-        actor = Actor(OPERATOR.kind.value, None, name or OPERATOR.name)
-        return Override(actor, key, request.override, found.head)
+        return Override(operator_actor(), key, request.override, found.head)
     return Override(publisher.actor(), key, request.override, found.head, Origin(operator=name))
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from api.app.services import Services
 from api.auth.principal import OPERATOR, Principal
-from api.db.audit import Actor
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden
 from api.reviews.reviewing import Override
+from cli.console.services import operator_actor
 from cli.console.setup import operator, read_settings
 from gitstore.publish.advance import PublishResult
 from gitstore.publish.publishing import PublishRequest
@@ -70,7 +70,7 @@ def _build_override(publisher: Principal, key: DraftKey, reason: str, head: str 
     """Build the override for the audit trail, which records the operator too."""
     name = operator().name[:100]
     if publisher == OPERATOR:
-        return Override(Actor(OPERATOR.kind.value, None, name or OPERATOR.name), key, reason, head)
+        return Override(operator_actor(), key, reason, head)
     return Override(publisher.actor(), key, reason, head, Origin(operator=name))
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from api import logs
 from api.app.services import Services
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
 from api.data.identity import ROOT_FILE
 from api.settings import Settings
 from cli.console.exits import InvalidUsage
 from cli.console.output import print_lines
+from cli.console.services import operator_principal
 from gitstore.git.atomic_io import replace_file, sync_directory
 
 ADMIN = "admin"
@@ -58,9 +58,9 @@ def set_administrator(services: Services, new: NewUser) -> None:
     """Create the user, or set the password of the user that an interrupted start has created."""
     found = [user for user in services.accounts.window(_ALL, 0)[0] if user.username == new.username]
     if found:
-        services.accounts.change(OPERATOR, found[0].id, {"password": new.password})
+        services.accounts.change(operator_principal(), found[0].id, {"password": new.password})
     else:
-        services.accounts.create(OPERATOR, new)
+        services.accounts.create(operator_principal(), new)
 
 
 def _show(password: str, data: Path) -> None:

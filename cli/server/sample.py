@@ -13,10 +13,9 @@ from typing import NamedTuple
 from api.app.data_directory import create_data
 from api.app.services import Services
 from api.auth.grants import BUILT_IN_ROLES
-from api.auth.principal import OPERATOR
 from api.settings import Settings
 from cli.console.progress import show_status
-from cli.console.services import start_services
+from cli.console.services import operator_principal, start_services
 from cli.server.administrator import PASSWORD_VARIABLE, new_administrator, set_administrator
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.repository import Author
@@ -79,5 +78,5 @@ def _create_content(store: Store) -> None:
 def _create_token(services: Services) -> str:
     for token in services.tokens.window(_ALL, 0)[0]:
         if token.name == AGENT:
-            services.tokens.remove(OPERATOR, token.id)
-    return services.tokens.create(OPERATOR, AGENT, BUILT_IN_ROLES["agent"][1]).value
+            services.tokens.remove(operator_principal(), token.id)
+    return services.tokens.create(operator_principal(), AGENT, BUILT_IN_ROLES["agent"][1]).value

@@ -75,6 +75,11 @@ def test_what_looks_like_a_token_is_removed_from_any_text(secret: str) -> None:
     assert secret.removeprefix("Bearer ").removeprefix("Basic ") not in json.dumps(line)
 
 
+def test_a_token_behind_the_beginning_of_another_is_removed() -> None:
+    (line,) = written("info", (f"refused svc_{'a' * 46}{TOKEN}", {}))
+    assert TOKEN.removeprefix("svc_") not in json.dumps(line)
+
+
 def test_a_traceback_is_scrubbed_too() -> None:
     with pytest.raises(ValueError, match="A1b2") as caught:
         int(TOKEN)

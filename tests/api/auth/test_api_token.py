@@ -6,9 +6,10 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.auth.api_token import PATTERN, digest, is_well_formed, mint
+from api.auth.api_token import PATTERN, digest, find_any, find_values, is_well_formed, mint
 
-MINTED = mint()
+MINTED, OTHER = mint(), mint()
+LENGTH = len(MINTED.value)
 
 
 def test_a_token_has_the_shape_of_the_contract_and_a_valid_checksum() -> None:
@@ -44,3 +45,17 @@ def test_no_other_text_is_a_token(text: str) -> None:
 def test_what_surrounds_a_token_is_not_overlooked() -> None:
     for text in (f" {MINTED.value}", f"{MINTED.value}\n", MINTED.value.upper(), MINTED.value[:-1], MINTED.value + "0"):
         assert not is_well_formed(text)
+
+
+@given(st.lists(st.sampled_from(["svc_", "svc", "_", "a" * 46, "a" * 49, MINTED.value, OTHER.value, "\n"])))
+def test_each_token_in_a_text_is_found_whatever_is_before_it(parts: list[str]) -> None:
+    text = "".join(parts)
+    expected = [
+        (at, text[at : at + LENGTH]) for at in range(len(text)) if text[at : at + LENGTH] in {MINTED.value, OTHER.value}
+    ]
+    assert list(find_values(text.encode())) == expected
+
+
+def test_a_token_is_found_behind_the_shape_of_another() -> None:
+    hidden = f"svc_{'a' * 46}{MINTED.value}"
+    assert (find_any(hidden.encode()), find_any(hidden[1:].encode())) == (50, 49)

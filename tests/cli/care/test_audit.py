@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,40 @@ def test_projects_that_commands_create_and_remove_are_in_the_trail(trail: Path) 
         ("project_deleted", "acme", "shop"),
     ]
     assert {each["actor"]["kind"] for each in found} == {"operator"}
+
+
+def test_each_entry_of_a_command_names_its_person(
+    trail: Path, work_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert trail.exists()
+    monkeypatch.setenv("WAYPOST_UPSTREAM_FOLDERS", str(work_folder))
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).date()
+    for words in (
+        "user roles ada viewer",
+        "user password ada",
+        "user logout ada",
+        "user delete ada",
+        "role create reader --grant redirect:read",
+        "role set reader --grant page:read",
+        "role delete reader",
+        "token create robot --role agent",
+        f"token create laptop --user grace --role agent --expires {tomorrow}",
+        "token rotate 1",
+        "token delete 1",
+        "namespace create acme",
+        f"upstream set acme {work_folder}/upstream --mode source",
+        "upstream suspend acme",
+        "upstream resume acme",
+        "upstream remove acme --yes",
+    ):
+        invoke_ok(*words.split())
+    *rows, _ = (json.loads(line) for line in invoke_ok("audit", "export").out.splitlines())
+    assert {(each["actor"]["kind"], each["actor"]["id"], each["actor"]["name"]) for each in rows} == {
+        ("operator", None, "Grace Tester")
+    }
+    assert {"privilege_permissions_changed", "authn_token_rotated", "role_changed", "upstream_set"} <= {
+        each["event"] for each in rows
+    }
 
 
 @pytest.mark.parametrize(

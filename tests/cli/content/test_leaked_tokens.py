@@ -28,7 +28,7 @@ NAMES = [
     "merge",
     "proposal",
 ]
-NAMES += ["project", "user", "token", "role"]
+NAMES += ["project", "user", "token", "role", "role set"]
 
 
 @pytest.fixture
@@ -76,6 +76,10 @@ def commands(value: str, folder: Path) -> dict[str, tuple[Sequence[str], str]]:
         "user": (("user", "create", "kim", "--lastname", value), "lastname:1: error: "),
         "token": (("token", "create", value, "--grant", "redirect:read"), "name:1: error: "),
         "role": (("role", "create", "r", "--description", value, "--grant", "redirect:read"), "description:1: error: "),
+        "role set": (
+            ("role", "set", "r", "--description", value, "--grant", "redirect:read"),
+            "description:1: error: ",
+        ),
     }
 
 
@@ -89,7 +93,8 @@ def test_a_valid_token_is_refused_and_revoked(data: Path, value: str, work_folde
     assert invoke_ok("token", "list", "--json").json == []
     with closing(open_services(Settings(data=data))) as services:
         [newest] = services.trail().window(AuditFilter(), 1, 0).entries
-    assert (newest.actor.kind, newest.detail) == ("operator", {"id": 1, "reason": "found at the command line"})
+    found = {"id": 1, "reason": "found at the command line"}
+    assert (newest.actor.kind, newest.actor.name, newest.detail) == ("operator", "Grace Tester", found)
     assert invoke_ok("project", "list", "acme", "--json").json[0]["draft"] is False
 
 
