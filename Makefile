@@ -8,6 +8,9 @@ NODE = PATH="$(CURDIR)/$(BIN):$$PATH"
 DASHBOARD_FILES := $(shell find dashboard/src -type f ! -name schema.d.ts) $(wildcard schemas/*.json) schemas/openapi.yaml
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
+# Where it is set, as in many container images, each of the thousands of processes of the tests compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: pictures dashboard check-dashboard try-dashboard help run test fuzz soak interop check lint format docs bench growth mutants wheel lock clean
 
@@ -26,8 +29,9 @@ test: tools browser $(VENV)/dev.done $(VENV)/editors.done $(VENV)/openid.done da
 fuzz: tools $(VENV)/dev.done  ## For half an hour (FUZZ_MINUTES), send requests by the contract, and against it, as each role (FUZZ_SEED)
 	@FUZZ_MINUTES=$(or $(FUZZ_MINUTES),30) FUZZ_SEED=$(or $(FUZZ_SEED),$(shell date +%s)) $(BIN)/python -m pytest -s tests/fuzz
 
-soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed
+soak: tools $(VENV)/dev.done  ## Have two nodes do 2,000 random operations (SOAK_OPERATIONS) while they are killed; then each random test many times
 	@SOAK_OPERATIONS=$(or $(SOAK_OPERATIONS),2000) $(BIN)/python -m pytest --timeout 7200 tests/e2e/test_two_nodes.py
+	@WAYPOST_TEST_THOROUGH=1 $(BIN)/python -m pytest --timeout 7200 $$(grep -rlE 'rounds\(|@given|RuleBasedStateMachine' tests --include='test_*.py')
 
 interop: interop-tools $(VENV)/dev.done  ## Build a real Gitea with Go, fetch a real Keycloak by Maven (the first time for some minutes), and run the tests with them
 	@$(BIN)/python -m pytest -o addopts="--strict-markers --strict-config -ra" -o timeout=3600 tests/interop

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import settings
 
 from tests.requirements import IS_CI, fails_ci, missing, report
+from tests.rounds import rounds
 from tests.seeds import RANDOM_SEEDS
 from tests.service import DATASETS, SKELETON, WAYPOST, Service, faults_in, running
 from tests.ssh_keys import Key
 
 # A deadline per example would measure the shared machine, not the code.
-settings.register_profile("waypost", deadline=None, derandomize=not RANDOM_SEEDS)
+settings.register_profile("waypost", deadline=None, derandomize=not RANDOM_SEEDS, max_examples=rounds(40, 400))
 settings.load_profile("waypost")
 
 

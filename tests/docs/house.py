@@ -40,10 +40,11 @@ class ImportCycle(Exception):
     """Packages import each other, so that no order has every importer above its imports."""
 
 
-def list_packages() -> list[Package]:
+@cache
+def list_packages() -> Sequence[Package]:
     """List all packages, each before its sub-packages."""
     folders = [file.parent for name in ROOTS for file in (ROOT / name).rglob("__init__.py")]
-    return [_read_package(folder) for folder in sorted(folders)]
+    return tuple(_read_package(folder) for folder in sorted(folders))
 
 
 def _read_package(folder: Path) -> Package:

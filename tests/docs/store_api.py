@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -85,6 +86,7 @@ def _default(default: ast.expr, module: ModuleType) -> str:
     return repr(value) if isinstance(value, str) else ast.unparse(default)
 
 
+@cache
 def list_types() -> list[Type]:
     """List the product's types in the signatures, and the types that their parameters consist of."""
     arguments, results = list[_Reference](), list[_Reference]()

@@ -12,11 +12,12 @@ from tests.e2e.delta_agent import read_agent
 from tests.e2e.git import Clone, git, remove_hooks, rules
 from tests.e2e.world import Place, page, redirect
 from tests.gitstore.fixtures import seeded_random
+from tests.rounds import rounds
 from tests.service import ROOT
 
 AGENT = (("redirect", "read"), ("page", "read"))
 KINDS = ("redirects", "pages")
-PUBLISHES = 110
+PUBLISHES = rounds(40, 110)
 NOTHING: dict[str, list[Any]] = {"added": [], "changed": [], "removed": []}
 
 

@@ -15,10 +15,11 @@ import httpx
 
 from tests.e2e.git import check_repository, git
 from tests.e2e.world import Place, open_world, redirect
+from tests.rounds import rounds
 from tests.service import WAYPOST, Service, child_pids, running, wait_until
 
-KILLS = 24
-ROUNDS = 4
+KILLS = rounds(8, 24)
+ROUNDS = rounds(2, 4)
 
 
 class Publisher:

@@ -25,8 +25,8 @@ from tests.gitstore.wire.client.http_host import PASSWORD, USER, hosting
 from tests.postgres import running_postgres
 from tests.seeds import first_seed
 
-OPERATIONS = int(os.environ.get("SOAK_OPERATIONS", "80"))
-PER_KILL = max(40, OPERATIONS // 20)
+OPERATIONS = int(os.environ.get("SOAK_OPERATIONS", "48"))
+PER_KILL = max(24, OPERATIONS // 20)
 SHARED = 8
 SPACE, PROJECT = "acme", "shop"
 OPERATION_WEIGHTS = {"add": 5, "change": 3, "share": 3, "delete": 1, "publish": 6, "sync": 0.5}

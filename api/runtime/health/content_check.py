@@ -23,6 +23,8 @@ from gitstore.store.store import Store
 
 ROUND_SECONDS = 2.0
 """The shortest time between the starts of two rounds."""
+_CALM = 30  # times the processor time of a round until the next begins, so that an idle node uses little of a core …
+_CALM_SECONDS = 10.0  # … but no longer than this, so that findings stay young
 _STEP_SECONDS = 0.005  # of looking, before a rest
 _REST = 10  # times the duration of a step, so that the check uses no more than a tenth of a core
 _MOVED_SECONDS = 0.1  # between a move of release and a look at it: publishes come in bursts
@@ -85,27 +87,31 @@ class ContentCheck:
 
     async def _run(self) -> None:
         while True:
-            begun = time.monotonic()
+            begun, used = time.monotonic(), 0.0
             try:
-                await self._look_at_all(begun)
+                used = await self._look_at_all(begun)
             except (StoreError, OSError) as ex:  # such as a folder that cannot be listed; its age shows that it lasts
                 _log.warning("content_not_checked", error=str(ex))
-            await asyncio.sleep(max(0.0, ROUND_SECONDS - (time.monotonic() - begun)))
+            pause = max(ROUND_SECONDS, min(_CALM * used, _CALM_SECONDS))
+            await asyncio.sleep(max(0.0, pause - (time.monotonic() - begun)))
 
-    async def _look_at_all(self, begun: float) -> None:
+    async def _look_at_all(self, begun: float) -> float:
+        """Look at all namespaces, and return the seconds of processor time that it took."""
         names = await run_in_thread(self._store.directory.namespaces)
-        left = list(reversed(names))
+        left, used = list(reversed(names)), 0.0
         while left and self._data.fault is None:
             step = await run_in_thread(self._look, left)
+            used += step.seconds
             self._note(step.found)
             if self._first.is_set():
                 await asyncio.sleep(_REST * step.seconds)
         if left:
-            return
+            return used
         self._content.keep({*names, *await run_in_thread(self._store.directory.namespaces)})
         self._note(())
         self._report.end_round(begun)
         self._first.set()
+        return used
 
     def _look(self, left: list[str]) -> _Step:
         """Look at the next namespaces, as many as a step has time for, and take them from the list."""

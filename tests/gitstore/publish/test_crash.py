@@ -16,8 +16,9 @@ from gitstore.errors import NothingToPublish
 from gitstore.publish.publishing import PublishRequest
 from gitstore.store.store import Store
 from tests.gitstore.fixtures import ADA, MAIN, SHOP, SPACE, Place, create_place, put, redirect, seeded_random
+from tests.rounds import rounds
 
-_KILLS = 200
+_KILLS = rounds(60, 200)
 _RULES = 5
 
 
@@ -77,7 +78,7 @@ def _served(place: Place) -> int:
     return int(found.pop().rpartition("/")[2])
 
 
-def test_200_kills_lose_nothing_and_need_no_repair(quick: Place) -> None:
+def test_kills_lose_nothing_and_need_no_repair(quick: Place) -> None:
     """After each kill the old or the new version is served, whole, and the next publish works at once.
 
     At the end every acknowledged publish is on release under its reported number, and C git finds no fault.
