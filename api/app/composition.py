@@ -88,7 +88,7 @@ def make_service(
     if preview is None:
         app.fast_heartbeats = FastHeartbeats(services.directory, store.live, services.fleet.note, counters, data)
     app.shutdown_hooks = parts.shutdown_hooks()
-    _show_gauges(app, parts.long_polls, services, parts.notifications)
+    _show_gauges(app, parts.long_polls, services, parts.notifications, parts.audit_writer)
     _show_upstreams(app, parts.upstream_syncer)
     return app
 
@@ -253,12 +253,19 @@ class _Checks(NamedTuple):
         return [*self.disk.writing.find(), *self.write.report.find()]
 
 
-def _show_gauges(app: Application, long_polls: LongPolls, services: Services, notifications: Notifications) -> None:
+def _show_gauges(
+    app: Application,
+    long_polls: LongPolls,
+    services: Services,
+    notifications: Notifications,
+    audit_writer: AuditWriter,
+) -> None:
     """Add to the metrics of the application what waits in this worker."""
     app.collector.show(WAITING, lambda: long_polls.count)
     app.collector.show(HEARTBEATS, lambda: services.fleet.heartbeats.pending)
     app.collector.show(STREAMS, lambda: notifications.streams.count)
     app.collector.show(DELIVERING, lambda: notifications.webhook_dispatcher.under_way)
+    audit_writer.count_lost = app.collector.counters.add_lost_entries
     notifications.webhook_dispatcher.count = app.collector.counters.add_webhook_attempt
 
 

@@ -71,6 +71,7 @@ class AuditEvent(StrEnum):
     WEBHOOK_CREATED = "webhook_created"
     WEBHOOK_CHANGED = "webhook_changed"
     WEBHOOK_DELETED = "webhook_deleted"
+    ENTRIES_LOST = "audit_entries_lost"
     WEBHOOK_SECRET_ROTATED = "webhook_secret_rotated"  # noqa: S105 - the name of an event, not a secret
 
 
@@ -90,7 +91,7 @@ class Actor:
 class AuditEntry:
     """An entry of the trail; `detail` holds no secrets, `address` is the caller's network address if known.
 
-    `session` is that of the caller's access token, `request` the id of its request, `count` the number of like refusals
+    `session` is that of the caller's access token, `request` the id of its request, `count` the number of like events
     in the minute that follows, `token` the API token of the caller. `id` is 0 and `hash` empty until it is stored.
     """
 

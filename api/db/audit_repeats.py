@@ -1,23 +1,37 @@
-"""Like refusals, counted by minute in the database until the minute has passed: then they are one row of the trail."""
+"""Like events, counted by minute in the database until the minute has passed: then they are one row of the trail.
+
+The trail cannot be filled: of one event of one actor, such as the refusals of anonymous callers, a minute has a number of kinds, and the
+others are counted together in one more row.
+"""
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, select
 
-from api.db.audit import Actor, AuditEntry, record
+from api.db.audit import ANONYMOUS, Actor, AuditEntry, record
 from api.db.audit_caller import UsedToken
 from api.db.tables import audit_repeats
 from api.db.upserts import upsert
 
-_GRACE = timedelta(seconds=5)  # in which the workers bring the refusals of a minute that has passed
+MOST_KINDS = 100  # of one event and actor in a minute
+_GRACE = timedelta(seconds=5)  # in which the workers bring what they counted in a minute that has passed
+_GROUP = 16  # characters of a key, the same for one event and actor in a minute
+_SITE = (
+    64  # bits of the address that all hosts of a site with IPv6 have in common: https://www.rfc-editor.org/rfc/rfc6177
+)
 
 
-class Refusal(NamedTuple):
-    """The fields that like refusals share; all texts are the service's own, or names that it has checked."""
+class Repeat(NamedTuple):
+    """The fields that like events share: refusals, and logins by a password that comes with every request.
+
+    All texts are the service's own, or names that it has checked.
+    """
 
     event: str
     actor: Actor
@@ -29,18 +43,31 @@ class Refusal(NamedTuple):
     error: str
     token: UsedToken | None = None
 
+    def overflow(self) -> "Repeat":
+        """Return the kind that counts what is beyond the other kinds of this event and actor."""
+        return Repeat(self.event, self.actor, "", None, "", "", 0, "too_many_kinds")
 
-def add_refusals(connection: Connection, minute: datetime, counts: Mapping[Refusal, int]) -> None:
-    """Add counts of refusals in a minute to those of other workers."""
-    rows = sorted((_row(minute, refusal, count) for refusal, count in counts.items()), key=lambda row: str(row["key"]))
-    for row in rows:  # in one order, so that two writers never wait for each other
+    def from_network(self) -> "Repeat":
+        """Return the event of an unknown caller with the network of its site, since one host with IPv6 has many addresses."""
+        return self._replace(address=_network(self.address)) if self.actor == ANONYMOUS else self
+
+
+def add_repeats(connection: Connection, minute: datetime, counts: Mapping[Repeat, int]) -> None:
+    """Add counts of events in a minute to those of other workers."""
+    groups = defaultdict[str, dict[Repeat, int]](dict)
+    for repeat, count in counts.items():
+        groups[_group(minute, repeat)][repeat] = count
+    rows = [row for group, kinds in groups.items() for row in _limit(connection, minute, group, kinds)]
+    for row in sorted(
+        rows, key=lambda row: str(row["key"])
+    ):  # in one order, so that two writers never wait for each other
         adding = upsert(connection, audit_repeats).values(**row)
         total = audit_repeats.c.count + adding.excluded.count
         connection.execute(adding.on_conflict_do_update(index_elements=["key"], set_={"count": total}))
 
 
 def close_minutes(connection: Connection, now: datetime) -> int:
-    """Move the refusals of past minutes into the trail, each with its count; return the number of rows."""
+    """Move the events of past minutes into the trail, each with its count; return the number of rows."""
     rows = connection.execute(delete(audit_repeats).where(_has_passed(now)).returning(audit_repeats)).mappings().all()
     for row in sorted(rows, key=lambda row: (row["minute"], row["key"])):
         record(connection, _entry(row["minute"], row["entry"], row["count"]))
@@ -61,14 +88,52 @@ def minute_of(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(second=0, microsecond=0)
 
 
-def _row(minute: datetime, refusal: Refusal, count: int) -> dict[str, Any]:
-    entry = {**refusal._asdict(), "actor": [refusal.actor.kind, refusal.actor.id, refusal.actor.name]}
-    text = json.dumps([minute.isoformat(), entry], sort_keys=True)
-    return {"key": sha256(text.encode()).hexdigest(), "minute": minute, "entry": entry, "count": count}
+def _limit(connection: Connection, minute: datetime, group: str, kinds: Mapping[Repeat, int]) -> list[dict[str, Any]]:
+    """Return the rows to add for one event and actor; beyond the most kinds of a minute, one row has the rest."""
+    rows = {_key(group, minute, repeat): (repeat, count) for repeat, count in kinds.items()}
+    of_group = (audit_repeats.c.minute == minute) & audit_repeats.c.key.startswith(group)
+    known = set(connection.execute(select(audit_repeats.c.key).where(of_group)).scalars())
+    new = [key for key in rows if key not in known]
+    for key in new[max(0, MOST_KINDS - len(known)) :]:
+        repeat, count = rows.pop(key)
+        rest = repeat.overflow()
+        found = rows.get(_key(group, minute, rest), (rest, 0))
+        rows[_key(group, minute, rest)] = (rest, found[1] + count)
+    return [
+        {"key": key, "minute": minute, "entry": _dump(repeat), "count": count} for key, (repeat, count) in rows.items()
+    ]
+
+
+def _dump(repeat: Repeat) -> dict[str, Any]:
+    return {**repeat._asdict(), "actor": [repeat.actor.kind, repeat.actor.id, repeat.actor.name]}
+
+
+def _group(minute: datetime, repeat: Repeat) -> str:
+    """Return the beginning of the keys of one event and actor in a minute."""
+    return _digest([minute.isoformat(), repeat.event, _dump(repeat)["actor"]])[:_GROUP]
+
+
+def _key(group: str, minute: datetime, repeat: Repeat) -> str:
+    return group + _digest([minute.isoformat(), _dump(repeat)])[_GROUP:]
+
+
+def _digest(parts: list[Any]) -> str:
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _network(address: str | None) -> str | None:
+    """Return the network of a site with IPv6; any other address as it is."""
+    try:
+        found = ip_address(address or "")
+    except ValueError:
+        return address
+    if not isinstance(found, IPv6Address) or found.ipv4_mapped or found.is_loopback:
+        return address
+    return str(ip_network((found, _SITE), strict=False))
 
 
 def _entry(minute: datetime, entry: Mapping[str, Any], count: int) -> AuditEntry:
-    detail = {name: entry[name] for name in ("method", "route", "status", "error")}
+    detail = {name: entry[name] for name in ("method", "route", "status", "error") if entry[name]}
     token = entry.get("token")
     return AuditEntry(
         minute,

@@ -1,4 +1,4 @@
-"""The middleware that notes refusals, publishes, pushes and changes of projects for the audit trail, in memory: no request waits for it."""
+"""The middleware that notes refusals, logins of Git, publishes, pushes and changes of projects for the audit trail, in memory: no request waits for it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,9 +9,9 @@ from falcon.asgi import Request, Response
 from api.auth.principal import Principal, as_principal
 from api.db.audit import ANONYMOUS, Actor, AuditEntry, AuditEvent
 from api.db.audit_caller import Caller, caller
-from api.db.audit_repeats import Refusal
+from api.db.audit_repeats import Repeat
 from api.http.guard.admission import AdmittedCaller
-from api.metrics.counters import UNKNOWN_ROUTE
+from api.metrics.counters import UNKNOWN_ROUTE, method_label
 
 _LOGINS = frozenset({"/auth/login", "/auth/session", "/auth/openid/callback"})
 _REFUSALS: Mapping[int, AuditEvent] = {
@@ -35,13 +35,15 @@ _REQUESTS = {
 }
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LEAST_REFUSED = 400
+_GIT = "/git/"
+_REPOSITORY = "/git/{namespace}.git"
 
 
 class AuditNotes(Protocol):
     """Notes for the trail; neither call waits."""
 
-    def refuse(self, refusal: Refusal) -> None:
-        """Note a refusal, which is counted with like ones of the minute."""
+    def count(self, repeat: Repeat) -> None:
+        """Note an event, which is counted with like ones of the minute."""
 
     def note(self, entry: AuditEntry) -> None:
         """Note an entry."""
@@ -52,7 +54,7 @@ class AuditNotes(Protocol):
 
 
 class AuditMiddleware:
-    """Notes what was refused to whom, and who asked for a publish, a push or a change of a project, from where.
+    """Notes what was refused to whom, who came by a password with Git, and who asked for a publish, a push or a change of a project, from where.
 
     No text of the request is noted but names that were checked: people type passwords into any field.
     """
@@ -66,25 +68,32 @@ class AuditMiddleware:
 
     async def process_response(self, req: Request, resp: Response, _resource: object, _succeeded: bool) -> None:  # noqa: FBT001 - Falcon's call
         """Note the response, if it is a refusal, or a change of a release or a project."""
+        self._note_login(req)
         status = getattr(req.context, "refused", resp.status_code)  # a failed login of a browser is a redirect
         if status >= _LEAST_REFUSED:
             self._note_refusal(req, status)
         elif req.method not in _READS:
             self._note_request(req, resp)
 
+    def _note_login(self, req: Request) -> None:
+        """Note who came by a password, also if the request was refused afterwards: a fetch sends it several times."""
+        asking: AdmittedCaller | None = getattr(req.context, "asking", None)
+        if asking and asking.principal and asking.has_password:
+            actor = _actor(req)
+            self._notes.count(Repeat(AuditEvent.LOGIN, actor, actor.name, req.remote_addr, "", _REPOSITORY, 0, ""))
+
     def _note_refusal(self, req: Request, status: int) -> None:
         route = req.uri_template or UNKNOWN_ROUTE
-        is_login = route in _LOGINS or (route.startswith("/git/") and bool(req.get_header("Authorization")))
+        is_login = route in _LOGINS or (route.startswith(_GIT) and bool(req.get_header("Authorization")))
         events = {**_REFUSALS, **_FAILED_LOGINS} if is_login and _actor(req) is ANONYMOUS else _REFUSALS
         if status not in events or (status == 401 and _asks_first(req, route)):  # noqa: PLR2004 - unauthenticated
             return
         error, account = getattr(req.context, "error", ""), getattr(req.context, "account", "")
-        actor, method = _actor(req), req.method
+        actor, method = _actor(req), method_label(req.method)
         principal = _principal(req)
         token = principal.used_token if principal else None
-        self._notes.refuse(
-            Refusal(events[status], actor, account, req.remote_addr, method, route, status, error, token)
-        )
+        repeat = Repeat(events[status], actor, account, req.remote_addr, method, route, status, error, token)
+        self._notes.count(repeat.from_network())
 
     def _note_request(self, req: Request, resp: Response) -> None:
         route = req.uri_template or ""
@@ -128,4 +137,4 @@ def _principal(req: Request) -> Principal | None:
 
 def _asks_first(req: Request, route: str) -> bool:
     """Tell whether Git asks without a password first, as it always does."""
-    return route.startswith("/git/") and not req.get_header("Authorization")
+    return route.startswith(_GIT) and not req.get_header("Authorization")

@@ -14,6 +14,7 @@ SECONDS_SUM = "waypost_request_seconds_sum"
 REJECTED = "waypost_unread_requests_total"
 PUBLISHES = "waypost_publishes_total"
 WEBHOOK_ATTEMPTS = "waypost_webhook_attempts_total"
+AUDIT_LOST = "waypost_audit_entries_lost_total"
 UPSTREAM_SYNCS = "waypost_upstream_syncs_total"
 UPSTREAM_SECONDS = "waypost_upstream_sync_seconds_total"
 
@@ -30,7 +31,16 @@ _SUM = len(BUCKET_BOUNDS) + 1
 class Counters:
     """The counters of one worker since it started."""
 
-    __slots__ = ("_attempts", "_publishes", "_requests", "_seconds", "_sync_seconds", "_syncs", "_unread")
+    __slots__ = (
+        "_attempts",
+        "_lost_entries",
+        "_publishes",
+        "_requests",
+        "_seconds",
+        "_sync_seconds",
+        "_syncs",
+        "_unread",
+    )
 
     def __init__(self) -> None:
         self._requests: defaultdict[tuple[str, str, int], int] = defaultdict(int)
@@ -38,6 +48,7 @@ class Counters:
         self._unread: defaultdict[int, int] = defaultdict(int)
         self._publishes: defaultdict[str, int] = defaultdict(int)
         self._attempts: defaultdict[str, int] = defaultdict(int)
+        self._lost_entries = 0
         self._syncs: defaultdict[tuple[str, str], int] = defaultdict(int)
         self._sync_seconds: defaultdict[str, float] = defaultdict(float)
 
@@ -59,6 +70,10 @@ class Counters:
     def add_webhook_attempt(self, outcome: str) -> None:
         """Count an attempt to deliver a message to a webhook: `delivered`, `again` or `failed`."""
         self._attempts[outcome] += 1
+
+    def add_lost_entries(self, count: int) -> None:
+        """Count entries of the audit trail that could not be kept until the database could be written."""
+        self._lost_entries += count
 
     def add_sync(self, kind: str, outcome: str, seconds: float) -> None:
         """Count a sync with an upstream; `outcome` is `done`, or the code of its fault."""
@@ -82,6 +97,8 @@ class Counters:
             yield (PUBLISHES, kind), count
         for outcome, count in self._attempts.items():
             yield (WEBHOOK_ATTEMPTS, outcome), count
+        if self._lost_entries:
+            yield (AUDIT_LOST,), self._lost_entries
         for (kind, outcome), count in self._syncs.items():
             yield (UPSTREAM_SYNCS, kind, outcome), count
         for kind, seconds in self._sync_seconds.items():

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from api.metrics.collector import JOB_SECONDS, JOBS, OPEN_JOBS
 from api.metrics.counters import (
+    AUDIT_LOST,
     BUCKET_BOUNDS,
     PUBLISHES,
     REJECTED,
@@ -58,6 +59,7 @@ _COUNTERS = (
     _Family(REJECTED, "Requests rejected as invalid HTTP, too large or too many, by status.", ("status",)),
     _Family(PUBLISHES, "Successful publishes and rollbacks over HTTP, by kind.", ("kind",)),
     _Family(WEBHOOK_ATTEMPTS, "Attempts to deliver a message to a webhook, by outcome.", ("outcome",)),
+    _Family(AUDIT_LOST, "Entries of the audit trail that were lost, since the database could not be written."),
     _Family(UPSTREAM_SYNCS, "Syncs with upstreams, by kind and outcome.", ("kind", "outcome")),
     _Family(UPSTREAM_SECONDS, "Seconds that syncs with upstreams took, by kind.", ("kind",)),
     _Family(JOBS, "Jobs run in separate processes, by outcome.", ("outcome",)),

@@ -233,6 +233,10 @@ def test_like_refusals_are_counted_and_hold_no_secret_of_their_requests(world: W
     weak.ask("GET", "/api/audit", 403)
     fetch = f"/git/{place.namespace}.git/info/refs?service=git-upload-pack"
     assert world.http.get(fetch, auth=("x", weak.token)).status_code == 404
+    for url, status in ((fetch, 200), (fetch.replace(place.namespace, "none"), 404)):
+        assert world.http.get(url, auth=(name, PASSWORD)).status_code == status, "it is a login all the same"
+    assert world.http.request("BREW", f"/api/audit/{path}").status_code == 404
+    assert world.http.request("BREW", "/api/audit").status_code == 405
 
     def failed() -> list[Any]:
         found = trail(world, event="authn_login_fail", limit=1000)["items"]
@@ -253,6 +257,11 @@ def test_like_refusals_are_counted_and_hold_no_secret_of_their_requests(world: W
         return {each["detail"]["route"] for each in found if each["token"]["id"] == me["id"]} == routes
 
     wait_until(denied, 80, "the refusals of a token in the trail")
+    by_git = {"route": "/git/{namespace}.git"}
+    logins = [
+        each for each in trail(world, actor=name, event="authn_login_success")["items"] if each["detail"] == by_git
+    ]
+    assert {(each["subject"], each["address"]) for each in logins} == {(name, "127.0.0.1")}
     shown = json.dumps(export(world)) + world.person("viewer").ask("GET", "/metrics", 200).text
     assert [canary for canary in canaries if canary in shown] == []
 

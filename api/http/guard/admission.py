@@ -142,6 +142,11 @@ class AdmittedCaller:
         self.principal: Principal | None = None
         """Who it is, also without a sufficient grant; None before the first check, and without a valid token."""
 
+    @property
+    def has_password(self) -> bool:
+        """True if the caller sends a user name and password with its request."""
+        return isinstance(self._credential, Password)
+
     async def check(self) -> Principal:
         """Return the principal; raises 401 without a valid token, and 403 without a sufficient grant."""
         self.principal = principal = await self._admission.authenticate(self._credential)

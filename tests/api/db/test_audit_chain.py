@@ -14,7 +14,7 @@ from api.db.audit import Actor, AuditEntry, AuditEvent, record
 from api.db.audit_chain import Link, dump_body, hash_body, read_head, read_rows
 from api.db.audit_check import ChainReport, check_chain
 from api.db.audit_checkpoints import CheckpointKeys
-from api.db.audit_repeats import Refusal, add_refusals, close_minutes
+from api.db.audit_repeats import Repeat, add_repeats, close_minutes
 from api.db.state_store import StateStore, open_state_store
 from tests.postgres import running_postgres
 
@@ -134,10 +134,10 @@ def test_a_failed_transaction_leaves_no_row(state: StateStore) -> None:
 
 
 def test_like_refusals_of_a_minute_are_one_row_with_a_count(state: StateStore) -> None:
-    refusal = Refusal(AuditEvent.LOGIN_FAILED, ADA, "", "192.0.2.1", "POST", "/auth/login", 401, "invalid_credentials")
+    refusal = Repeat(AuditEvent.LOGIN_FAILED, ADA, "", "192.0.2.1", "POST", "/auth/login", 401, "invalid_credentials")
     for counts in ({refusal: 3}, {refusal: 4, refusal._replace(address="192.0.2.2"): 1}):
         with state.database.writing() as connection:
-            add_refusals(connection, AT, counts)
+            add_repeats(connection, AT, counts)
     with state.database.writing() as connection:
         assert close_minutes(connection, AT.replace(minute=1, second=4)) == 0
         assert close_minutes(connection, AT.replace(minute=1, second=5)) == 2
