@@ -1,4 +1,4 @@
-"""How often tests repeat what is random: some in each run, many with WAYPOST_TEST_THOROUGH=1, as `make soak` sets it."""
+"""The number of times that tests repeat what is random: a few, or many with WAYPOST_TEST_THOROUGH=1, as `make soak` sets it."""
 
 import os
 
