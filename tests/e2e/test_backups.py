@@ -1,6 +1,5 @@
 """Backups while the service is written to, restored copies beside it, and the pause of their webhooks."""
 
-import os
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -16,11 +15,19 @@ from tests.e2e.git import Clone, check_repository, git, remove_hooks, rules
 from tests.e2e.hooks import SETTINGS, create_webhook, wait_for_deliveries, wait_until_relayed
 from tests.e2e.receiver import Receiver, always
 from tests.e2e.world import Place, World, open_world
+from tests.rounds import rounds
 from tests.service import WAYPOST, running, wait_until
 
-POINTS = int(os.environ.get("WAYPOST_TEST_BACKUPS", "10"))
+POINTS = rounds(4, 20)
 WRITERS = 2
 PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Run a service of these tests alone: a backup has all namespaces of a service."""
+    with running(WAYPOST, tmp_path_factory.mktemp("small") / "data") as service, open_world(service) as world:
+        yield world
 
 
 @dataclass
@@ -98,7 +105,7 @@ def writing(world: World, folder: Path) -> Iterator[Load]:
 
 
 def test_each_backup_under_load_has_all_that_was_published_before(tmp_path: Path) -> None:
-    """At random points; the count is WAYPOST_TEST_BACKUPS. Each one is restored, and Git and database are compared."""
+    """At random points. Each one is restored, and Git and database are compared."""
     dice = random.Random(POINTS)  # noqa: S311 - points in time
     with (
         running(WAYPOST, tmp_path / "data") as service,
@@ -126,12 +133,12 @@ def _require_all(acknowledged: dict[str, list[tuple[str, int]]], copy: Path) -> 
         assert {version for version, _ in published} <= set(history)
 
 
-def test_a_restored_service_serves_what_the_original_served(world: World, tmp_path: Path) -> None:
-    place = world.place()
+def test_a_restored_service_serves_what_the_original_served(small: World, tmp_path: Path) -> None:
+    place = small.place()
     published = place.published("/a", "/b")
     place.add("/draft")
     tokens = place.root.token
-    invoke_ok("backup", tmp_path / "b.tar", "--data", world.service.data)
+    invoke_ok("backup", tmp_path / "b.tar", "--data", small.service.data)
     invoke_ok("restore", tmp_path / "b.tar", "--data", tmp_path / "copy")
     with running(WAYPOST, tmp_path / "copy") as service, open_world(service) as other:
         copy = Place(other, place.namespace, place.project, type(place.root)(other.http, tokens))
@@ -177,17 +184,17 @@ def test_a_restored_copy_sends_webhooks_only_when_it_is_resumed(tmp_path: Path, 
         assert checks["restored"]["status"] == "ready"
 
 
-def test_the_age_of_the_last_backup_is_a_metric(world: World, tmp_path: Path) -> None:
-    world.place()
-    invoke_ok("backup", tmp_path / "b", "--data", world.service.data)
-    text = world.root.ask("GET", "/metrics", 200).text
+def test_the_age_of_the_last_backup_is_a_metric(small: World, tmp_path: Path) -> None:
+    small.place()
+    invoke_ok("backup", tmp_path / "b", "--data", small.service.data)
+    text = small.root.ask("GET", "/metrics", 200).text
     (line,) = [line for line in text.splitlines() if line.startswith("waypost_backup_age_seconds ")]
     assert 0 <= float(line.split()[1]) < PATIENCE
 
 
 @pytest.mark.parametrize("number", [10_000])
-def test_ten_thousand_rules_are_restored_within_a_minute(world: World, tmp_path: Path, number: int) -> None:
-    place = world.place()
+def test_ten_thousand_rules_are_restored_within_a_minute(small: World, tmp_path: Path, number: int) -> None:
+    place = small.place()
     lines = "".join(f"BASIC\t/old/{each}\t/new/{each}\tFOUND\n" for each in range(number))
     place.ask(
         "POST",
@@ -197,7 +204,7 @@ def test_ten_thousand_rules_are_restored_within_a_minute(world: World, tmp_path:
         headers={"Content-Type": "text/tab-separated-values"},
     )
     place.publish()
-    invoke_ok("backup", tmp_path / "b", "--data", world.service.data)
+    invoke_ok("backup", tmp_path / "b", "--data", small.service.data)
     invoke_ok("restore", tmp_path / "b", "--data", tmp_path / "copy")
     found = invoke_ok("match", place.namespace, place.project, f"/old/{number - 1}", "--data", tmp_path / "copy")
     assert f"/new/{number - 1}" in found.out

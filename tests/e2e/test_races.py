@@ -3,7 +3,6 @@
 Every rule belongs to one client and one draft, so the client that wrote a rule knows its expected final state.
 """
 
-import os
 import random
 import threading
 import time
@@ -20,10 +19,11 @@ from content.records.record import identity_id
 from tests.e2e.contract import check_shape, describe
 from tests.e2e.git import check_repository, git
 from tests.e2e.world import Place, World, open_world, redirect
+from tests.rounds import rounds
 from tests.service import WAYPOST, running
 
 # 25 to 40 seconds on two cores; 5,000 want `--timeout 900`
-OPERATIONS = int(os.environ.get("WAYPOST_TEST_OPERATIONS", "1000"))
+OPERATIONS = rounds(300, 1000)
 CLIENTS = 16
 # the project without discards and rollbacks: everything acknowledged must be there
 CALM = "calm"

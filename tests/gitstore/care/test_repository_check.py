@@ -14,8 +14,9 @@ from gitstore.care.findings import REMOVED, Severity
 from gitstore.git.object_log import FILE_NAME, ObjectLog
 from tests.gitstore.care.damaged import Patient, flip, overwrite
 from tests.gitstore.fixtures import git, put, redirect, seeded_random
+from tests.rounds import rounds
 
-FLIPS = int(os.environ.get("WAYPOST_TEST_FLIPS", "40"))
+FLIPS = rounds(16, 40)
 HOUR, DAY = 3_600, 86_400
 
 

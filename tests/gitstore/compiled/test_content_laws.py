@@ -1,6 +1,5 @@
 """Operations on some pages leave every other page's content unchanged: held to an oracle over random projects."""
 
-import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,9 +18,10 @@ from gitstore.errors import Conflicts, NothingToChange, NothingToPublish
 from gitstore.merge.choices import Choice
 from gitstore.merge.resolving import ResolveRequest
 from tests.gitstore.fixtures import ADA, BOB, SPACE, Place, page, put
+from tests.rounds import rounds
 from tests.seeds import first_seed
 
-PROJECTS = int(os.environ.get("WAYPOST_TEST_CONTENTS", "24"))
+PROJECTS = rounds(8, 24)
 STEPS = 12
 PATHS = ("/a", "/b", "/c", "/d")
 TEXTS = ("one", "two", "three", "four")

@@ -1,6 +1,5 @@
 """Merging, compared with an independent oracle: thousands of pairs of concurrent edits in a bare repository."""
 
-import os
 import random
 from typing import Any
 
@@ -14,10 +13,11 @@ from gitstore.compiled.segments.segment_store import SegmentStore
 from gitstore.layout import TreeId
 from tests.gitstore.merge_sides import EditGenerator, Flat, Side, expected, merge_rules, order_holds
 from tests.gitstore.trees import MergeRepository, merge_repository
+from tests.rounds import rounds
 from tests.seeds import first_seed
 
 # Pairs that go through a repository, at 6 ms each; those of the rules alone are always 10,000.
-PAIRS = int(os.environ.get("WAYPOST_TEST_MERGES", "3000"))
+PAIRS = rounds(600, 3000)
 SHARDS = 3
 
 

@@ -7,10 +7,11 @@ import pytest
 from gitstore.namespaces.checkout import read_checkout
 from tests.gitstore.fixtures import Place, seeded_random
 from tests.gitstore.pushes.pushed import Clone, rules
+from tests.rounds import rounds
 
 _SOURCES = ("/a", "/b", "/c", "/d")
 _TARGETS = (*_SOURCES, "/e", "https://x.example/", "ftp://x/", "not a target")
-_STATES = 25
+_STATES = rounds(10, 50)
 
 
 def _file(chance: random.Random) -> str:

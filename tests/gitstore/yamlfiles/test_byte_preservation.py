@@ -6,7 +6,6 @@ then meet, only blank lines are lost; a comment that would become part of a text
 brackets a rule's own are the characters between its braces.
 """
 
-import os
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,9 +21,10 @@ from gitstore.layout import TreeId
 from tests.gitstore.fixtures import SHOP
 from tests.gitstore.trees import MergeRepository, merge_repository
 from tests.gitstore.yaml_generators import GeneratedFile, YamlGenerator
+from tests.rounds import rounds
 from tests.seeds import first_seed
 
-FILES = int(os.environ.get("WAYPOST_TEST_HANDS", "1200"))
+FILES = rounds(240, 1200)
 TEXTS = (
     "/new",
     "it's",

@@ -1,6 +1,5 @@
 """The lines of the changed rules alone are rewritten to the same bytes, and read to the same rules, as the whole file."""
 
-import os
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,11 +20,12 @@ from tests.gitstore.written import record_lists
 from tests.gitstore.yaml_generators import YamlGenerator
 from tests.gitstore.yamlfiles.test_byte_preservation import changed, fresh, records_of
 from tests.redirect_lists import LISTS, read_list
+from tests.rounds import rounds
 from tests.seeds import first_seed
 
 _REAL_RULES = 200
 _FIELDS = {"type": "BASIC", "source": "/new", "target": "/t", "status": "FOUND"}
-FILES = int(os.environ.get("WAYPOST_TEST_HANDS", "1200"))
+FILES = rounds(240, 1200)
 
 
 def _rewritten(
