@@ -257,7 +257,7 @@ def _check_host(upstream: StoredUpstream) -> None:
             message = "Pull requests need the API of a host. Set host to github, gitlab, gitea or forgejo."
             problems.append(Problem("bad_format", message, pointer="/host"))
         elif not token_of(upstream):
-            message = "Pull requests need a token for the API. Set hostToken, or the password to a token."
+            message = "Pull requests need a token for the API of the host, or a password that is one."
             problems.append(Problem("bad_format", message, pointer="/hostToken"))
     if problems:
         raise invalid("The upstream is invalid; see the problems.", problems)

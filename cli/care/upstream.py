@@ -1,27 +1,29 @@
 """`waypost upstream`: the upstream of a namespace, and its syncs."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from api.auth.leaked_tokens import UPSTREAM_LEAK, LeakedTokens
 from api.data.restored_copy import RESUME, RestoredCopy
 from api.db.namespaces.upstreams import StoredUpstream
+from api.errors import ApiError
 from api.resources.service.upstreams import show_upstream
 from api.upstreams.hosts.git_host import HostKind
 from api.upstreams.upstreams import BY_PULL_REQUEST, KnownUpstream, Upstreams
+from cli.care.upstream_lines import describe_upstream
 from cli.console.exits import CommandFailed, ProblemsFound
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, operator_actor, operator_principal, state_options
 from cli.console.setup import confirm, json_option, namespace_argument, open_store, read_settings, yes_option
-from content.changes.diff import Counts
-from content.records.printable import escape_unprintable
-from content.records.vocabulary import Kind
-from gitstore.comparison.descriptions import count_text
+from gitstore.errors import NotFound
 from gitstore.upstream.difference import Difference
 from gitstore.upstream.upstream_settings import DraftsPlace, ProposalsFrom, UpstreamMode
 from gitstore.wire.client.remote_url import Transport, parse_url
@@ -31,7 +33,25 @@ SSH_KEY = "WAYPOST_UPSTREAM_SSH_KEY"
 HOST_TOKEN = "WAYPOST_UPSTREAM_HOST_TOKEN"  # noqa: S105 - the name of a variable
 HOOK_SECRET = "WAYPOST_UPSTREAM_HOOK_SECRET"  # noqa: S105 - the name of a variable
 _SECRETS = {PASSWORD: "password", SSH_KEY: "sshKey", HOOK_SECRET: "hookSecret", HOST_TOKEN: "hostToken"}
+_NAMES = {each: variable for variable, each in _SECRETS.items()} | {
+    "url": "URL"
+}  # of the API's fields, where not an option's
 _SYNC_SECONDS = 60.0  # for a sync of the service that runs already
+
+
+# The options of `set` that have a default, by their parameter.
+_RESET = {
+    "branch": "--branch",
+    "folder": "--path",
+    "proposals": "--proposals",
+    "drafts": "--drafts",
+    "trusted_authors": "--trusted-authors",
+    "username": "--username",
+    "poll": "--poll",
+    "host": "--host",
+    "host_url": "--host-url",
+    "publish": "--publish",
+}
 
 
 @click.group("upstream")
@@ -132,7 +152,7 @@ def set_(  # noqa: PLR0913 - one parameter an option
     data: str | None,
     database: str | None,
 ) -> None:
-    """Set the upstream of a namespace.
+    """Set the upstream of a namespace, with all of its options: those that are not named have their defaults again.
 
     The password or token comes from the variable WAYPOST_UPSTREAM_PASSWORD, the private key for SSH from
     WAYPOST_UPSTREAM_SSH_KEY, the secret of the host's webhook from WAYPOST_UPSTREAM_HOOK_SECRET, the token for the host's API
@@ -148,14 +168,49 @@ def set_(  # noqa: PLR0913 - one parameter an option
             fields[name] = os.environ[variable]
     if known_hosts:
         fields["knownHosts"] = known_hosts.read_text("utf-8", "replace")
-    with _open(data, database, namespace) as upstreams:
+    with _open(data, database, namespace) as upstreams, _naming_options():
+        before = _find_set(upstreams, namespace)
         known = upstreams.put(operator_principal(), namespace, fields)
     if as_json:
         print_json(show_upstream(known))
     print_notes(
         f"Set the upstream of {namespace}. To sync now: waypost upstream sync {namespace}",
+        *_list_reset(before, known.upstream),
         *_list_missing(known.upstream),
     )
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Put the option of this command before each problem, where the API has a field."""
+    try:
+        yield
+    except ApiError as ex:
+        ex.problems = tuple(replace(each, file=_option_of(each.pointer)) for each in ex.problems)
+        raise
+
+
+def _option_of(pointer: str) -> str:
+    name = pointer.strip("/")
+    option = "--" + re.sub(r"([A-Z])", r"-\1", name).lower()
+    return _NAMES.get(name, option if name else "")
+
+
+def _find_set(upstreams: Upstreams, namespace: str) -> StoredUpstream | None:
+    try:
+        return upstreams.find(namespace).upstream
+    except NotFound:
+        return None
+
+
+def _list_reset(before: StoredUpstream | None, now: StoredUpstream) -> Iterator[str]:
+    """Yield the options that were not named, and so have their defaults again."""
+    source = click.get_current_context().get_parameter_source
+    for parameter, option in _RESET.items() if before else ():
+        field = "path" if parameter == "folder" else parameter
+        old, new = getattr(before, field), getattr(now, field)
+        if old != new and source(parameter) is ParameterSource.DEFAULT:
+            yield f"{option} was not named, so it is {new or 'unset'} again; it was {old or 'unset'}."
 
 
 def _list_missing(upstream: StoredUpstream) -> Iterator[str]:
@@ -256,66 +311,6 @@ def _print(known: KnownUpstream, *, as_json: bool, difference: Difference | None
     if as_json:
         print_json(shown)
     else:
-        print_lines(*_describe(shown))
+        print_lines(*describe_upstream(shown))
     if shown["fault"]:
         raise ProblemsFound
-
-
-def _describe(shown: dict[str, Any]) -> Iterator[str]:
-    folder = f" {shown['path']}/" if shown["path"] else ""
-    yield f"{shown['mode']} {shown['url']} {shown['branch']}{folder}"
-    yield f"status    {shown['status']}"
-    yield f"release   {shown['release'] or 'not synced yet'}"
-    yield f"upstream  {shown['tip'] or ('no such branch or folder' if shown['reachedAt'] else 'never reached')}"
-    if shown["tip"] and (shown["ahead"] or shown["behind"]):
-        yield f"differs   {_count_commits(shown['ahead'])} ahead, {_count_commits(shown['behind'])} behind"
-    for name in ("ahead", "behind"):
-        yield from _describe_side(name, (shown["difference"] or {}).get(name))
-    yield from _describe_branches(shown)
-    yield from _describe_drafts(shown)
-    yield f"tried     {shown['syncedAt'] or 'never'}, reached {shown['reachedAt'] or 'never'}"
-    if shown["host"] != "none":
-        token = "" if shown["hasHostToken"] or shown["hasPassword"] else ", no token"
-        yield f"host      {shown['host']}{token}, a publish is a {shown['publish']}"
-    if shown["hostFault"]:
-        yield f"          the newest commit status was not sent: {shown['hostFault']}"
-    if shown["fault"]:
-        yield f"{shown['fault']['code']}: {shown['fault']['message']}"
-        yield from (f"  {problem}" for problem in shown["fault"]["problems"])
-
-
-def _describe_branches(shown: dict[str, Any]) -> Iterator[str]:
-    for each in shown["branches"]:
-        pull = f" (pull request {each['pullRequest']})" if each["pullRequest"] else ""
-        name = escape_unprintable(each["branch"])
-        yield f"branch    {name}{pull} {each['commit'][:12]} {'proposal/' + each['proposal'] if each['proposal'] else 'refused'}"
-        if each["fault"]:
-            yield f"  {each['fault']['message']}"
-            yield from (f"    {problem}" for problem in each["fault"]["problems"])
-    if shown["branchesFault"]:
-        yield f"{shown['branchesFault']['code']}: {shown['branchesFault']['message']}"
-
-
-def _describe_side(name: str, side: dict[str, Any] | None) -> Iterator[str]:
-    """Yield the commits and rules that one side alone has."""
-    for each in side["commits"] if side else ():
-        yield f"{name:<9} {each['commit'][:12]} {escape_unprintable(each['message'])}"
-    for each in side["projects"] if side else ():
-        text = "cannot be read" if each["changes"] is None else _count_rules(each["changes"])
-        yield f"  {each['name']}: {text}"
-
-
-def _describe_drafts(shown: dict[str, Any]) -> Iterator[str]:
-    yield f"drafts    {'are pushed too' if shown['drafts'] == DraftsPlace.PUSH else 'stay on this node'}"
-    for each in shown["draftBranches"]:
-        yield f"  {escape_unprintable(each['branch'])} {(each['commit'] or 'not pushed')[:12]}"
-        if each["fault"]:
-            yield f"    {each['fault']['message']}"
-
-
-def _count_commits(number: int) -> str:
-    return f"{number:,} commit" if number == 1 else f"{number:,} commits"
-
-
-def _count_rules(changes: dict[str, dict[str, int]]) -> str:
-    return count_text({Kind(kind): Counts(**numbers) for kind, numbers in changes.items()})

@@ -58,6 +58,24 @@ def test_what_a_sync_will_miss_is_told_when_it_is_set(upstream: Path, tmp_path: 
     assert "no known hosts" not in set_mirror(ssh, "--known-hosts", hosts)
 
 
+def test_options_that_are_not_named_have_their_defaults_again_and_it_says_so(upstream: Path) -> None:
+    first = set_mirror(upstream, "--branch", "main", "--poll", 20)
+    assert "again" not in first
+    assert "again" not in set_mirror(upstream, "--branch", "main", "--poll", 20)
+    said = set_mirror(upstream, "--poll", 20)
+    assert "--branch was not named, so it is release again; it was main." in said
+    assert "--poll" not in said
+    assert invoke_ok("upstream", "show", "sample", "--json").json["branch"] == "release"
+
+
+def test_a_refused_option_is_named() -> None:
+    words = ("upstream", "set", "sample", "https://github.com/acme/rules.git", "--mode", "source")
+    found = invoke(*words, "--publish", "pull-request")
+    assert (found.code, "WAYPOST_UPSTREAM_HOST_TOKEN: error: Pull requests need a token" in found.err) == (2, True)
+    found = invoke(*words, "--host-url", "ftp://x", "--host", "gitea")
+    assert (found.code, "--host-url: error: " in found.err) == (2, True)
+
+
 def set_mirror(url: object, *options: object) -> str:
     """Set the upstream; return the notes."""
     return invoke_ok("upstream", "set", "sample", url, "--mode", "mirror", *options).err
