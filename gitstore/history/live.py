@@ -3,6 +3,7 @@
 `peek` is the hot path: one `stat` call, or two, shows whether anything moved. All other work follows a move.
 """
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -149,6 +150,7 @@ class Live:
         self._limits = limits
         self._namespaces: dict[str, LiveNamespace] = {}
         self._opening: dict[str, LiveNamespace] = {}
+        self._lock = threading.Lock()  # of the exchange of a served state, never held while one is read
 
     def peek(self, namespace: str) -> LiveNamespace | None:
         """Return the served state if nothing moved since it was read; None if `refresh` is due."""
@@ -176,7 +178,11 @@ class Live:
         if not found.is_young or time.monotonic() >= found.retry_at or not _is_at(found):
             return None
         if not is_young:
-            found = self._namespaces[namespace] = replace(found, until=found.retry_at, is_young=False)
+            proved = replace(found, until=found.retry_at, is_young=False)
+            with self._lock:
+                if self._namespaces.get(namespace) is found:
+                    self._namespaces[namespace] = proved
+            return proved
         return found
 
     def last(self, namespace: str) -> LiveNamespace | None:
@@ -186,7 +192,8 @@ class Live:
     def refresh(self, namespace: str, *, compiles: bool = False) -> LiveNamespace:
         """Read the current state of release. On a failure the last good state is still served, with the reason.
 
-        Raises NotCompiled, in a process that defers, if there is no last good state; with `compiles` it is compiled.
+        Raises NotCompiled, in a process that defers, if there is no last good state; with `compiles` it is compiled. A state that
+        another thread has served meanwhile stays, and is returned: a slow read would take the version back.
         """
         paths = self._directory.namespace(namespace)
         before = self._namespaces.get(namespace)
@@ -203,10 +210,19 @@ class Live:
             found = self._last_good(paths, now, Broken(reason))
         finally:
             self._opening.pop(namespace, None)
-        self._namespaces[namespace] = found
-        if self.listener:
+        served = self._exchange(namespace, before, found)
+        if served is found and self.listener:
             self.listener(namespace, before, found)
-        return found
+        return served
+
+    def _exchange(self, namespace: str, before: LiveNamespace | None, found: LiveNamespace) -> LiveNamespace:
+        """Serve a state in the place of the one before, and return what is served: another one if that was replaced meanwhile."""
+        with self._lock:
+            now = self._namespaces.get(namespace)
+            if now is not None and now is not before and (before is None or now.manifest != before.manifest):
+                return now
+            self._namespaces[namespace] = found
+            return found
 
     def require_namespace(self, namespace: str) -> None:
         """Raise NotFound if the namespace does not exist, Broken if its repository is missing without a deletion."""

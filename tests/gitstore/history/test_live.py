@@ -1,6 +1,7 @@
 """The served state of a process: when a look at the ref is enough, and when the repository is read again."""
 
 import time
+from typing import Any
 
 import pytest
 
@@ -244,3 +245,26 @@ def test_publish_does_not_wait_for_other_projects_of_a_push(place: Place) -> Non
     assert (found.project("docs").version, found.project("docs").number) == before
     assert place.fresh().state("docs")[1] == 2
     assert live.refresh(SPACE).project("docs").number == 2
+
+
+def test_slow_read_takes_no_version_back(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guard: a thread that had found the last good state put it in the place of the pushed one, which another had served."""
+    place.publish(put(redirect("/a")))
+    live = Live(place.store.directory)
+    live.defers = True
+    live.refresh(SPACE)
+    commit = place.push({"shop/redirects.yaml": yaml([("/pushed", "/x")])})
+    last_good = Live._last_good
+
+    def overtaken(*found: Any) -> LiveNamespace:
+        slow = last_good(*found)
+        monkeypatch.setattr(Live, "_last_good", last_good)
+        Live(place.store.directory).refresh(SPACE)
+        assert live.refresh(SPACE).project(SHOP).version == commit
+        return slow
+
+    monkeypatch.setattr(Live, "_last_good", overtaken)
+    assert live.refresh(SPACE).project(SHOP).version == commit
+    served = live.last(SPACE)
+    assert served
+    assert served.project(SHOP).version == commit
