@@ -13,7 +13,7 @@ from content.matching.url import WEB_SCHEMES, split_url
 from content.records.record import Page, Record, Redirect
 
 _ASCII = re.compile(r"[\x21-\x7e]+")
-_NOT_IN_URL = {" ": "%20", "\\": "%5C"}
+_NOT_IN_URL = str.maketrans({" ": "%20", "\\": "%5C"})
 
 
 def correct_spelling(record: Record) -> Record:
@@ -56,7 +56,11 @@ def _names_host(record: Record) -> bool:
 
 def _source(text: str, *, has_host: bool) -> str:
     host, path = split_host(text) if has_host else ("", text)
-    corrected = host.lower() + _ASCII.sub(lambda found: canonical_path(found[0]), path)
+    if canonical_path(path) != path:
+        path = _ASCII.sub(lambda found: canonical_path(found[0]), path)
+    corrected = host.lower() + path
+    if corrected == text:
+        return text
     key = exact_key(has_host, text)
     return corrected if key and exact_key(has_host, corrected) == key else text
 
@@ -65,8 +69,8 @@ def _target(record: Redirect) -> str:
     target = record.target
     if not record.type.is_exact:
         return target  # with references, a host is not always what it seems
-    encoded = "".join(_NOT_IN_URL.get(sign, sign) for sign in target)
-    if location_of(encoded) != location_of(target):
+    encoded = target.translate(_NOT_IN_URL)
+    if encoded != target and location_of(encoded) != location_of(target):
         encoded = target
     url = split_url(encoded)
     if url.scheme not in WEB_SCHEMES or not url.authority or "@" in url.authority:

@@ -4,6 +4,7 @@ import { render, type ComponentType, type JSX } from "preact";
 import { startEvents } from "./api/events.ts";
 import { followPreview } from "./api/preview.ts";
 import { fault, followTabs, me, signOut, start, state } from "./api/session.ts";
+import { csrfToken } from "./api/transport.ts";
 import { Failure, Empty } from "./components/basics.tsx";
 import { Palette } from "./components/palette.tsx";
 import { toast, Toasts } from "./components/toast.tsx";
@@ -42,6 +43,11 @@ function show(path: string): void {
   }
   document.title = "Not found · Waypost";
   shown.value = { view: null, params: {}, pattern: "" };
+}
+
+/** Load the view of the address while the session is still asked for; a fault is told when the view is shown. */
+function fetchView(path: string): void {
+  void ROUTES.find((route) => matchPath(route.pattern, path))?.load().catch(() => undefined);
 }
 
 function leave(): void {
@@ -84,6 +90,7 @@ function App(): JSX.Element {
 
 showTheme();
 startRouter();
+if (csrfToken()) fetchView(place.peek().path);
 startKeys();
 followTabs();
 const failedSignIn = place.peek().query.get("sign-in");

@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import cast
 
 from content.changes.fixes import FixedRules, FixKind, fix_rules
 from content.records.problem_codes import CODES
-from content.records.record import Placed, Record
+from content.records.record import Page, Placed, Record, Redirect
 from content.records.vocabulary import Kind
 from gitstore.compiled.segments.snapshot import CompiledFile, Snapshot
 from gitstore.errors import Invalid
@@ -26,6 +27,7 @@ from gitstore.yamlfiles.yaml_reader import LINE_BREAK, Document, decode
 _DASH = re.compile(r"( *)- ")
 Place = tuple[str, int]  # a file, and the position of a rule there
 ReadFile = Callable[[str], bytes]  # by the path in the namespace
+_PlacedRules = Mapping[Kind, Sequence[Placed[Record]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +50,8 @@ class FileFixes:
 
 def find_fixes(snapshot: Snapshot) -> list[RuleFix]:
     """Return the rules of a project that can be fixed, in their order."""
-    placed: Mapping[Kind, Sequence[Placed[Record]]] = {kind: list(snapshot.placed(kind)) for kind in Kind}
-    fixed = _fix(snapshot, drops=True)
+    placed = _placed(snapshot)
+    fixed = _fix(snapshot, placed, drops=True)
     kinds = defaultdict[tuple[Kind, int], list[FixKind]](list)
     for fix, kind, position in fixed.done:
         if fix not in kinds[kind, position]:
@@ -106,8 +108,8 @@ class _Plan:
 
     def __init__(self, read: ReadFile, snapshot: Snapshot, chosen: Collection[Place] | None, *, drops: bool) -> None:
         self._read, self._snapshot, self._drops = read, snapshot, drops
-        self._fixed = _fix(snapshot, drops=drops)
-        placed: Mapping[Kind, Sequence[Placed[Record]]] = {kind: list(snapshot.placed(kind)) for kind in Kind}
+        placed = _placed(snapshot)
+        self._fixed = _fix(snapshot, placed, drops=drops)
         if chosen is not None:
             self._fixed = _choose(self._fixed, placed, chosen)
         self._records = {kind: [each.record for each in listed] for kind, listed in placed.items()}
@@ -178,14 +180,17 @@ class _Plan:
         return self._find(kind, position).place(position)
 
 
-def _fix(snapshot: Snapshot, *, drops: bool) -> FixedRules:
-    redirects, pages = snapshot.redirects(), snapshot.pages()
+def _placed(snapshot: Snapshot) -> _PlacedRules:
+    return {kind: list(snapshot.placed(kind)) for kind in Kind}
+
+
+def _fix(snapshot: Snapshot, placed: _PlacedRules, *, drops: bool) -> FixedRules:
+    redirects = cast("Sequence[Placed[Redirect]]", placed[Kind.REDIRECTS])
+    pages = cast("Sequence[Placed[Page]]", placed[Kind.PAGES])
     return fix_rules(redirects, pages, snapshot.expectations, is_whole=is_whole(snapshot), drops=drops)
 
 
-def _choose(
-    fixed: FixedRules, placed: Mapping[Kind, Sequence[Placed[Record]]], chosen: Collection[Place]
-) -> FixedRules:
+def _choose(fixed: FixedRules, placed: _PlacedRules, chosen: Collection[Place]) -> FixedRules:
     """Leave all rules but the chosen ones as they are: every fix is right without the others."""
     at = {
         (kind, position)

@@ -1,6 +1,6 @@
 """The safe fixes of a draft's rules: a list, and their application as one commit."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from content.records.vocabulary import Kind
@@ -33,13 +33,19 @@ class FixRequest:
     kinds: frozenset[Kind] = frozenset(Kind)
 
 
-def list_fixes(compiler: Compiler, name: DraftName) -> DraftFixes:
+FindFixes = Callable[[Snapshot], Sequence[RuleFix]]
+"""Returns what `find_fixes` does, maybe from a cache."""
+
+
+def list_fixes(compiler: Compiler, name: DraftName, find: FindFixes = find_fixes) -> DraftFixes:
     """Return the rules of a draft, or of release without a draft, that can be fixed."""
     state = read_draft(compiler.repository, name)
-    return DraftFixes(state.head, find_fixes(snapshot_of(compiler, state)))
+    return DraftFixes(state.head, find(snapshot_of(compiler, state)))
 
 
-def apply_fixes(compiler: Compiler, transaction: Transaction, order: FixRequest) -> tuple[CommitId | None, int]:
+def apply_fixes(
+    compiler: Compiler, transaction: Transaction, order: FixRequest, find: FindFixes = find_fixes
+) -> tuple[CommitId | None, int]:
     """Fix rules of a draft, all or none; return its head, and the number of fixes.
 
     The first fix starts the draft from release. Raises NotFound for a rule without a fix.
@@ -48,7 +54,7 @@ def apply_fixes(compiler: Compiler, transaction: Transaction, order: FixRequest)
     require_head(state, order.head)
     snapshot = snapshot_of(compiler, state)
     blobs = {snapshot.full_path(file.path): file.blob for kind in Kind for file in snapshot.rule_files[kind]}
-    done = fix_files(lambda path: transaction.blob(blobs[path]), snapshot, _choose(snapshot, order))
+    done = fix_files(lambda path: transaction.blob(blobs[path]), snapshot, _choose(snapshot, order, find))
     if not done.texts:
         return state.head, 0
     texts = {path.removeprefix(f"{state.name.project}/"): data for path, data in done.texts.items()}
@@ -57,10 +63,10 @@ def apply_fixes(compiler: Compiler, transaction: Transaction, order: FixRequest)
     return commit_draft(transaction, state, tree, order.author, message), done.counts.total()
 
 
-def _choose(snapshot: Snapshot, order: FixRequest) -> Collection[Place] | None:
+def _choose(snapshot: Snapshot, order: FixRequest, find: FindFixes) -> Collection[Place] | None:
     if not order.chosen and order.kinds == frozenset(Kind):
         return None
-    known = {(fix.before.file, fix.before.line): fix.kind for fix in find_fixes(snapshot)}
+    known = {(fix.before.file, fix.before.line): fix.kind for fix in find(snapshot)}
     for file, line in sorted(order.chosen):
         if (file, line) not in known:
             raise NotFound(f"No rule at {file[:200]}:{line} has a fix; nothing was changed. Read the fixes again.")

@@ -29,7 +29,8 @@ from gitstore.drafts.drafts import (
     write_record,
 )
 from gitstore.drafts.edits import Edit, Patch, Put
-from gitstore.drafts.fixing import DraftFixes, FixRequest, apply_fixes, list_fixes
+from gitstore.drafts.file_fixes import RuleFix, find_fixes
+from gitstore.drafts.fixing import DraftFixes, FindFixes, FixRequest, apply_fixes, list_fixes
 from gitstore.drafts.importing import ImportOptions, ImportResult, import_rows, plan_rows
 from gitstore.drafts.listing import DraftRecord, DraftView, ItemPage, Query, Span, find_item, list_items
 from gitstore.drafts.reopening import reopen
@@ -48,7 +49,7 @@ from gitstore.git.after_commit import after_commit
 from gitstore.git.refs import list_drafts
 from gitstore.git.repository import Author
 from gitstore.git.transaction import Transaction
-from gitstore.layout import CommitId
+from gitstore.layout import CommitId, TreeId
 from gitstore.merge.draft_merge import merge_draft
 from gitstore.merge.resolving import ResolveRequest, ResolveResult, resolve
 from gitstore.publish.authorship import ReviewSubject
@@ -57,6 +58,7 @@ from gitstore.publish.open_drafts import DraftHead, OpenDraft, list_heads, read_
 from gitstore.store.access import Component, StoreAccess
 
 _CACHED_OPEN = 500  # drafts of the overview; one is a few hundred bytes
+_CACHED_FIXES = 50_000  # of the last states; one takes some 500 bytes
 _CACHED_DRAFTS = 4  # states of drafts whose changes are cached for paging; one with 100,000 changes takes some 8 MB
 _TRIES_WITHOUT_LOCK = 2
 
@@ -80,6 +82,9 @@ class Drafts(Component):
         super().__init__(access)
         self._changes: LruCache[tuple[str, str, Kind], DraftChanges] = LruCache(_CACHED_DRAFTS)
         self._reports: LruCache[tuple[str, DraftState], DraftReport] = LruCache(_CACHED_DRAFTS)
+        self._fixes: LruCache[tuple[str, str, TreeId], Sequence[RuleFix]] = LruCache(
+            _CACHED_FIXES, weigh=lambda fixes: len(fixes) + 1
+        )
         self._open: LruCache[tuple[str, DraftHead, CommitId], OpenDraft] = LruCache(_CACHED_OPEN)
 
     def names(self, namespace: str, project: str) -> Sequence[str]:
@@ -221,11 +226,18 @@ class Drafts(Component):
     def fixes(self, namespace: str, name: DraftName) -> DraftFixes:
         """Return the rules of a draft that can be fixed without another answer to any request."""
         with self._access.reading(namespace) as compiler:
-            return list_fixes(compiler, name)
+            return list_fixes(compiler, name, self._finding_fixes(namespace))
 
     def fix(self, namespace: str, request: FixRequest) -> tuple[CommitId | None, int]:
         """Fix rules of a draft, all or none, as one commit; return its head and the number of fixes."""
-        return self._access.write(namespace, lambda compiler, opened: apply_fixes(compiler, opened, request))
+        find = self._finding_fixes(namespace)
+        return self._access.write(namespace, lambda compiler, opened: apply_fixes(compiler, opened, request, find))
+
+    def _finding_fixes(self, namespace: str) -> FindFixes:
+        """Return a search for fixes that keeps those of the last states: they depend on the tree alone."""
+        return lambda snapshot: self._fixes.get(
+            (namespace, snapshot.project, snapshot.tree), lambda: find_fixes(snapshot)
+        )
 
     def new_problems(self, namespace: str, name: DraftName, head: CommitId) -> list[Problem]:
         """Return the problems that block a publish of a draft at this head, and that its last commit brought."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_pages import PAGES
@@ -41,3 +41,7 @@ def test_no_view_jumps_while_it_loads(world: World, new_page: Opens) -> None:
         if sum(value for value, _ in moved) > MOST:
             jumps[path] = moved
     assert jumps == {}
+    page.set_viewport_size({"width": 320, "height": 640})
+    for name in ("transfer", "test", "history"):  # the tabs scroll sideways, and the current one is seen
+        page.goto(f"/dashboard/project/{place.namespace}/shop/{name}")
+        expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)

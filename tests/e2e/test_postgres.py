@@ -45,6 +45,9 @@ def test_a_service_on_postgresql_does_all_that_one_on_sqlite_does(tmp_path: Path
             found = wait_for_deliveries(place, made, "delivered", 2)
             assert {detail(place, made, each)["attempts"][0]["status"] for each in found} == {204}
             assert place.get("/agents/edge")["current"] is True
+            for name in ("after", "q"):  # PostgreSQL refuses the character
+                place.get("/agents", **{name: "a\0"})
+            assert world.root.get("/api/audit", actor="\0")["items"] == []
             assert world.root.get("/api/audit", namespace=place.namespace)["total"] >= 2
             name = world.user("viewer")
             assert world.nobody.send("POST", "/auth/login", json={"username": name, "password": "x"}).status_code == 401

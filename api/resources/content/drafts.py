@@ -39,7 +39,8 @@ class DraftList:
     @grants("project", "read")
     async def on_get(self, _req: Request, resp: Response, namespace: str, project: str) -> None:
         """Show the drafts with their authors, changes, conflicts and review status, the newest first."""
-        found = await run_in_process(self._store.drafts.listed, namespace, project)
+        heads = await run_in_thread(self._store.drafts.heads, {namespace: [project]})
+        found = await run_in_process(self._store.drafts.listed, namespace, project) if heads else []
         if not found:
             await run_in_thread(self._store.releases.project, namespace, project)  # 404 for one that does not exist
         keys = {DraftKey(namespace, *head.name): opened.review_subject for head, opened, _ in found}

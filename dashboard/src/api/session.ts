@@ -27,7 +27,10 @@ let waiting: (() => void)[] = [];
 
 /** Find out who is signed in, without a request that fails. */
 export async function start(): Promise<void> {
-  // Cookies are those of the machine, whatever the port: on 127.0.0.1 a preview gets those of any other service there.
+  // Asked together with the preview: nearly always the session goes on. Cookies are those of the machine, whatever the port:
+  // on 127.0.0.1 a preview gets those of any other service there.
+  const known = csrfToken() && secondsLeft() > EARLY ? send("GET", "/api/me") : null;
+  known?.catch(() => undefined); // `loadMe` tells its fault
   preview.value = await readPreview();
   if (!preview.value && !csrfToken()) {
     state.value = "out";
@@ -38,7 +41,7 @@ export async function start(): Promise<void> {
     reason.value = "Your session has ended. Sign in again.";
     return;
   }
-  await loadMe();
+  await loadMe(known ?? undefined);
 }
 
 export async function signIn(username: string, password: string): Promise<void> {
@@ -118,9 +121,9 @@ export function signedInAgain(): Promise<void> {
   return new Promise((resolve) => waiting.push(resolve));
 }
 
-async function loadMe(): Promise<void> {
+async function loadMe(answer = send("GET", "/api/me")): Promise<void> {
   try {
-    me.value = (await send("GET", "/api/me")).body as Me;
+    me.value = (await answer).body as Me;
   } catch (ex) {
     if (!(ex instanceof ApiFault) || ex.status !== 401) throw ex;
     state.value = "out";

@@ -1,6 +1,6 @@
 // The small parts of every view.
 import type { ComponentChildren, JSX } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { ago, splitEnd } from "../state/words.ts";
 import { toast } from "./toast.tsx";
 
@@ -121,8 +121,16 @@ export function Failure({ error, retry }: { error: Error; retry?: () => void }):
 
 /** The views of one thing, as links. */
 export function Tabs({ items, label }: { items: readonly { href: string; text: string; current: boolean }[]; label: string }): JSX.Element {
+  const nav = useRef<HTMLElement>(null);
+  const current = items.find((each) => each.current)?.href;
+  // On a narrow screen the tabs scroll sideways: the current one is in the middle, so that its neighbours are seen too.
+  useLayoutEffect(() => {
+    const tab = nav.current?.querySelector("[aria-current]")?.getBoundingClientRect();
+    const box = nav.current?.getBoundingClientRect();
+    if (tab && box) nav.current?.scrollBy({ left: tab.left + tab.width / 2 - box.left - box.width / 2, behavior: "instant" });
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav class="tabs" aria-label={label} ref={nav}>
       {items.map(({ href, text, current }) => <a key={href} href={href} data-text={text} aria-current={current ? "page" : undefined}>{text}</a>)}
     </nav>
   );

@@ -1,5 +1,7 @@
 // What the service can fix in a draft by itself, so that every visitor still gets where they got before: one rule, or all.
+// It is looked for when somebody asks, since that reads all rules: with 100,000 of them it takes some seconds.
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Failure, Long } from "../components/basics.tsx";
@@ -24,11 +26,23 @@ interface FixesProps {
   editable: boolean;
 }
 
-export function Fixes({ of, draft, head, editable }: FixesProps): JSX.Element | null {
+export function Fixes(props: FixesProps): JSX.Element {
+  const [open, setOpen] = useState(false);
+  return (
+    <section class="panel" aria-labelledby="fixes">
+      <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary><h2 id="fixes">What can be fixed</h2> <span class="quiet">chains, exact duplicates, spelling</span></summary>
+        {open && <Found {...props} />}
+      </details>
+    </section>
+  );
+}
+
+function Found({ of, draft, head, editable }: FixesProps): JSX.Element {
   const found = useLoad(`${of.namespace}/${of.project} ${draft} ${head ?? ""}`, (signal) => get(`${P}/draft/fixes`, { path: of, query: { draft, limit: MOST_SHOWN }, signal }));
   const call = useCall();
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
-  if (!found.data?.total) return null;
+  if (!found.data) return <p class="quiet">Looking at every rule …</p>;
   const { items, total, head: read } = found.data;
   const fix = (rules: readonly Fix[] | null): void => call.run(async () => {
     const body = { ...(rules ? { rules: rules.map(({ file, line }) => ({ file, line })) } : {}), ...(read ? { head: read } : {}) };
@@ -37,10 +51,10 @@ export function Fixes({ of, draft, head, editable }: FixesProps): JSX.Element | 
     found.reload();
     toast(`${plural(done.fixed, "fix", "fixes")} made in the draft.`);
   });
+  if (total === 0) return <p class="quiet">Nothing: no rule can be written better without a change for visitors.</p>;
   return (
-    <section class="panel" aria-labelledby="fixes">
-      <h2 id="fixes">What can be fixed <Badge>{count(total)}</Badge></h2>
-      <p class="quiet">Every visitor still gets where they got before. The fixes go into the draft, for you to look at.</p>
+    <>
+      <p class="quiet"><Badge>{plural(total, "rule")}</Badge> Every visitor still gets where they got before. The fixes go into the draft, for you to look at.</p>
       <Refusal text={call.faults.text} />
       <ul class="fixes">
         {items.map((each) => {
@@ -57,6 +71,6 @@ export function Fixes({ of, draft, head, editable }: FixesProps): JSX.Element | 
       </ul>
       {total > items.length && <p class="quiet">The first {items.length} are shown.</p>}
       {editable && total > 1 && <p class="actions"><Button disabled={call.busy} onClick={() => fix(null)}>Fix all {count(total)}</Button></p>}
-    </section>
+    </>
   );
 }
