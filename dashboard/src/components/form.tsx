@@ -1,6 +1,6 @@
 // The parts of forms beside the one-line field.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
 import { Button } from "./basics.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -59,12 +59,16 @@ export function Check({ label, checked, onChange }: { label: string; checked: bo
 /** The state of one call that a person starts: whether it runs, and why it was refused. */
 export function useCall(known: readonly string[] = []): { busy: boolean; faults: Faults; clear: () => void; run: (work: () => Promise<void>) => void } {
   const [state, setState] = useState<{ busy: boolean; faults: Faults }>({ busy: false, faults: NO_FAULTS });
+  const running = useRef(false); // known at once, also to the second click of a double click
   const run = (work: () => Promise<void>): void => {
+    if (running.current) return;
+    running.current = true;
     setState({ busy: true, faults: NO_FAULTS });
-    work().then(
-      () => setState({ busy: false, faults: NO_FAULTS }),
-      (error: unknown) => setState({ busy: false, faults: faultsOf(error, known) }),
-    );
+    const end = (faults: Faults): void => {
+      running.current = false;
+      setState({ busy: false, faults });
+    };
+    work().then(() => end(NO_FAULTS), (error: unknown) => end(faultsOf(error, known)));
   };
   return { ...state, clear: () => setState({ busy: false, faults: NO_FAULTS }), run };
 }

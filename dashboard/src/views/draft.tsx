@@ -60,6 +60,7 @@ interface Wanted {
   head: string;
   ids: readonly string[];
   unapproved: boolean;
+  counts: Diff["counts"];
 }
 
 interface OpenProps {
@@ -92,7 +93,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
   });
   const unapproved = Boolean(state.review?.required && state.review.state !== "approved");
   const blocked = state.conflicts.length > 0 || state.problems.some((each) => each.severity === "error");
-  const begin = (): void => publish({ head, ids: [...chosen], unapproved });
+  const begin = (): void => publish({ head, ids: [...chosen], unapproved, counts: diff.counts });
   useCommands(`draft ${String(publishes && !blocked)} ${head} ${chosen.size}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
   return (
     <>

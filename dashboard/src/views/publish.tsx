@@ -9,10 +9,12 @@ import { TakenChart } from "../components/taken.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { may, P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
+import { Counts } from "./changes.tsx";
 
-type Result = components["schemas"]["publish-result.schema"];
-type Pulled = components["schemas"]["publish-pulled.schema"];
-type Convergence = components["schemas"]["agent-list.schema"]["convergence"];
+type Schemas = components["schemas"];
+type Result = Schemas["publish-result.schema"];
+type Pulled = Schemas["publish-pulled.schema"];
+type Convergence = Schemas["agent-list.schema"]["convergence"];
 
 interface PublishProps {
   of: Of;
@@ -22,10 +24,12 @@ interface PublishProps {
   ids: readonly string[];
   /** Whether a review is required and missing: then a reason is needed. */
   unapproved: boolean;
+  /** What the whole draft changes. */
+  counts: Schemas["changeCounts"];
   close: () => void;
 }
 
-export function PublishDialog({ of, draft, head, ids, unapproved, close }: PublishProps): JSX.Element {
+export function PublishDialog({ of, draft, head, ids, unapproved, counts, close }: PublishProps): JSX.Element {
   const [message, setMessage] = useState("");
   const [reason, setReason] = useState("");
   const [done, setDone] = useState<Result | Pulled | null>(null);
@@ -44,6 +48,7 @@ export function PublishDialog({ of, draft, head, ids, unapproved, close }: Publi
     <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={message !== ""} onClose={close}>
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
+        <p>{ids.length ? `${plural(ids.length, "change")} of: ` : ""}<strong><Counts counts={counts} /></strong></p>
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. Without one, the changes are named." />
         {override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}
