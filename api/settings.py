@@ -98,7 +98,11 @@ _PASSWORD_ACCOUNT = setting(
 )
 _HIDE_USERS = setting(flag, "true or false", "give the same error for an unknown account as for a wrong password")
 _ATTEMPTS = integer(1, 1_000_000), "a number from 1 to 1,000,000"
-_LOGIN_ATTEMPTS = setting(*_ATTEMPTS, "failed logins allowed in five minutes from one address, and for one account")
+_LOGIN_ATTEMPTS = setting(
+    *_ATTEMPTS,
+    "failed logins allowed in five minutes from one address, and for one account; with the identity provider, for one person, "
+    "and ten times as many from one address",
+)
 _LOGIN_ATTEMPTS_TOTAL = setting(*_ATTEMPTS, "failed logins allowed in five minutes in total")
 _PER_MINUTE = integer(0, 1_000_000), "a number from 0 (no limit) to 1,000,000"
 _WRITES = setting(

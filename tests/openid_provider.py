@@ -10,7 +10,7 @@ from threading import Event, Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from joserfc import jwt
+from joserfc import jws
 from joserfc.jwk import ECKey, OctKey, RSAKey
 
 CLIENT = "waypost-test"
@@ -73,7 +73,8 @@ class HostileProvider:
     def sign(self, claims: Mapping[str, Any], key: RSAKey | ECKey | OctKey | None = None) -> str:
         """Sign claims with the provider's key, or another one."""
         header = _changed({"alg": "RS256", "kid": "first"}, self.header)
-        return jwt.encode(header, dict(claims), key or self.key, algorithms=[header["alg"]])
+        payload = json.dumps(dict(claims)).encode()  # not by joserfc's jwt, which refuses half a character
+        return jws.serialize_compact({"typ": "JWT", **header}, payload, key or self.key, algorithms=[header["alg"]])
 
     def respond(self, path: str) -> Mapping[str, Any]:
         """Return the JSON of a path."""

@@ -159,7 +159,8 @@ def open_services(settings: Settings, clock: Clock = utc_now, *, create: bool = 
         timedelta(seconds=settings.refresh_idle_lifetime),
         timedelta(seconds=settings.refresh_lifetime),
     )
-    keyring = Keyring(settings.data / KEYS, max(lifetimes.session, lifetimes.access), clock)
+    longest = max(lifetimes.session, lifetimes.access, timedelta(seconds=settings.openid_session_lifetime))
+    keyring = Keyring(settings.data / KEYS, longest, clock)
     throttle = Throttle(state, clock, settings.login_attempts, settings.login_attempts_total)
     reader = Database(settings.database or default_url(settings.data), IDENTITY_LOCK_TIMEOUT)
     return Services(

@@ -2,6 +2,9 @@
 
 An attempt is taken before any look-up, so that a rejection reveals nothing about accounts, and refunded if the login
 succeeds. The account alone is not a key: anyone who knows its name could lock its owner out.
+
+A login with an identity provider has no password to guess. So an address may fail more often there, since an office may be
+behind it, and the person is a key once the provider has named them.
 """
 
 import math
@@ -21,6 +24,7 @@ WINDOW = 300.0  # seconds in which the settings limit the number of failed login
 # Prefix lengths by IP version: of one client, and of its neighbourhood. A site with IPv6 has at least a /64:
 # https://www.rfc-editor.org/rfc/rfc6177
 _HOST, _NETWORK = {4: 32, 6: 64}, {4: 24, 6: 48}
+_OFFICE = 10  # times the failures that one address is allowed by password
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,23 @@ class Throttle:
 
         Without an address, as at the command line, nothing is counted.
         """
+        return {} if address is None else self._take(self._rates(username, address))
+
+    def take_callback(self, address: str | None) -> Mapping[str, Rate]:
+        """Take an attempt of a login with the identity provider, before it has named the person."""
         if address is None:
             return {}
-        rates, now = self._rates(username, address), self.clock().timestamp()
+        office = Rate(self.tries * _OFFICE, WINDOW)
+        return self._take({_key(f"callback {address_block(address)}"): office, **self._everything()})
+
+    def take_person(self, subject: str, address: str | None) -> Mapping[str, Rate]:
+        """Take an attempt of a person whom the identity provider has named."""
+        if address is None:
+            return {}
+        return self._take({_key(f"person {_block(address, _NETWORK)} {subject}"): Rate(self.tries, WINDOW)})
+
+    def _take(self, rates: Mapping[str, Rate]) -> Mapping[str, Rate]:
+        now = self.clock().timestamp()
         with self.state.database.reading() as connection:  # a rejection takes no lock from writers
             wait = attempts.seconds_until_free(connection, rates, now)
         if wait > _ROUNDING:
@@ -57,11 +75,14 @@ class Throttle:
         """Remove expired attempts."""
         attempts.sweep(connection, self.clock().timestamp(), WINDOW)
 
+    def _everything(self) -> dict[str, Rate]:
+        return {_key("everything"): Rate(self.total, WINDOW)}
+
     def _rates(self, username: str, address: str) -> dict[str, Rate]:
         each = Rate(self.tries, WINDOW)
         account = f"account {_block(address, _NETWORK)} {username.casefold()}"
         return {
-            _key("everything"): Rate(self.total, WINDOW),
+            **self._everything(),
             _key(f"address {address_block(address)}"): each,
             _key(account): each,
         }
@@ -80,6 +101,7 @@ def _block(address: str, bits: Mapping[int, int]) -> str:
         found = ip_address(address)
     except ValueError:
         return address
+    found = getattr(found, "ipv4_mapped", None) or found  # as a socket of both versions reports clients with IPv4
     return str(ip_network((found, bits[found.version]), strict=False))
 
 

@@ -13,6 +13,20 @@ from api.db.schema import migrate
 _log = logs.logger("state")
 
 
+class PossibleChange:
+    """A write transaction that changes identities or permissions once `begin` is called: before, since this takes the first lock."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.has_begun = False
+
+    def begin(self) -> None:
+        """Advance the generation, once."""
+        if not self.has_begun:
+            advance_generation(self.connection)
+            self.has_begun = True
+
+
 @dataclass(frozen=True, slots=True)
 class StateStore:
     """The database, and the file that notifies the workers of a machine of changed identities."""
@@ -26,6 +40,18 @@ class StateStore:
         with self.database.writing() as connection:
             advance_generation(connection)
             yield connection
+        self._bump()
+
+    @contextmanager
+    def perhaps_changing(self) -> Iterator["PossibleChange"]:
+        """Open a write transaction that may find that it has to change identities or permissions."""
+        with self.database.writing() as connection:
+            change = PossibleChange(connection)
+            yield change
+        if change.has_begun:
+            self._bump()
+
+    def _bump(self) -> None:
         try:
             self.generation.bump()
         except OSError as ex:  # the change is committed; workers read it from the database within a second

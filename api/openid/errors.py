@@ -4,6 +4,7 @@ from api import logs
 from api.errors import ApiError, Unauthenticated, Unavailable
 
 _log = logs.logger("openid")
+_FAILED = "The login with the identity provider failed. Try again; the log has the reason."
 
 
 class ProviderRefused(Exception):
@@ -14,12 +15,18 @@ class ProviderRefused(Exception):
         self.reason = reason
 
 
+class KeySetOutdated(Unauthenticated):
+    """401: the token names a key that is not in the key set, and the key set could not be fetched again."""
+
+    def __init__(self) -> None:
+        _log.warning("openid_login_failed", reason="token: unknown key, and the key set cannot be fetched now")
+        super().__init__(_FAILED, "openid_failed")
+
+
 def login_failed(reason: str) -> Unauthenticated:
     """Return the 401 of a login that failed; the reason, in words of this program, is logged only."""
     _log.warning("openid_login_failed", reason=reason)
-    return Unauthenticated(
-        "The login with the identity provider failed. Try again; the log has the reason.", "openid_failed"
-    )
+    return Unauthenticated(_FAILED, "openid_failed")
 
 
 def provider_away(reason: str) -> ApiError:

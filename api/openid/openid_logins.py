@@ -17,7 +17,7 @@ from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Connection
 from api.db.timestamps import Clock
 from api.errors import ApiError, Unauthenticated, Unavailable
-from api.openid.errors import ProviderRefused, login_failed, state_invalid
+from api.openid.errors import KeySetOutdated, ProviderRefused, login_failed, state_invalid
 from api.openid.login_state import LIFETIME, LoginState, begin_state, read_state
 from api.openid.people import People, make_spare_hash
 from api.openid.provider import Metadata, Provider
@@ -30,6 +30,7 @@ _log = logs.logger("openid")
 _CHECK_INTERVAL = timedelta(seconds=60)
 _REFRESH = "openid refresh token"
 _REFUSED = "refused by the provider"
+_REPLACED = "the provider was replaced"
 _MOST_CODE = 4096
 _CODE = re.compile(r"[a-z_]{1,40}")
 
@@ -44,9 +45,10 @@ class CallbackParameters(NamedTuple):
 
 
 class ProviderTokensOfLogin(NamedTuple):
-    """The answer of the provider to a login: the checked claims, and its refresh token."""
+    """The answer of the provider to a login: the checked claims, its session, and its refresh token."""
 
     claims: Claims
+    sid: str | None
     refresh_token: str | None
 
 
@@ -73,7 +75,7 @@ class OpenIdLogins:
             raise state_invalid()
         metadata = await self.provider.metadata()
         self._check_issuer(metadata, given.iss)
-        taken = await run_in_thread(self.logins.throttle.take, "openid", client.address)
+        taken = await run_in_thread(self.logins.throttle.take_callback, client.address)
         await run_in_thread(self._use_once, login)
         if given.error or not 0 < len(given.code) <= _MOST_CODE:
             raise login_failed(given.error if _CODE.fullmatch(given.error) else "the provider sent no code")
@@ -82,6 +84,7 @@ class OpenIdLogins:
         except Unavailable:
             await run_in_thread(self._refund, taken)
             raise
+        taken = {**taken, **await run_in_thread(self.logins.throttle.take_person, found.claims["sub"], client.address)}
         spare = await run_in_thread(make_spare_hash) if self.config.provisioning else ""
         return await run_in_thread(self._open, found, client, spare, taken)
 
@@ -91,6 +94,9 @@ class OpenIdLogins:
         While the provider is away the session goes on as it was, until its greatest age.
         """
         found = await run_in_thread(self._claim_check, session)
+        if found is not None and found.issuer != self.config.issuer:  # its tokens are nothing for the present provider
+            await run_in_thread(self._end, session, _REPLACED)
+            raise Unauthenticated
         token = self._unseal_refresh(found) if found else ""
         if found is None or not token:
             return
@@ -103,10 +109,12 @@ class OpenIdLogins:
             if ex.reason != "invalid_grant":
                 _log.warning("openid_refresh_failed", reason=ex.reason)
                 return
-            await run_in_thread(self._end, session)
+            await run_in_thread(self._end, session, _REFUSED)
             raise Unauthenticated from None
+        except KeySetOutdated:  # as good as away: it cannot be known whether the key is the provider's
+            return
         except Unauthenticated:
-            await run_in_thread(self._end, session)
+            await run_in_thread(self._end, session, _REFUSED)
             raise
         except ApiError:
             return
@@ -123,7 +131,7 @@ class OpenIdLogins:
         """Return the address at which the person of a session logs out of the provider; empty for none. Blocks."""
         with self.logins.state.database.reading() as connection:
             found = openid.find_provider_session(connection, session)
-        return self.provider.logout_url() if found is not None else ""
+        return self.provider.logout_url() if found and found.issuer == self.config.issuer else ""
 
     def _check_issuer(self, metadata: Metadata, given: str) -> None:
         """Refuse a response of another provider: https://www.rfc-editor.org/rfc/rfc9207#section-2.4."""
@@ -154,9 +162,10 @@ class OpenIdLogins:
             access_token=access if isinstance(access, str) else None,
         )
         info = await self._user_info(metadata, claims, access)
-        claims = {**(info or {}), **claims}
         refresh = answer.get("refresh_token")
-        return ProviderTokensOfLogin(claims, refresh if isinstance(refresh, str) else None)
+        return ProviderTokensOfLogin(
+            {**(info or {}), **claims}, claims.get("sid"), refresh if isinstance(refresh, str) else None
+        )
 
     async def _user_info(self, metadata: Metadata, claims: Claims, access: object) -> Claims | None:
         """Return the claims of the user info, empty where the ID token tells the roles and the name; None if it is refused."""
@@ -182,16 +191,16 @@ class OpenIdLogins:
         self, found: ProviderTokensOfLogin, client: Client, spare_hash: str, taken: Mapping[str, Any]
     ) -> SessionTokens:
         now, logins = self.clock(), self.logins
-        sid = found.claims.get("sid")
-        with logins.state.changing() as connection:
-            user = People(self.config).find(connection, found.claims, now, spare_hash)
+        with logins.state.perhaps_changing() as change:
+            connection = change.connection
+            user = People(self.config).find(change, found.claims, now, spare_hash)
             logins.throttle.refund(connection, taken)
             link = logins.open_session(connection, user, client, self.config.session_lifetime)
             session = ProviderSession(
                 link.row.session_id,
                 self.config.issuer,
                 found.claims["sub"],
-                sid[:255] if isinstance(sid, str) else None,
+                found.sid,
                 self._seal_refresh(found.refresh_token) if found.refresh_token else None,
                 now,
             )
@@ -219,21 +228,23 @@ class OpenIdLogins:
     def _apply(self, session: str, claims: Claims) -> None:
         """Give the person the roles that the provider names now."""
         people, now = People(self.config), self.clock()
-        with self.logins.state.changing() as connection:
-            found = sessions.find_session(connection, session)
+        with self.logins.state.perhaps_changing() as change:
+            found = sessions.find_session(change.connection, session)
             if found is not None:
-                people.apply_roles(connection, users.find_user(connection, found.user_id), claims, now)
+                people.apply_roles(change, users.find_user(change.connection, found.user_id), claims, now)
 
-    def _end(self, session: str) -> None:
+    def _end(self, session: str, reason: str) -> None:
         with self.logins.state.changing() as connection:
             found = sessions.find_session(connection, session)
-            if found and sessions.revoke(connection, session, self.clock(), _REFUSED):
-                self._record_end(connection, found.user_id, 1, _REFUSED)
+            if found and sessions.revoke(connection, session, self.clock(), reason):
+                self._record_end(connection, found.user_id, 1, reason)
 
     def _end_of_provider(self, claims: Claims) -> None:
         now = self.clock()
-        with self.logins.state.changing() as connection:
-            if openid.use_once(connection, f"logout {claims['jti']}", now + 3 * LIFETIME):
+        with self.logins.state.perhaps_changing() as change:
+            connection = change.connection
+            if openid.use_once(connection, f"logout {claims['jti']}", now + 3 * LIFETIME):  # not one that is sent again
+                change.begin()
                 sid, subject = claims.get("sid", ""), claims.get("sub", "")
                 ended = openid.revoke_of_provider(connection, self.config.issuer, subject, sid, now)
                 for user, count in ended.items():

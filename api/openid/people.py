@@ -16,6 +16,7 @@ from api.db.accounts.openid import Identity
 from api.db.accounts.users import User
 from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Connection
+from api.db.state_store import PossibleChange
 from api.errors import ApiError
 from api.openid.provider_config import ProviderConfig
 
@@ -31,25 +32,30 @@ class People:
 
     config: ProviderConfig
 
-    def find(self, connection: Connection, claims: Mapping[str, Any], now: datetime, spare_hash: str) -> User:
+    def find(self, change: PossibleChange, claims: Mapping[str, Any], now: datetime, spare_hash: str) -> User:
         """Return the account of a person, created if allowed, with the roles of the claim; 403 `user_not_exist`."""
-        identity = Identity(self.config.issuer, claims["sub"])
+        identity, connection = Identity(self.config.issuer, claims["sub"]), change.connection
         number = openid.find_identity(connection, identity)
         if number is None:
-            number = self._create(connection, identity, claims, now, spare_hash)
+            change.begin()  # which waits for another login that creates the account
+            number = openid.find_identity(connection, identity)
+        if number is None:
+            number = self._create(change, identity, claims, now, spare_hash)
         user = users.find_user(connection, number)
         if not user.active:
             raise _unknown("the account is deactivated", identity)
-        return self.apply_roles(connection, user, claims, now)
+        return self.apply_roles(change, user, claims, now)
 
-    def apply_roles(self, connection: Connection, user: User, claims: Mapping[str, Any], now: datetime) -> User:
+    def apply_roles(self, change: PossibleChange, user: User, claims: Mapping[str, Any], now: datetime) -> User:
         """Give a user the roles of the claim, if there is one in the configuration."""
         if not self.config.roles_claim:
             return user
+        connection = change.connection
         known = grants_by_role(connection)
         roles = tuple(sorted({role for role in self._roles(claims) if role in known}))
         if roles == tuple(sorted(user.roles)):
             return user
+        change.begin()
         users.set_roles(connection, user.id, roles)
         detail = {"fields": ["roles"], "roles": list(roles), "by": "openid"}
         actor = Actor("user", user.id, user.username)
@@ -68,12 +74,13 @@ class People:
                 yield from self.config.roles.get(value, ()) if self.config.roles else (value,)
 
     def _create(
-        self, connection: Connection, identity: Identity, claims: Mapping[str, Any], now: datetime, spare_hash: str
+        self, change: PossibleChange, identity: Identity, claims: Mapping[str, Any], now: datetime, spare_hash: str
     ) -> int:
         if not self.config.provisioning:
             raise _unknown("no account has this subject", identity)
         if not _is_mail_verified(claims):
             raise _unknown("the address of mail is not verified", identity)
+        connection = change.connection
         known = grants_by_role(connection)
         roles = () if self.config.roles_claim else tuple(role for role in self.config.default_roles if role in known)
         name = _free_name(connection, _username(claims))

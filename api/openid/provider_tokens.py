@@ -12,7 +12,7 @@ from joserfc.jwk import Key, import_key
 from joserfc.jws import extract_compact
 
 from api.openid.documents import Documents, Fetched
-from api.openid.errors import login_failed
+from api.openid.errors import KeySetOutdated, login_failed
 from api.openid.provider_config import ProviderConfig
 
 LEEWAY = 60  # seconds by which the clock of the provider may differ
@@ -38,11 +38,11 @@ class ProviderTokens:
     ) -> Claims:
         """Return the claims of an ID token; raises 401 for any that is invalid. Without `nonce`, one of a refresh."""
         params = {"nonce": nonce, "client_id": self._config.client_id, "access_token": access_token}
-        decoded = await self._decode(token, jwks_uri)
+        decoded = await self._decode(token, jwks_uri, now)
         try:
             claims = CodeIDToken(decoded.claims, decoded.header, self._options(), params)
             claims.validate(int(now.timestamp()), LEEWAY)
-            _check_texts(claims, "sub")
+            _check_texts(claims, "sub", *(["sid"] if "sid" in claims else []))
         except _FAULTS as ex:
             raise login_failed(f"ID token: {_name(ex)}") from None
         return dict(claims)
@@ -52,7 +52,7 @@ class ProviderTokens:
 
         https://openid.net/specs/openid-connect-backchannel-1_0.html#Validation
         """
-        decoded = await self._decode(token, jwks_uri)
+        decoded = await self._decode(token, jwks_uri, now)
         try:
             options = {**self._options(), "iat": {"essential": True}, "jti": {"essential": True}}
             claims = JWTClaims(decoded.claims, decoded.header, options)
@@ -72,7 +72,7 @@ class ProviderTokens:
             "aud": {"essential": True, "value": self._config.client_id},
         }
 
-    async def _decode(self, token: object, jwks_uri: str) -> jwt.Token:
+    async def _decode(self, token: object, jwks_uri: str, now: datetime) -> jwt.Token:
         try:
             kid, algorithm = self._read_header(token)
         except _FAULTS as ex:
@@ -80,7 +80,15 @@ class ProviderTokens:
         found = await self._documents.find(jwks_uri)
         key = _find_key(found, kid, algorithm)
         if key is None:
-            key = _find_key(await self._documents.renew(jwks_uri, found.fetched_at), kid, algorithm)
+            found = await self._documents.renew(jwks_uri, found.fetched_at)
+            key = _find_key(found, kid, algorithm)
+        if (
+            key is None and found.fetched_at < now
+        ):  # another worker fetched it, perhaps before the provider had this key
+            found = await self._documents.renew(jwks_uri, found.fetched_at)
+            key = _find_key(found, kid, algorithm)
+        if key is None and found.fetched_at < now:
+            raise KeySetOutdated
         if key is None:
             raise login_failed("token: unknown key")
         try:

@@ -14,9 +14,10 @@ import pytest
 from joserfc.jwk import ECKey, OctKey, RSAKey
 from sqlalchemy import text
 
-from api.app.services import open_services
+from api.app.services import Services, open_services
 from api.auth.accounts import NewUser
 from api.auth.principal import OPERATOR
+from api.db.generation import read_generation
 from api.settings import Settings
 from tests.e2e.openid import Browser, browsing, openid_service
 from tests.openid_provider import CLIENT, HostileProvider, hostile_provider
@@ -89,6 +90,8 @@ FORGED: dict[str, Callable[[HostileProvider], None]] = {
     "empty subject": lambda each: each.claims.update(sub=""),
     "long subject": lambda each: each.claims.update(sub="x" * 256),
     "subject of another kind": lambda each: each.claims.update(sub={"a": 1}),
+    "session of another kind": lambda each: each.claims.update(sid=["a"]),
+    "half a character as session": lambda each: each.claims.update(sid="\ud800"),
     "expired": lambda each: each.claims.update(exp=int(time.time()) - 61),
     "no expiry": lambda each: each.claims.update(exp=None),
     "expiry of another kind": lambda each: each.claims.update(exp="never"),
@@ -255,7 +258,7 @@ def test_a_logout_of_the_provider_ends_its_sessions(
         {"exp": 1},
         {"jti": None},
     )
-    for claims in (*wrong, {"iat": int(time.time()) - 1000}, {"events": "x"}, {"sid": ["sid-9"]}):
+    for claims in (*wrong, {"iat": int(time.time()) - 1000}, {"events": "x"}, {"sid": ["sid-9"]}, {"sid": "\ud800"}):
         assert refused(logout(**{"sid": "sid-9", **claims}), 400, "invalid_logout_token"), claims
     assert browser.send("GET", "/api/me", headers=bearer).status_code == 200
     assert logout(sid="sid-of-another").status_code == 200
@@ -320,7 +323,22 @@ def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_o
 
         with browsing(service) as browser:
             provider.claims["groups"] = "ops"
+            browser.login(provider)
+            number = generation_of(services)
             tokens = browser.login(provider).json()["tokens"]
+            assert generation_of(services) == number, "no worker has to read the accounts again"
+            look_again()
+            provider.header["kid"] = "nowhere"
+
+            def fetch_keys() -> bool:
+                assert refused(browser.login(provider), 401, "openid_failed")
+                return provider.counts["/jwks"] == 2  # no more are allowed in this minute
+
+            wait_until(fetch_keys, 10, "the second fetch of the keys")
+            answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
+            assert answer.status_code == 200, "the provider is as good as away"
+            tokens = answer.json()["tokens"]
+            del provider.header["kid"]
             look_again()
             provider.claims["groups"] = ["readers"]
             provider.answer["refresh_token"] = "r2"
@@ -330,8 +348,8 @@ def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_o
             bearer = {"Authorization": f"Bearer {tokens['accessToken']}"}
             assert browser.send("GET", "/api/me", headers=bearer).json()["roles"] == ["viewer"]
             with services.state.database.reading() as connection:
-                stored = connection.execute(text("SELECT refresh_token FROM openid_sessions")).scalar_one()
-            assert stored.startswith("eyJ")  # encrypted
+                stored = connection.execute(text("SELECT refresh_token FROM openid_sessions")).scalars().all()
+            assert all(each.startswith("eyJ") for each in stored)  # encrypted
             look_again()
             provider.status, provider.raw = 400, b'{"error": "invalid_grant"}'
             answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
@@ -340,7 +358,21 @@ def test_roles_are_looked_at_again_at_a_refresh_and_a_person_who_is_refused_is_o
             wait_until(
                 lambda: browser.send("GET", "/api/me", headers=bearer).status_code == 401, 5, "the session to end"
             )
+            provider.status, provider.raw = 200, None
+            tokens = browser.login(provider).json()["tokens"]
+            look_again()
+            with services.state.database.writing() as connection:
+                connection.execute(text("UPDATE openid_sessions SET issuer = 'https://former.example'"))
+            sent = len(provider.forms)
+            answer = browser.send("POST", "/auth/refresh", json={"refreshToken": tokens["refreshToken"]})
+            assert (answer.status_code, len(provider.forms)) == (401, sent), "it got no token of another provider"
         services.close()
+
+
+def generation_of(services: Services) -> int:
+    """Return the number of the present accounts and roles."""
+    with services.state.database.reading() as connection:
+        return read_generation(connection)
 
 
 @pytest.mark.parametrize("refuses_user_info", [False, True])

@@ -161,3 +161,24 @@ def test_of_many_processes_at_once_exactly_as_many_pass_as_may(tmp_path: Path) -
     with ProcessPoolExecutor(4, get_context("spawn")) as pool:
         found = sum(pool.map(take_all, [tmp_path] * 4, [40] * 4), Counter[int]())
     assert found == {200: 50, 429: 110}
+
+
+def test_a_person_whose_logins_by_the_provider_fail_locks_no_one_else_in_the_office_out(here: World) -> None:
+    throttle = here.services.logins.throttle
+    for _ in range(3):
+        throttle.take_callback(HERE)
+        throttle.take_person("ada-1", HERE)
+    with pytest.raises(ApiError, match="Too many failed logins"):
+        throttle.take_person("ada-1", NEIGHBOUR)
+    throttle.take_person("bob-1", HERE)
+    throttle.take_callback(HERE)
+    assert status(here, "ada", PASSWORD, HERE) == 200
+    for _ in range(4):
+        throttle.take_callback(HERE)
+    with pytest.raises(ApiError, match="Too many failed logins"):  # in total
+        throttle.take_callback(ELSEWHERE)
+
+
+def test_clients_with_ipv4_are_told_apart_behind_a_socket_of_both_versions(here: World) -> None:
+    assert fail(here, 4, address=f"::ffff:{HERE}") == [401, 401, 401, 429]
+    assert status(here, "bob", PASSWORD, f"::ffff:{ELSEWHERE}") == 403
