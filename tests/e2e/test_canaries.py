@@ -5,6 +5,7 @@ kinds of callers, so a new route is covered as soon as it is in the contract.
 """
 
 import base64
+import json
 import re
 import sqlite3
 import subprocess
@@ -16,10 +17,13 @@ from typing import Any
 
 import httpx
 
+from api.http.request.session_cookies import ACCESS, CSRF, OPENID, REFRESH
 from schemas import Operation, operations
 from tests.e2e.hooks import SETTINGS
+from tests.e2e.openid import browsing, settings
 from tests.e2e.planted import CANARY, Canaries
 from tests.e2e.world import PASSWORD, Place, World, open_world
+from tests.openid_provider import HostileProvider, hostile_provider
 from tests.service import WAYPOST, running, wait_until
 
 # Where docs/explanation/security.md says that the database has secrets in clear.
@@ -72,16 +76,32 @@ class Round:
             self.call(operation, other if name in _ENDS else user if _OF_PEOPLE.match(name) else root, is_real=True)
             self.call(operation, root, is_real=False)
             self.call(operation, self.unknown("Basic" if number % 2 else "Bearer"), is_real=True)
+            self.call(operation, self.unknown("cookies"), is_real=True)
 
     def unknown(self, scheme: str) -> dict[str, str]:
-        """Return the headers of someone with a wrong token, or a wrong password and cookies."""
-        words = [self.canaries.plant(name) for name in ("token", "password", "cookie", "cookie")]
+        """Return the headers of someone with a wrong token or password, or wrong cookies, which count without these only."""
+        if scheme == "cookies":
+            names = [f"{prefix}{name}" for prefix in ("", "__Host-") for name in (ACCESS, REFRESH, CSRF, OPENID)]
+            return {"Cookie": "; ".join(f"{name}={self.canaries.plant('cookie')}" for name in names)}
+        token, password = self.canaries.plant("token"), self.canaries.plant("password")
         if scheme == "Bearer":
-            return {"Authorization": f"Bearer {words[0]}"}
-        login = base64.b64encode(f"kim:{words[1]}".encode()).decode()
+            return {"Authorization": f"Bearer {token}"}
+        login = base64.b64encode(f"kim:{password}".encode()).decode()
         self.canaries.secret[login] = "a password in HTTP Basic"
-        cookie = f"waypost_session={words[2]}; __Host-waypost_session={words[3]}"
-        return {"Authorization": f"Basic {login}", "Cookie": cookie}
+        return {"Authorization": f"Basic {login}"}
+
+    def log_in_with(self, provider: HostileProvider) -> None:
+        """Log in with the identity provider, whose tokens are secret too, and meet its refusal."""
+        for name in ("access_token", "refresh_token"):
+            provider.answer[name] = self.canaries.plant(name)
+        with browsing(self.world.service) as browser:
+            answer = browser.login(provider, code=self.canaries.plant("code"))
+            assert answer.status_code == 200, answer.text
+            self.canaries.secret |= {answer.json()["tokens"][name]: name for name in ("accessToken", "refreshToken")}
+            provider.status, provider.raw = 400, json.dumps({"error": self.canaries.plant("error secret")}).encode()
+            answer = browser.login(provider, code=self.canaries.plant("code"))
+            self.refusals.append(f"{answer.text}\n{answer.headers}")
+            assert answer.status_code == 401, answer.text
 
     def call(self, operation: Operation, headers: dict[str, str], *, is_real: bool) -> None:
         """Send one request with new words."""
@@ -165,9 +185,14 @@ def rows(data: Path, table: str, column: str = "*", condition: str = "1") -> lis
 def test_no_request_leaves_or_shows_a_secret(tmp_path: Path) -> None:
     """Send all requests to a service of their own; look when their refusals are noted for the trail."""
     data = tmp_path / "data"
-    with running(WAYPOST, data, SETTINGS) as service, open_world(service) as world:
+    with (
+        hostile_provider() as provider,
+        running(WAYPOST, data, {**settings(provider.issuer), **SETTINGS}) as service,
+        open_world(service) as world,
+    ):
         found = Round(world, world.place())
         found.run()
+        found.log_in_with(provider)
         wait_until(lambda: rows(data, "audit_repeats"), PATIENCE, "the refusals that are to be counted")
         for check in CHECKS:
             check(found)
