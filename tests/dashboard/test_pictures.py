@@ -28,9 +28,19 @@ VIEWS = {
     "page": "/dashboard/project/acme/shop/pages?edit={page}",
     "tester": "/dashboard/project/acme/shop/test",
     "settings": "/dashboard/settings/users",
+    "conflicts": "/dashboard/project/acme/blog/draft",
+    "fixes": "/dashboard/project/acme/careers/draft",
+    "publish": "/dashboard/project/acme/careers/draft",
+    "upstream": "/dashboard/settings/namespaces?name=press&upstream=shown",
 }
 # Those of the documents; the others are only looked at by the test.
-KEPT = {*(f"{name}-light" for name in VIEWS), "draft-dark", "edit-dark", "redirects-narrow", "draft-narrow"}
+KEPT = {
+    *(f"{name}-light" for name in VIEWS if name != "upstream"),
+    "draft-dark",
+    "edit-dark",
+    "redirects-narrow",
+    "draft-narrow",
+}
 SITEMAP = """\
 <?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
@@ -77,6 +87,12 @@ def ids(world: World) -> dict[str, str]:
         if number == 5:
             agent |= {"status": "error", "error": "The file of rules cannot be written: no space left on device."}
         place.ask("POST", "/agents", 200, json=agent)
+    _add_conflict(place.as_(grace), "blog")
+    for source, target in (("/jobs", "/open-positions"), ("/open-positions", "/careers/all"), ("/intern", "/jobs")):
+        Place(world, "acme", "careers", grace).add(source, target)
+    world.root.ask("POST", "/api/namespaces", 201, json={"name": "press"})
+    upstream = {"url": "https://127.0.0.1:1/press.git", "mode": "mirror"}  # nothing answers there
+    world.root.ask("PUT", "/api/namespace/press/upstream", 200, json=upstream)
     page = place.add_page("/sitemap.xml", SITEMAP, contentType="XML", note="Asked for by search engines")
     place.add("/black-friday", "/offers/black-friday", status="FOUND", tags=["sale"], note="Until 30 November")
     rule = next(each for each in place.get("/draft/redirects", q="/sale")["items"] if each["source"] == "/sale")
@@ -86,6 +102,18 @@ def ids(world: World) -> dict[str, str]:
     head = place.get("/draft")["head"]
     place.ask("POST", "/draft/review", 200, json={"action": "request", "head": head, "note": "For Friday, please."})
     return {"rule": rule["id"], "page": page["id"]}
+
+
+def _add_conflict(place: Place, project: str) -> None:
+    """Leave a draft that changes two fields, which another one has changed and published meanwhile."""
+    found = Place(place.world, place.namespace, project, place.root)
+    [rule] = found.get("/draft/redirects")["items"]
+    for draft, fields in (
+        ("main", {"target": "/blog/start", "status": "FOUND"}),
+        ("redesign", {"target": "/stories", "status": "TEMPORARY_REDIRECT"}),
+    ):
+        found.ask("PATCH", f"/draft/redirects/{rule['id']}?draft={draft}", 200, json=fields)
+    found.ask("POST", "/publish?draft=redesign", 200, json={"message": "The blog is called Stories now"})
 
 
 def _person(world: World, name: str, given: str, family: str) -> Caller:
@@ -122,6 +150,12 @@ def test_pictures_show_every_view_in_full_width(
             page.get_by_label("Compare with").select_option("draft")
             page.get_by_role("button", name="Test 4 URLs").click()
             page.get_by_text("1 answer differs").wait_for()
+        if name == "fixes":
+            page.locator("summary", has_text="What can be fixed").click()
+            page.get_by_role("button", name="Fix all 2").wait_for()
+        if name == "publish":
+            page.get_by_role("button", name="Publish …").click()
+            page.get_by_label("Message").fill("Jobs have a new home")
         picture = page.screenshot(path=(folder if f"{name}-{look}" in KEPT else tmp_path) / f"{name}-{look}.png")
         assert picture.startswith(b"\x89PNG")
         assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), name
