@@ -152,7 +152,9 @@ def set_(  # noqa: PLR0913 - one parameter an option
     data: str | None,
     database: str | None,
 ) -> None:
-    """Set the upstream of a namespace, with all of its options: those that are not named have their defaults again.
+    """Set the upstream of a namespace.
+
+    Options that are not named have their defaults again.
 
     The password or token comes from the variable WAYPOST_UPSTREAM_PASSWORD, the private key for SSH from
     WAYPOST_UPSTREAM_SSH_KEY, the secret of the host's webhook from WAYPOST_UPSTREAM_HOOK_SECRET, the token for the host's API

@@ -18,7 +18,8 @@ from schemas import Operation
 from tests.e2e.contract import describe
 from tests.e2e.git import git
 from tests.e2e.wire import parse_answer
-from tests.e2e.world import Place, World, page, redirect
+from tests.e2e.world import Place, World, open_world, page, redirect
+from tests.service import WAYPOST, running
 
 PROJECT = "/api/namespace/{namespace}/project/{project}"
 PARTS = ("/draft", "/publish", "/rollback", "/import")
@@ -62,15 +63,26 @@ NO_NAMES = [
 
 
 @pytest.fixture(scope="module")
-def shop(world: World) -> Iterator[Place]:
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Run a service that does not wait long for the rest of a body."""
+    settings = {"WAYPOST_BODY_TIMEOUT": "5"}
+    with (
+        running(WAYPOST, tmp_path_factory.mktemp("impatient") / "data", settings) as service,
+        open_world(service) as world,
+    ):
+        yield world
+
+
+@pytest.fixture(scope="module")
+def shop(impatient: World) -> Iterator[Place]:
     """Create a project with a draft; at the end, both the draft and the workers must be unchanged."""
-    workers, place = world.service.workers(), world.place()
+    workers, place = impatient.service.workers(), impatient.place()
     place.add("/a")
     place.add_page("/a.txt")
     place.publish()
     place.add("/b")
     yield place
-    assert world.service.workers() == workers
+    assert impatient.service.workers() == workers
 
 
 def state(place: Place) -> tuple[str, list[Any]]:

@@ -25,7 +25,7 @@ from tests.seeds import first_seed
 
 _REAL_RULES = 200
 _FIELDS = {"type": "BASIC", "source": "/new", "target": "/t", "status": "FOUND"}
-FILES = rounds(240, 1200)
+FILES = rounds(720, 2400)
 
 
 def _rewritten(
