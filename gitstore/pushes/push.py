@@ -72,7 +72,7 @@ class RefVerdict(NamedTuple):
     """The verdict on one change of a ref: `refusal` is the short reason in the ref's status line, empty if it is accepted.
 
     `lines` are printed to the pusher, before the status; with a refusal found later, such as a lost race, they do not
-    hold. `publishes` are live as soon as the ref has moved; `notes` are to be recorded then, by commit. `brought` are the
+    hold. `publishes` are live as soon as the ref has moved; `notes` are recorded before, by commit. `brought` are the
     commits that the repository did not have.
     """
 

@@ -6,7 +6,7 @@ moved. Begin with `receive_push`. See docs/adr/0042-pushes-over-http.md.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import NamedTuple, Protocol, Self
 
@@ -188,6 +188,7 @@ class _Reception:
             tips = [update.new for update in accepted if update.new]
             is_whole = len(accepted) == len(request.commands)
             install(transaction, self._push.quarantine, self._pack, tips, all_accepted=is_whole)
+            self._note_publishers(transaction, accepted)
             self._moved = {move.ref for move in transaction.commit_moves(prepared, is_atomic=request.is_atomic)}
             self._refuse_all(prepared.failures)
         if self._moved:
@@ -195,6 +196,15 @@ class _Reception:
                 self._push.quarantine.release()
         else:
             self._push.quarantine.withdraw()
+
+    def _note_publishers(self, transaction: Transaction, accepted: Sequence[RefUpdate]) -> None:
+        """Note who publishes: before release moves, since whoever sees a publish without a note takes its author for them.
+
+        A note on a commit that is not published after all is replaced when it is published.
+        """
+        released = self._verdicts.get(RELEASE_REF)
+        if released and any(update.name == RELEASE_REF for update in accepted):
+            write_notes(transaction, released.notes)
 
     def _accepted(self) -> list[RefUpdate]:
         """Return the changes of refs that nothing is against so far; none if one is refused of all or nothing."""
@@ -236,8 +246,6 @@ def _follow(compiler: Compiler, transaction: Transaction, released: RefVerdict) 
     if released.update.new:
         manifest = ensure_manifest(compiler, released.update.new, waits=False)
         follow_release(compiler, transaction, manifest, {each.project for each in released.publishes})
-        with after_commit("recording who published"):
-            write_notes(transaction, released.notes)
 
 
 class _ProgressFile:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CalledProcessError
+from typing import Any
 
 import pytest
 
@@ -15,13 +16,18 @@ from gitstore.compiled.compiler import Compiler
 from gitstore.git.packs.packing import hold_packing, is_packing_due, pack_loose
 from gitstore.git.quarantine import list_quarantines
 from gitstore.git.ref_moves import JOURNAL
+from gitstore.git.repository import open_repository
 from gitstore.git.transaction import update
+from gitstore.history.manifests import ensure_manifest
+from gitstore.history.notes import read_note
 from gitstore.history.upkeep.repository_upkeep import keep_up, needs_upkeep
+from gitstore.layout import RELEASE_REF, CommitId
+from gitstore.pushes import receiving
 from gitstore.pushes.push import Progress, Push, PushRecords, PushRules, RefVerdict
 from gitstore.pushes.receiving import Judge
 from gitstore.wire.push.installation import MOST_LOOSE
 from tests.gitstore.fixtures import SPACE, Place, git, seeded_random
-from tests.gitstore.wire.push.pushing import CAPABILITIES, ZERO, Pushed, made_pack, request
+from tests.gitstore.wire.push.pushing import CAPABILITIES, ZERO, Pushed, accept_all, made_pack, request
 from tests.rounds import rounds
 
 ATOMIC = f"{CAPABILITIES} atomic"
@@ -84,6 +90,31 @@ def test_a_small_push_becomes_loose_objects_and_a_large_one_stays_a_pack(pushed:
     assert len(packs(pushed)) == before + 1
     assert not list((pushed.repository / "objects/pack").glob("*.keep"))
     pushed.check()
+
+
+def test_who_publishes_is_noted_before_release_moves(
+    pushed: Pushed, clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guard: a reader of the publish before its note took the author of the commit, whom a pusher chooses, for the publisher."""
+    start, head, note = (
+        git(clone, "rev-parse", "origin/release"),
+        change(clone),
+        "Published-by: Eve <eve@shop.example>\n",
+    )
+    seen = list[str]()
+
+    def noting(*given: Any) -> tuple[RefVerdict, ...]:
+        return tuple(each._replace(notes=((CommitId(head), note),)) for each in accept_all(*given))
+
+    def look(*given: Any, **options: Any) -> Any:
+        with open_repository(pushed.repository) as repository:
+            seen.append(read_note(repository, CommitId(head)))
+        return ensure_manifest(*given, **options)
+
+    monkeypatch.setattr(receiving, "ensure_manifest", look)  # the first step after release has moved
+    body = request([(start, head, RELEASE_REF)], made_pack(clone, head, f"^{start}"))
+    assert replace(pushed, judge=noting).push(body).report.statuses[0].refusal == ""
+    assert (pushed.ref(RELEASE_REF), seen) == (head, [note])
 
 
 def test_a_thin_pack_is_completed(pushed: Pushed, clone: Path) -> None:
