@@ -47,6 +47,12 @@ def read_head(connection: Connection) -> Link:
     return Link(*connection.execute(select(audit_head.c.number, audit_head.c.hash)).one())
 
 
+def find_head(connection: Connection) -> Link | None:
+    """Return the newest place of the chain; None where there is not exactly one, so that it was tampered with."""
+    found = connection.execute(select(audit_head.c.number, audit_head.c.hash)).all()
+    return Link(*found[0]) if len(found) == 1 else None
+
+
 def chain_existing(connection: Connection) -> None:
     """Chain the rows that were there before the chain, in the order of their ids."""
     head, columns = Link(0, START), [column for column in audit.c if column.name not in _LATER]
@@ -58,10 +64,11 @@ def chain_existing(connection: Connection) -> None:
     connection.execute(insert(audit_head).values(id=1, **head._asdict()))
 
 
-def read_rows(connection: Connection, after: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the rows after an id, oldest first, in batches."""
+def read_rows(connection: Connection, after: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the rows after an id, oldest first, in batches; without one all, also those with ids that none of ours has."""
     while True:
-        query = select(audit).where(audit.c.id > after).order_by(audit.c.id).limit(_BATCH)
+        query = select(audit).order_by(audit.c.id).limit(_BATCH)
+        query = query if after is None else query.where(audit.c.id > after)
         rows = connection.execute(query).mappings().all()
         yield from map(dict, rows)
         if len(rows) < _BATCH:
@@ -74,7 +81,8 @@ def dump_body(row: Mapping[str, Any]) -> dict[str, Any]:
 
     `token` is left out where there is none, as in rows from before it was recorded.
     """
-    token = {"token": {"id": row["token_id"], "name": row["token_name"]}} if row.get("token_id") else {}
+    parts = {"id": row.get("token_id"), "name": row.get("token_name")}
+    token = {"token": parts} if any(part is not None for part in parts.values()) else {}
     return {
         "id": row["id"],
         "at": dump_moment(row["at"]),

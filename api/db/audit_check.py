@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from api.db.audit_chain import START, Link, dump_body, hash_body, read_head, read_rows
+from api.db.audit_chain import START, Link, dump_body, find_head, hash_body, read_rows
 from api.db.audit_checkpoints import Checkpoint, CheckpointKeys, list_checkpoints
 
 _MOST_FAULTS = 20
@@ -34,9 +34,16 @@ def check_chain(connection: Connection, keys: CheckpointKeys, seen: Iterable[Lin
     """
     walk = _Walk(list_checkpoints(connection), seen)
     walk.check_checkpoints(keys)
-    for row in read_rows(connection):
-        walk.add(dump_body(row), row["hash"])
-    return walk.finish(read_head(connection))
+    try:
+        for row in read_rows(connection):
+            walk.add(dump_body(row), row["hash"])
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+    ):  # such as a time or JSON that is none, as only other programs write them
+        walk.stop()
+    return walk.finish(find_head(connection))
 
 
 class _Walk:
@@ -48,6 +55,7 @@ class _Walk:
             if self._seen.setdefault(link.number, link.hash) != link.hash:
                 self._report(f"Row {link.number} was noted with two hashes: one of the notes is of another trail.")
         self._rows = 0
+        self._is_whole = True
         self._checkpoints = tuple(checkpoints)
         self._last = Link(0, START)
 
@@ -93,8 +101,18 @@ class _Walk:
         self._rows += 1
         self._compare_seen(self._last)
 
-    def finish(self, head: Link) -> ChainReport:
-        if head != self._last:
+    def stop(self) -> None:
+        """Report that a row cannot be read: those after it are not checked."""
+        self._report(
+            f"A row after row {self._last.number} was changed: it cannot be read. Later rows were not checked."
+        )
+        self._is_whole = False
+
+    def finish(self, head: Link | None) -> ChainReport:
+        """Compare the end with the head, and return what was found."""
+        if head is None:
+            self._report("The head of the chain is missing, or there are two: it was changed.")
+        elif self._is_whole and head != self._last:
             self._report(
                 f"The end is cut off: the last row is {self._last.number}, and the head of the chain is row {head.number}."
             )
@@ -106,7 +124,9 @@ class _Walk:
                 self._notes.append(f"Row {number}, which was noted, was removed with age: it cannot be compared.")
             else:
                 self._report(f"Row {number}, which was noted, is missing: the chain was rewritten.")
-        return ChainReport(tuple(self._faults), self._rows, head, self._checkpoints, tuple(self._notes[:_MOST_FAULTS]))
+        return ChainReport(
+            tuple(self._faults), self._rows, head or self._last, self._checkpoints, tuple(self._notes[:_MOST_FAULTS])
+        )
 
     def _compare_seen(self, link: Link) -> None:
         noted = self._seen.pop(link.number, None)

@@ -123,6 +123,10 @@ class FileCheck:
         return any(entry in self._repository.named_entries(parent, entry.name) for parent in parents)
 
     def _check_entry(self, entry: TreeEntry, parents: Sequence[TreeId], prefix: str, depth: int) -> Iterator[Problem]:
+        if self._find_token(entry.name.encode(errors="replace")) is not None:
+            message = "The name of a file or folder here contains a valid API token. Rename it in every commit, and create another token."
+            yield Problem("api_token", message, file=printable_path(prefix[:1000]))
+            return
         path = prefix + entry.name
         fault = _find_fault(entry, path, self._allowed)
         if fault and entry.is_folder and self._is_project(TreeId(entry.id)):

@@ -78,6 +78,15 @@ def test_an_untouched_trail_is_intact(state: StateStore) -> None:
         ("DELETE FROM audit WHERE id = 3", "The end is cut off"),
         ("DELETE FROM audit", "The end is cut off"),
         ("UPDATE audit SET id = 9 WHERE id = 2", "Row 9 was changed"),
+        ("UPDATE audit SET token_id = 0, token_name = 'x' WHERE id = 2", "Row 2 was changed"),
+        ("UPDATE audit SET token_name = 'x' WHERE id = 2", "Row 2 was changed"),
+        ("UPDATE audit SET id = -5 WHERE id = 2", "Row -5 was changed"),
+        ("UPDATE audit SET id = 0 WHERE id = 1", "Row 0 was changed"),
+        ("UPDATE audit SET detail = '{' WHERE id = 2", "A row after row"),
+        ("UPDATE audit SET at = 'never' WHERE id = 2", "A row after row"),
+        ("UPDATE audit SET subject = x'00' WHERE id = 2", "A row after row"),
+        ("DELETE FROM audit_head", "The head of the chain is missing"),
+        ("INSERT INTO audit_head (id, number, hash) VALUES (2, 1, 'x')", "or there are two"),
     ],
 )
 def test_a_manipulation_shows(state: StateStore, statement: str, fault: str) -> None:

@@ -204,6 +204,14 @@ def _make_tree(clone: Clone, listing: str) -> str:
     return git(clone.folder, "mktree", data=listing.encode())
 
 
+@pytest.mark.parametrize("path", ["shop/redirects/{}.yaml", "shop/redirects/{}/a.yaml", "{}/redirects.yaml"])
+def test_a_valid_token_in_a_name_is_refused_and_not_shown(clone: Clone, path: str) -> None:
+    clone.commit({path.format(TOKEN): rules(("/a", "/b"))})
+    verdict = clone.check(TOPIC)
+    assert "api_token: The name of a file or folder here contains a valid API token." in verdict.lines[0]
+    assert TOKEN not in "".join(verdict.lines)
+
+
 def test_a_valid_token_in_the_message_of_a_commit_is_refused_and_not_shown(clone: Clone) -> None:
     clone.commit({"shop/pages/a": "one\n"})
     clone.git("commit", "-q", "--amend", "-m", f"Use {TOKEN}")
