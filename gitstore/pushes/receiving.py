@@ -198,7 +198,7 @@ class _Reception:
             self._push.quarantine.withdraw()
 
     def _note_publishers(self, transaction: Transaction, accepted: Sequence[RefUpdate]) -> None:
-        """Note who publishes: before release moves, since whoever sees a publish without a note takes its author for them.
+        """Note who publishes: before release moves, since for a reader of a publish without a note its author is its publisher.
 
         A note on a commit that is not published after all is replaced when it is published.
         """
