@@ -243,7 +243,9 @@ class OpenIdLogins:
         now = self.clock()
         with self.logins.state.perhaps_changing() as change:
             connection = change.connection
-            if openid.use_once(connection, f"logout {claims['jti']}", now + 3 * LIFETIME):  # not one that is sent again
+            if openid.use_once(
+                connection, f"logout {claims['jti']}", now + 3 * LIFETIME
+            ):  # nothing for a token that is sent again
                 change.begin()
                 sid, subject = claims.get("sid", ""), claims.get("sub", "")
                 ended = openid.revoke_of_provider(connection, self.config.issuer, subject, sid, now)

@@ -82,9 +82,8 @@ class ProviderTokens:
         if key is None:
             found = await self._documents.renew(jwks_uri, found.fetched_at)
             key = _find_key(found, kid, algorithm)
-        if (
-            key is None and found.fetched_at < now
-        ):  # another worker fetched it, perhaps before the provider had this key
+        if key is None and found.fetched_at < now:
+            # Another worker fetched it, perhaps before the provider had this key.
             found = await self._documents.renew(jwks_uri, found.fetched_at)
             key = _find_key(found, kid, algorithm)
         if key is None and found.fetched_at < now:

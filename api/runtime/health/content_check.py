@@ -23,8 +23,8 @@ from gitstore.store.store import Store
 
 ROUND_SECONDS = 2.0
 """The shortest time between the starts of two rounds."""
-_CALM = 30  # times the processor time of a round until the next begins, so that an idle node uses little of a core …
-_CALM_SECONDS = 10.0  # … but no longer than this, so that findings stay young
+_PAUSE = 30  # times the processor time of a round until the next begins, so that an idle node uses little of a core …
+_LONGEST_PAUSE = 10.0  # … but no more seconds than this, so that findings stay young
 _STEP_SECONDS = 0.005  # of looking, before a rest
 _REST = 10  # times the duration of a step, so that the check uses no more than a tenth of a core
 _MOVED_SECONDS = 0.1  # between a move of release and a look at it: publishes come in bursts
@@ -92,7 +92,7 @@ class ContentCheck:
                 used = await self._look_at_all(begun)
             except (StoreError, OSError) as ex:  # such as a folder that cannot be listed; its age shows that it lasts
                 _log.warning("content_not_checked", error=str(ex))
-            pause = max(ROUND_SECONDS, min(_CALM * used, _CALM_SECONDS))
+            pause = max(ROUND_SECONDS, min(_PAUSE * used, _LONGEST_PAUSE))
             await asyncio.sleep(max(0.0, pause - (time.monotonic() - begun)))
 
     async def _look_at_all(self, begun: float) -> float:

@@ -69,9 +69,8 @@ class AuditWriter(TaskService):
         self._ends = AuditEnds()
         self._database = database
         self._clock = clock
-        self._lock = (
-            Lock()
-        )  # of what follows, held for microseconds: requests note on the event loop, rounds run in threads
+        # Of what follows, held for microseconds: requests note on the event loop, rounds run in threads.
+        self._lock = Lock()
         self._repeats = Counter[tuple[datetime, Repeat]]()
         self._kinds = defaultdict[_Group, set[Repeat]](set)
         self._entries = deque[AuditEntry]()
