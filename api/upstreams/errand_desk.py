@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from weakref import WeakValueDictionary
 
 from api import logs
+from api.data.served_data import ServedData
 from api.runtime.jobs.job_process import JobTimeout, ProcessLost
 from gitstore.errors import StoreError
 from gitstore.pushes.pushed_files import TokenFinder
@@ -35,26 +35,27 @@ class _CallerGone(Exception):
 class ErrandDesk:
     """The errands of one node that other processes wait for; `run` runs a job of a kind in a process."""
 
-    def __init__(self, store: Store, find_token: TokenFinder, run: Run) -> None:
+    def __init__(self, store: Store, data: ServedData, find_token: TokenFinder, run: Run) -> None:
         self._find_token = find_token
         self._store = store
+        self._data = data
         self._run = run
         self._turns = asyncio.Semaphore(_MOST_AT_ONCE)
         self._own = WeakValueDictionary[str, asyncio.Lock]()  # of namespaces: each takes one turn at a time
         self._server: asyncio.Server | None = None
-        self._address = Path()
+        self._socket = store.directory.repositories / SOCKET
         self._answers = set[asyncio.Task[None]]()
 
-    async def open(self, repositories: Path) -> None:
+    async def open(self) -> None:
         """Take errands from now on; nothing is done while the desk is open. Raises OSError.
 
-        The socket may have gone with its folder, such as while that was restored: then it is made again.
+        The socket may have gone with its folder, such as while that was restored: then it is made again, but never in
+        the place of a lost folder, which may have been replaced since the last look at it.
         """
-        if self._server is not None and self._address.exists():
+        if (self._server is not None and self._socket.exists()) or self._data.check() is not None:
             return
         self._close_server()
-        listener = listen(repositories)
-        self._address = repositories / SOCKET
+        listener = listen(self._socket.parent)
         self._server = await asyncio.start_unix_server(self._accept, sock=listener, limit=MOST_BYTES)
 
     def _close_server(self) -> None:

@@ -76,7 +76,7 @@ class UpstreamSyncer(TaskService):
         self._begun: dict[str, float] = {}  # the time of the last sync, by namespace: the longest ago is the next
         self._named: set[str] | None = None  # the namespaces with an upstream in the last round
         self._desk_fault = ""
-        self._desk = ErrandDesk(store, tokens.find, self._run_errand)
+        self._desk = ErrandDesk(store, data, tokens.find, self._run_errand)
 
     def ready_check(self) -> ReadyCheck:
         """Create the readiness check of all upstreams of this node."""
@@ -97,7 +97,7 @@ class UpstreamSyncer(TaskService):
             while True:
                 if not is_elected:
                     is_elected = await take_node_lock(self._data, lock, stack)
-                if is_elected and self._data.fault is None:
+                if is_elected and self._data.check() is None:  # the round writes beside the repositories
                     await self._open_desk()
                     await self._round()
                 await asyncio.sleep(_ROUND_SECONDS)
@@ -106,7 +106,7 @@ class UpstreamSyncer(TaskService):
         """Open the desk for publishes, if it is not open; a failure is logged when it changes, and tried again."""
         fault = ""
         try:
-            await self._desk.open(self._store.directory.repositories)
+            await self._desk.open()
         except OSError as ex:  # syncs go on
             fault = str(ex)
         if fault and fault != self._desk_fault:

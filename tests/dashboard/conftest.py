@@ -79,4 +79,4 @@ def sign_in(page: Page, username: str, path: str = "/") -> None:
     page.get_by_label("User name").fill(username)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.get_by_role("button", name="Sign out").wait_for()
+    page.get_by_role("banner").get_by_role("button", name="Sign out").wait_for()

@@ -75,5 +75,5 @@ def test_no_view_scrolls_sideways_when_it_is_enlarged(
 def _show(page: Page, path: str, place: Place) -> None:
     page.goto(path.format(namespace=place.namespace))
     page.get_by_role("heading", level=1).wait_for()
-    page.get_by_role("button", name="Sign out").wait_for()
+    page.get_by_role("banner").get_by_role("button", name="Sign out").wait_for()
     page.wait_for_load_state("networkidle")

@@ -35,7 +35,7 @@ def test_no_view_jumps_while_it_loads(world: World, new_page: Opens) -> None:
     for path in PAGES:
         page.goto(path.format(namespace=place.namespace))
         page.get_by_role("heading", level=1).wait_for()
-        page.get_by_role("button", name="Sign out").wait_for()
+        page.get_by_role("banner").get_by_role("button", name="Sign out").wait_for()
         page.wait_for_load_state("networkidle")
         moved = page.evaluate("moved")
         if sum(value for value, _ in moved) > MOST:

@@ -51,7 +51,7 @@ def test_axe_finds_nothing_on_any_page(world: World, new_page: Opens, scheme: st
     for path in PAGES:
         page.goto(path.format(namespace=place.namespace))
         page.get_by_role("heading", level=1).wait_for()
-        page.get_by_role("button", name="Sign out").wait_for()
+        page.get_by_role("banner").get_by_role("button", name="Sign out").wait_for()
         page.wait_for_load_state("networkidle")
         assert violations(page) == [], path
     page.goto("/licences")
@@ -79,7 +79,7 @@ def test_a_stranger_gets_the_sign_in_and_a_wrong_password_is_said_beside_its_fie
 def test_signing_out_ends_the_session(world: World, new_page: Opens) -> None:
     page = new_page()
     sign_in(page, world.user("admin"))
-    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("banner").get_by_role("button", name="Sign out").click()
     expect(page.get_by_text("You have signed out.")).to_be_visible()
     page.reload()
     expect(page.get_by_label("Password")).to_be_visible()

@@ -54,7 +54,7 @@ def test_every_view_is_read_without_a_login_and_offers_no_change(
         page.get_by_role("heading", level=1).wait_for()
         page.wait_for_load_state("networkidle")
         expect(page.get_by_role("complementary", name="Preview")).to_contain_text(str(preview.folder))
-        expect(page.get_by_role("button", name="Sign out")).to_have_count(0)
+        expect(page.get_by_role("banner").get_by_role("button", name="Sign out")).to_have_count(0)
         offered = [each for each in page.get_by_role("button").all_inner_texts() if each.startswith(CHANGES)]
         assert offered == [], path
         assert violations(page) == [], path

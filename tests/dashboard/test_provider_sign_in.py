@@ -72,7 +72,7 @@ def sign_in(context: BrowserContext, path: str = "/") -> Page:
     page.goto(path)
     page.get_by_role("button", name=WITH_PROVIDER).click()
     fill_in(page)
-    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    expect(page.get_by_role("banner").get_by_role("button", name="Sign out")).to_be_visible()
     return page
 
 
@@ -92,7 +92,7 @@ def test_a_person_signs_in_stays_in_and_signs_out_at_the_provider(
     with page.expect_response("**/auth/session/refresh") as renewed:
         page.reload()
     assert renewed.value.status == 200
-    page.get_by_role("button", name="Sign out").click()
+    page.get_by_role("banner").get_by_role("button", name="Sign out").click()
     page.get_by_role("button", name="Yes, sign me out").click()
     expect(page.get_by_role("heading", name="Sign in to Waypost")).to_be_visible()
     assert page.url == f"{site.url}/"
@@ -113,7 +113,7 @@ def test_a_logout_at_the_provider_shows_at_once_and_what_was_typed_is_kept(
     with context.expect_page() as opened:
         page.get_by_role("dialog").get_by_role("button", name=WITH_PROVIDER).click()
     fill_in(opened.value)
-    expect(opened.value.get_by_role("button", name="Sign out")).to_be_visible()
+    expect(opened.value.get_by_role("banner").get_by_role("button", name="Sign out")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.get_by_label("Current password")).to_have_value("Augusta")
 
@@ -124,13 +124,13 @@ def test_signed_out_everywhere_is_signed_out_in_every_browser_and_tab(
     context = new_browser()
     here, tab, there = sign_in(context, SETTINGS), context.new_page(), sign_in(new_browser())
     tab.goto("/")
-    expect(tab.get_by_role("button", name="Sign out")).to_be_visible()
+    expect(tab.get_by_role("banner").get_by_role("button", name="Sign out")).to_be_visible()
     here.goto(SETTINGS)
     here.get_by_role("button", name="Sign out everywhere else").click()
     expect(there.get_by_role("heading", name="Sign in again")).to_be_visible()
     there.reload()
     expect(there.get_by_role("heading", name="Sign in to Waypost")).to_be_visible()
-    here.get_by_role("button", name="Sign out", exact=True).click()
+    here.get_by_role("banner").get_by_role("button", name="Sign out").click()
     expect(tab.get_by_role("heading", name="Sign in to Waypost")).to_be_visible()
 
 

@@ -147,4 +147,4 @@ def test_a_token_of_an_agent_gets_in_nowhere(shop: Place, new_page: Opens) -> No
     browser.get_by_label("Password").fill(str(agent.root.token))
     browser.get_by_role("button", name="Sign in", exact=True).click()
     expect(browser.get_by_role("alert")).to_be_visible()
-    expect(browser.get_by_role("button", name="Sign out")).to_have_count(0)
+    expect(browser.get_by_role("banner").get_by_role("button", name="Sign out")).to_have_count(0)

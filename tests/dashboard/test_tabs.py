@@ -58,5 +58,5 @@ def test_three_tabs_share_one_stream_and_the_next_one_takes_over(world: World, n
     place.published("/c")
     for tab in tabs[1:]:
         expect(tab.locator("tbody tr")).to_have_count(3, timeout=30_000)
-    tabs[1].get_by_role("button", name="Sign out").click()
+    tabs[1].get_by_role("banner").get_by_role("button", name="Sign out").click()
     wait_until(lambda: streams(world) == 0, PATIENCE, "the stream to end with the session")

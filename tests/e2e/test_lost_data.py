@@ -43,17 +43,16 @@ def without(data: Path, part: str, *, replaced: bool = False) -> Iterator[Path]:
         path.mkdir()
     elif replaced:
         path.touch()
-    yield path
-    assert path.exists() is replaced
-    if replaced and path.is_dir():
-        assert list(path.iterdir()) == []
-        shutil.rmtree(path)
-    elif replaced:
-        assert path.read_bytes() == b""
-        path.unlink()
-    left = {each.name for each in path.parent.iterdir()} & {"repos", "compiled", "keys", "waypost.db", "identity"}
-    assert path.name not in left
-    away.rename(path)
+    try:
+        yield path
+        assert path.exists() is replaced
+        if replaced:
+            assert path.read_bytes() == b"" if path.is_file() else list(path.iterdir()) == []
+    finally:  # also after a failure, so that the next test has its service
+        if path.is_dir():
+            shutil.rmtree(path)
+        path.unlink(missing_ok=True)
+        away.rename(path)
 
 
 def readiness(world: World) -> tuple[int, list[str]]:

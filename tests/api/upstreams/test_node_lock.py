@@ -4,23 +4,8 @@ import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import pytest
-
-from api.app.data_directory import adopt, create_data, data_parts
 from api.data.served_data import ServedData
-from api.settings import Settings
 from api.upstreams.node_lock import take_node_lock
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> ServedData:
-    """Create a data directory, and recognize it."""
-    settings = Settings(data=tmp_path / "data")
-    create_data(settings)
-    parts = data_parts(settings)
-    served = ServedData(parts, adopt(parts))
-    assert served.check() is None
-    return served
 
 
 def test_one_has_it_until_it_ends(served: ServedData, tmp_path: Path) -> None:
