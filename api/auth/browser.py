@@ -1,7 +1,7 @@
 """The client of a session: its address and what it calls itself, reduced to a name that a person recognizes."""
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 _MOST = 200  # characters of a User-Agent, as the database has them
 _MOST_ADDRESS = 64
@@ -27,16 +27,23 @@ _SYSTEMS = (
 )
 
 
+class StoredClient(TypedDict):
+    """The columns of a session that tell its client."""
+
+    user_agent: str
+    address: str | None
+
+
 class Client(NamedTuple):
     """The client of a login or refresh; `address` is None at the command line."""
 
     address: str | None = None
     user_agent: str = ""
 
-    def stored(self) -> dict[str, str | None]:
+    def stored(self) -> StoredClient:
         """Return the columns of a session, within their lengths and without characters that cannot be stored."""
         agent = "".join(each if each.isprintable() else "?" for each in self.user_agent[:_MOST])
-        return {"user_agent": agent, "address": self.address and self.address[:_MOST_ADDRESS]}
+        return StoredClient(user_agent=agent, address=self.address and self.address[:_MOST_ADDRESS])
 
 
 NO_CLIENT = Client()

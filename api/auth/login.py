@@ -58,9 +58,9 @@ class Logins:
         now, key = self.clock(), self.keyring.ring.signing(self.clock())
         number, expires_at = secrets.token_hex(16), now + age
         link = first_link(number, key, now, min(expires_at, now + self.lifetimes.idle))
-        session = sessions.Session(number, user.id, now, expires_at, min(now + self.lifetimes.access, expires_at))
+        access_until = min(now + self.lifetimes.access, expires_at)
+        session = sessions.Session(number, user.id, now, expires_at, access_until, **client.stored())
         sessions.open_session(connection, session, link.row)
-        sessions.note_client(connection, number, client.stored())
         users.change_user(connection, user.id, {"last_login_at": now})
         actor = Actor("user", user.id, user.username)
         audit.record(connection, AuditEntry(now, AuditEvent.LOGIN, actor, user.username, address=client.address))

@@ -9,9 +9,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 def upsert(connection: Connection, table: Table) -> Any:
     """Return an insert of the dialect in use, which has `on_conflict_do_update`."""
+    return insert_for(connection.dialect.name, table)
+
+
+def insert_for(dialect: str, table: Table) -> Any:
+    """Return an insert of a dialect by its name, which has `on_conflict_do_update`."""
     # SQLAlchemy 2.1: the inserts of both dialects have no class in common.
     # https://docs.sqlalchemy.org/en/21/dialects/sqlite.html#insert-on-conflict-upsert
-    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+    return postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
 
 
 def put_row(

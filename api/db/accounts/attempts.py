@@ -6,12 +6,13 @@ allows.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, case, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Float, bindparam, case, delete, or_, select, update
 
 from api.db.tables import login_attempts
-from api.db.upserts import upsert
+from api.db.upserts import insert_for
 
 
 class Rate(NamedTuple):
@@ -28,22 +29,25 @@ class Rate(NamedTuple):
 
 def seconds_until_free(connection: Connection, rates: Mapping[str, Rate], now: float) -> float:
     """Return the seconds until each of the keys has an attempt left; 0 if all have one."""
-    query = select(login_attempts.c.key, login_attempts.c.paid_at).where(login_attempts.c.key.in_(rates))
-    found = connection.execute(query)
+    found = connection.execute(_PAID, {"keys": list(rates)})
     waits = (max(paid_at, now) + rates[key].interval - rates[key].seconds - now for key, paid_at in found)
     return max(waits, default=0.0)
 
 
 def take(connection: Connection, rates: Mapping[str, Rate], now: float) -> bool:
     """Take one attempt of each key; False if a key has none left: then do not commit the transaction."""
-    return all(_take(connection, key, rate, now) for key, rate in sorted(rates.items()))
+    statement = _taking(connection.dialect.name)
+    return all(
+        connection.execute(statement, _values(key, rate, now)).first() is not None
+        for key, rate in sorted(rates.items())
+    )
 
 
 def refund(connection: Connection, rates: Mapping[str, Rate]) -> None:
     """Refund one attempt of each key."""
-    for key, rate in sorted(rates.items()):
-        taken = update(login_attempts).where(login_attempts.c.key == key)
-        connection.execute(taken.values(paid_at=login_attempts.c.paid_at - rate.interval))
+    taken = [{"own_key": key, "interval": rate.interval} for key, rate in sorted(rates.items())]
+    if taken:
+        connection.execute(_REFUND, taken)
 
 
 def sweep(connection: Connection, now: float, seconds: float) -> None:
@@ -52,18 +56,35 @@ def sweep(connection: Connection, now: float, seconds: float) -> None:
     connection.execute(delete(login_attempts).where(or_(paid_at <= now, paid_at > now + 2 * seconds)))
 
 
-def _take(connection: Connection, key: str, rate: Rate, now: float) -> bool:
-    paid_at = login_attempts.c.paid_at
-    next_at: ColumnElement[float] = case((paid_at > now, paid_at), else_=now) + rate.interval
-    statement = (
-        upsert(connection, login_attempts)
-        .values(key=key, paid_at=now + rate.interval)
+def _values(key: str, rate: Rate, now: float) -> dict[str, object]:
+    """Return the parameters of `_taking`."""
+    interval, latest = rate.interval, now + rate.seconds + _ROUNDING
+    return {"key": key, "paid_at": now + interval, "now": now, "interval": interval, "latest": latest}
+
+
+# Each login runs these statements, while polls of agents wait for the interpreter: they are built once.
+
+
+@cache
+def _taking(dialect: str) -> Any:
+    """Return the statement that takes one attempt of a key; it returns no row if none is left."""
+    paid_at, now = login_attempts.c.paid_at, bindparam("now", type_=Float)
+    next_at: ColumnElement[float] = case((paid_at > now, paid_at), else_=now) + bindparam("interval", type_=Float)
+    return (
+        insert_for(dialect, login_attempts)
         .on_conflict_do_update(
-            index_elements=["key"], set_={"paid_at": next_at}, where=next_at <= now + rate.seconds + _ROUNDING
+            index_elements=["key"], set_={"paid_at": next_at}, where=next_at <= bindparam("latest", type_=Float)
         )
         .returning(paid_at)
     )
-    return connection.execute(statement).first() is not None
 
 
+_PAID = select(login_attempts.c.key, login_attempts.c.paid_at).where(
+    login_attempts.c.key.in_(bindparam("keys", expanding=True))
+)
+_REFUND = (
+    update(login_attempts)
+    .where(login_attempts.c.key == bindparam("own_key"))
+    .values(paid_at=login_attempts.c.paid_at - bindparam("interval", type_=Float))
+)
 _ROUNDING = 1e-3  # seconds; intervals are fractions, so their sum may differ from the whole

@@ -45,8 +45,8 @@ class RefreshToken:
 
 def open_session(connection: Connection, session: Session, first: RefreshToken) -> None:
     """Store a new session with its first refresh token."""
-    connection.execute(insert(sessions).values(asdict(session)))
-    connection.execute(insert(refresh_tokens).values(asdict(first)))
+    connection.execute(insert(sessions), asdict(session))
+    connection.execute(insert(refresh_tokens), asdict(first))
 
 
 def find_session(connection: Connection, number: str) -> Session | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from api.db.tables import user_roles, users
@@ -56,7 +56,7 @@ def find_user(connection: Connection, number: int) -> User:
 
 def find_named(connection: Connection, username: str) -> User | None:
     """Return the user with a name, ignoring case; None if unknown."""
-    row = connection.execute(select(users).where(users.c.username_key == username_key(username))).one_or_none()
+    row = connection.execute(_NAMED, {"named": username_key(username)}).one_or_none()
     return None if row is None else _with_roles(connection, [row])[0]
 
 
@@ -88,7 +88,7 @@ def find_active_named(connection: Connection, usernames: Collection[str]) -> lis
 def change_user(connection: Connection, number: int, values: Mapping[str, Any]) -> None:
     """Set columns of a user: `firstname`, `lastname`, `password_hash`, `active`, `last_login_at`."""
     if values:
-        connection.execute(update(users).where(users.c.id == number).values(**values))
+        connection.execute(_CHANGE, {"number": number, **values})
 
 
 def set_roles(connection: Connection, number: int, names: Iterable[str]) -> None:
@@ -110,13 +110,21 @@ def username_key(username: str) -> str:
     return username.lower()
 
 
+# Each login and request of Git runs these statements: they are built once.
+_NAMED = select(users).where(users.c.username_key == bindparam("named"))
+_CHANGE = update(users).where(users.c.id == bindparam("number"))
+_ROLES = select(user_roles).order_by(user_roles.c.role)
+_ROLES_OF_ONE = _ROLES.where(user_roles.c.user_id == bindparam("number"))
+
+
 def _with_roles(connection: Connection, rows: Iterable[Row[Any]]) -> list[User]:
     found = list(rows)
-    query = select(user_roles).order_by(user_roles.c.role)
     if len(found) == 1:
-        query = query.where(user_roles.c.user_id == found[0].id)
+        given = connection.execute(_ROLES_OF_ONE, {"number": found[0].id})
+    else:
+        given = connection.execute(_ROLES)
     roles: dict[int, list[str]] = {}
-    for user_id, role in connection.execute(query):
+    for user_id, role in given:
         roles.setdefault(user_id, []).append(role)
     return [_user(row, tuple(roles.get(row.id, ()))) for row in found]
 
