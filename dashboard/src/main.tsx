@@ -16,7 +16,7 @@ import { ask, place, startRouter } from "./state/router.ts";
 import { signInFault } from "./state/sign_in_fault.ts";
 import { PreviewBand } from "./views/preview_band.tsx";
 import { SignInDialog, SignInPage } from "./views/sign_in.tsx";
-import { ROUTES } from "./views/routes.ts";
+import { ROUTES, type Route } from "./views/routes.ts";
 import type { ViewProps } from "./views/view.ts";
 
 interface Shown {
@@ -27,18 +27,27 @@ interface Shown {
 
 const shown = signal<Shown | null>(null);
 const failed = signal<Error | null>(null);
+const IDLE = 200; // ms, in a browser that does not tell when it is idle
+
+const loaded = new Map<Route, ComponentType<ViewProps>>();
+
+async function load(route: Route): Promise<ComponentType<ViewProps>> {
+  const view = (await route.load()).default;
+  loaded.set(route, view);
+  return view;
+}
 
 function show(path: string): void {
   for (const route of ROUTES) {
     const params = matchPath(route.pattern, path);
     if (!params) continue;
     document.title = `${route.title(params)} · Waypost`;
-    route.load().then(
-      (module) => {
-        if (place.peek().path === path) shown.value = { view: module.default, params, pattern: route.pattern };
-      },
-      () => (failed.value = new Error("Waypost was updated, or cannot be reached. Load the page again.")),
-    );
+    const present = (view: ComponentType<ViewProps>): void => {
+      if (place.peek().path === path) shown.value = { view, params, pattern: route.pattern };
+    };
+    const view = loaded.get(route);
+    if (view) present(view); // at once, so that the view before it does not read what the new address asks of it
+    else load(route).then(present, () => (failed.value = new Error("Waypost was updated, or cannot be reached. Load the page again.")));
     return;
   }
   document.title = "Not found · Waypost";
@@ -47,7 +56,19 @@ function show(path: string): void {
 
 /** Load the view of the address while the session is still asked for; a fault is told when the view is shown. */
 function fetchView(path: string): void {
-  void ROUTES.find((route) => matchPath(route.pattern, path))?.load().catch(() => undefined);
+  const route = ROUTES.find((each) => matchPath(each.pattern, path));
+  if (route) load(route).catch(() => undefined);
+}
+
+/** Load the other views while nothing else is to be done, so that a click on one only has to read its data. */
+function fetchViews(): void {
+  const later = "requestIdleCallback" in window ? (next: () => void) => requestIdleCallback(next) : (next: () => void) => setTimeout(next, IDLE);
+  const left = [...ROUTES];
+  const next = (): void => {
+    const route = left.shift();
+    if (route) load(route).catch(() => undefined).finally(() => later(next));
+  };
+  later(next);
 }
 
 function leave(): void {
@@ -105,5 +126,6 @@ effect(() => {
 render(<App />, document.getElementById("app") as HTMLElement);
 start().then(() => {
   startEvents();
+  fetchViews();
   if (preview.value) followPreview(tellChanged);
 }, (ex: unknown) => (failed.value = ex as Error));

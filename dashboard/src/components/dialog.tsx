@@ -1,6 +1,6 @@
 // A dialog over the page: the browser keeps the focus in it, and gives it back.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 interface DialogProps {
   title: string;
@@ -13,7 +13,7 @@ interface DialogProps {
 export function Dialog({ title, children, onClose, class: name = "" }: DialogProps): JSX.Element {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     box.current?.showModal();
     // The browser would choose the button that closes it.
     box.current?.querySelector<HTMLElement>("form input:not([type=checkbox], [type=radio]), form textarea")?.focus();

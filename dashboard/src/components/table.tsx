@@ -1,14 +1,16 @@
 // A table of a window of items that the service searches, sorts and pages.
 import type { ComponentChildren, JSX } from "preact";
+import { useMemo, useRef } from "preact/hooks";
 import { ask, place, withQuery } from "../state/router.ts";
 import { count } from "../state/words.ts";
 
 export interface Column<T> {
   name: string;
+  /** What a cell has of an item. Where it depends on anything else, such as the address, it is a component that reads that. */
+  cell: (item: T) => ComponentChildren;
   /** The name of the field in `sort`; without it the column cannot be sorted. */
   sort?: string;
   class?: string;
-  cell: (item: T) => ComponentChildren;
 }
 
 interface TableProps<T> {
@@ -25,9 +27,28 @@ interface TableProps<T> {
   nameOf?: (item: T) => string;
 }
 
+/** The link of a row, which opens its form over the table; `name` is its name in the address. */
+export function RowLink({ name, children }: { name: string; children: ComponentChildren }): JSX.Element {
+  return <a class="row-link" href={withQuery(place.value, { edit: name, page: place.value.query.get("page") ?? "" })}>{children}</a>;
+}
+
 /** `sort` of the address names the column, with a hyphen before it for the other direction. */
 export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, nameOf = id }: TableProps<T>): JSX.Element {
   const all = items.length > 0 && items.every((item) => chosen?.has(id(item)));
+  const latest = useRef({ id, onChoose, nameOf });
+  latest.current = { id, onChoose, nameOf };
+  const chooses = Boolean(onChoose);
+  // The rows stay as they are while others are read, and while a form is open over them.
+  const rows = useMemo(() => items.map((item) => {
+    const key = latest.current.id(item);
+    return (
+      <tr key={key} aria-selected={chosen?.has(key) ? "true" : undefined}>
+        {chooses && <td class="choose"><input type="checkbox" aria-label={`Choose ${latest.current.nameOf(item)}`} checked={chosen?.has(key) ?? false}
+          onChange={(event) => latest.current.onChoose?.([item], event.currentTarget.checked)} /></td>}
+        {columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item)}</td>)}
+      </tr>
+    );
+  }), [items, columns, chosen, chooses]);
   return (
     <div class="table-box" tabindex={0} role="region" aria-label={label} aria-busy={busy}>
       <table>
@@ -36,13 +57,7 @@ export function Table<T>({ label, columns, items, id, busy = false, chosen, onCh
           {columns.map((each) => <Heading key={each.name} column={each} />)}
         </tr></thead>
         <tbody>
-          {items.map((item) => (
-            <tr key={id(item)} aria-selected={chosen?.has(id(item)) ? "true" : undefined}>
-              {onChoose && <td class="choose"><input type="checkbox" aria-label={`Choose ${nameOf(item)}`} checked={chosen?.has(id(item)) ?? false}
-                onChange={(event) => onChoose([item], event.currentTarget.checked)} /></td>}
-              {columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item)}</td>)}
-            </tr>
-          ))}
+          {rows}
         </tbody>
       </table>
     </div>

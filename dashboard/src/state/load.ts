@@ -1,7 +1,9 @@
 // What a view has read of the API: the last good answer stays on the page while the next one is read, and a late answer
 // never replaces a newer one.
-import { useEffect, useState, useRef } from "preact/hooks";
+import { effect } from "@preact/signals";
+import { useEffect, useLayoutEffect, useState, useRef } from "preact/hooks";
 import { listen, RESUMED, type LiveEvent } from "../api/events.ts";
+import { me } from "../api/session.ts";
 import { onChange } from "./changes.ts";
 
 export interface Loaded<T> {
@@ -12,19 +14,55 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
+interface Options<T> {
+  /** A name for the answers of `read`, which no other read has: the last one is shown at once where its key is asked for again. */
+  keep?: string;
+  /** What is shown until the answer is there. */
+  first?: T | undefined;
+}
+
+const MOST_KEPT = 40;
+const kept = new Map<string, unknown>();
+let reader: string | undefined;
+
+// What one person has read is not shown to the next one, and nothing that has changed.
+effect(() => {
+  if (me.value?.name !== reader) kept.clear();
+  reader = me.value?.name;
+});
+listen(() => kept.clear());
+onChange(() => kept.clear());
+
+function keepAnswer(name: string, data: unknown): void {
+  kept.delete(name);
+  kept.set(name, data);
+  const [oldest] = kept.keys();
+  if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
+}
+
 /** Read with `read`, again whenever `key` changes, when a live event arrives for which `when` is true,
  * and, with a `when`, after a change made in this tab. */
-export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T>, when?: (event: LiveEvent) => boolean): Loaded<T> {
-  const [state, setState] = useState<{ data: T | null; error: Error | null; busy: boolean }>({ data: null, error: null, busy: true });
+export function useLoad<T>(
+  key: string, read: (signal: AbortSignal) => Promise<T>, when?: (event: LiveEvent) => boolean, { keep, first }: Options<T> = {},
+): Loaded<T> {
+  const name = keep === undefined ? "" : `${keep} ${key}`;
+  const [state, setState] = useState<{ data: T | null; error: Error | null; busy: boolean }>(() => (
+    { data: first ?? (kept.get(name) as T | undefined) ?? null, error: null, busy: true }));
   const [turn, setTurn] = useState(0);
   const latest = useRef({ read, when });
   latest.current = { read, when };
-  useEffect(() => {
+  // Before the frame is painted: the call leaves a frame earlier.
+  useLayoutEffect(() => {
     const abort = new AbortController();
-    setState((before) => ({ ...before, busy: true }));
+    setState((before) => {
+      const data = (kept.get(name) as T | undefined) ?? before.data;
+      return before.busy && data === before.data ? before : { ...before, data, busy: true };
+    });
     latest.current.read(abort.signal).then(
       (data) => {
-        if (!abort.signal.aborted) setState({ data, error: null, busy: false });
+        if (abort.signal.aborted) return;
+        if (name) keepAnswer(name, data);
+        setState({ data, error: null, busy: false });
       },
       (error: unknown) => {
         if (!abort.signal.aborted) setState((before) => ({ ...before, error: error as Error, busy: false }));

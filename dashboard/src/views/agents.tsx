@@ -42,7 +42,7 @@ function Body({ of }: { of: Of }): JSX.Element {
   const asked = { ...(text ? { q: text } : {}), ...(wanted ? { state: wanted as Asked } : {}), limit: PAGE, offset: offset() };
   const [secret, setSecret] = useState("");
   const call = useCall();
-  const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(asked)}`, (signal) => get(`${P}/agents`, { path: of, query: asked, signal }), isAbout(of));
+  const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(asked)}`, (signal) => get(`${P}/agents`, { path: of, query: asked, signal }), isAbout(of), { keep: "agents" });
   const writes = may(of, "agent", "write");
   const drop = (agent: Agent): void => call.run(async () => {
     await remove(`${P}/agents/{name}`, { path: { ...of, name: agent.name } });

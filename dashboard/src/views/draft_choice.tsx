@@ -27,7 +27,7 @@ export function DraftChoice({ of }: { of: Of }): JSX.Element {
   const { namespace, project } = of;
   const id = useId();
   const [naming, setNaming] = useState(false);
-  const found = useLoad(`${namespace}/${project}`, (signal) => get(`${P}/drafts`, { path: { namespace, project }, signal }), isAbout(of));
+  const found = useLoad(`${namespace}/${project}`, (signal) => get(`${P}/drafts`, { path: { namespace, project }, signal }), isAbout(of), { keep: "drafts" });
   const items = found.data?.items ?? [];
   const chosen = of.draft ?? "main";
   const known = new Set(items.map((each) => each.draft));

@@ -38,7 +38,7 @@ function List({ of }: { of: Of }): JSX.Element {
   const source = query.get("source") ?? "";
   const path = query.get("path") ?? "";
   const wanted = { ...(source ? { source } : {}), ...(path ? { path } : {}), limit: PAGE, offset: offset() };
-  const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(wanted)}`, (signal) => get(`${P}/history`, { path: of, query: wanted, signal }), isAbout(of));
+  const found = useLoad(`${of.namespace}/${of.project} ${JSON.stringify(wanted)}`, (signal) => get(`${P}/history`, { path: of, query: wanted, signal }), isAbout(of), { keep: "history" });
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet">Reading the history …</p>;
   const rule = source || path;

@@ -6,14 +6,14 @@ import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
-import { offset, PAGE, Pages as PageLinks, Search, Table, type Column } from "../components/table.tsx";
+import { offset, PAGE, Pages as PageLinks, RowLink, Search, Table, type Column } from "../components/table.tsx";
 import { TextEditor } from "../components/text_editor.tsx";
 import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
 import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P, viewPath, type Of, type Page } from "../state/project.ts";
-import { ask, place, withQuery } from "../state/router.ts";
+import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { SIGNS } from "./changes.tsx";
 import { ProjectPage } from "./project_page.tsx";
@@ -29,12 +29,15 @@ const close = (): void => keepPage({ edit: "" });
 const sizeOf = (text: string): number => new TextEncoder().encode(text).length;
 
 const COLUMNS: readonly Column<Page>[] = [
-  { name: "Path", sort: "source", class: "url", cell: (item) => <a class="row-link" href={withQuery(place.value, { edit: item.id, page: place.value.query.get("page") ?? "" })}><Long text={item.path} /></a> },
+  { name: "Path", sort: "source", class: "url", cell: (item) => <RowLink name={item.id}><Long text={item.path} /></RowLink> },
   { name: "Kind", class: "short", cell: (item) => KINDS.find(([kind]) => kind === item.contentType)?.[1] ?? item.contentType },
   { name: "Size", class: "short", cell: (item) => bytes(sizeOf(item.content)) },
   { name: "Note", cell: (item) => <bdi>{item.note}</bdi> },
   { name: "Draft", class: "short", cell: (item) => <Sign change={item.change} /> },
 ];
+
+/** Those of a folder that is previewed, which has no draft. */
+const OF_FOLDER = COLUMNS.filter((each) => each.name !== "Draft");
 
 function Sign({ change }: { change: string | null }): JSX.Element | null {
   const [tone, text] = SIGNS[change ?? ""] ?? [];
@@ -53,7 +56,7 @@ function List({ of }: { of: Of }): JSX.Element {
     ...Object.fromEntries(["q", "type", "change", "sort"].map((name) => [name, value(name)] as const).filter(([, text]) => text)),
     limit: PAGE, offset: offset(),
   };
-  const found = useLoad(`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAbout(of));
+  const found = useLoad(`${keyOf(of)}?${JSON.stringify(wanted)}`, (signal) => get(`${P}/draft/pages`, { path: of, query: wanted, signal }), isAbout(of), { keep: "pages" });
   const writes = may(of, "page", "write");
   useCommands(`pages ${String(writes)}`, () => (writes ? [{ name: "Add a page", keys: "n", run: () => keepPage({ edit: "new" }) }] : []));
   const filtered = ["q", "change"].some(value);
@@ -66,7 +69,7 @@ function List({ of }: { of: Of }): JSX.Element {
       </div>
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
-        ? <><Table label="Pages" columns={preview.value ? COLUMNS.filter((each) => each.name !== "Draft") : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><PageLinks total={found.data.total} /></>
+        ? <><Table label="Pages" columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><PageLinks total={found.data.total} /></>
         : filtered
           ? <Empty title="No page fits"><p>Change the search, or <a href={viewPath(of, "pages")}>show all pages</a>.</p></Empty>
           : <Empty title="No pages yet"><p>A page is a small text that agents serve, such as robots.txt.</p></Empty>)}

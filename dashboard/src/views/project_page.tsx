@@ -29,6 +29,7 @@ export function ProjectPage({ of, children }: ProjectPageProps): JSX.Element {
     `${namespace}/${project}`,
     (signal) => get("/api/namespace/{namespace}/project/{project}", { path, signal }),
     isAbout(path),
+    { keep: "project" },
   );
   const base = projectPath(namespace, project);
   const tabs = PROJECT_TABS.filter(([part]) => part !== "draft" || !preview.value).map(([part, text]) => {
@@ -67,7 +68,7 @@ const FRESH = 300_000; // ms after a publish in which they are looked at so ofte
 
 /** How the agents take the last publish, at the side of the heading. */
 function Taken({ of }: { of: Of }): JSX.Element {
-  const found = useLoad(`agents of ${of.namespace}/${of.project}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: 0 }, signal }), isAbout(of));
+  const found = useLoad(`agents of ${of.namespace}/${of.project}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: 0 }, signal }), isAbout(of), { keep: "convergence" });
   const taking = found.data?.convergence;
   const moves = taking && taking.current < taking.agents && Date.now() - Date.parse(taking.publishedAt) < FRESH;
   useEffect(() => {

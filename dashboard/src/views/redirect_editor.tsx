@@ -39,11 +39,11 @@ const valuesOf = (item: Redirect): Values => ({
   type: item.type, source: item.source, target: item.target, status: item.status, note: item.note, tags: item.tags.join(", "),
 });
 
-/** Open the form that the address names. */
-export function RedirectEditor({ of, name }: { of: Of; name: string }): JSX.Element {
+/** Open the form that the address names; at once where the redirect is `known`. A change that it does not know is told at saving. */
+export function RedirectEditor({ of, name, known }: { of: Of; name: string; known?: Redirect | undefined }): JSX.Element {
   const id = name.replace(/^copy-/, "");
   const found = useLoad(`${keyOf(of)}/${name}`, async (signal) =>
-    name === "new" ? null : get(`${P}/draft/redirects/{id}`, { path: { ...of, id }, signal }));
+    name === "new" ? null : known ?? get(`${P}/draft/redirects/{id}`, { path: { ...of, id }, signal }), undefined, { first: known });
   if (found.error) return <FormDialog title="Redirect" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
   if (name !== "new" && !found.data) return <FormDialog title="Redirect" dirty={false} onClose={close}><p class="quiet">Reading the redirect …</p></FormDialog>;
   const copied = name.startsWith("copy-");

@@ -1,15 +1,15 @@
 // The redirects of a project's draft: searched, filtered, sorted and paged by the service; the address says how.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { get } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import { Badge, Button, Empty, Failure, Long, Select, type Tone } from "../components/basics.tsx";
-import { offset, PAGE, Pages, Search, Table, type Column } from "../components/table.tsx";
+import { offset, PAGE, Pages, RowLink, Search, Table, type Column } from "../components/table.tsx";
 import { fillPath } from "../api/paths.ts";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
 import { CODES, isAbout, keepPage, keyOf, may, ofView, P, viewPath, type Of, type Redirect } from "../state/project.ts";
-import { ask, place, withQuery } from "../state/router.ts";
+import { ask, place } from "../state/router.ts";
 import { Chosen } from "./chosen.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { RedirectEditor } from "./redirect_editor.tsx";
@@ -24,7 +24,7 @@ const CHANGED = [["", "Changed or not"], ["added", "Added"], ["changed", "Change
 const FORMATS = [["tsv", "tab-separated text"], ["yaml", "YAML"]] as const;
 
 const COLUMNS: readonly Column<Redirect>[] = [
-  { name: "Source", sort: "source", class: "url", cell: (item) => <a class="row-link" href={editHref(item.id)}><Long text={item.source} /></a> },
+  { name: "Source", sort: "source", class: "url", cell: (item) => <RowLink name={item.id}><Long text={item.source} /></RowLink> },
   { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy /> },
   { name: "Status", class: "tiny", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
   { name: "Type", class: "short", cell: (item) => TYPES.find(([type]) => type === item.type)?.[1] ?? item.type },
@@ -32,7 +32,8 @@ const COLUMNS: readonly Column<Redirect>[] = [
   { name: "Draft", class: "short", cell: (item) => <Change change={item.change} /> },
 ];
 
-const editHref = (id: string): string => withQuery(place.value, { edit: id, page: place.value.query.get("page") ?? "" });
+/** Those of a folder that is previewed, which has no draft. */
+const OF_FOLDER = COLUMNS.filter((each) => each.name !== "Draft");
 
 function Change({ change }: { change: string | null }): JSX.Element | null {
   const [tone, text] = CHANGES[change ?? ""] ?? [];
@@ -54,7 +55,10 @@ function List(of: Of): JSX.Element {
     `${keyOf(of)}?${JSON.stringify(wanted)}`,
     (signal) => get(`${P}/draft/redirects`, { path: of, query: wanted, signal }),
     isAbout(of),
+    { keep: "redirects" },
   );
+  const marked = useMemo(() => new Set(chosen.keys()), [chosen]);
+  const edited = found.data?.items.find((item) => item.id === value("edit"));
   const writes = may(of, "redirect", "write");
   useCommands(`redirects ${String(writes)}`, () => (writes ? [
     { name: "Add a redirect", keys: "n", run: () => keepPage({ edit: "new" }) },
@@ -84,15 +88,15 @@ function List(of: Of): JSX.Element {
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
         ? <>
-          <Table label="Redirects" columns={preview.value ? COLUMNS.filter((each) => each.name !== "Draft") : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source}
-            {...(writes ? { chosen: new Set(chosen.keys()), onChoose: choose } : {})} />
+          <Table label="Redirects" columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source}
+            {...(writes ? { chosen: marked, onChoose: choose } : {})} />
           <Pages total={found.data.total} />
           <p class="export quiet">Export {filtered ? "what is shown" : "all"} as {FORMATS.map(([format, text]) => <a key={format} download={`${of.project}.${format}`} href={exportOf(of, format, shown)}>{text}</a>)}</p>
         </>
         : filtered
           ? <Empty title="No redirect fits"><p>Change the search, or <a href={viewPath(of)}>show all redirects</a>.</p></Empty>
           : <Empty title="No redirects yet"><p>{preview.value ? "Write one into a file of the folder, and save it." : "Add one here, import a file, or push to the repository."}</p></Empty>)}
-      {value("edit") && <RedirectEditor of={of} name={value("edit")} />}
+      {value("edit") && <RedirectEditor of={of} name={value("edit")} known={edited} />}
       {value("replace") && <ReplaceDialog of={of} kind="redirect" ids={[...chosen.keys()]} where={query} close={() => keepPage({ replace: "" })} />}
     </>
   );

@@ -5,20 +5,19 @@ import { ApiFault, get, patch, post, put, remove } from "../../api/client.ts";
 import type { components } from "../../api/schema.d.ts";
 import { Badge, Button, Empty, Failure, Field, Time } from "../../components/basics.tsx";
 import { Check, FormDialog, Refusal, useCall } from "../../components/form.tsx";
-import { offset, PAGE, Pages, Table, type Column } from "../../components/table.tsx";
+import { offset, PAGE, Pages, RowLink, Table, type Column } from "../../components/table.tsx";
 import { toast } from "../../components/toast.tsx";
 import { useLoad } from "../../state/load.ts";
 import { keepPage } from "../../state/project.ts";
-import { place, withQuery } from "../../state/router.ts";
+import { place } from "../../state/router.ts";
 import { mayAnywhere, SettingsPage } from "./settings_page.tsx";
 
 type User = components["schemas"]["user.schema"];
 
 const close = (): void => keepPage({ edit: "" });
-const editHref = (id: string): string => withQuery(place.value, { edit: id, page: place.value.query.get("page") ?? "" });
 
 const COLUMNS: readonly Column<User>[] = [
-  { name: "User name", cell: (user) => <a class="row-link" href={editHref(String(user.id))}><bdi>{user.username}</bdi></a> },
+  { name: "User name", cell: (user) => <RowLink name={String(user.id)}><bdi>{user.username}</bdi></RowLink> },
   { name: "Name", cell: (user) => <bdi>{user.firstname} {user.lastname}</bdi> },
   { name: "Roles", cell: (user) => user.roles.map((each) => <Badge key={each} tone="info">{each}</Badge>) },
   { name: "State", class: "short", cell: (user) => (user.active ? <Badge tone="good">active</Badge> : <Badge tone="bad">deactivated</Badge>) },
