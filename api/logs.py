@@ -84,9 +84,14 @@ def scrub(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     return {key: REMOVED if key.lower() in _SECRET_KEYS else _scrub_value(value) for key, value in event.items()}
 
 
+def remove_secrets(text: str) -> str:
+    """Return a text without the tokens and credentials in it."""
+    return _SECRET_TEXT.sub(REMOVED, text)
+
+
 def _scrub_value(value: Any) -> Any:
     if isinstance(value, str):
-        return _SECRET_TEXT.sub(REMOVED, value)
+        return remove_secrets(value)
     if isinstance(value, dict):
         return {key: REMOVED if str(key).lower() in _SECRET_KEYS else _scrub_value(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

@@ -12,10 +12,13 @@ from hashlib import sha256
 from typing import NamedTuple
 from zlib import crc32
 
+from api.auth.escaped_words import find_escaped_words
+
 PREFIX = "svc_"
 PATTERN = r"svc_[0-9A-Za-z]{49}"
 _BODY = 43
 _CHECKSUM = 6
+_LENGTH = len(PREFIX) + _BODY + _CHECKSUM
 _SHOWN = 8
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _SHAPE = re.compile(PATTERN)
@@ -44,6 +47,17 @@ def is_well_formed(value: str) -> bool:
 
 def find_values(data: bytes) -> Iterator[tuple[int, str]]:
     """Yield the texts in a file that have the shape and checksum of an API token, each with its position.
+
+    Those that are written with escapes come last, with the position of their word.
+    """
+    yield from _find_plain(data)
+    for start, word in find_escaped_words(data, _LENGTH):
+        for _, value in _find_plain(word):
+            yield start, value
+
+
+def _find_plain(data: bytes) -> Iterator[tuple[int, str]]:
+    """Yield such texts without escapes.
 
     They may overlap: `svc_` and 46 letters before a token have the shape too, up to the `svc` of the token. A look-ahead would find
     these too, but 20 times slower, since it takes the literal beginning from the pattern.

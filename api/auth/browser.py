@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple, TypedDict
 
+from api.logs import remove_secrets
+
 _MOST = 200  # characters of a User-Agent, as the database has them
 _MOST_ADDRESS = 64
 # The first match decides: most browsers also name the browsers that they descend from.
@@ -41,8 +43,9 @@ class Client(NamedTuple):
     user_agent: str = ""
 
     def stored(self) -> StoredClient:
-        """Return the columns of a session, within their lengths and without characters that cannot be stored."""
-        agent = "".join(each if each.isprintable() else "?" for each in self.user_agent[:_MOST])
+        """Return the columns of a session, within their lengths, without tokens and characters that cannot be stored."""
+        shown = remove_secrets(self.user_agent)[:_MOST]
+        agent = "".join(each if each.isprintable() else "?" for each in shown)
         return StoredClient(user_agent=agent, address=self.address and self.address[:_MOST_ADDRESS])
 
 

@@ -1,18 +1,21 @@
 """API tokens of the service in content, which a push, an edit or a fetch would show to every reader: they are revoked."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from api import logs
 from api.auth.api_token import digest, find_values
 from api.auth.new_token import revoke
-from api.db.accounts.tokens import find_by_hashes
+from api.db.accounts.tokens import find_by_hashes, list_live_hashes
 from api.db.audit import Actor
 from api.db.audit_caller import Caller, caller
 from api.db.state_store import StateStore
 from api.db.timestamps import Clock
 
-_MOST_TOKENS = 1_000  # of one file
+# Texts with the form of a token that one query asks for. For more of them, the hashes of all tokens are read instead: a text
+# of the largest size has millions.
+_MOST_ASKED = 1_000
 UPSTREAM_LEAK = "found in an upstream"
 HOOK_LEAK = "found in a push by path or SSH"
 
@@ -40,22 +43,30 @@ class LeakedTokens:
 
     def find(self, data: bytes) -> int | None:
         """Return the position of a valid token in a file, None without one; every one in it is revoked."""
-        places = dict[str, int]()
-        for at, value in find_values(data):
-            places.setdefault(value, at)
-            if len(places) > _MOST_TOKENS:
-                break
-        found = self.revoke(places.keys())
-        if len(places) > _MOST_TOKENS:  # too many to ask for
-            return min(places.values())
-        return min((places[value] for value in found), default=None)
+        found = [*islice(find_values(data), _MOST_ASKED + 1)]
+        if len(found) > _MOST_ASKED:
+            found = [*self._keep_live(find_values(data))]
+        live = self.revoke({value for _, value in found})
+        return min((at for at, value in found if value in live), default=None)
 
     def revoke(self, values: Collection[str]) -> frozenset[str]:
         """Revoke the tokens with these values; return the values that were valid when they were first found."""
+        if len(values) > _MOST_ASKED:
+            values = [value for _, value in self._keep_live((0, value) for value in values)]
         hashes = {digest(value): value for value in values}
         if hashes and self._find(hashes):
             self._revoked.update(self._revoke(hashes, self.namespace))
         return frozenset(hashes[each] for each in self._revoked & hashes.keys())
+
+    def _keep_live(self, found: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """Yield the first place of each value that is valid or was revoked here, for more values than one query takes."""
+        with self.state.database.reading() as connection:
+            wanted = list_live_hashes(connection, self.clock()) | self._revoked
+        for at, value in found:
+            hashed = digest(value)
+            if hashed in wanted:
+                wanted.discard(hashed)
+                yield at, value
 
     def revoke_hashes(self, hashes: Collection[str], namespace: str) -> None:
         """Revoke the tokens whose values have these hashes, which were found in a namespace."""

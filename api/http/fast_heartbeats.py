@@ -1,7 +1,7 @@
 """Heartbeats of agents, answered ahead of the framework: a hundred thousand agents send 3,333 a second.
 
 `PATCH …/agents/{name}/hit` without a body, with an API token, is a few look-ups in memory and an entry among the pending
-heartbeats. All others (an unknown project, a full one, a token without the grant) are left to the framework, which
+heartbeats. All others (an unknown project, a full one, a token without the grant, a name like a token) are left to the framework, which
 answers the same; a test compares both.
 """
 
@@ -11,6 +11,7 @@ from os import urandom
 from time import perf_counter
 
 from api import logs
+from api.auth.api_token import PREFIX
 from api.auth.directory import AdmittedToken, IdentityCache
 from api.data.served_data import ServedData
 from api.http.compat import BASE
@@ -21,8 +22,8 @@ from api.metrics.counters import Counters
 from content.records.names import is_agent_name
 from gitstore.history.live import Live
 
-_PREFIX = "/api/namespace/"
-_COMPAT_PREFIX = BASE + _PREFIX
+_PATH = "/api/namespace/"
+_COMPAT_PATH = BASE + _PATH
 _ROUTE = "/api/namespace/{namespace}/project/{project}/agents/{name}/hit"
 _ONCE = frozenset({b"authorization", b"host", b"content-length"})
 _NOT_PLAIN = frozenset({b"x-request-id", b"expect", b"transfer-encoding"})
@@ -58,8 +59,8 @@ class FastHeartbeats:
     def answer(self, path: str, raw_path: bytes, query: str, headers: Headers) -> PreparedResponse | None:
         """Record the heartbeat of a PATCH, and return its response; `path` is decoded, header names are in lower case."""
         begun = perf_counter()
-        is_compat = path.startswith(_COMPAT_PREFIX)
-        if query or b"%" in raw_path or logs.is_debug_enabled() or not (is_compat or path.startswith(_PREFIX)):
+        is_compat = path.startswith(_COMPAT_PATH)
+        if query or b"%" in raw_path or logs.is_debug_enabled() or not (is_compat or path.startswith(_PATH)):
             return None
         if self._data is not None and self._data.fault is not None:
             return None
@@ -69,7 +70,7 @@ class FastHeartbeats:
             return None
         namespace, project, name = found[3], found[5], found[7]
         served = self._live.peek(namespace) if self._may_report(authorization, namespace, project) else None
-        if served is None or project not in served.projects or not is_agent_name(name):
+        if served is None or project not in served.projects or not is_agent_name(name) or PREFIX in name:
             return None
         if not self._note(namespace, project, name):
             return None

@@ -39,7 +39,7 @@ class RequestContext:
         """Take the caller's X-Request-Id if it is harmless, else create one."""
         given = req.get_header("X-Request-Id")
         context = req.context
-        context.request_id = given if given and _GIVEN_ID.fullmatch(given) else urandom(8).hex()
+        context.request_id = given if given and _is_harmless(given) else urandom(8).hex()
         context.json_limit, context.counters = self._json_limit, self._counters
         context.public_url, context.leaks = self._public_url, self._leaks
         context.seconds_waited = 0.0
@@ -60,6 +60,11 @@ class RequestContext:
 
     def _count(self, req: Request, status: int, seconds: float) -> None:
         self._counters.add_request(req.uri_template or UNKNOWN_ROUTE, method_label(req.method), status, seconds)
+
+
+def _is_harmless(given: str) -> bool:
+    """Tell whether a request id can be in a response, the log and the audit trail: one that has a token cannot."""
+    return _GIVEN_ID.fullmatch(given) is not None and logs.remove_secrets(given) == given
 
 
 def _check_framing(req: Request) -> None:

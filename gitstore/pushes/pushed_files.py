@@ -87,17 +87,18 @@ class FileCheck:
     def find_problems(self, info: CommitInfo) -> list[Problem]:
         """Return the problems of the files that a commit adds or changes."""
         parents = [self._repository.commit(parent).tree for parent in info.parents]
-        found = list(self._check_message(info))
+        found = list(self._check_commit(info.id))
         for problem in self._walk(info.tree, parents, "", 1):
             found.append(problem)
             if len(found) >= MOST_PROBLEMS:
                 break
         return found
 
-    def _check_message(self, info: CommitInfo) -> Iterator[Problem]:
-        text = f"{info.author.name}\n{info.author.email}\n{info.message}"
-        if self._find_token(text.encode(errors="replace")) is not None:
-            message = "The message or author contains a valid API token. Remove it, and create another token."
+    def _check_commit(self, commit: CommitId) -> Iterator[Problem]:
+        """Search the whole commit: Git keeps and shows headers that are not read here, such as that of another encoding."""
+        _, data = self._repository.raw(commit)
+        if self._find_token(data) is not None:
+            message = "The message, the author or another header of the commit contains a valid API token. Remove it, and create another token."
             yield Problem("api_token", message)
 
     def _walk(self, tree: TreeId, parents: Sequence[TreeId], prefix: str, depth: int) -> Iterator[Problem]:

@@ -9,6 +9,7 @@ import pytest
 
 from api.auth.api_token import mint
 from api.auth.grants import Grant
+from api.http.compat import BASE
 from tests.e2e.caller import Caller
 from tests.e2e.test_git_policy import RULE, Checkout, clone
 from tests.e2e.test_transfer import HEADER, TSV
@@ -111,6 +112,8 @@ URL = "https://hooks.example/"
 EXPIRY = {"expiresAt": "2027-01-31T00:00:00Z"}
 OTHER_BODIES: dict[str, tuple[str, Callable[[str], tuple[str, str, Any]]]] = {
     "an agent's error": ("/error", lambda t: ("POST", "{path}/agents", agent(error=f"401 for {t}"))),
+    "an agent's name": ("/name", lambda t: ("POST", "{path}/agents", agent(name=f"edge-{t}"))),
+    "an older agent's name": ("/name", lambda t: ("POST", BASE + "{path}/agents", agent(name=t))),
     "a webhook's address": ("/url", lambda t: ("POST", "{space}/webhooks", {"url": f"{URL}?token={t}"})),
     "a webhook's note": ("/description", lambda t: ("POST", "{space}/webhooks", {"url": URL, "description": t})),
     "an account's name": ("/lastname", lambda t: ("POST", "/api/users", {**account(), "lastname": t})),
@@ -128,6 +131,36 @@ def agent(**fields: Any) -> dict[str, Any]:
     return {"name": "edge-1", "type": "traefik", "version": "1", "status": "error", "load_duration": 0, **fields}
 
 
+@pytest.mark.parametrize("base", ["", BASE])
+@pytest.mark.parametrize("before", ["", "edge-", "edge_1svc_"])
+def test_a_token_in_the_name_of_an_agent_that_sends_a_heartbeat_is_refused_and_revoked(
+    world: World, place: Place, leak: Leak, base: str, before: str
+) -> None:
+    sender = Caller(world.http, world.token([Grant(place.namespace, "*", "agent", "*")]))
+    path = f"{base}{place.path}/agents/{before}{leak.value}/hit"
+    answer = sender.ask("PATCH", path, 422)
+    assert answer.json()["error"] == "api_token"
+    assert leak.value not in answer.text
+    assert place.get("/agents")["total"] == 0
+    leak.check("found in a report", place.namespace)
+    sender.ask("PATCH", path, 200)  # now it is only text
+
+
+def test_a_token_in_the_user_agent_of_a_login_is_not_kept(world: World, leak: Leak) -> None:
+    body = {"username": world.user("viewer"), "password": PASSWORD}
+    found = world.http.post("/auth/login", json=body, headers={"User-Agent": f"Firefox/145.0 {leak.value}"})
+    owner = Caller(world.http, found.json()["tokens"]["accessToken"])
+    [shown] = [each for each in owner.get("/api/me/sessions")["items"] if each["current"]]
+    assert (shown["browser"], leak.value in shown["userAgent"]) == ("Firefox", False)
+    assert leak.caller.get("/api/me")["id"] == leak.id
+
+
+def test_a_token_in_a_request_id_is_neither_returned_nor_kept(world: World, place: Place, leak: Leak) -> None:
+    answer = place.ask("PATCH", "", 200, json={"description": "x"}, headers={"X-Request-Id": leak.value})
+    assert leak.value not in answer.headers["X-Request-Id"]
+    assert leak.value not in json.dumps(world.person("admin").get("/api/audit", limit=1000))
+
+
 def account() -> dict[str, Any]:
     return {"username": "kim-who-leaks", "password": PASSWORD, "roles": ["viewer"]}
 
@@ -143,7 +176,7 @@ def test_a_token_in_a_field_beside_the_content_is_refused_and_revoked(
     assert answer.json()["error"] == "api_token"
     assert [each["pointer"] for each in answer.json()["problems"]] == [pointer]
     assert leak.value not in answer.text
-    is_report, is_inside = "/agents" in path, path.startswith("{")
+    is_report, is_inside = "/agents" in path, "{" in path
     leak.check("found in a report" if is_report else "found in an edit", place.namespace if is_inside else None)
 
 
@@ -198,8 +231,49 @@ def test_a_token_in_a_push_is_refused_in_all_its_refs_and_revoked(work: Checkout
 def test_a_token_in_the_message_of_a_commit_is_refused_and_revoked(work: Checkout, leak: Leak) -> None:
     work.commit("shop/redirects.yaml", RULE.format("/a", "/b"))
     work.git("commit", "-q", "--amend", "-m", f"Use {leak.value}")
-    assert "api_token: The message or author" in work.push("HEAD:release", succeeds=False)[0]
+    assert "api_token: The message, the author or another header" in work.push("HEAD:release", succeeds=False)[0]
     leak.check("found in a push", work.place.namespace)
+
+
+def test_a_token_in_the_name_of_the_committer_is_refused_and_revoked(work: Checkout, leak: Leak) -> None:
+    work.commit("shop/redirects.yaml", RULE.format("/a", "/b"))
+    plain = work.git("cat-file", "commit", "HEAD")
+    changed = work.folder / "commit"
+    changed.write_text(plain.replace("\ncommitter ", f"\ncommitter {leak.value} "), "utf-8")
+    commit = work.git("hash-object", "-t", "commit", "-w", str(changed)).strip()
+    assert "api_token: " in work.push(f"{commit}:refs/heads/topic", succeeds=False)[0]
+    leak.check("found in a push", work.place.namespace)
+
+
+@pytest.mark.parametrize("spelling", ["\\x{:02x}", "\\u{:04x}", "\\U{:08X}", "{1}\\\n      "])
+def test_a_token_that_a_pushed_file_has_in_escapes_is_refused_and_revoked(
+    work: Checkout, leak: Leak, spelling: str
+) -> None:
+    hidden = "".join(spelling.format(ord(each), each) for each in leak.value[:9]) + leak.value[9:]
+    rule = RULE.format("/a", f'"/b?key={hidden}"')
+    assert leak.value not in rule
+    work.commit("shop/redirects.yaml", f"# One rule\n{rule}")
+    line = f"shop/redirects.yaml:{rule[: rule.index('?key=')].count(chr(10)) + 2}:"
+    assert line in work.push("HEAD:release", succeeds=False)[0]
+    leak.check("found in a push", work.place.namespace)
+
+
+def test_a_token_behind_thousands_of_texts_of_its_form_is_revoked(place: Place, leak: Leak) -> None:
+    decoys = "".join(f"BASIC\t/{number}\t/x?{mint().value}\t301\n" for number in range(3_000))
+    last = f"BASIC\t/a\t/x?{leak.value}\t301\n"
+    answer = place.ask("POST", "/import", 422, content=(HEADER + decoys + last).encode(), headers=TSV)
+    assert (answer.json()["error"], answer.json()["problems"][0]["line"]) == ("api_token", 3_002)
+    leak.check("found in an import", place.namespace)
+    assert place.ask("POST", "/import", 200, content=(HEADER + decoys).encode(), headers=TSV).json()["added"] == 3_000
+
+
+def test_a_token_behind_thousands_of_texts_of_its_form_in_a_body_is_revoked(place: Place, leak: Leak) -> None:
+    decoys = ["\n".join(mint().value for _ in range(700)) for _ in range(4)]
+    items = [page(f"/{number}", text) for number, text in enumerate([*decoys, leak.value])]
+    body = [{"op": "put", "kind": "page", "item": item} for item in items]
+    answer = place.ask("POST", "/draft/changes", 422, json=body)
+    assert [each["pointer"] for each in answer.json()["problems"]] == ["/4/item/content"]
+    leak.check("found in an edit", place.namespace)
 
 
 def test_whoever_pushes_their_own_token_learns_why_it_was_revoked(world: World, place: Place, tmp_path: Path) -> None:

@@ -86,9 +86,16 @@ def find_live_tokens(connection: Connection, numbers: Collection[int], now: date
 
 def find_by_hashes(connection: Connection, hashes: Collection[str], now: datetime) -> list[ApiToken]:
     """Return the tokens of which one of these hashes is that of a value that is valid now."""
-    previous = and_(api_tokens.c.previous_hash.in_(hashes), api_tokens.c.previous_until > now)
+    previous = and_(api_tokens.c.previous_hash.in_(hashes), _previous_alive(now))
     query = _TOKENS.where(_alive(now), or_(api_tokens.c.hash.in_(hashes), previous))
     return [_token(row) for row in connection.execute(query.order_by(api_tokens.c.id))]
+
+
+def list_live_hashes(connection: Connection, now: datetime) -> set[str]:
+    """Return the hashes of all values that are valid now."""
+    current = select(api_tokens.c.hash).where(_alive(now))
+    previous = select(api_tokens.c.previous_hash).where(_alive(now), _previous_alive(now))
+    return {each for query in (current, previous) for each in connection.execute(query).scalars()}
 
 
 def rotate_token(
@@ -116,6 +123,10 @@ def note_uses(connection: Connection, uses: Mapping[int, datetime]) -> None:
 
 def _alive(now: datetime) -> ColumnElement[bool]:
     return or_(api_tokens.c.expires_at.is_(None), api_tokens.c.expires_at > now)
+
+
+def _previous_alive(now: datetime) -> ColumnElement[bool]:
+    return api_tokens.c.previous_until > now
 
 
 def _token(row: Row[Any]) -> ApiToken:

@@ -15,6 +15,7 @@ from api.runtime.jobs.background import run_in_thread
 from content.records.problem import Problem
 from schemas.wording import dump_pointer
 
+REPORTED = "found in a report"
 _PREFIX = PREFIX.encode()
 _ESCAPE = rb"\u"  # with which JSON may write any character of a token
 _CODE = "api_token"
@@ -42,6 +43,13 @@ async def check_file(req: Request, data: bytes) -> None:
     search = _search(req, "found in an import")
     if search and _PREFIX in data:
         await run_in_thread(_check_lines, search, data)
+
+
+async def check_name(req: Request, subject: str, name: str) -> None:
+    """Raise 422 for a name in the path of a report that has a valid API token in it, which is revoked."""
+    search = _search(req, REPORTED)
+    if search and PREFIX in name and await run_in_thread(search.find, name.encode()) is not None:
+        raise invalid(f"{subject} contains a valid API token; nothing was recorded.", [Problem(_CODE, _MESSAGE)], _CODE)
 
 
 def _search(req: Request, reason: str) -> TokenSearch | None:

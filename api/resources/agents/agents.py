@@ -12,7 +12,7 @@ from api.db.agents.fleet import Fleet, is_online
 from api.db.timestamps import dump_time
 from api.errors import invalid
 from api.http.guard.access import grants, reports
-from api.http.guard.content_body import read_content
+from api.http.guard.content_body import REPORTED, check_name, read_content
 from api.http.request.parameters import Window, read_text, read_window, read_word
 from api.interfaces import ProjectVersion
 from api.runtime.jobs.background import run_in_thread
@@ -51,7 +51,7 @@ class Agents:
         """Register an agent, or replace its registration: 200 without a body; 409 for a new one beyond the limit."""
         now = self._fleet.clock()
         served = await self._releases.project(namespace, project)
-        body = await read_content(req, "agent", reason="found in a report")
+        body = await read_content(req, "agent", reason=REPORTED)
         await run_in_thread(self._register, AgentKey(namespace, project, body["name"]), body, served, now)
         _reply_empty(resp)
 
@@ -120,10 +120,11 @@ class AgentResource:
 
     @reports
     @grants("agent", "write")
-    async def on_patch_hit(self, _req: Request, resp: Response, namespace: str, project: str, name: str) -> None:
+    async def on_patch_hit(self, req: Request, resp: Response, namespace: str, project: str, name: str) -> None:
         """Record a heartbeat: 200 without a body; on disk within a second. Creates an unknown agent; 409 at the limit."""
         now = self._fleet.clock()
         _, key = await self._find(namespace, project, name)
+        await check_name(req, "The agent's name", name)
         if self._fleet.is_full(key):
             await run_in_thread(self._fleet.require_known, key)
         self._fleet.heartbeats.note(key, now)

@@ -2,7 +2,9 @@
 
 import pytest
 
+from api.auth.api_token import mint
 from api.auth.browser import Client, describe_browser
+from api.logs import REMOVED
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"
 CHROME = (
@@ -34,3 +36,10 @@ def test_a_browser_is_named_with_its_system(agent: str, name: str) -> None:
 def test_what_is_stored_of_a_client_is_short_and_printable() -> None:
     stored = Client("x" * 500, "a\x00\x1b[31m\n" + "b" * 500).stored()
     assert stored == {"user_agent": "a??[31m?" + "b" * 192, "address": "x" * 64}
+
+
+def test_no_token_of_a_user_agent_is_stored() -> None:
+    value = mint().value
+    for before in ("", "curl/8 ", "x" * 170):  # the last one reaches beyond what is stored
+        stored = Client(None, f"{before}{value} Firefox/145.0").stored()["user_agent"]
+        assert stored == f"{before}{REMOVED} Firefox/145.0"[:200]

@@ -216,5 +216,33 @@ def test_a_valid_token_in_the_message_of_a_commit_is_refused_and_not_shown(clone
     clone.commit({"shop/pages/a": "one\n"})
     clone.git("commit", "-q", "--amend", "-m", f"Use {TOKEN}")
     verdict = clone.check(TOPIC)
-    assert verdict.lines[0].startswith("api_token: The message or author contains a valid API token.")
+    assert verdict.lines[0].startswith("api_token: The message, the author or another header of the commit contains")
     assert TOKEN not in "".join(verdict.lines)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("committer ", f"committer {TOKEN} "),
+        ("committer T <", f"committer T <{TOKEN}"),
+        ("author T <", f"author T <{TOKEN}"),
+        ("\n\n", f"\nencoding {TOKEN}\n\n"),
+        ("\n\n", f"\ngpgsig -----BEGIN SSH SIGNATURE-----\n {TOKEN}\n -----END SSH SIGNATURE-----\n\n"),
+        ("\n\n", f"\nmergetag object {'1' * 40}\n type commit\n tag v1\n tagger T <t@t> 1 +0000\n \n {TOKEN}\n\n"),
+        ("\n\n", f"\nnote {TOKEN}\n\n"),
+    ],
+)
+def test_a_valid_token_in_a_header_of_a_commit_is_refused_and_not_shown(clone: Clone, before: str, after: str) -> None:
+    clone.commit({"shop/pages/a": "one\n"})
+    who = "T <t@example.org> 1700000000 +0000"
+    tree, parent = clone.git("rev-parse", "HEAD^{tree}"), clone.git("rev-parse", "HEAD^")
+    plain = f"tree {tree}\nparent {parent}\nauthor {who}\ncommitter {who}\n\nBy hand\n"
+    assert not clone.check(TOPIC, _make_commit(clone, plain)).refusal
+    assert plain.count(before) == 1
+    verdict = clone.check(TOPIC, _make_commit(clone, plain.replace(before, after)))
+    assert verdict.refusal == "API token found"
+    assert TOKEN not in "".join(verdict.lines)
+
+
+def _make_commit(clone: Clone, text: str) -> str:
+    return git(clone.folder, "hash-object", "-t", "commit", "-w", "--stdin", "--literally", data=text.encode())
