@@ -73,5 +73,11 @@ def own_account(actor: Principal) -> int:
     return actor.id
 
 
+def refuse_personal_token(actor: Principal) -> None:
+    """Raise Forbidden for a personal token: its holder may be a script, and sessions are of people."""
+    if actor.token is not None:
+        raise Forbidden("This needs a login; a personal token cannot do it.")
+
+
 def _because(actor: Principal, user: int) -> str:
     return "ended by its owner" if actor.is_account(user) else "ended by an administrator"

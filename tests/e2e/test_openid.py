@@ -79,6 +79,25 @@ def test_a_browser_gets_cookies_and_the_dashboard_with_no_token_in_the_address(
     assert browser.send("GET", "/api/me").status_code == 401
 
 
+def test_a_login_ends_the_earlier_session_of_the_browser_also_of_another_person(
+    service: Service, browser: Browser, provider: HostileProvider
+) -> None:
+    assert browser.login(provider, "text/html,*/*").status_code == 303
+    first = dict(browser.http.cookies)
+    provider.subject = "kim-1"
+    provider.claims["preferred_username"] = "kim"
+    assert browser.login(provider, "text/html,*/*", state="x").status_code == 303  # it failed
+    assert browser.send("GET", "/api/me").json()["username"] == "ada"
+    assert browser.login(provider, "text/html,*/*").status_code == 303
+    assert browser.send("GET", "/api/me").json()["username"] == "kim"
+    with browsing(service) as late:
+        late.http.cookies.update(first)
+        assert late.send("GET", "/api/me").status_code == 401
+        late.http.cookies.update(first)
+        headers = {"X-CSRF-Token": first["waypost-csrf"]}
+        assert late.send("POST", "/auth/session/refresh", headers=headers).status_code == 401
+
+
 FORGED: dict[str, Callable[[HostileProvider], None]] = {
     "nonce": lambda each: each.claims.update(nonce="other"),
     "no nonce": lambda each: each.claims.update(nonce=None),

@@ -76,6 +76,19 @@ def test_the_account_and_its_tokens_are_one_person_in_reviews(world: World) -> N
     place.as_(ada).ask("POST", "/publish", 200)
 
 
+def test_no_personal_token_lists_or_ends_sessions(world: World) -> None:
+    ada, kim = world.person("admin"), world.person("viewer")
+    token, machine = issue(ada, role="admin"), world.root
+    for person in (ada, kim):
+        path = f"/api/user/{person.get('/api/me')['id']}"
+        [shown] = machine.get(f"{path}/sessions")["items"]  # the token of a machine may, with the grant
+        assert ada.get(f"{path}/sessions")["total"] == 1
+        assert token.refused("GET", f"{path}/sessions", 403, "forbidden")["message"].startswith("This needs a login")
+        token.refused("DELETE", f"{path}/sessions", 403, "forbidden")
+        token.refused("DELETE", f"{path}/session/{shown['id']}", 403, "forbidden")
+        assert person.send("GET", "/api/me").is_success
+
+
 def test_a_deactivated_account_loses_its_tokens_in_every_worker(world: World, place: Place) -> None:
     name = world.user("editor")
     ada = Caller(world.http, world.session(name)["accessToken"])

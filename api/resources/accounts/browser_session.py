@@ -1,6 +1,7 @@
 """Login, refresh and logout of browsers: the tokens live in cookies that no script can read."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from falcon.asgi import Request, Response
 
@@ -32,6 +33,19 @@ class BrowserLogins:
         """Set the cookies of a session that began."""
         set_session(req, resp, signed_in, self._token(signed_in), self._seconds)
 
+    def sessions_of(self, req: Request) -> list[str]:
+        """Return the sessions of the cookies; two where the cookies are of two logins."""
+        found = list[str]()
+        for name, use in ((REFRESH, TokenUse.REFRESH), (ACCESS, TokenUse.ACCESS)):
+            with suppress(Unauthenticated):
+                found.append(self.logins.session_of(read_cookie(req, name), use))
+        return [*dict.fromkeys(found)]
+
+    async def end_earlier(self, req: Request) -> None:
+        """End the session that the browser had before a login, of whichever account: no one could log out of it any more."""
+        for session in self.sessions_of(req):
+            await run_in_thread(self.logins.end, session, client_of(req))
+
     def check(self, req: Request, session: str) -> None:
         """Raise Forbidden unless the request has the session's token against forged requests."""
         if not self._csrf.accepts(session, read_csrf(req)):
@@ -59,9 +73,11 @@ class BrowserSession:
 
     @public
     async def on_post(self, req: Request, resp: Response) -> None:
-        """Log in as `POST /auth/login` does; the tokens are in cookies alone."""
+        """Log in as `POST /auth/login` does; the tokens are in cookies alone. The browser's earlier session ends."""
         refuse_other_site(req)
-        self._browsers.write(req, resp, await self._passwords.login(req))
+        signed_in = await self._passwords.login(req)
+        await self._browsers.end_earlier(req)
+        self._browsers.write(req, resp, signed_in)
 
     @public
     async def on_delete(self, req: Request, resp: Response) -> None:
@@ -69,7 +85,7 @@ class BrowserSession:
 
         For a session of an identity provider that can be logged out of, 200 with the address for that.
         """
-        session, logout_url = self._session(req), ""
+        session, logout_url = next(iter(self._browsers.sessions_of(req)), ""), ""
         if session:
             self._browsers.check(req, session)
             logout_url = await run_in_thread(self._logout_url, session) if self._logout_url else ""
@@ -91,12 +107,3 @@ class BrowserSession:
             clear_session(req, resp)
             raise
         self._browsers.write(req, resp, signed_in)
-
-    def _session(self, req: Request) -> str:
-        """Return the session of the cookies; empty without a valid one."""
-        for name, use in ((REFRESH, TokenUse.REFRESH), (ACCESS, TokenUse.ACCESS)):
-            try:
-                return self._browsers.logins.session_of(read_cookie(req, name), use)
-            except Unauthenticated:
-                continue
-        return ""

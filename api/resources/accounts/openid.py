@@ -53,6 +53,7 @@ class OpenId:
         if _wants_json(req):
             resp.media = signed_in.wire()
             return
+        await self._browsers.end_earlier(req)
         self._browsers.set(req, resp, signed_in)
         resp.status = 303
         resp.location = "/"

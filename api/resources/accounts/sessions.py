@@ -5,8 +5,8 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.auth.browser import describe_browser
-from api.auth.browser_sessions import BrowserSessions, own_account
-from api.auth.principal import as_principal
+from api.auth.browser_sessions import BrowserSessions, own_account, refuse_personal_token
+from api.auth.principal import Principal, as_principal
 from api.db.accounts.sessions import Session
 from api.db.timestamps import dump_time
 from api.errors import not_found
@@ -53,22 +53,29 @@ class UserSessions:
     @grants("user", "read")
     async def on_get(self, req: Request, resp: Response, id: str) -> None:
         """Show a window of the user's sessions, the last used first."""
-        caller = as_principal(principal_of(req))
+        caller = _read_manager(req)
         await _write_sessions(req, resp, self._sessions, read_id(id, "user"), caller.session)
 
     @grants("user", "write")
     async def on_delete(self, req: Request, resp: Response, id: str) -> None:
         """End all sessions of the user: 204; 403 for one with grants that the caller lacks."""
-        caller = as_principal(principal_of(req))
+        caller = _read_manager(req)
         await run_in_thread(self._sessions.end_all, caller, read_id(id, "user"), req.remote_addr)
         resp.status = 204
 
     @grants("user", "write")
     async def on_delete_one(self, req: Request, resp: Response, id: str, session: str) -> None:
         """End one session of the user: 204."""
-        caller, number = as_principal(principal_of(req)), read_id(id, "user")
+        caller, number = _read_manager(req), read_id(id, "user")
         await run_in_thread(self._sessions.end, caller, number, _read_session(session), req.remote_addr)
         resp.status = 204
+
+
+def _read_manager(req: Request) -> Principal:
+    """Return a caller who may see and end the sessions of others; Forbidden for a personal token."""
+    caller = as_principal(principal_of(req))
+    refuse_personal_token(caller)
+    return caller
 
 
 async def _write_sessions(req: Request, resp: Response, sessions: BrowserSessions, user: int, current: str) -> None:

@@ -155,6 +155,45 @@ def test_a_logout_ends_the_session_and_removes_the_cookies(here: World) -> None:
     assert browser.send("DELETE", "/auth/session").status == 204
 
 
+@pytest.mark.parametrize("name", ["ada", "bob"])
+@pytest.mark.parametrize("minutes", [0, 16])
+def test_a_login_ends_the_earlier_session_of_the_browser_and_no_other(here: World, name: str, minutes: int) -> None:
+    here.user("bob", "viewer")
+    browser, other = Browser(here), Browser(here)
+    browser.login()
+    other.login()
+    earlier = dict(browser.cookies)
+    here.clock.advance(minutes=minutes)
+    other.change("POST", "/auth/session/refresh")
+    wrong = dump({"username": name, "password": "wrong"})
+    assert browser.send("POST", "/auth/session", JSON, wrong).status == 401
+    assert browser.send("GET", "/api/me").status == (401 if minutes else 200)
+    body = dump({"username": name, "password": PASSWORD})
+    assert browser.send("POST", "/auth/session", JSON, body).status == 200
+    assert browser.send("GET", "/api/me").json()["username"] == name
+    assert other.send("GET", "/api/me").status == 200
+    late = Browser(here)
+    late.cookies, late.csrf = earlier, earlier["__Host-waypost-csrf"]
+    assert late.send("GET", "/api/me").status == 401
+    late.cookies = earlier
+    assert late.change("POST", "/auth/session/refresh").status == 401
+    trail = other.send("GET", "/api/audit?event=authn_logout").json()["items"]
+    assert [each["subject"] for each in trail] == ["ada"]
+
+
+def test_a_login_ends_both_sessions_of_mixed_cookies(here: World) -> None:
+    browser, other = Browser(here), Browser(here)
+    browser.login()
+    other.login()
+    both = [dict(browser.cookies), dict(other.cookies)]
+    browser.cookies["__Host-waypost-access"] = other.cookies["__Host-waypost-access"]
+    browser.login()
+    for cookies in both:
+        late = Browser(here)
+        late.cookies = cookies
+        assert late.send("GET", "/api/me").status == 401
+
+
 @pytest.mark.parametrize("value", ["x", "eyJhbGciOiJub25lIn0.e30.", "a" * 5000, "%00", '"', "svc_" + "a" * 49])
 def test_an_invalid_cookie_is_no_session(here: World, value: str) -> None:
     browser = Browser(here)
