@@ -1,0 +1,122 @@
+"""Views that are there at once: what was read before is shown until it is read again, and nothing is read in vain."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Page, Route, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import view
+from tests.e2e.world import PASSWORD, Place, World
+
+Opens = Callable[..., Page]
+LIST = re.compile(r"/draft/redirects\?")
+CALLS = re.compile(r"/api/namespace/")
+
+
+@contextmanager
+def held(page: Page, calls: re.Pattern[str]) -> Iterator[list[str]]:
+    """Hold calls back until the end of the block, and yield their addresses."""
+    waiting = list[Route]()
+    urls = list[str]()
+
+    def hold(route: Route) -> None:
+        waiting.append(route)
+        urls.append(route.request.url)
+
+    page.route(calls, hold)
+    yield urls
+    for route in waiting:
+        route.continue_()
+    page.unroute(calls, hold)
+
+
+def tab(page: Page, name: str) -> None:
+    """Go to a view of the project."""
+    page.get_by_role("navigation", name="Views of the project").get_by_role("link", name=name, exact=True).click()
+
+
+def open_list(page: Page, place: Place, username: str) -> None:
+    """Sign in at the list of redirects, and wait until the other views are loaded."""
+    sign_in(page, username, view(place))
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.wait_for_load_state("networkidle")
+
+
+def test_a_list_that_was_read_before_is_there_while_it_is_read_again(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    open_list(page, place, world.user("admin"))
+    tab(page, "History")
+    expect(page.locator(".publishes li")).to_have_count(2)
+    place.add("/b")  # by someone else
+    with held(page, LIST) as calls:
+        tab(page, "Redirects")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        expect(page.get_by_role("region", name="Redirects")).to_have_attribute("aria-busy", "true")
+        assert len(calls) == 1
+    expect(page.locator("tbody tr")).to_have_count(2)
+
+
+def test_a_view_is_left_without_reading_what_the_next_address_asks_of_it(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    open_list(page, place, world.user("admin"))
+    page.get_by_role("link", name="Source").click()
+    expect(page).to_have_url(re.compile("sort=source"))
+    page.wait_for_load_state("networkidle")
+    with held(page, CALLS) as calls:
+        tab(page, "Draft")
+        page.wait_for_function("document.title.startsWith('Draft')")
+        expect(page.locator(".tabs [aria-current]")).to_have_text("Draft")
+    page.wait_for_load_state("networkidle")
+    assert calls
+    assert [url for url in calls if LIST.search(url)] == []
+
+
+def test_a_rule_of_the_list_is_in_its_form_without_a_call(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    open_list(page, place, world.user("admin"))
+    with held(page, re.compile(r"/draft/redirects/[^/?]+$")) as calls:
+        page.locator("tbody").get_by_role("link", name="/a").click()
+        expect(page.get_by_role("dialog").get_by_label("Source", exact=True)).to_have_value("/a")
+        assert calls == []
+
+
+def test_a_rule_that_someone_else_has_changed_is_not_overwritten(world: World, new_page: Opens) -> None:
+    """The form is filled from the list, which may be older than the draft."""
+    place = world.place()
+    place.published("/a")
+    page = new_page(refused=412)
+    open_list(page, place, world.user("admin"))
+    (item,) = place.get("/draft/redirects")["items"]
+    body = {name: item[name] for name in ("type", "source", "status")} | {"target": "/theirs"}
+    place.ask("PUT", f"/draft/redirects/{item['id']}", 200, json=body)
+    page.locator("tbody").get_by_role("link", name="/a").click()
+    page.get_by_role("dialog").get_by_label("Target", exact=True).fill("/mine")
+    page.get_by_role("dialog").get_by_role("button", name="Save in the draft").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Save mine over it")).to_be_visible()
+    assert [each["target"] for each in place.get("/draft/redirects")["items"]] == ["/theirs"]
+
+
+def test_nothing_that_was_read_is_shown_to_the_next_person(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    open_list(page, place, world.user("admin"))
+    page.get_by_role("banner").get_by_role("button", name="Sign out").click()
+    page.get_by_label("User name").fill(world.user("admin"))
+    page.get_by_label("Password").fill(PASSWORD)
+    with held(page, CALLS) as calls:
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        page.get_by_role("banner").get_by_role("button", name="Sign out").wait_for()
+        page.wait_for_function("document.title.startsWith('Redirects')")
+        expect(page.locator(".tabs [aria-current]")).to_have_text("Redirects")
+        expect(page.locator("tbody tr")).to_have_count(0)
+        assert [url for url in calls if LIST.search(url)]
+    expect(page.locator("tbody tr")).to_have_count(1)
