@@ -1,5 +1,6 @@
 """The sessions of people: list them, and end them. All calls block: run them in threads."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from api.auth.accounts import check_grants_held
@@ -38,21 +39,21 @@ class BrowserSessions:
             if sessions.find_open(connection, session, user, now) is None:
                 raise NotFound("There is no such session.")
             sessions.revoke(connection, session, now, _because(actor, user))
-            self._record(connection, actor, user, address, 1)
+            self._record(connection, actor, user, address, {"sessions": 1, "session": session})
 
     def end_others(self, actor: Principal, address: str | None = None) -> None:
         """End all sessions of the caller but the one of this call."""
         user = own_account(actor)
         with self.state.changing() as connection:
             count = sessions.revoke_others(connection, user, actor.session, self.clock(), _because(actor, user))
-            self._record(connection, actor, user, address, count)
+            self._record(connection, actor, user, address, {"sessions": count})
 
     def end_all(self, actor: Principal, user: int, address: str | None = None) -> None:
         """End all sessions of a user."""
         with self.state.changing() as connection:
             self._check(connection, actor, user)
             count = sessions.revoke_all(connection, user, self.clock(), _because(actor, user))
-            self._record(connection, actor, user, address, count)
+            self._record(connection, actor, user, address, {"sessions": count})
 
     def _check(self, connection: Connection, actor: Principal, number: int) -> None:
         """Refuse to end the sessions of a user with grants that the actor lacks, and those of no user."""
@@ -60,8 +61,10 @@ class BrowserSessions:
         if not actor.is_account(number):
             check_grants_held(now, grants_of(grants_by_role(connection), user.roles))
 
-    def _record(self, connection: Connection, actor: Principal, user: int, address: str | None, count: int) -> None:
-        subject, detail = users.find_user(connection, user).username, {"sessions": count}
+    def _record(
+        self, connection: Connection, actor: Principal, user: int, address: str | None, detail: Mapping[str, object]
+    ) -> None:
+        subject = users.find_user(connection, user).username
         entry = AuditEntry(self.clock(), AuditEvent.SESSIONS_ENDED, actor.actor(), subject, detail, address=address)
         audit.record(connection, entry)
 

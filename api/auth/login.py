@@ -63,7 +63,8 @@ class Logins:
         sessions.open_session(connection, session, link.row)
         users.change_user(connection, user.id, {"last_login_at": now})
         actor = Actor("user", user.id, user.username)
-        audit.record(connection, AuditEntry(now, AuditEvent.LOGIN, actor, user.username, address=client.address))
+        entry = AuditEntry(now, AuditEvent.LOGIN, actor, user.username, address=client.address, session=number)
+        audit.record(connection, entry)
         return link
 
     def verify(self, username: str, password: str, address: str | None = None) -> User:
@@ -92,7 +93,7 @@ class Logins:
                 return
             user = users.find_user(connection, found.user_id)
             actor = Actor("user", user.id, user.username)
-            entry = AuditEntry(now, AuditEvent.LOGOUT, actor, user.username, address=client.address)
+            entry = AuditEntry(now, AuditEvent.LOGOUT, actor, user.username, address=client.address, session=session)
             audit.record(connection, entry)
 
     def logout(self, principal: Principal, address: str | None = None) -> None:
@@ -102,9 +103,9 @@ class Logins:
         now = self.clock()
         with self.state.changing() as connection:
             sessions.revoke(connection, principal.session, now, "logout")
-            audit.record(
-                connection, AuditEntry(now, AuditEvent.LOGOUT, principal.actor(), principal.name, address=address)
-            )
+            name, session = principal.name, principal.session
+            entry = AuditEntry(now, AuditEvent.LOGOUT, principal.actor(), name, address=address, session=session)
+            audit.record(connection, entry)
 
     def sweep(self) -> int:
         """Remove expired sessions and failed attempts; return the number of sessions removed."""

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from api.auth.grants import EVERY, SERVICE_WIDE, Grant, everywhere
 from api.db.audit import Actor
+from api.db.audit_accounts import Account
 from api.db.audit_caller import UsedToken
 
 # Git strips `<` and `>` from a name, since they delimit the address; quotes and backslashes only at its ends:
@@ -40,8 +41,7 @@ class Principal:
     @property
     def email(self) -> str:
         """An address for commits, unique to the principal and never deliverable."""
-        # No mail can reach the domain .invalid: https://www.rfc-editor.org/rfc/rfc2606#section-2
-        return f"{self.kind.value}-{self.id}@waypost.invalid"
+        return Account(self.kind.value, self.id).address
 
     @property
     def author(self) -> str:

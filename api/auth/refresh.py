@@ -74,7 +74,8 @@ class RefreshRotation:
         with self.state.changing() as connection:
             revoke(connection, claims.session, self.now, "refresh token used again")
             actor = Actor("user", user.id, user.username)
-            record(connection, AuditEntry(self.now, AuditEvent.TOKEN_REUSED, actor, user.username, address=address))
+            event, session = AuditEvent.TOKEN_REUSED, claims.session
+            record(connection, AuditEntry(self.now, event, actor, user.username, address=address, session=session))
 
 
 def _owner(connection: Connection, claims: Claims) -> tuple[User, Session]:

@@ -8,8 +8,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, String, func, or_, select
+from sqlalchemy import ColumnElement, Connection, String, and_, func, or_, select
 
+from api.db.audit_accounts import MAX_ID, find_accounts
 from api.db.audit_caller import Caller, UsedToken, caller
 from api.db.audit_chain import append_rows
 from api.db.database import BEFORE_COMMIT
@@ -127,7 +128,8 @@ ANONYMOUS = Actor("anonymous", None, "")
 class AuditFilter(NamedTuple):
     """A filter of entries; None matches any. `since` is inclusive, `until` is exclusive.
 
-    `actor` is a name; `operator` matches everyone at the command line, by any name.
+    `actor` is a name, also of the account behind the commit of a publish, and of the operator who acted for a user. `operator` matches
+    everyone at the command line, by any name.
     """
 
     event: str | None = None
@@ -139,14 +141,15 @@ class AuditFilter(NamedTuple):
 
 
 OPERATOR_KIND = "operator"  # an actor at the command line
+COMMIT_KIND = "commit"  # an actor that a commit names
+# Names in the detail of an entry: the account behind a commit, and the operator who acted for a user.
+ACCOUNT = "account"
+OPERATOR_NAME = "operator"
 _ALL = AuditFilter()
 # In characters, of the columns with a limit.
 _LENGTHS = {column.name: column.type.length for column in audit.c if isinstance(column.type, String)}
 _SHOW_A_VALUE = frozenset((AuditEvent.TOKEN_CREATED, AuditEvent.TOKEN_ROTATED))  # of a token, to the actor
 _ROWS = "waypost_audit_rows"  # the execution option of a transaction with new rows
-# The largest id that a PostgreSQL INTEGER can hold: an author's address in a commit may contain any number.
-# https://www.postgresql.org/docs/current/datatype-numeric.html
-_MAX_ID = 2**31 - 1
 
 
 def record(connection: Connection, entry: AuditEntry) -> None:
@@ -201,7 +204,7 @@ def find_token_owners(connection: Connection, tokens: Collection[int]) -> dict[i
 
     Without the operator. Also of tokens that were removed later, however old their entries.
     """
-    tokens = [number for number in tokens if number <= _MAX_ID]
+    tokens = [number for number in tokens if number <= MAX_ID]
     made = select(token_viewers.c.token_id, token_viewers.c.user_id).where(token_viewers.c.token_id.in_(tokens))
     found: dict[int, frozenset[int]] = {}
     for token, maker in connection.execute(made) if tokens else ():
@@ -213,7 +216,7 @@ def list_entries(
     connection: Connection, limit: int, offset: int, audit_filter: AuditFilter = _ALL
 ) -> tuple[list[AuditEntry], int]:
     """Return a window of the matching entries, newest first, and their total number."""
-    conditions = list(_conditions(audit_filter))
+    conditions = list(_conditions(connection, audit_filter))
     total = int(connection.execute(select(func.count()).select_from(audit).where(*conditions)).scalar_one())
     newest = select(audit).where(*conditions).order_by(audit.c.id.desc())
     rows = connection.execute(newest.limit(limit).offset(offset))
@@ -238,15 +241,27 @@ def list_entries(
     ], total
 
 
-def _conditions(audit_filter: AuditFilter) -> Iterator[ColumnElement[bool]]:
+def _conditions(connection: Connection, audit_filter: AuditFilter) -> Iterator[ColumnElement[bool]]:
     columns = {"event": "event", "namespace": "namespace", "project": "project"}
     for name, column in columns.items():
         if getattr(audit_filter, name) is not None:
             yield audit.c[column] == getattr(audit_filter, name)
     if audit_filter.actor is not None:
-        by_name = audit.c.actor_name == audit_filter.actor
-        yield or_(by_name, audit.c.actor_kind == OPERATOR_KIND) if audit_filter.actor == OPERATOR_KIND else by_name
+        yield or_(*_actor_conditions(connection, audit_filter.actor))
     if audit_filter.since:
         yield audit.c.at >= audit_filter.since
     if audit_filter.until:
         yield audit.c.at < audit_filter.until
+
+
+def _actor_conditions(connection: Connection, name: str) -> Iterator[ColumnElement[bool]]:
+    yield audit.c.actor_name == name
+    is_commit, is_user = audit.c.actor_kind == COMMIT_KIND, audit.c.actor_kind == "user"
+    yield and_(is_commit, audit.c.detail[ACCOUNT].as_string() == name)
+    for account in find_accounts(connection, name):  # entries from before the account was in the detail
+        yield and_(is_commit, audit.c.actor_name.endswith(f"<{account.address}>"))
+    operator = audit.c.detail[OPERATOR_NAME].as_string()
+    yield and_(is_user, operator == name)
+    if name == OPERATOR_KIND:
+        yield audit.c.actor_kind == OPERATOR_KIND
+        yield and_(is_user, operator.is_not(None))

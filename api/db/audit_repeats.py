@@ -42,6 +42,7 @@ class Repeat(NamedTuple):
     status: int
     error: str
     token: UsedToken | None = None
+    session: str | None = None
 
     def overflow(self) -> "Repeat":
         """Return the kind that counts what is beyond the other kinds of this event and actor."""
@@ -142,6 +143,7 @@ def _entry(minute: datetime, entry: Mapping[str, Any], count: int) -> AuditEntry
         entry["subject"],
         detail,
         address=entry["address"],
+        session=entry.get("session"),
         count=count,
         token=UsedToken(*token) if token else None,
     )

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from api.db import audit
-from api.db.audit import Actor, AuditEntry, AuditEvent
+from api.db.audit import ACCOUNT, COMMIT_KIND, Actor, AuditEntry, AuditEvent
+from api.db.audit_accounts import find_account_name
 from api.db.database import Connection, Database
 from api.db.events import event_cursors, events
 from api.db.events.event_cursors import NAMESPACE, EventCursor
@@ -167,7 +168,8 @@ class PublishEventRelay:
             for publish, version in found:
                 if not events.has_publish(connection, namespace, project, publish.version):
                     events.record_event(connection, _event(now, namespace, project, publish, version))
-                    audit.record(connection, _audit_entry(now, namespace, project, publish))
+                    account = find_account_name(connection, publish.published_by)
+                    audit.record(connection, _audit_entry(now, namespace, project, publish, account))
         return True
 
 
@@ -179,21 +181,24 @@ class _Relayed(NamedTuple):
     project: str
 
 
-def _audit_entry(now: datetime, namespace: str, project: str, publish: PublishRecord) -> AuditEntry:
-    """Return the entry of a publish, by the person that its commit names.
+def _audit_entry(
+    now: datetime, namespace: str, project: str, publish: PublishRecord, account: str | None
+) -> AuditEntry:
+    """Return the entry of a publish, by the person that its commit names, with the name of the account behind the address.
 
     A push can name anyone, and any time, so the time of the entry is the present: it decides how long the entry is kept.
     """
     event = AuditEvent.ROLLED_BACK if publish.rolled_back_to else AuditEvent.PUBLISHED
     detail = {"version": publish.version, "publishNumber": publish.number, "author": publish.author}
     optional = {
+        ACCOUNT: account,
         "approvedBy": publish.approved_by,
         "signedBy": publish.signed_by,
         "rolledBackTo": publish.rolled_back_to,
     }
     detail |= {name: text for name, text in optional.items() if text}
     detail["committedAt"] = dump_time(datetime.fromtimestamp(publish.time, UTC))
-    actor = Actor("commit", None, publish.published_by)
+    actor = Actor(COMMIT_KIND, None, publish.published_by)
     return AuditEntry(now, event, actor, project, detail, namespace, project)
 
 

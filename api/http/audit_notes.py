@@ -91,8 +91,8 @@ class AuditMiddleware:
         error, account = getattr(req.context, "error", ""), getattr(req.context, "account", "")
         actor, method = _actor(req), method_label(req.method)
         principal = _principal(req)
-        token = principal.used_token if principal else None
-        repeat = Repeat(events[status], actor, account, req.remote_addr, method, route, status, error, token)
+        token, session = (principal.used_token, principal.session or None) if principal else (None, None)
+        repeat = Repeat(events[status], actor, account, req.remote_addr, method, route, status, error, token, session)
         self._notes.count(repeat.from_network())
 
     def _note_request(self, req: Request, resp: Response) -> None:

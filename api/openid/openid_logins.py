@@ -237,7 +237,7 @@ class OpenIdLogins:
         with self.logins.state.changing() as connection:
             found = sessions.find_session(connection, session)
             if found and sessions.revoke(connection, session, self.clock(), reason):
-                self._record_end(connection, found.user_id, 1, reason)
+                self._record_end(connection, found.user_id, {"sessions": 1, "session": session}, reason)
 
     def _end_of_provider(self, claims: Claims) -> None:
         now = self.clock()
@@ -250,12 +250,12 @@ class OpenIdLogins:
                 sid, subject = claims.get("sid", ""), claims.get("sub", "")
                 ended = openid.revoke_of_provider(connection, self.config.issuer, subject, sid, now)
                 for user, count in ended.items():
-                    self._record_end(connection, user, count, "logout at the provider")
+                    self._record_end(connection, user, {"sessions": count}, "logout at the provider")
                 _log.info("openid_logout", sessions=ended.total())
 
-    def _record_end(self, connection: Connection, number: int, count: int, reason: str) -> None:
+    def _record_end(self, connection: Connection, number: int, ended: Mapping[str, object], reason: str) -> None:
         """Record that sessions of an account ended by what the provider said."""
         name = users.find_user(connection, number).username
-        detail = {"sessions": count, "by": "openid", "reason": reason}
+        detail = {**ended, "by": "openid", "reason": reason}
         entry = AuditEntry(self.clock(), AuditEvent.SESSIONS_ENDED, Actor("user", number, name), name, detail)
         audit.record(connection, entry)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from api import logs
 from api.auth.principal import Principal, PrincipalKind
 from api.db import audit
-from api.db.audit import Actor, AuditEntry, AuditEvent, find_token_owners
+from api.db.audit import OPERATOR_NAME, Actor, AuditEntry, AuditEvent, find_token_owners
+from api.db.audit_accounts import Account, load_account
 from api.db.database import Connection, Database
 from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.pushed_commits import add_pushed, find_pushers
@@ -41,8 +42,6 @@ REVIEW_GRANTS = (VERDICT_GRANT, ("redirect", "write"), ("page", "write"), ("proj
 
 
 _log = logs.logger("reviews")
-
-_LONGEST_ID = 18  # digits; the author of a pushed commit can be any text
 
 
 class ReviewStatement(NamedTuple):
@@ -223,7 +222,9 @@ class Reviews:
 
     def _record(self, override: Override, event: AuditEvent, result: dict[str, object]) -> None:
         actor, key, reason, head, origin = override
-        detail = {"reason": reason, "head": head, **result} | ({"operator": origin.operator} if origin.operator else {})
+        detail = {"reason": reason, "head": head, **result} | (
+            {OPERATOR_NAME: origin.operator} if origin.operator else {}
+        )
         entry = AuditEntry(self.clock(), event, actor, key.draft, detail, key.namespace, key.project, origin.address)
         with self.database.writing() as connection:
             audit.record(connection, entry)
@@ -245,23 +246,15 @@ def _find_involved(
 
 def _find_token_owners(connection: Connection, addresses: Collection[str]) -> dict[str, list[str]]:
     """Return the addresses of the users who created or rotated a token, by the token's address."""
-    found = (_number(address) for address in addresses)
-    made = find_token_owners(connection, [number for number in found if number is not None])
+    found = (load_account(address) for address in addresses)
+    tokens = [account.id for account in found if account and account.kind == PrincipalKind.TOKEN]
+    made = find_token_owners(connection, tokens)
     return {
-        _address(PrincipalKind.TOKEN, token): [_address(PrincipalKind.USER, maker) for maker in token_owners]
+        Account(PrincipalKind.TOKEN, token).address: [
+            Account(PrincipalKind.USER, maker).address for maker in token_owners
+        ]
         for token, token_owners in made.items()
     }
-
-
-def _address(kind: PrincipalKind, number: int) -> str:
-    return Principal(kind, number, "", "", ()).email
-
-
-def _number(address: str) -> int | None:
-    """Return the id of the API token with an address; None for another address."""
-    digits = address.removeprefix("token-").partition("@")[0]
-    known = digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_ID
-    return int(digits) if known and address == _address(PrincipalKind.TOKEN, int(digits)) else None
 
 
 def _check_grant(actor: Principal, key: DraftKey, action: Action) -> None:

@@ -46,9 +46,9 @@ def open_existing_services(data: str | None, database: str | None) -> Iterator[S
 
 
 @contextmanager
-def open_services_of(data: str | None) -> Iterator[Services | None]:
+def open_services_of(data: str | None, database: str | None = None) -> Iterator[Services | None]:
     """Open the services of the data directory; None where no service has run there."""
-    settings = read_settings(data=data)
+    settings = read_settings(data=data, database=database)
     parts = enter_data(settings)
     if not settings.database and not (settings.data / DATABASE_FILE).exists():
         parts.require_content()

@@ -2,12 +2,12 @@
 
 import click
 
-from api.app.services import Services
 from api.db.audit import AuditEvent
 from api.http.response import json_views
+from cli.console.audit_notes import note_done
 from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes, print_rows
-from cli.console.services import open_services_of, operator_actor
+from cli.console.services import open_services_of
 from cli.console.setup import (
     confirm,
     data_option,
@@ -18,7 +18,6 @@ from cli.console.setup import (
     project_argument,
     yes_option,
 )
-from gitstore.errors import StoreError
 from gitstore.yamlfiles.project_file import ProjectFile
 
 
@@ -43,7 +42,7 @@ def create(namespace: str, project: str, title: str, description: str, *, as_jso
     settings = ProjectFile(title or project, description)
     with open_services_of(data) as services:
         created = open_store(data).projects.create(namespace, project, settings, operator())
-        _record(services, AuditEvent.PROJECT_CREATED, namespace, project, created.version)
+        note_done(services, AuditEvent.PROJECT_CREATED, namespace, created.version, project)
     if as_json:
         print_json(json_views.published(created))
     else:
@@ -87,14 +86,5 @@ def delete(namespace: str, project: str, *, yes: bool, data: str | None) -> None
     confirm(f"Take all redirects and pages of {project} offline?", yes=yes)
     with open_services_of(data) as services:
         removed = store.projects.delete(namespace, project, operator(), may_change_policy=True)
-        _record(services, AuditEvent.PROJECT_DELETED, namespace, project, removed.version)
+        note_done(services, AuditEvent.PROJECT_DELETED, namespace, removed.version, project)
     print_notes(f"Removed the project {project}: publish {removed.number}.")
-
-
-def _record(services: Services | None, event: AuditEvent, namespace: str, project: str, version: str) -> None:
-    """Record what was done in the audit trail, which cannot undo it; nothing where no service has run on this data."""
-    try:
-        if services:
-            services.record(event, operator_actor(), namespace, {"version": version}, project)
-    except StoreError as ex:
-        print_notes(f"It is done, and missing in the audit trail: {ex}")

@@ -7,17 +7,19 @@ import click
 
 from api.app.services import Services
 from api.auth.principal import OPERATOR, Principal
+from api.db.audit import AuditEvent
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden
 from api.http.guard.proposal_access import merge_scopes, write_scope
 from api.http.response import proposal_views
 from api.reviews.reviewing import Override
+from cli.console.audit_notes import note_done
 from cli.console.authoring import as_option, author_of
 from cli.console.exits import InvalidUsage
 from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
-from cli.console.services import open_existing_services, operator_actor, state_options
+from cli.console.services import open_existing_services, state_options
 from cli.console.setup import (
     confirm,
     data_option,
@@ -30,6 +32,7 @@ from cli.console.setup import (
     yes_option,
 )
 from cli.release.found_proposal import find_proposal, proposal_argument
+from cli.release.publishing import actor_of
 from gitstore.comparison.descriptions import count_text
 from gitstore.drafts.drafts import DraftName
 from gitstore.errors import NotFound
@@ -143,6 +146,7 @@ def merge(  # noqa: PLR0913 - one parameter an option
         publisher = services.accounts.principal(username) if username else OPERATOR
         request = MergeRequest(known, author, merge_scopes(publisher, namespace, projects), head, message, reason)
         merged = _merge(services, store, namespace, found, request, publisher)
+        note_done(services, AuditEvent.MERGE_REQUESTED, namespace, merged.commit, actor=actor_of(publisher))
     if as_json:
         print_json(proposal_views.merged(merged))
     else:
@@ -190,9 +194,8 @@ def _merge(
 def _override(publisher: Principal, namespace: str, project: str, found: Proposal, request: MergeRequest) -> Override:
     """Build the override for the audit trail, which records the operator too."""
     key, name = DraftKey(namespace, project, found.review_name), operator().name[:100]
-    if publisher == OPERATOR:
-        return Override(operator_actor(), key, request.override, found.head)
-    return Override(publisher.actor(), key, request.override, found.head, Origin(operator=name))
+    origin = Origin() if publisher == OPERATOR else Origin(operator=name)
+    return Override(actor_of(publisher), key, request.override, found.head, origin)
 
 
 def _notes(merged: MergeResult) -> Sequence[str]:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from api.app.services import Services
 from api.auth.principal import OPERATOR, Principal
+from api.db.audit import Actor, AuditEvent
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden
 from api.reviews.reviewing import Override
+from cli.console.audit_notes import note_done
 from cli.console.services import operator_actor
 from cli.console.setup import operator, read_settings
 from gitstore.publish.advance import PublishResult
@@ -33,21 +35,35 @@ def publisher_of(services: Services, username: str | None, namespace: str, proje
 def publish_draft(
     services: Services, store: Store, namespace: str, request: PublishRequest, publisher: Principal
 ) -> "PublishResult | PulledPublish":
-    """Publish a draft with its verdicts, read while the lock is held; records an override before the publish.
+    """Publish a draft with its verdicts, read while the lock is held; records it after, and an override also before.
 
     Where the upstream takes pull requests, the result is one.
     """
     place, reviews, key = (namespace, request.name.project), services.reviews(), DraftKey(namespace, *request.name)
     request = replace(request, may_change_policy=publisher.can("project", "override", *place))
     if not request.override:
-        return _publish(services, store, key, request)
+        return _publish_and_note(services, store, key, request, publisher)
     _require_grant(publisher, "override", *place)
     override = _build_override(
         publisher, key, request.override, store.drafts.review_subject(namespace, request.name).head
     )
     reviews.ask_override(override)
-    found = _publish(services, store, key, request)
+    found = _publish_and_note(services, store, key, request, publisher)
     reviews.note_override(override, found.version, found.number if isinstance(found, PublishResult) else 0)
+    return found
+
+
+def actor_of(publisher: Principal) -> Actor:
+    """Return the publisher for the audit trail, which has the name of the operator's person."""
+    return operator_actor() if publisher == OPERATOR else publisher.actor()
+
+
+def _publish_and_note(
+    services: Services, store: Store, key: DraftKey, request: PublishRequest, publisher: Principal
+) -> "PublishResult | PulledPublish":
+    found = _publish(services, store, key, request)
+    event, actor = AuditEvent.PUBLISH_REQUESTED, actor_of(publisher)
+    note_done(services, event, key.namespace, found.version, key.project, actor=actor)
     return found
 
 
@@ -68,10 +84,8 @@ def _publish(
 
 def _build_override(publisher: Principal, key: DraftKey, reason: str, head: str | None) -> Override:
     """Build the override for the audit trail, which records the operator too."""
-    name = operator().name[:100]
-    if publisher == OPERATOR:
-        return Override(operator_actor(), key, reason, head)
-    return Override(publisher.actor(), key, reason, head, Origin(operator=name))
+    origin = Origin() if publisher == OPERATOR else Origin(operator=operator().name[:100])
+    return Override(actor_of(publisher), key, reason, head, origin)
 
 
 def _require_grant(publisher: Principal, action: str, namespace: str, project: str) -> None:

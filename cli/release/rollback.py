@@ -1,16 +1,19 @@
 """`waypost rollback`: publish an earlier version again."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import click
 
+from api.db.audit import AuditEvent
 from api.http.response import json_views
+from cli.console.audit_notes import note_done_later
 from cli.console.authoring import as_option, author_of
 from cli.console.leaked_tokens import refuse_words
 from cli.console.never_answer import never_answer_notes
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.progress import show_status
-from cli.console.services import open_existing_services, state_options
+from cli.console.services import open_existing_services, open_services_of, state_options
 from cli.console.setup import draft_option, json_option, namespace_argument, open_store, project_argument
 from cli.release.publish import print_published
 from cli.release.publishing import publisher_of
@@ -60,11 +63,14 @@ def command(  # noqa: PLR0913 - one parameter an option
         return
     if head:
         raise click.UsageError("--head needs --as-draft: a rollback does not change a draft.")
+    actor = None
     if username:  # without it the operator publishes, who has every grant; then the database is not needed
         with open_existing_services(data, database) as services:
-            publisher_of(services, username, namespace, project)
+            actor = publisher_of(services, username, namespace, project).actor()
     with show_status(f"Publishing {project}"):
         found = store.publishes.roll_back(namespace, project, version, author, message)
+    opening, event = partial(open_services_of, data, database), AuditEvent.ROLLBACK_REQUESTED
+    note_done_later(opening, event, namespace, found.version, project, actor=actor)
     print_published(project, found, never_answer_notes(store, namespace, project, found.never_answer), as_json=as_json)
 
 

@@ -207,6 +207,36 @@ def test_a_publish_has_the_caller_the_address_the_session_and_the_version(world:
     assert wait_until(published, 10, "the publish in the trail")["actor"]["kind"] == "commit"
 
 
+def test_the_publishes_of_an_account_are_found_by_its_name(world: World, reviewed: Place) -> None:
+    place, name = world.place(), world.user("publisher")
+    person = Caller(world.http, world.session(name)["accessToken"])
+    place.as_(person).add("/a")
+    version = place.as_(person).publish()["version"]
+
+    def published() -> Any:
+        found = trail(world, actor=name, event="release_published")["items"]
+        return [each for each in found if each["detail"]["version"] == version]
+
+    (entry,) = wait_until(published, 10, "the publish in the trail")
+    assert entry["actor"]["kind"] == "commit"
+    assert entry["detail"]["account"] == name
+    by_token = trail(world, actor="e2e", event="release_published", namespace=reviewed.namespace)["items"]
+    assert {each["detail"]["account"] for each in by_token} == {"e2e"}
+    assert trail(world, actor="nobody", event="release_published")["total"] == 0
+
+
+def test_publishes_recorded_before_their_accounts_were_are_found_too(world: World) -> None:
+    place, at, name = world.place(), datetime.now(UTC), world.user("publisher")
+    number = Caller(world.http, world.session(name)["accessToken"]).get("/api/me")["id"]
+    others = (f"user-{number}0@waypost.invalid", f"token-{number}@waypost.invalid", "kim@waypost.invalid")
+    with world.services.state.database.writing() as connection:
+        for address in (f"user-{number}@waypost.invalid", *others):
+            actor = Actor("commit", None, f"Kim <{address}>")
+            record(connection, AuditEntry(at, AuditEvent.PUBLISHED, actor, "shop", namespace=place.namespace))
+    found = trail(world, actor=name, namespace=place.namespace, event="release_published")["items"]
+    assert [each["actor"]["name"] for each in found] == [f"Kim <user-{number}@waypost.invalid>"]
+
+
 def test_an_entry_has_the_request_and_the_session_of_the_caller(world: World) -> None:
     person = world.person("admin")
     made = person.ask("POST", "/api/tokens", 201, json={"name": "traced", "grants": [GRANT]})
@@ -227,10 +257,12 @@ def test_like_refusals_are_counted_and_hold_no_secret_of_their_requests(world: W
     world.nobody.ask("GET", f"/api/audit?x={query}", 401, headers=headers)
     world.nobody.ask("POST", "/auth/refresh", 401, json={"refreshToken": refresh})
     world.person("admin").ask("POST", "/api/tokens", 422, json={"name": body, "grants": [{body: body}]})
-    world.person("viewer").ask("GET", f"/api/token/{path}", 403)
+    viewer = world.person("viewer")
+    viewer.ask("GET", f"/api/token/{path}", 403)
     weak, place = Caller(world.http, world.token([Grant("other", "*", "agent", "read")])), world.place()
     me = {"kind": "token", "id": weak.get("/api/me")["id"], "name": "e2e"}
     weak.ask("GET", "/api/audit", 403)
+    (current,) = viewer.get("/api/me/sessions")["items"]
     fetch = f"/git/{place.namespace}.git/info/refs?service=git-upload-pack"
     assert world.http.get(fetch, auth=("x", weak.token)).status_code == 404
     for url, status in ((fetch, 200), (fetch.replace(place.namespace, "none"), 404)):
@@ -257,6 +289,8 @@ def test_like_refusals_are_counted_and_hold_no_secret_of_their_requests(world: W
         return {each["detail"]["route"] for each in found if each["token"]["id"] == me["id"]} == routes
 
     wait_until(denied, 80, "the refusals of a token in the trail")
+    mine = trail(world, actor=viewer.get("/api/me")["name"], event="authz_fail")["items"]
+    assert {each["session"] for each in mine} == {current["id"]}
     by_git = {"route": "/git/{namespace}.git"}
     logins = [
         each for each in trail(world, actor=name, event="authn_login_success")["items"] if each["detail"] == by_git

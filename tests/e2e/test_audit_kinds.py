@@ -138,9 +138,22 @@ def everybody(world: World) -> dict[str, Doer]:
 def test_logins_and_logouts_have_who_where_and_when(world: World) -> None:
     name = world.user("viewer")
     session = world.session(name)
-    Caller(world.http, session["accessToken"]).ask("POST", "/auth/logout", 204)
+    person = Caller(world.http, session["accessToken"])
+    [listed] = person.get("/api/me/sessions")["items"]
+    person.ask("POST", "/auth/logout", 204)
     found = world.root.get("/api/audit", actor=name)["items"]
     assert [(each["event"], each["subject"], each["address"], each["request"] is None) for each in found] == [
         ("authn_logout", name, "127.0.0.1", False),
         ("authn_login_success", name, "127.0.0.1", False),
     ]
+    assert {each["session"] for each in found} == {listed["id"]}
+
+
+def test_a_session_that_is_ended_is_named(world: World) -> None:
+    name = world.user("viewer")
+    own, other = (Caller(world.http, world.session(name)["accessToken"]) for _ in range(2))
+    ended = next(each["id"] for each in own.get("/api/me/sessions")["items"] if not each["current"])
+    own.ask("DELETE", f"/api/me/session/{ended}", 204)
+    [entry] = world.root.get("/api/audit", actor=name, event="authn_sessions_ended")["items"]
+    assert entry["detail"] == {"sessions": 1, "session": ended} != {"sessions": 1, "session": entry["session"]}
+    other.ask("GET", "/api/me", 401)

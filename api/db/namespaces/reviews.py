@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from api.db import audit
-from api.db.audit import Actor, AuditEntry, AuditEvent
+from api.db.audit import OPERATOR_NAME, Actor, AuditEntry, AuditEvent
 from api.db.events import events
 from api.db.events.events import EventType
 from api.db.tables import reviews
@@ -113,7 +113,7 @@ def add_remark(connection: Connection, remark: Remark, origin: Origin = _NOWHERE
     }
     if remark.action in _AUDIT_EVENTS:
         actor = Actor(person.kind, person.id or None, person.name)
-        detail = {"head": remark.head} | ({"operator": origin.operator} if origin.operator else {})
+        detail = {"head": remark.head} | ({OPERATOR_NAME: origin.operator} if origin.operator else {})
         namespace, project, draft = remark.draft
         event = _AUDIT_EVENTS[remark.action]
         audit.record(connection, AuditEntry(remark.at, event, actor, draft, detail, namespace, project, origin.address))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 from sqlalchemy import delete, update
 
+from api.auth.jwt_token import TokenUse
 from api.auth.keyring import SIGNING_PERIOD, Keyring, Ring, create_keys
 from api.auth.login import Logins
 from api.auth.principal import OPERATOR
@@ -80,7 +81,10 @@ def test_the_same_token_after_the_grace_ends_the_whole_session(here: World) -> N
     assert refused(lambda: here.services.logins.refresh(second.refresh_token))
     here.services.directory.reload()
     assert refused(lambda: here.services.directory.authenticate(second.access_token))
-    assert events(here)[0] == AuditEvent.TOKEN_REUSED
+    with here.services.state.database.reading() as connection:
+        (reused, *_, login, _), _ = audit.list_entries(connection, 100, 0)
+    assert (reused.event, login.event) == (AuditEvent.TOKEN_REUSED, AuditEvent.LOGIN)
+    assert reused.session == login.session == here.services.logins.session_of(first, TokenUse.REFRESH)
 
 
 def test_the_end_of_one_session_is_not_the_end_of_another(here: World) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy import text
 from api.auth.grants import everywhere
 from api.auth.principal import OPERATOR
 from api.db import audit
+from api.db.audit import Actor, AuditEntry, AuditEvent, AuditFilter, list_entries, record
 from api.db.database import Database
 from api.db.errors import StateBusy
 from api.db.events import deliveries, events, webhooks
@@ -170,3 +171,20 @@ def test_a_transaction_that_waits_for_a_lock_gives_up_after_the_patience(here: W
             other.execute(text("UPDATE generation SET number = number + 1"))
     assert monotonic() - begun < 30, "the transaction did not give up after its patience"
     hasty.close()
+
+
+def test_the_actor_of_an_entry_is_found_there_by_account_and_operator(here: World) -> None:
+    number = here.services.accounts.principal("root").id
+    of_commit = Actor("commit", None, f"R <user-{number}@waypost.invalid>")
+    entries = [
+        AuditEntry(START, AuditEvent.PUBLISHED, of_commit, "old"),
+        AuditEntry(START, AuditEvent.PUBLISHED, Actor("commit", None, "R <r>"), "new", {"account": "root"}),
+        AuditEntry(START, AuditEvent.PUBLISHED, Actor("user", number, "root"), "as", {"operator": "Grace"}),
+    ]
+    with here.services.state.database.writing() as connection:
+        for entry in entries:
+            record(connection, entry)
+    for name, expected in (("root", ["as", "new", "old"]), ("operator", ["as"]), ("Grace", ["as"]), ("r", [])):
+        with here.services.state.database.reading() as connection:
+            found, _ = list_entries(connection, 9, 0, AuditFilter(AuditEvent.PUBLISHED, name))
+        assert [each.subject for each in found] == expected

@@ -1,5 +1,6 @@
 """Proposals at the command line: listed, shown, tested, reviewed by users, and merged under their verdicts."""
 
+import json
 from hashlib import sha256
 from pathlib import Path
 
@@ -88,6 +89,12 @@ def test_a_proposal_goes_from_the_list_to_release(store: Store, pushed: str) -> 
     merged = invoke_ok("proposal", "merge", SPACE, ID, "--head", pushed, "--as", "kim")
     assert merged.err == "Publish 2 of blog: 1 redirect added.\nPublish 2 of sale: 1 redirect added.\n"
     assert invoke_ok("proposal", "merge", SPACE, ID, "--head", pushed).out == merged.out
+    asked = {
+        (row["actor"]["name"], row["detail"]["version"], row["detail"].get("operator"))
+        for row in map(json.loads, invoke_ok("audit", "export").out.splitlines())
+        if row.get("event") == "merge_requested"
+    }
+    assert asked == {("kim", merged.out.strip(), "Grace Tester"), ("Grace Tester", merged.out.strip(), None)}
     publishes, _ = store.publishes.history(SPACE, "sale", 0, 1)
     assert (publishes[0].version, publishes[0].approved_by.startswith("Kim <user-")) == (merged.out.strip(), True)
     assert store.proposals.all(SPACE) == []

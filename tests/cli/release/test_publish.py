@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from api.db.audit import AuditEntry, AuditEvent, list_entries
+from api.db.audit import AuditEntry, AuditEvent, AuditFilter, list_entries
 from api.db.state_store import open_state_store
 from content.records.record import identity_id
 from content.records.vocabulary import Kind
@@ -40,15 +40,18 @@ def published(store: Store) -> list[str]:
     return sorted(placed.record.identity for kind in Kind for placed in snapshot.placed(kind))
 
 
-def overrides(data: Path) -> list[AuditEntry]:
-    """Return the entries on overrides of the audit trail, oldest first."""
+def trail(data: Path, *wanted: AuditEvent, actor: str | None = None) -> list[AuditEntry]:
+    """Return the entries of some events of the audit trail, oldest first."""
     state = open_state_store(data)
     with state.database.reading() as connection:
-        entries, _ = list_entries(connection, 100, 0)
+        entries, _ = list_entries(connection, 100, 0, AuditFilter(actor=actor))
     state.close()
-    return [
-        each for each in reversed(entries) if each.event in {AuditEvent.OVERRIDE_ASKED, AuditEvent.APPROVAL_OVERRIDDEN}
-    ]
+    return [each for each in reversed(entries) if each.event in wanted]
+
+
+def overrides(data: Path) -> list[AuditEntry]:
+    """Return the entries on overrides of the audit trail, oldest first."""
+    return trail(data, AuditEvent.OVERRIDE_ASKED, AuditEvent.APPROVAL_OVERRIDDEN)
 
 
 def test_only_the_rules_that_are_named_are_published_and_the_rest_stays(store: Store) -> None:
@@ -172,3 +175,48 @@ def test_nothing_is_imported_for_a_user_who_may_not_publish_it(store: Store, wor
     assert store.drafts.report("sample", NAME).state.head == head
     invoke_ok("import", *PLACE, table, "--publish", "--as", "kim")
     assert "/imported" in published(store)
+
+
+def test_publishes_and_rollbacks_are_in_the_audit_trail_with_the_operator_and_the_user(
+    store: Store, data: Path
+) -> None:
+    first = invoke_ok("publish", *PLACE, "--source", "/a").out.strip()
+    second = invoke_ok("publish", *PLACE, "--as", "kim").out.strip()
+    third = invoke_ok("rollback", *PLACE, "1", "--as", "kim").out.strip()
+    fourth = invoke_ok("rollback", *PLACE, "2").out.strip()
+    invoke("publish", *PLACE, "--as", "kim")  # nothing to publish
+    asked = (AuditEvent.PUBLISH_REQUESTED, AuditEvent.ROLLBACK_REQUESTED)
+    found = trail(data, *asked)
+    publish, roll_back = asked
+    kim, grace = ("user", "kim"), ("operator", "Grace Tester")
+    assert [(each.event, (each.actor.kind, each.actor.name), each.detail["version"]) for each in found] == [
+        (publish, grace, first),
+        (publish, kim, second),
+        (roll_back, kim, third),
+        (roll_back, grace, fourth),
+    ]
+    assert {(each.namespace, each.project, each.subject) for each in found} == {(*PLACE, "sale")}
+    assert [each.detail.get("operator") for each in found] == [None, "Grace Tester", "Grace Tester", None]
+    assert trail(data, *asked, actor="operator") == trail(data, *asked, actor="Grace Tester") == found
+    assert trail(data, *asked, actor="kim") == found[1:3]
+    assert published(store) == ["/a"]
+
+
+def test_an_import_that_publishes_is_in_the_audit_trail(store: Store, data: Path, work_folder: Path) -> None:
+    table = work_folder / "rules.tsv"
+    table.write_text("type\tsource\ttarget\tstatus\nBASIC\t/imported\t/new\t301\n")
+    invoke_ok("import", *PLACE, table, "--publish", "--as", "kim")
+    (entry,) = trail(data, AuditEvent.PUBLISH_REQUESTED)
+    publishes, _ = store.publishes.history("sample", "sale", 0, 1)
+    assert (entry.actor.name, entry.detail) == (
+        "kim",
+        {"version": publishes[0].version, "operator": "Grace Tester"},
+    )
+
+
+def test_a_rollback_needs_no_database(store: Store, data: Path) -> None:
+    invoke_ok("publish", *PLACE)
+    (data / "waypost.db").write_bytes(b"no database")
+    found = invoke_ok("rollback", *PLACE, "1")
+    assert "It is done, and missing in the audit trail: " in found.err
+    assert published(store) == []

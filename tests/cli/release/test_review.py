@@ -165,10 +165,11 @@ def test_an_override_is_in_the_audit_trail(data: Path) -> None:
     invoke_ok("publish", *PLACE, "--override", "It burns")
     state = open_state_store(data)
     with state.database.reading() as connection:
-        entries, _ = list_entries(connection, 2, 0)
+        entries, _ = list_entries(connection, 3, 0)
     state.close()
     assert [(entry.event, entry.actor.kind, entry.actor.name) for entry in reversed(entries)] == [
         (AuditEvent.OVERRIDE_ASKED, "operator", "Grace Tester"),
+        (AuditEvent.PUBLISH_REQUESTED, "operator", "Grace Tester"),
         (AuditEvent.APPROVAL_OVERRIDDEN, "operator", "Grace Tester"),
     ]
     assert entries[0].detail["reason"] == "It burns"
