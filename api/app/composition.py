@@ -181,7 +181,7 @@ class _Parts(NamedTuple):
             ),
             *identity_routes(services, self.releases, self.store.publishes, _open_openid(settings, services)),
             *notice_routes(self.releases, notifications.streams, notifications.webhooks),
-            *git_routes(self.store, settings, services),
+            *git_routes(self.store, settings, services, self.audit_writer),
             *upstream_routes(self.releases, services, self.upstreams(settings)),
             *compat_routes(self.store, self.releases, services, compressed),
         ]

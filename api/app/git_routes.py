@@ -3,6 +3,7 @@
 from api.app.services import Services
 from api.auth.principal import Principal
 from api.db.namespaces.reviews import Origin
+from api.http.audit_notes import AuditNotes
 from api.http.routing import Route
 from api.resources.git.receive_pack import ReceivePack
 from api.resources.git.smart_http import GitRepositories, InfoRefs, UploadPack
@@ -13,7 +14,7 @@ from gitstore.store.store import Store
 _REPOSITORY = "/git/{namespace}.git"
 
 
-def git_routes(store: Store, settings: Settings, services: Services) -> list[Route]:
+def git_routes(store: Store, settings: Settings, services: Services, notes: AuditNotes) -> list[Route]:
     """Return the routes of every repository."""
 
     def records_of(caller: Principal, namespace: str, address: str | None) -> ServiceRecords:
@@ -24,5 +25,5 @@ def git_routes(store: Store, settings: Settings, services: Services) -> list[Rou
     return [
         Route(_REPOSITORY + "/info/refs", InfoRefs(repositories)),
         Route(_REPOSITORY + "/git-upload-pack", UploadPack(repositories)),
-        Route(_REPOSITORY + "/git-receive-pack", ReceivePack(store, repositories, settings, records_of)),
+        Route(_REPOSITORY + "/git-receive-pack", ReceivePack(store, repositories, settings, records_of, notes)),
     ]

@@ -39,6 +39,7 @@ class AuditEvent(StrEnum):
     POLICY_CHANGED = "policy_changed"
     PROJECT_DELETED = "project_deleted"
     PUSHED = "branches_pushed"
+    SIGNERS_CHANGED = "signers_changed"
     PUBLISHED = "release_published"
     ROLLED_BACK = "release_rolled_back"
     LOGOUT = "authn_logout"

@@ -1,4 +1,4 @@
-"""The middleware that notes refusals, logins of Git, publishes, pushes and changes of projects for the audit trail, in memory: no request waits for it."""
+"""The middleware that notes refusals, logins of Git, publishes and changes of projects for the audit trail, in memory: no request waits for it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -27,7 +27,6 @@ _REQUESTS = {
     ("POST", "/publish"): AuditEvent.PUBLISH_REQUESTED,
     ("POST", "/rollback"): AuditEvent.ROLLBACK_REQUESTED,
     ("POST", "/merge"): AuditEvent.MERGE_REQUESTED,
-    ("POST", "/git-receive-pack"): AuditEvent.PUSH_REQUESTED,
     ("PATCH", "/namespace/{namespace}"): AuditEvent.NAMESPACE_CHANGED,
     ("POST", "/projects"): AuditEvent.PROJECT_CREATED,
     ("PATCH", "/project/{project}"): AuditEvent.PROJECT_CHANGED,
@@ -54,7 +53,7 @@ class AuditNotes(Protocol):
 
 
 class AuditMiddleware:
-    """Notes what was refused to whom, who came by a password with Git, and who asked for a publish, a push or a change of a project, from where.
+    """Notes what was refused to whom, who came by a password with Git, and who asked for a publish or a change of a project, from where.
 
     No text of the request is noted but names that were checked: people type passwords into any field.
     """
@@ -105,23 +104,30 @@ class AuditMiddleware:
         version = resp.get_header("X-Project-Version")
         detail = ({"version": version} if version else {}) | ({"policy": policy} if policy else {})
         project = names.get("project") or getattr(req.context, "created_project", None)
-        subject = project or names.get("namespace", "")
-        principal = req.context.principal
-        self._notes.note(
-            AuditEntry(
-                self._notes.now(),
-                AuditEvent.POLICY_CHANGED if policy and event is AuditEvent.PROJECT_CHANGED else event,
-                _actor(req),
-                subject,
-                detail,
-                names.get("namespace"),
-                project,
-                req.remote_addr,
-                session=principal.session or None,
-                request=req.context.request_id,
-                token=principal.used_token,
-            )
+        event = AuditEvent.POLICY_CHANGED if policy and event is AuditEvent.PROJECT_CHANGED else event
+        note_request(self._notes, req, event, detail, project)
+
+
+def note_request(
+    notes: AuditNotes, req: Request, event: AuditEvent, detail: Mapping[str, object], project: str | None = None
+) -> None:
+    """Note an entry on what an authenticated caller asked for in a namespace, or a project of it."""
+    principal, namespace = req.context.principal, req.context.route_names.get("namespace")
+    notes.note(
+        AuditEntry(
+            notes.now(),
+            event,
+            _actor(req),
+            project or namespace or "",
+            detail,
+            namespace,
+            project,
+            req.remote_addr,
+            session=principal.session or None,
+            request=req.context.request_id,
+            token=principal.used_token,
         )
+    )
 
 
 def _actor(req: Request) -> Actor:

@@ -37,6 +37,7 @@ from gitstore.publish.advance import PublishResult, ReleaseCommit, ReleaseUpdate
 from gitstore.publish.approval import ApprovalCheck, Verdict
 from gitstore.publish.authorship import ReviewSubject, read_branch_subject
 from gitstore.pushes.push import Scope
+from gitstore.pushes.signers_change import SignersChange, find_signers_change
 
 _RETRY_WINDOW = 200  # commits of release in which a repeated request finds its publish
 
@@ -72,13 +73,17 @@ class MergeRequest:
 
 
 class MergeResult(NamedTuple):
-    """A merged proposal: its head, the commit on release, and the publish of each project."""
+    """A merged proposal: its head, the commit on release, and the publish of each project.
+
+    `signers` is the change of the file `allowed_signers`, None without one, and for a merge that is repeated.
+    """
 
     id: str
     branch: str
     head: CommitId
     commit: CommitId
     projects: Mapping[str, PublishResult]
+    signers: SignersChange | None = None
 
 
 def no_project_verdicts(_project: str, _subject: ReviewSubject) -> Sequence[Verdict]:
@@ -203,7 +208,8 @@ def _publish(
         for name, tree in trees.items()
     ]
     written, published = commit_together(compiler, transaction, commit, updates)
-    return MergeResult(request.id, proposal.branch, head, written, published)
+    signers = find_signers_change(transaction, transaction.commit(release).tree, transaction.commit(written).tree)
+    return MergeResult(request.id, proposal.branch, head, written, published, signers)
 
 
 def _join_trailers(checks: Sequence[ApprovalCheck], override: str) -> Trailers:

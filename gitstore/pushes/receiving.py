@@ -79,7 +79,7 @@ def receive_push(namespace: Opened, push: ReceivedPush, judge: Judge = judge_pus
         try:
             reception.check()
             reception.move()
-            reception.note_overrides()
+            reception.note_moved()
         except InvalidPush as ex:
             return Reception(reception.report(str(ex)))
         except StoreError as ex:
@@ -173,8 +173,11 @@ class _Reception:
             for update in self._accepted():
                 self._refuse(update.name, NO_ACCESS)
 
-    def note_overrides(self) -> None:
-        """Record the publishes that were made without an approval."""
+    def note_moved(self) -> None:
+        """Record the publishes that were made without an approval, and a change of the signers."""
+        for verdict in self.moved():
+            if verdict.signers and verdict.update.new:
+                self._push.records.note_signers(verdict.update.new, verdict.signers)
         for publish in (each for verdict in self.moved() for each in verdict.publishes if each.override):
             self._push.records.note_override(publish)
 

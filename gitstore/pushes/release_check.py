@@ -39,6 +39,7 @@ from gitstore.pushes.change_size import count_changed_bytes
 from gitstore.pushes.publish_summary import summarize_publish
 from gitstore.pushes.push import Progress, Publish, Pusher, PushRecords, RefUpdate, RefVerdict
 from gitstore.pushes.signature_check import SignatureCheck
+from gitstore.pushes.signers_change import find_signers_change
 
 PROPOSE = "git push origin HEAD:refs/heads/<name>"
 _WITHOUT_REVIEW = "git push -o override='<reason>' origin HEAD:release"
@@ -244,7 +245,9 @@ class ReleaseCheck:
             self._approved_heads.confirm()
         except ApprovalRequired as ex:
             raise Refused("review required", "The review changed while the push was checked.", show(str(ex))) from ex
-        return RefVerdict(update, lines=tuple(lines), publishes=tuple(published), notes=notes)
+        trees = (self._repository.commit(each).tree for each in (self._repository.release(), tip))
+        signers = find_signers_change(self._repository, *trees)
+        return RefVerdict(update, lines=tuple(lines), publishes=tuple(published), notes=notes, signers=signers)
 
     def _list_publishes(self, manifest: Manifest, checked: Sequence[_Checked]) -> Iterator[Publish]:
         for each in checked:

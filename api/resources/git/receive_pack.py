@@ -4,7 +4,7 @@ https://git-scm.com/docs/gitprotocol-http#_smart_service_git_receive_pack
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from functools import partial
 from io import RawIOBase
@@ -14,11 +14,14 @@ from falcon.asgi import Request, Response
 
 from api.auth.grants import EVERY
 from api.auth.principal import Principal, as_principal
+from api.db.audit import AuditEvent
 from api.errors import ApiError
+from api.http.audit_notes import AuditNotes, note_request
 from api.http.guard.access import author_of, by_basic, grants, principal_of
 from api.http.request.caller_access import check_again
 from api.http.request.coded_body import inflate
 from api.page_links import proposal_address
+from api.resources.git.push_entry import describe_push
 from api.resources.git.push_stream import PushStream
 from api.resources.git.smart_http import GitRepositories, check_media_type, require_push
 from api.runtime.jobs.background import run_in_thread, run_transfer
@@ -28,7 +31,7 @@ from gitstore.git.atomic_io import translate_os_error, write_all
 from gitstore.git.quarantine import Quarantine
 from gitstore.git.repository import Author
 from gitstore.pushes.judging import LEAKED
-from gitstore.pushes.push import NoRecords, Pusher, PushRecords, PushRules, Scope
+from gitstore.pushes.push import Pusher, PushRecords, PushRules, Scope
 from gitstore.pushes.receiving import NO_ACCESS, ReceivedPush, Reception
 from gitstore.store.store import Store
 from gitstore.wire.fetch.upload_pack import RECEIVE_PACK
@@ -42,11 +45,6 @@ _WRITTEN_AT_ONCE = 1 << 20
 
 RecordsOf = Callable[[Principal, str, str | None], PushRecords]
 """Returns the records outside Git for the checks of a push, from its caller, its namespace and the caller's address."""
-
-
-def no_records(_caller: Principal, _namespace: str, _address: str | None) -> PushRecords:
-    """Return the records of a service without reviews and tokens."""
-    return NoRecords()
 
 
 class _Saved(NamedTuple):
@@ -66,11 +64,13 @@ class ReceivePack:
         store: Store,
         repositories: GitRepositories,
         settings: Settings,
-        records_of: RecordsOf = no_records,
+        records_of: RecordsOf,
+        notes: AuditNotes,
     ) -> None:
         self._store = store
         self._repositories = repositories
         self._records_of = records_of
+        self._notes = notes
         self._settings = settings
         self._limits = PushLimits(settings.push_limit, settings.push_objects_limit, settings.push_content_limit)
 
@@ -128,9 +128,17 @@ class ReceivePack:
             self._records_of(caller, namespace, req.remote_addr),
             PushRules(self._settings.allowed_files, proposal_address(self._settings.public_url or req.prefix)),
         )
-        if push.fault:
-            return PushStream(received, partial(_refuse, push), stack.close)
-        return PushStream(received, partial(self._receive, req, namespace, received), stack.close)
+        receive = partial(_refuse, push) if push.fault else partial(self._receive, req, namespace, received)
+        return PushStream(received, partial(self._note, req, push.request, receive), stack.close)
+
+    async def _note(self, req: Request, request: PushRequest, receive: Callable[[], Awaitable[Reception]]) -> Reception:
+        """Receive a push, and note it for the audit trail when it has ended, however it did."""
+        reception = None
+        try:
+            reception = await receive()
+        finally:
+            note_request(self._notes, req, AuditEvent.PUSH_REQUESTED, describe_push(request, reception))
+        return reception
 
     async def _receive(self, req: Request, namespace: str, received: ReceivedPush) -> Reception:
         """Receive the push. A caller whose access ended meanwhile gets the verdicts only if refs have moved."""

@@ -1,0 +1,41 @@
+"""The entry of a push in the audit trail: each ref with its old and new commit, and what became of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.auth.api_token import find_any
+from gitstore.git.refs import is_ref
+from gitstore.pushes.receiving import Reception
+from gitstore.wire.push.push_report import RefStatus
+from gitstore.wire.push.push_request import Command, PushRequest
+
+_MOST_REFS = 100
+_MOST_CHARACTERS = 200
+_WITHHELD = "(withheld)"
+
+
+def describe_push(request: PushRequest, reception: Reception | None) -> dict[str, object]:
+    """Return the detail of the entry; without a reception it is not known what became of the refs."""
+    statuses = {} if reception is None else {status.ref: status for status in reception.report.statuses}
+    shown = [_describe(each, statuses) for each in request.commands[:_MOST_REFS]]
+    more = len(request.commands) - len(shown)
+    detail: dict[str, object] = {"refs": shown} | ({"more": more} if more else {})
+    fault = reception.report.fault if reception else ""
+    return detail | ({"fault": _shorten(fault)} if fault else {})
+
+
+def _describe(command: Command, statuses: Mapping[str, RefStatus]) -> dict[str, Any]:
+    # A text that is no name of a ref can be anything, such as a password at the wrong place.
+    name = _shorten(command.ref) if is_ref(command.ref) else _WITHHELD
+    shown = {"ref": name, "old": command.old, "new": command.new}
+    status = statuses.get(command.ref)
+    if status is None:
+        return {**shown, "outcome": "unknown"}
+    if not status.refusal:
+        return {**shown, "outcome": "moved"}
+    return {**shown, "outcome": "refused", "reason": _shorten(status.refusal)}
+
+
+def _shorten(text: str) -> str:
+    """Return the beginning of a text, and nothing of one with an API token."""
+    return _WITHHELD if find_any(text.encode(errors="replace")) is not None else text[:_MOST_CHARACTERS]

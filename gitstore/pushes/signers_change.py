@@ -1,0 +1,47 @@
+"""The change of the file `allowed_signers` between two states of a namespace: whose keys it takes in and out."""
+
+from typing import NamedTuple
+
+from gitstore.git.repository import Repository
+from gitstore.layout import BlobId, TreeId
+from gitstore.signatures.allowed_signers import FILE, AllowedSigner, InvalidSigners, load_allowed_signers
+
+
+class SignersChange(NamedTuple):
+    """The lines that were added and removed, each as principals and fingerprint; one that was changed is in both.
+
+    `unreadable` says which of the two files cannot be read, so that its lines are not known: before, after, or both.
+    """
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+def find_signers_change(repository: Repository, before: TreeId, after: TreeId) -> SignersChange | None:
+    """Return the change of the file between two root trees; None where it is the same."""
+    old, new = (repository.named_entries(tree, FILE) for tree in (before, after))
+    if old == new:
+        return None
+    before_lines, after_lines = _load(repository, before), _load(repository, after)
+    lines = {"before": before_lines, "after": after_lines}
+    return SignersChange(
+        _names_of_first(after_lines, before_lines),
+        _names_of_first(before_lines, after_lines),
+        tuple(name for name, found in lines.items() if found is None),
+    )
+
+
+def _load(repository: Repository, tree: TreeId) -> tuple[AllowedSigner, ...] | None:
+    """Return the lines of a state; none without the file, and None for a file that cannot be read."""
+    found = repository.files_named(tree, FILE)
+    try:
+        return load_allowed_signers(repository.blob(BlobId(found[FILE].id))) if FILE in found else ()
+    except InvalidSigners:
+        return None
+
+
+def _names_of_first(
+    lines: tuple[AllowedSigner, ...] | None, others: tuple[AllowedSigner, ...] | None
+) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line.name for line in lines or () if line not in (others or ())))
