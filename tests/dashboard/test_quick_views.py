@@ -9,9 +9,11 @@ from playwright.sync_api import Page, Route, expect
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_editing import view
 from tests.e2e.world import PASSWORD, Place, World
+from tests.service import wait_until
 
 Opens = Callable[..., Page]
 LIST = re.compile(r"/draft/redirects\?")
+PATIENCE = 20.0
 CALLS = re.compile(r"/api/namespace/")
 
 
@@ -56,7 +58,7 @@ def test_a_list_that_was_read_before_is_there_while_it_is_read_again(world: Worl
         tab(page, "Redirects")
         expect(page.locator("tbody tr")).to_have_count(1)
         expect(page.get_by_role("region", name="Redirects")).to_have_attribute("aria-busy", "true")
-        assert len(calls) == 1
+        wait_until(lambda: page.evaluate("1") and len(calls) == 1, PATIENCE, "the call")
     expect(page.locator("tbody tr")).to_have_count(2)
 
 

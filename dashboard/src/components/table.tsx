@@ -38,11 +38,12 @@ export function Table<T>({ label, columns, items, id, busy = false, chosen, onCh
   const latest = useRef({ id, onChoose, nameOf });
   latest.current = { id, onChoose, nameOf };
   const chooses = Boolean(onChoose);
-  // The rows stay as they are while others are read, and while a form is open over them.
-  const rows = useMemo(() => items.map((item) => {
+  // The rows stay as they are while others are read, and while a form is open over them. They are keyed by their place:
+  // another page changes their texts, which is quicker than new rows.
+  const rows = useMemo(() => items.map((item, index) => {
     const key = latest.current.id(item);
     return (
-      <tr key={key} aria-selected={chosen?.has(key) ? "true" : undefined}>
+      <tr key={index} aria-selected={chosen?.has(key) ? "true" : undefined}>
         {chooses && <td class="choose"><input type="checkbox" aria-label={`Choose ${latest.current.nameOf(item)}`} checked={chosen?.has(key) ?? false}
           onChange={(event) => latest.current.onChoose?.([item], event.currentTarget.checked)} /></td>}
         {columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item)}</td>)}

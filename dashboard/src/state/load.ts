@@ -22,6 +22,7 @@ interface Options<T> {
 }
 
 const MOST_KEPT = 40;
+const LATER = 100; // ms
 const kept = new Map<string, unknown>();
 let reader: string | undefined;
 
@@ -39,6 +40,9 @@ function keepAnswer(name: string, data: unknown): void {
   const [oldest] = kept.keys();
   if (kept.size > MOST_KEPT && oldest !== undefined) kept.delete(oldest);
 }
+
+/** Return whether two answers are equal: what shows the first one is not drawn again. */
+const isSame = (one: unknown, other: unknown): boolean => one !== null && JSON.stringify(one) === JSON.stringify(other);
 
 /** Read with `read`, again whenever `key` changes, when a live event arrives for which `when` is true,
  * and, with a `when`, after a change made in this tab. */
@@ -58,17 +62,23 @@ export function useLoad<T>(
       const data = (kept.get(name) as T | undefined) ?? before.data;
       return before.busy && data === before.data ? before : { ...before, data, busy: true };
     });
-    latest.current.read(abort.signal).then(
+    const start = (): void => void latest.current.read(abort.signal).then(
       (data) => {
         if (abort.signal.aborted) return;
         if (name) keepAnswer(name, data);
-        setState({ data, error: null, busy: false });
+        setState((before) => ({ data: isSame(before.data, data) ? before.data : data, error: null, busy: false }));
       },
       (error: unknown) => {
         if (!abort.signal.aborted) setState((before) => ({ ...before, error: error as Error, busy: false }));
       },
     );
-    return () => abort.abort();
+    // What is shown already can wait for what is not: the calls of a view reach the service at once.
+    const timer = turn === 0 && kept.has(name) ? setTimeout(start, LATER) : 0;
+    if (!timer) start();
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
   }, [key, turn]);
   useEffect(() => listen((event) => {
     if (event.type === RESUMED ? latest.current.when : latest.current.when?.(event)) setTurn((before) => before + 1);
