@@ -35,7 +35,9 @@ class NewToken:
         grants = {"grants": [grant.wire() for grant in self.grants]} if self.grants else {}
         problems = schemas.check("token-create", {"name": self.name, "role": self.role, **grants})
         if not self.grants and self.role is None:
-            problems.append(Problem("invalid_grant", "The token has no grants. Give it grants or a role.", pointer=""))
+            problems.append(
+                Problem("invalid_grant", "The token has no grants. Give it grants or a role.", pointer="/grants")
+            )
         raise_problems(problems or [*grant_problems(self.grants), *_expiry_problems(self.expires_at, now)])
 
     def all_grants(self, connection: Connection) -> tuple[Grant, ...]:
@@ -99,9 +101,12 @@ def current_grants(connection: Connection, token: ApiToken) -> tuple[Grant, ...]
     return (*load_grants(token.grants), *role)
 
 
-def check_grants_held(held: Sequence[Grant], grants: Sequence[Grant]) -> None:
-    """Refuse to show the value of a token to a person with fewer grants than the token."""
+def check_grants_held(held: Sequence[Grant], grants: Sequence[Grant], holder: str = "") -> None:
+    """Refuse to show the value of a token to a person with fewer grants than the token; `holder` is the user it is for, if another."""
     missing_grants = missing(held, grants)
+    if missing_grants and holder:
+        message = f"The user {holder} does not have the grant {missing_grants[0].text()}. Give them a role with it, or the token less."
+        raise Forbidden(message, "grant_not_held")
     if missing_grants:
         raise Forbidden(f"You do not have the grant {missing_grants[0].text()} yourself.", "grant_not_held")
 

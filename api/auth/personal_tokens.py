@@ -46,7 +46,8 @@ class PersonalTokens:
         with self.state.changing() as connection:
             read_again(connection, actor, now)
             owner = users.find_user(connection, user)
-            check_grants_held(_held_by(connection, owner), new.all_grants(connection))
+            holder = "" if actor.is_account(user) else owner.username
+            check_grants_held(_held_by(connection, owner), new.all_grants(connection), holder)
             if tokens.list_tokens(connection, 0, 0, user)[1] >= MAX_TOKENS:
                 message = f"{owner.username} has {MAX_TOKENS} personal tokens, the maximum. Remove one."
                 raise ApiError(409, "too_many_tokens", message)

@@ -2,18 +2,47 @@
 
 import click
 
-from api.auth.grants import BUILT_IN_ROLES, EVERY, Grant
+from api.auth.grants import ACTIONS, BUILT_IN_ROLES, EVERY, Grant
 from cli.console.exits import InvalidUsage
 
+PERMISSIONS = "; ".join(
+    f"{', '.join(name for name in ACTIONS if ACTIONS[name] == actions)}: {', '.join(actions)}"
+    for actions in dict.fromkeys(ACTIONS.values())
+)
+"""The resources with their actions, for people."""
+grant_option = click.option(
+    "--grant",
+    "grants",
+    multiple=True,
+    metavar="RESOURCE:ACTION",
+    help=f"A single grant, such as redirect:read (repeatable). Resources and their actions: {PERMISSIONS}. * means every one.",
+)
+namespace_option = click.option(
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    default=[EVERY],
+    show_default=True,
+    metavar="NAME",
+    help="The namespace that the grants cover (repeatable).",
+)
+project_option = click.option(
+    "--project", default=EVERY, show_default=True, help="The project of --namespace that the grants cover."
+)
 
-def read_grants(role: str | None, words: tuple[str, ...], namespace: str, project: str) -> list[Grant]:
-    """Read the grants; InvalidUsage if none are given. A grant on a namespace covers all its projects."""
+
+def read_grants(role: str | None, words: tuple[str, ...], namespaces: tuple[str, ...], project: str) -> list[Grant]:
+    """Read the grants in each namespace; InvalidUsage if none are given. A grant on a namespace covers all its projects."""
     found = [(grant.resource, grant.action) for grant in BUILT_IN_ROLES[role][1]] if role else []
     found += [_parse_permission(word) for word in words]
     if not found:
-        raise InvalidUsage("No grants are given; add --role (such as agent) or --grant (such as redirect:read).")
+        raise InvalidUsage(
+            "No grants are given; add --role (such as agent) or --grant (such as redirect:read). Resources and their "
+            f"actions: {PERMISSIONS}."
+        )
     return [
         Grant(namespace, EVERY if role and resource == "namespace" else project, resource, action)
+        for namespace in dict.fromkeys(namespaces)
         for resource, action in found
     ]
 

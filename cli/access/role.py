@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from api.auth.grants import BUILT_IN_ROLES, EVERY
-from cli.access.grant_options import read_grants
+from api.auth.grants import BUILT_IN_ROLES
+from cli.access.grant_options import grant_option, namespace_option, project_option, read_grants
 from cli.console.leaked_tokens import refuse_words
 from cli.console.next_command import with_data_options
 from cli.console.output import print_json, print_notes, print_rows
@@ -24,17 +24,9 @@ def _role_options(found: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that define a role."""
     for option in (
         click.option("--description", default="", metavar="TEXT", help="The purpose of the role."),
-        click.option(
-            "--project", default=EVERY, show_default=True, help="The project of --namespace that the grants cover."
-        ),
-        click.option("--namespace", default=EVERY, show_default=True, help="The namespace that the grants cover."),
-        click.option(
-            "--grant",
-            "grants",
-            multiple=True,
-            metavar="RESOURCE:ACTION",
-            help="A single grant, such as redirect:write (repeatable).",
-        ),
+        project_option,
+        namespace_option,
+        grant_option,
         click.option("--role", type=click.Choice(list(BUILT_IN_ROLES)), help="The grants of a built-in role."),
     ):
         found = option(found)
@@ -50,7 +42,7 @@ def create(  # noqa: PLR0913 - one parameter an option
     name: str,
     role: str | None,
     grants: tuple[str, ...],
-    namespace: str,
+    namespaces: tuple[str, ...],
     project: str,
     description: str,
     *,
@@ -60,10 +52,10 @@ def create(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Create a role.
 
-    For editors of one namespace: waypost role create shop-editor --role editor --namespace sample
+    For editors of two namespaces: waypost role create shop-editor --role editor --namespace sample --namespace acme
     """
     refuse_words(data, database, name=name, description=description)
-    wanted = read_grants(role, grants, namespace, project)
+    wanted = read_grants(role, grants, namespaces, project)
     with open_existing_services(data, database) as services:
         created = services.roles.create(operator_principal(), name, description, wanted)
     if as_json:
@@ -81,7 +73,7 @@ def set_(  # noqa: PLR0913 - click passes each option as a parameter
     name: str,
     role: str | None,
     grants: tuple[str, ...],
-    namespace: str,
+    namespaces: tuple[str, ...],
     project: str,
     description: str,
     *,
@@ -91,7 +83,7 @@ def set_(  # noqa: PLR0913 - click passes each option as a parameter
 ) -> None:
     """Replace the grants and description of a role."""
     refuse_words(data, database, name=name, description=description)
-    wanted = read_grants(role, grants, namespace, project)
+    wanted = read_grants(role, grants, namespaces, project)
     with open_existing_services(data, database) as services:
         changed = services.roles.replace(operator_principal(), name, description, wanted)
     if as_json:

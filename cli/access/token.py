@@ -11,12 +11,12 @@ from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, utc_now
 from api.resources.accounts.tokens import show_token
 from cli.access.found_user import ALL, find_user
-from cli.access.grant_options import read_grants
+from cli.access.grant_options import grant_option, namespace_option, project_option, read_grants
 from cli.console.exits import InvalidUsage
 from cli.console.leaked_tokens import refuse_words
 from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.services import open_existing_services, operator_principal, state_options
-from cli.console.setup import json_option, open_store
+from cli.console.setup import json_option, open_store, read_settings
 
 
 @click.group("token")
@@ -28,15 +28,9 @@ def command() -> None:
 @click.argument("name")
 @click.option("--role", metavar="ROLE", help="The grants of a role; those of a custom role as they are at any time.")
 @click.option("--user", "username", metavar="USERNAME", help="Make it a personal token of this user; needs --expires.")
-@click.option(
-    "--grant",
-    "grants",
-    multiple=True,
-    metavar="RESOURCE:ACTION",
-    help="A single grant, such as redirect:read (repeatable).",
-)
-@click.option("--namespace", default=EVERY, show_default=True, help="The namespace that the grants cover.")
-@click.option("--project", default=EVERY, show_default=True, help="The project of --namespace that the grants cover.")
+@grant_option
+@namespace_option
+@project_option
 @click.option(
     "--expires",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]),
@@ -50,7 +44,7 @@ def create(  # noqa: PLR0913 - one parameter an option
     role: str | None,
     username: str | None,
     grants: tuple[str, ...],
-    namespace: str,
+    namespaces: tuple[str, ...],
     project: str,
     expires: datetime | None,
     *,
@@ -65,7 +59,13 @@ def create(  # noqa: PLR0913 - one parameter an option
     A personal token acts as its user, with those of its grants that the user has too.
     """
     refuse_words(data, database, name=name)
-    custom, wanted = _read_grants(role, grants, namespace, project)
+    if username and expires is None:
+        days = read_settings(data=data, database=database).personal_token_lifetime // 86_400
+        raise InvalidUsage(
+            f"A personal token must expire, within {days} days (the setting personal_token_lifetime). "
+            f"Add --expires with a date, such as --expires {utc_now() + timedelta(days=min(days, 90)):%Y-%m-%d}."
+        )
+    custom, wanted = _read_grants(role, grants, namespaces, project)
     new = NewToken(name, wanted, expires.replace(tzinfo=UTC) if expires else None, custom)
     with open_existing_services(data, database) as services:
         issued = (
@@ -75,19 +75,20 @@ def create(  # noqa: PLR0913 - one parameter an option
         )
     _print_issued(issued, as_json=as_json)
     print_notes(f"Created the token {name}. Save its value now; it is not shown again.")
-    if namespace not in {"*", *open_store(data).namespaces.names()}:
-        print_notes(f"The namespace {namespace} does not exist yet; create it before you use the token.")
+    for namespace in dict.fromkeys(namespaces):
+        if namespace not in {EVERY, *open_store(data).namespaces.names()}:
+            print_notes(f"The namespace {namespace} does not exist yet; create it before you use the token.")
 
 
 def _read_grants(
-    role: str | None, words: tuple[str, ...], namespace: str, project: str
+    role: str | None, words: tuple[str, ...], namespaces: tuple[str, ...], project: str
 ) -> tuple[str | None, list[Grant]]:
     """Return the custom role and the grants of a token; the grants of a built-in role are limited to the scope."""
     if role is None or role in BUILT_IN_ROLES:
-        return None, read_grants(role, words, namespace, project)
-    if not words and (namespace, project) != (EVERY, EVERY):
+        return None, read_grants(role, words, namespaces, project)
+    if not words and (set(namespaces), project) != ({EVERY}, EVERY):
         raise InvalidUsage("A custom role has its own scope; leave out --namespace and --project.")
-    return role, read_grants(None, words, namespace, project) if words else []
+    return role, read_grants(None, words, namespaces, project) if words else []
 
 
 @command.command("list")

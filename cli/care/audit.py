@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import click
+import orjson
 
 from api.app.audit_keys import load_checkpoint_keys
 from api.db.audit_chain import Link
@@ -13,6 +14,7 @@ from api.db.audit_checkpoints import Checkpoint
 from api.db.audit_export import export_lines
 from api.db.timestamps import dump_time
 from cli.console.exits import InvalidUsage, ProblemsFound
+from cli.console.next_command import with_data_options
 from cli.console.output import print_json, print_lines, print_notes
 from cli.console.services import open_existing_services, state_options
 from cli.console.setup import json_option, read_settings
@@ -67,11 +69,12 @@ def export(*, data: str | None, database: str | None) -> None:
     The oldest row is first, after the checkpoints of removed rows; the last line is the head of the chain.
     """
     with open_existing_services(data, database) as services, services.state.database.snapshot() as connection:
+        line = b"{}"
         for line in export_lines(connection):
             write(line.decode())
-    print_notes(
-        "Exported the audit trail. Keep the last line elsewhere: waypost audit verify --head checks against it."
-    )
+    head = orjson.loads(line)["head"]
+    check = with_data_options(f"waypost audit verify --head {head['number']}:{head['hash']}")
+    print_notes(f"Exported the audit trail. Keep its head elsewhere, and check against it later: {check}")
 
 
 def _report(found: ChainReport) -> dict[str, Any]:

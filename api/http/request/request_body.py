@@ -56,7 +56,8 @@ class RequestBody:
             async with asyncio.timeout(_left(begun + allowed)):
                 return await self._receive()
         except TimeoutError as ex:
-            raise ApiError(408, "body_timeout", f"The body did not arrive within {allowed:.0f} seconds.") from ex
+            seconds = "1 second" if round(allowed) == 1 else f"{allowed:.0f} seconds"
+            raise ApiError(408, "body_timeout", f"The body did not arrive within {seconds}. Send it again.") from ex
 
     async def drain(self, limit: int = LINGER_BYTES, seconds: float = LINGER_SECONDS) -> None:
         """Discard the rest of the body, up to `limit` bytes, after the response was sent.

@@ -316,13 +316,37 @@ def test_a_personal_token_is_made_listed_rotated_and_removed() -> None:
     invoke_ok("token", "delete", "2")
     assert invoke_ok("token", "list", "--user", "ada", "--json").json == []
     for more, shown in (
-        ((), "expire within 366 days"),
+        ((), "A personal token must expire, within 366 days (the setting personal_token_lifetime). Add --expires"),
         (("--expires", "2099-12-31"), "expire within 366 days"),
-        (("--expires", tomorrow(), "--grant", "user:write"), "do not have the grant user:write"),
+        (
+            ("--expires", tomorrow(), "--grant", "user:write"),
+            "The user ada does not have the grant user:write@*/*. Give them a role with it",
+        ),
     ):
         outcome = invoke(*words, *more)
         assert (outcome.code != 0, outcome.out) == (True, "")
         assert shown in outcome.err
+
+
+def test_a_role_and_a_token_cover_several_namespaces_at_once() -> None:
+    where = ("--namespace", "acme", "--namespace", "sample", "--namespace", "acme")
+    role = invoke_ok(
+        "role", "create", "reader", "--grant", "redirect:read", "--grant", "page:read", *where, "--json"
+    ).json
+    assert [(each["namespace"], each["resource"]) for each in role["grants"]] == [
+        (namespace, resource) for namespace in ("acme", "sample") for resource in ("redirect", "page")
+    ]
+    made = invoke_ok("token", "create", "edge", "--role", "agent", *where, "--json")
+    assert {each["namespace"] for each in made.json["grants"]} == {"acme", "sample"}
+    assert "The namespace sample does not exist yet" in made.err
+
+
+def test_a_role_without_grants_names_all_permissions() -> None:
+    found = invoke("role", "create", "reader")
+    assert found.code == 2
+    for part in ("redirect, page, agent, ", "project: read, write, review, publish, override"):
+        assert part in found.err
+        assert part in " ".join(invoke_ok("role", "create", "--help").out.split())
 
 
 def tomorrow() -> str:

@@ -42,7 +42,7 @@ def test_the_export_is_a_line_for_each_row_and_the_head(trail: Path) -> None:
     *rows, last = map(json.loads, outcome.out.splitlines())
     assert len(rows) == invoke_ok("audit", "verify", "--json").json["rows"]
     assert f"{last['head']['number']}:{last['head']['hash']}" == head()
-    assert "Keep the last line elsewhere" in outcome.err
+    assert f"`waypost audit verify --head {head()}`" in outcome.err
 
 
 def test_projects_that_commands_create_and_remove_are_in_the_trail(trail: Path) -> None:

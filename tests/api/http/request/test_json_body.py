@@ -121,6 +121,7 @@ def test_a_body_shorter_than_announced_is_refused() -> None:
 def test_a_body_that_takes_too_long_is_408() -> None:
     answer = sink([part(b"x", more=True), NEVER], length=30)
     assert (answer.status, answer.error) == (408, "body_timeout")
+    assert answer.json()["message"] == "The body did not arrive within 1 second. Send it again."
 
 
 def test_the_limit_of_json_bodies_is_a_setting() -> None:

@@ -260,3 +260,12 @@ def test_a_token_gets_a_role_only_of_who_has_its_grants(here: World, admin: str)
 def held(here: World, value: str) -> set[str]:
     me = shaped(here.call("GET", "/api/me", value), "me")
     return {f"{each['resource']}:{each['action']}" for each in me["grants"]}
+
+
+def test_a_token_with_a_role_needs_no_grants(here: World) -> None:
+    body = {"name": "edge", "grants": [], "role": "agent"}
+    made = shaped(here.call("POST", "/api/tokens", here.access("root"), body), "token-created", 201)
+    assert (made["grants"], made["role"]) == ([], "agent")
+    mine = {**body, "expiresAt": "2026-12-20T12:00:00Z"}
+    made = shaped(here.call("POST", "/api/me/tokens", here.access("root"), mine), "token-created", 201)
+    assert (made["grants"], made["role"]) == ([], "agent")
