@@ -9,6 +9,7 @@ from gitstore.errors import Broken, NotFound
 IDENTITY_FILE = ".identity"  # in each folder of a data directory that was served once
 _MARKER = "namespace"
 _REPOSITORIES = "repos"
+_CLOSED = 0o700
 _IDENTIFIED = (_REPOSITORIES, "compiled")  # other folders, such as that of archives, are created when they are needed
 
 
@@ -154,8 +155,11 @@ class DataDirectory:
         return self.root / "trash"
 
     def create(self) -> None:
-        """Create the folders that do not exist; without them no namespace can be created."""
-        self.root.mkdir(parents=True, exist_ok=True)
+        """Create the folders that do not exist; without them no namespace can be created.
+
+        A new data directory is closed to other users of the machine, since it has secrets; one that exists keeps its mode.
+        """
+        self.root.mkdir(_CLOSED, parents=True, exist_ok=True)
         for folder in (self.repositories, self.compiled):
             folder.mkdir(exist_ok=True)
 

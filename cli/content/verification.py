@@ -101,7 +101,9 @@ class Verifier:
         if (manifest.get("namespace"), manifest.get("project")) != self._place:
             raise CommandFailed("The manifest is of another project. Do not trust this service.")
         lists = {name: self._compare(manifest, name, file) for name, file in held.items()}
-        faults = [f"The {name} are not those that were published: {_FAULT}." for name in lists if lists[name] == _FAULT]
+        faults = [
+            f"The {name} are not those that were published: {lists[name]}." for name in lists if _is_fault(lists[name])
+        ]
         return VerifiedState(manifest, key_id(signed.key), lists, self._find_publish(manifest), faults)
 
     def _load_keys(self, file: Path | None) -> list[PublicKey]:
@@ -138,13 +140,15 @@ class Verifier:
 
     def _compare(self, manifest: Mapping[str, Any], name: str, file: Path | None) -> str:
         """Compare a list with the digests of its runs; return the result for people."""
-        items = _load_items(file) if file else self._fetch_items(name, str(manifest["version"]))
+        items = _load_items(file, name) if file else self._fetch_items(name, str(manifest["version"]))
         if items is None:
             return "not compared: the token may not read them"
-        runs = manifest[name]["runs"]
+        runs, total = manifest[name]["runs"], manifest[name]["total"]
+        if len(items) != total:
+            return f"{len(items):,} {_NOT_OF} {total:,}"
         rest = iter(items)
         is_equal = all(_digest(list(islice(rest, run["count"]))) == run["sha256"] for run in runs)
-        return f"{len(items):,} as published" if is_equal and len(items) == manifest[name]["total"] else _FAULT
+        return f"{total:,} as published" if is_equal else _FAULT
 
     def _fetch_items(self, name: str, version: str) -> list[Any] | None:
         found, total = list[Any](), 1
@@ -181,6 +185,11 @@ class Verifier:
 
 
 _FAULT = "their digest is another one"
+_NOT_OF = "in place of"
+
+
+def _is_fault(result: str) -> bool:
+    return result == _FAULT or _NOT_OF in result
 
 
 def _lower(headers: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -192,8 +201,8 @@ def _digest(items: Sequence[Any]) -> str:
     return sha256(b"".join(orjson.dumps(item) + b"," for item in items)).hexdigest()
 
 
-def _load_items(file: Path) -> list[Any]:
-    """Read the items of a file: a list, or a list response with its `items`."""
+def _load_items(file: Path, name: str) -> list[Any]:
+    """Read the items of a file: a list, or a list response with its `items`; raises InvalidUsage for one window of a longer list."""
     try:
         found = orjson.loads(file.read_bytes())
     except ValueError as ex:
@@ -201,4 +210,10 @@ def _load_items(file: Path) -> list[Any]:
     items = found.get("items") if isinstance(found, dict) else found
     if not isinstance(items, list):
         raise InvalidUsage(f"The file {file} is neither a list of items, nor a response with `items`.")
+    total = found.get("total") if isinstance(found, dict) else None
+    if isinstance(total, int) and total > len(items):
+        raise InvalidUsage(
+            f"The file {file} has {len(items):,} of {total:,} {name}: one window of the list. Save the whole list, as with "
+            f"{name}?limit={total}."
+        )
     return items

@@ -41,6 +41,7 @@ def shared(folder: Path, python: Path) -> Hooked:
     hooked.set_python(python)
     hooked.commit(rules("/a"))
     open_up(hooked.repository)
+    hooked.data.chmod(0o711)  # as the guide says for other users
     for path in [hooked.clone.folder, *hooked.clone.folder.rglob("*")]:
         os.chown(path, OTHER, OTHER)
     (folder / "gitconfig").write_text("[safe]\n\tdirectory = *\n[user]\n\tname = Otto\n\temail = otto@example.com\n")

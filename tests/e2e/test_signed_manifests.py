@@ -134,6 +134,19 @@ def test_the_command_proves_what_an_agent_holds(shop: Place, tmp_path: Path) -> 
     assert "The redirects are not those that were published" in done.stderr
 
 
+def test_a_part_of_a_list_is_not_taken_for_a_changed_one(shop: Place, tmp_path: Path) -> None:
+    file = tmp_path / "held.json"
+    window = shop.get("/redirects", limit=2)
+    file.write_text(json.dumps(window), "utf-8")
+    done = verify(shop, "--redirects", str(file))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"held.json has 2 of {window['total']} redirects: one window of the list." in done.stderr
+    file.write_text(json.dumps(window["items"]), "utf-8")
+    done = verify(shop, "--redirects", str(file))
+    assert done.returncode == 1
+    assert f"The redirects are not those that were published: 2 in place of {window['total']}." in done.stderr
+
+
 def test_the_command_proves_an_earlier_version(shop: Place) -> None:
     first = shop.get("/version")
     shop.add("/later")
@@ -204,12 +217,33 @@ def test_the_example_of_the_documentation_proves_it_too(shop: Place, tmp_path: P
     keys.write_text(json.dumps(shop.world.nobody.get(KEYS)), "utf-8")
     token = shop.world.token([Grant("*", "*", "*", "*")])
 
-    def run() -> "subprocess.CompletedProcess[str]":
-        words = [sys.executable, "-c", example, f"{shop.world.service.url}{shop.path}", str(keys), str(held)]
+    def run(path: str = shop.path) -> "subprocess.CompletedProcess[str]":
+        words = [sys.executable, "-c", example, f"{shop.world.service.url}{path}", str(keys), str(held)]
         env = {**os.environ, "WAYPOST_TOKEN": token}
         return subprocess.run(words, env=env, capture_output=True, text=True, check=False)
 
-    done = run()
-    assert (done.returncode, done.stdout.strip()) == (0, shop.get("/version")), done.stderr
-    held.write_text("[]", "utf-8")
-    assert "these are other rules" in run().stderr
+    def refused(code: int, shown: str, path: str = shop.path) -> None:
+        done = run(path)
+        assert (done.returncode, done.stdout) == (code, ""), done.stderr
+        assert shown in done.stderr
+        assert "Traceback" not in done.stderr
+
+    whole = shop.get("/redirects")
+    for content in (whole["items"], whole):
+        held.write_text(json.dumps(content), "utf-8")
+        done = run()
+        assert (done.returncode, done.stdout.strip()) == (0, shop.get("/version")), done.stderr
+    refused(3, "404", "/api/namespace/none/project/none")
+    whole["items"][0]["target"] = "https://evil.example/"
+    held.write_text(json.dumps(whole), "utf-8")
+    refused(1, "other redirects")
+    held.write_text(json.dumps(shop.get("/redirects", limit=1)), "utf-8")
+    refused(1, f"1 in place of {whole['total']}")
+    held.write_text("[", "utf-8")
+    refused(2, "held.json")
+    held.write_text(json.dumps(shop.get("/redirects")), "utf-8")
+    known = json.loads(keys.read_text("utf-8"))["keys"]
+    keys.write_text(json.dumps({"keys": known[1:]}), "utf-8")
+    refused(3, f"{known[0]['kid']} is not in {keys}")
+    keys.write_text(json.dumps({"keys": [{**known[0], "x": known[1]["x"]}]}), "utf-8")
+    refused(3, "signature is not valid")

@@ -24,3 +24,12 @@ def test_no_folder_is_created_in_an_empty_folder_in_the_place_of_compiled_files(
     with pytest.raises(Broken):
         paths.write_marker()
     assert list(directory.compiled.iterdir()) == []
+
+
+def test_a_new_data_directory_is_closed_to_others_and_an_existing_one_keeps_its_mode(tmp_path: Path) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    old.mkdir()
+    old.chmod(0o755)
+    for root in (new, old):
+        DataDirectory(root).create()
+    assert [root.stat().st_mode & 0o777 for root in (new, old)] == [0o700, 0o755]
