@@ -58,7 +58,9 @@ class ProviderTokens:
             claims = JWTClaims(decoded.claims, decoded.header, options)
             claims.validate(int(now.timestamp()), LEEWAY)
             _check_texts(claims, "jti", *(name for name in ("sub", "sid") if name in claims))
-            if "nonce" in claims or not {"sub", "sid"} & claims.keys() or _LOGOUT_EVENT not in claims["events"]:
+            events = claims["events"]
+            is_logout = isinstance(events, dict) and isinstance(events.get(_LOGOUT_EVENT), dict)
+            if "nonce" in claims or not {"sub", "sid"} & claims.keys() or not is_logout:
                 raise ValueError("claims")
             if now.timestamp() - claims["iat"] > _LOGOUT_AGE:
                 raise ValueError("age")

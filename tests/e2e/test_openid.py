@@ -1,6 +1,7 @@
 """Login with a hostile provider: what it sends wrong opens no session, and what it withholds stops nothing else."""
 
 import base64
+import hmac
 import json
 import re
 import time
@@ -20,7 +21,7 @@ from api.auth.principal import OPERATOR
 from api.db.generation import read_generation
 from api.settings import Settings
 from tests.e2e.openid import Browser, browsing, openid_service
-from tests.openid_provider import CLIENT, HostileProvider, hostile_provider
+from tests.openid_provider import BACK_CHANNEL, CLIENT, HostileProvider, hostile_provider
 from tests.service import Service, wait_until
 
 
@@ -290,6 +291,82 @@ def test_a_logout_of_the_provider_ends_its_sessions(
         found = connection.execute(text(query)).scalars().first()
     services.close()
     assert "logout at the provider" in str(found)
+
+
+def logout_claims(provider: HostileProvider) -> dict[str, Any]:
+    payload = provider.logout_token(sid="sid-7").split(".")[1]
+    found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(payload + "=="))
+    return found
+
+
+def encoded(value: dict[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+def swapped(token: str, claims: dict[str, Any]) -> str:
+    header, _, signature = token.split(".")
+    return f"{header}.{encoded(claims)}.{signature}"
+
+
+def signed_with_public_key(provider: HostileProvider) -> str:
+    text = f"{encoded({'alg': 'HS256', 'kid': 'first'})}.{encoded(logout_claims(provider))}"
+    signature = hmac.digest(provider.key.as_pem(private=False), text.encode(), "sha256")
+    return f"{text}.{base64.urlsafe_b64encode(signature).rstrip(b'=').decode()}"
+
+
+FORGED_LOGOUTS: dict[str, Callable[[HostileProvider], str]] = {
+    "another key": lambda each: each.sign(
+        logout_claims(each), RSAKey.generate_key(2048, {"kid": "first", "use": "sig"})
+    ),
+    "no signature": lambda each: f"{encoded({'alg': 'none', 'kid': 'first'})}.{encoded(logout_claims(each))}.",
+    "the public key as a secret": signed_with_public_key,
+    "another signature": lambda each: each.logout_token(sid="sid-7").rpartition(".")[0] + "." + "A" * 342,
+    "the claims of another": lambda each: swapped(each.logout_token(sid="sid-8"), logout_claims(each)),
+    "issued tomorrow": lambda each: each.logout_token(sid="sid-7", iat=int(time.time()) + 86_400),
+    "issued never": lambda each: each.logout_token(sid="sid-7", iat=float("nan")),
+    "expired": lambda each: each.logout_token(sid="sid-7", exp=int(time.time()) - 120),
+    "the event as a text": lambda each: each.logout_token(sid="sid-7", events=BACK_CHANNEL),
+    "the event in a list": lambda each: each.logout_token(sid="sid-7", events=[BACK_CHANNEL]),
+    "an event of nothing": lambda each: each.logout_token(sid="sid-7", events={BACK_CHANNEL: None}),
+    "an ID token": lambda each: each.sign(logout_claims(each) | {"events": None, "nonce": "n", "sub": "ada-7"}),
+}
+
+
+@pytest.mark.parametrize("name", FORGED_LOGOUTS)
+def test_a_forged_logout_ends_no_session(browser: Browser, provider: HostileProvider, name: str) -> None:
+    provider.subject, provider.claims["sid"] = "ada-7", "sid-7"
+    provider.claims["preferred_username"] = "ada-7"
+    bearer = {"Authorization": f"Bearer {browser.login(provider).json()['tokens']['accessToken']}"}
+    token = {"logout_token": FORGED_LOGOUTS[name](provider)}
+    assert refused(browser.send("POST", "/auth/openid/logout", data=token), 400, "invalid_logout_token")
+    assert browser.send("GET", "/api/me", headers=bearer).status_code == 200
+
+
+def test_a_logout_ends_only_what_it_names_and_only_once(browser: Browser, provider: HostileProvider) -> None:
+    def login(subject: str, sid: str) -> dict[str, str]:
+        provider.subject = subject
+        provider.claims.update(sid=sid, preferred_username=subject)
+        return {"Authorization": f"Bearer {browser.login(provider).json()['tokens']['accessToken']}"}
+
+    def logout(token: str) -> None:
+        assert browser.send("POST", "/auth/openid/logout", data={"logout_token": token}).status_code == 200
+
+    def is_open(bearer: dict[str, str]) -> bool:
+        return {browser.send("GET", "/api/me", headers=bearer).status_code for _ in range(10)} == {200}
+
+    kim, lee = login("kim-6", "sid-6"), login("lee-6", "sid-5")
+    logout(provider.logout_token(sub="kim-6", sid="sid-5"))  # the session of another
+    logout(provider.logout_token(sub="lee-6", sid="sid-6"))
+    logout(provider.logout_token(sub="%", sid=None))
+    assert is_open(kim)
+    assert is_open(lee)
+    token = provider.logout_token(sub="kim-6", sid="sid-6")
+    logout(token)
+    wait_until(lambda: browser.send("GET", "/api/me", headers=kim).status_code == 401, 5, "the session to end")
+    assert is_open(lee)
+    again = login("kim-6", "sid-6")
+    logout(token)  # it is sent again
+    assert is_open(again)
 
 
 @pytest.mark.parametrize("body", ["", "a=b", "logout_token=a&logout_token=b", "logout_token=" + "x" * 40_000, "%ff"])
