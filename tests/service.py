@@ -115,10 +115,13 @@ def wait_until(probe: Callable[[], T | None], seconds: float, description: str) 
         time.sleep(STEP_SECONDS)
 
 
-def child_pids(pid: int) -> set[int]:
-    """Return the process ids of the children of a process; empty once it has ended."""
+def child_pids(pid: int, thread: int | None = None) -> set[int]:
+    """Return the process ids of the children that a thread of a process has started, its first one unless another is given.
+
+    Empty once it has ended.
+    """
     try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        text = Path(f"/proc/{pid}/task/{thread or pid}/children").read_text(encoding="ascii")
     except FileNotFoundError:
         return set()
     return {int(child) for child in text.split()}

@@ -211,6 +211,29 @@ def test_a_url_is_tried_before_the_rule_is_saved(world: World, new_page: Opens) 
     assert place.get("/draft")["head"] is None
 
 
+# An editor that is busy hears late of a selection; here it never does.
+DEAF = """document.addEventListener("selectionchange", (event) => window.deaf && event.stopImmediatePropagation(), true);"""
+SELECT_ALL = """(content) => {
+  window.deaf = true;
+  getSelection().selectAllChildren(content);
+}"""
+
+
+def test_an_expression_is_typed_over_before_the_editor_hears_of_the_selection(world: World, new_page: Opens) -> None:
+    """A browser would keep the colours of what is replaced, by an inline style; the console tells if the policy refuses one."""
+    page = new_page()
+    page.add_init_script(DEAF)
+    sign_in(page, world.user("admin"), f"{view(world.place())}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Type").select_option("REGEX")
+    form.locator(".cm-content").wait_for()
+    form.get_by_label("Source").fill("(^/old/([0-9]+)$)")
+    expect(form.locator(".cm-content .group").first).to_be_visible()
+    form.locator(".cm-content").evaluate(SELECT_ALL)
+    page.keyboard.insert_text("^/new/(.*)$")
+    expect(form.get_by_label("Source")).to_have_text("^/new/(.*)$")
+
+
 def test_what_an_edit_takes_away_is_told_before_it_is_saved(world: World, new_page: Opens) -> None:
     place = world.place()
     [rule] = place.published("/a") and place.get("/draft/redirects")["items"]

@@ -48,12 +48,27 @@ const STYLE = EditorView.theme({
 /** Text over a selection: a browser would keep the look of what it replaces by an inline style, which the policy refuses. */
 const TYPE_OVER = EditorView.domEventHandlers({
   beforeinput: (event, view) => {
-    if (event.inputType !== "insertText" || event.isComposing || event.data === null || view.state.selection.main.empty) return false;
+    if (event.inputType !== "insertText" || event.isComposing || event.data === null) return false;
+    const [from, to] = selected(view);
+    if (from === to) return false;
     event.preventDefault();
-    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    view.dispatch({ changes: { from, to, insert: event.data }, selection: { anchor: from + event.data.length }, userEvent: "input.type", scrollIntoView: true });
     return true;
   },
 });
+
+/** The positions between which text is selected in the document, of which the editor hears only later. */
+function selected(view: EditorView): [number, number] {
+  // In Chromium, the selection of the document does not reach into a shadow root; the root has one of its own.
+  const root = view.root as { getSelection?: () => Selection | null };
+  const range = root.getSelection?.();
+  if (!range?.anchorNode || !range.focusNode || !view.contentDOM.contains(range.anchorNode) || !view.contentDOM.contains(range.focusNode)) {
+    const { from, to } = view.state.selection.main;
+    return [from, to];
+  }
+  const ends = [view.posAtDOM(range.anchorNode, range.anchorOffset), view.posAtDOM(range.focusNode, range.focusOffset)] as const;
+  return [Math.min(...ends), Math.max(...ends)];
+}
 const MANY_LINES = EditorView.theme({ ".cm-content, .cm-gutter": { minHeight: "21em" } });
 const COLOURS = HighlightStyle.define([
   { tag: tags.tagName, color: "var(--accent)" },
