@@ -47,7 +47,9 @@ function show(path: string): void {
     };
     const view = loaded.get(route);
     if (view) present(view); // at once, so that the view before it does not read what the new address asks of it
-    else load(route).then(present, () => (failed.value = new Error("Waypost was updated, or cannot be reached. Load the page again.")));
+    else load(route).then(present, () => {
+      if (place.peek().path === path) failed.value = new Error("Waypost was updated, or cannot be reached. Load the page again.");
+    });
     return;
   }
   document.title = "Not found · Waypost";
@@ -72,6 +74,7 @@ function fetchViews(): void {
 }
 
 function leave(): void {
+  sessionStorage.clear(); // what was typed here is not the next person's
   signOut().then((url) => {
     if (url) location.assign(url);
   }, (ex: unknown) => toast((ex as Error).message));
@@ -87,8 +90,8 @@ function Bar(): JSX.Element {
       <a class="skip" href="#content">Skip to the content</a>
       <a class="brand" href="/"><Mark />Waypost</a>
       <button type="button" class="button plain find" onClick={() => (open.value = "palette")}>Commands <kbd>Ctrl+K</kbd></button>
-      <button type="button" class="button ghost" aria-label="Keyboard shortcuts" onClick={() => (open.value = "shortcuts")}>?</button>
-      {preview.value ? <a class="button ghost" href="/dashboard/settings/api">API</a> : <a class="button ghost who" href="/dashboard/settings">{me.value?.name}</a>}
+      <button type="button" class="button ghost keys" aria-label="Keyboard shortcuts" onClick={() => (open.value = "shortcuts")}>?</button>
+      {preview.value ? <a class="button ghost" href="/dashboard/settings/api">API</a> : <><a class="button ghost" href="/dashboard/settings">Settings</a><a class="button ghost who" href="/dashboard/settings">{me.value?.name}</a></>}
       {!preview.value && <button type="button" class="button ghost" onClick={leave}>Sign out</button>}
     </header>
   );

@@ -21,6 +21,8 @@ interface FieldProps {
   name: string;
   type?: "text" | "password";
   value?: string;
+  /** What an uncontrolled field begins with. */
+  defaultValue?: string;
   help?: string | undefined;
   /** What is wrong with the value, in words; shown beside the field and read out. */
   problem?: string | undefined;
@@ -131,7 +133,7 @@ export function Tabs({ items, label }: { items: readonly { href: string; text: s
   }, [current]);
   return (
     <nav class="tabs" aria-label={label} ref={nav}>
-      {items.map(({ href, text, current }) => <a key={href} href={href} data-text={text} aria-current={current ? "page" : undefined}>{text}</a>)}
+      {items.map(({ href, text, current }) => <a key={href} href={href} aria-current={current ? "page" : undefined}>{text}</a>)}
     </nav>
   );
 }

@@ -20,7 +20,11 @@ export function Dialog({ title, children, onClose, class: name = "" }: DialogPro
     return () => box.current?.close();
   }, []);
   return (
-    <dialog ref={box} class={`dialog ${name}`} aria-labelledby={id} onCancel={(event) => {
+    <dialog ref={box} class={`dialog ${name}`} aria-labelledby={id} onKeyDown={(event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault(); // a second Escape would close it whatever the cancel event says
+      onClose?.();
+    }} onCancel={(event) => {
       event.preventDefault();
       onClose?.();
     }}>

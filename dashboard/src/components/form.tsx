@@ -1,6 +1,8 @@
 // The parts of forms beside the one-line field.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { ApiFault } from "../api/client.ts";
+import { tellChanged } from "../state/changes.ts";
 import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
 import { Button } from "./basics.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -52,8 +54,8 @@ export function TextArea({ label, value, onInput, rows = 3, help, problem, mono 
   );
 }
 
-export function Check({ label, checked, onChange }: { label: string; checked: boolean; onChange: (checked: boolean) => void }): JSX.Element {
-  return <label class="check"><input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} /> {label}</label>;
+export function Check({ label, checked, disabled = false, onChange }: { label: string; checked: boolean; disabled?: boolean; onChange: (checked: boolean) => void }): JSX.Element {
+  return <label class="check"><input type="checkbox" checked={checked} disabled={disabled} onChange={(event) => onChange(event.currentTarget.checked)} /> {label}</label>;
 }
 
 /** The state of one call that a person starts: whether it runs, and why it was refused. */
@@ -68,7 +70,10 @@ export function useCall(known: readonly string[] = []): { busy: boolean; faults:
       running.current = false;
       setState({ busy: false, faults });
     };
-    work().then(() => end(NO_FAULTS), (error: unknown) => end(faultsOf(error, known)));
+    work().then(() => end(NO_FAULTS), (error: unknown) => {
+      if (error instanceof ApiFault && [409, 412].includes(error.status)) tellChanged(); // by someone else: what is shown is read again
+      end(faultsOf(error, known));
+    });
   };
   return { ...state, clear: () => setState({ busy: false, faults: NO_FAULTS }), run };
 }

@@ -1,6 +1,6 @@
 // A table of a window of items that the service searches, sorts and pages.
 import type { ComponentChildren, JSX } from "preact";
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { ask, place, withQuery } from "../state/router.ts";
 import { count } from "../state/words.ts";
 
@@ -23,6 +23,9 @@ interface TableProps<T> {
   /** The chosen ids, with which a checkbox is before each item. */
   chosen?: ReadonlySet<string>;
   onChoose?: (items: readonly T[], chosen: boolean) => void;
+  /** Whether another page changes the texts of the rows, which is quicker than new rows; not where a row has buttons, whose
+   * focus would go to another item. */
+  byPlace?: boolean;
   /** What to call an item, for its checkbox. */
   nameOf?: (item: T) => string;
 }
@@ -33,23 +36,22 @@ export function RowLink({ name, children }: { name: string; children: ComponentC
 }
 
 /** `sort` of the address names the column, with a hyphen before it for the other direction. */
-export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, nameOf = id }: TableProps<T>): JSX.Element {
+export function Table<T>({ label, columns, items, id, busy = false, chosen, onChoose, byPlace = false, nameOf = id }: TableProps<T>): JSX.Element {
   const all = items.length > 0 && items.every((item) => chosen?.has(id(item)));
   const latest = useRef({ id, onChoose, nameOf });
   latest.current = { id, onChoose, nameOf };
   const chooses = Boolean(onChoose);
-  // The rows stay as they are while others are read, and while a form is open over them. They are keyed by their place:
-  // another page changes their texts, which is quicker than new rows.
+  // The rows stay as they are while others are read, and while a form is open over them.
   const rows = useMemo(() => items.map((item, index) => {
     const key = latest.current.id(item);
     return (
-      <tr key={index} aria-selected={chosen?.has(key) ? "true" : undefined}>
+      <tr key={byPlace ? index : key} aria-selected={chosen?.has(key) ? "true" : undefined}>
         {chooses && <td class="choose"><input type="checkbox" aria-label={`Choose ${latest.current.nameOf(item)}`} checked={chosen?.has(key) ?? false}
           onChange={(event) => latest.current.onChoose?.([item], event.currentTarget.checked)} /></td>}
         {columns.map((each) => <td key={each.name} class={each.class} data-label={each.name}>{each.cell(item)}</td>)}
       </tr>
     );
-  }), [items, columns, chosen, chooses]);
+  }), [items, columns, chosen, chooses, byPlace]);
   return (
     <div class="table-box" tabindex={0} role="region" aria-label={label} aria-busy={busy}>
       <table>
@@ -110,13 +112,23 @@ export function Pages({ total }: { total: number }): JSX.Element {
 
 /** A search box whose text is in the address, asked for after a short pause in typing. */
 export function Search({ label }: { label: string }): JSX.Element {
-  let timer = 0;
+  const box = useRef<HTMLInputElement>(null);
+  const timer = useRef(0);
+  const asked = place.value.query.get("q") ?? "";
   const later = (text: string): void => {
-    clearTimeout(timer);
-    timer = window.setTimeout(() => ask({ q: text }, true), 150);
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => {
+      timer.current = 0;
+      ask({ q: text }, true);
+    }, 150);
   };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  // A link changes the search too; what is being typed stays.
+  useEffect(() => {
+    if (box.current && !timer.current && box.current.value !== asked) box.current.value = asked;
+  }, [asked]);
   return (
-    <input type="search" class="search" name="q" placeholder={label} aria-label={label} spellcheck={false} data-search
-      defaultValue={place.value.query.get("q") ?? ""} onInput={(event) => later(event.currentTarget.value)} />
+    <input ref={box} type="search" class="search" name="q" placeholder={label} aria-label={label} spellcheck={false} data-search
+      defaultValue={asked} onInput={(event) => later(event.currentTarget.value)} />
   );
 }

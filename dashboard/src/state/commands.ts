@@ -59,7 +59,7 @@ export function startKeys(): void {
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
       event.preventDefault();
-      open.value = "palette";
+      if (!document.querySelector("dialog[open]")) open.value = "palette";
       return;
     }
     const target = event.composedPath()[0] as HTMLElement; // also in an editor, which has a shadow root

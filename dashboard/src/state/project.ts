@@ -49,7 +49,8 @@ export function may({ namespace, project }: Of, resource: string, action: string
 
 export const mayEdit = (of: Of): boolean => may(of, "redirect", "write") || may(of, "page", "write");
 
-export const isAbout = (of: Of) => (event: LiveEvent): boolean => event.namespace === of.namespace && event.project === of.project;
+/** Whether an event is about a project, or about its whole namespace. */
+export const isAbout = (of: Of) => (event: LiveEvent): boolean => event.namespace === of.namespace && ["", "*", of.project].includes(event.project);
 
 /** Change the address without leaving its page of the table. */
 export function keepPage(changes: Record<string, string>): void {

@@ -50,7 +50,7 @@ export function startRouter(): void {
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = (event.target as Element).closest("a");
-    if (!link || link.target || link.download || link.origin !== location.origin || !isOurs(link.pathname)) return;
+    if (!link || link.target || link.download || link.hash || link.origin !== location.origin || !isOurs(link.pathname)) return;
     event.preventDefault();
     go(link.pathname + link.search);
   });

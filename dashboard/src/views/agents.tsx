@@ -62,7 +62,7 @@ function Body({ of }: { of: Of }): JSX.Element {
     { name: "Error", cell: (each) => <span class="error-text"><bdi>{each.error}</bdi></span> },
     { name: "Actions", class: "short", cell: (each) => writes && <button type="button" class="button ghost small" aria-label={`Remove ${each.name}`} disabled={call.busy} onClick={() => drop(each)}>Remove</button> },
   ];
-  if (found.error) return <Failure error={found.error} retry={found.reload} />;
+  if (found.error && !found.data) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet">Reading the agents …</p>;
   const snippet = `curl -H "Authorization: Bearer ${secret}" '${location.origin}/api/namespace/${of.namespace}/project/${of.project}/redirects'`;
   return (

@@ -1,6 +1,6 @@
 // What can be done with the chosen redirects together: one change of the draft, all or none.
 import type { JSX } from "preact";
-import { post } from "../api/client.ts";
+import { get, post } from "../api/client.ts";
 import { Button, Select } from "../components/basics.tsx";
 import { Refusal, useCall } from "../components/form.tsx";
 import { toast } from "../components/toast.tsx";
@@ -24,11 +24,13 @@ const put = (of: Of, item: Redirect, fields: Partial<Redirect> = {}): DraftChang
 export function Chosen({ of, items, clear }: ChosenProps): JSX.Element {
   const call = useCall();
   const many = plural(items.length, "redirect");
-  const apply = (changes: readonly DraftChange[], text: string): void => call.run(async () => {
-    await changeDraft(of, changes);
+  const kept = items.filter((each) => each.change !== "removed");
+  // They were chosen a while ago: what is changed, and what Undo puts back, is what they are now.
+  const apply = (change: (now: Redirect) => DraftChange, text: string): void => call.run(async () => {
+    const now = await Promise.all(kept.map(({ id }) => get(`${P}/draft/redirects/{id}`, { path: { ...of, id } })));
+    await changeDraft(of, now.map(change));
     clear();
-    // The items are as they were before: putting them back undoes whatever was done.
-    toast(text, () => void changeDraft(of, items.map((each) => put(of, each))).catch((ex: unknown) => toast((ex as Error).message)));
+    toast(text, () => void changeDraft(of, now.map((each) => put(of, each))).catch((ex: unknown) => toast((ex as Error).message)));
   });
   const discard = (): void => call.run(async () => {
     await post(`${P}/draft/revert`, { path: of, body: { ids: items.map((each) => each.id) } });
@@ -36,16 +38,15 @@ export function Chosen({ of, items, clear }: ChosenProps): JSX.Element {
     clear();
     toast(`The changes of ${many} are discarded.`);
   });
-  const kept = items.filter((each) => each.change !== "removed");
   return (
     <section class="chosen" aria-label="The chosen redirects">
       <strong role="status">{many} chosen</strong>
       <Select label="Status of the chosen" value="" options={[["", "Set status …"], ...STATUSES]}
-        onChange={(status) => status && apply(kept.map((each) => put(of, each, { status: status as Redirect["status"] })), `The status of ${many} is changed in the draft.`)} />
+        onChange={(status) => status && apply((each) => put(of, each, { status: status as Redirect["status"] }), `The status of ${plural(kept.length, "redirect")} is changed in the draft.`)} />
       <Button onClick={() => keepPage({ replace: "1" })}>Replace in them …</Button>
       {items.some((each) => each.change) && <Button disabled={call.busy} onClick={discard}>Discard their changes</Button>}
       <Button kind="danger" disabled={call.busy || kept.length === 0}
-        onClick={() => apply(kept.map(({ id }) => ({ op: "delete", kind: "redirect", id })), `${plural(kept.length, "redirect")} removed in the draft.`)}>Delete</Button>
+        onClick={() => apply(({ id }) => ({ op: "delete", kind: "redirect", id }), `${plural(kept.length, "redirect")} removed in the draft.`)}>Delete</Button>
       <Button onClick={clear}>Choose none</Button>
       <Refusal text={call.faults.text} />
     </section>

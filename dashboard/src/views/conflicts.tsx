@@ -47,7 +47,7 @@ export function Conflicts({ of, draft, head, items, editable }: ConflictsProps):
       <h2 id="conflicts">{plural(items.length, "conflict")} with what was published meanwhile</h2>
       <p class="quiet">Both sides changed the same value. Choose one for each; nothing is published before that.</p>
       <Refusal text={call.faults.text} />
-      {editable && <p class="actions"><Button onClick={() => takeAll("draft")}>All from the draft</Button><Button onClick={() => takeAll("release")}>All from release</Button></p>}
+      {editable && <p class="actions"><Button onClick={() => takeAll("draft")}>All from the draft</Button><Button onClick={() => takeAll("release")}>All that is published</Button></p>}
       <ul>
         {items.map((each) => (
           <li key={keyOf(each)}>
@@ -57,7 +57,7 @@ export function Conflicts({ of, draft, head, items, editable }: ConflictsProps):
                 {(["draft", "release"] as const).map((side) => (
                   <label key={side} class="side">
                     <input type="radio" name={keyOf(each)} checked={choices[keyOf(each)] === side} onChange={() => setChoices({ ...choices, [keyOf(each)]: side })} />
-                    <span><strong>{side === "draft" ? "The draft" : "Release"}</strong><code>{each[side] === null ? "removed" : shownValue(each[side])}</code></span>
+                    <span><strong>{side === "draft" ? "The draft" : "Published"}</strong><code>{each[side] === null ? "removed" : shownValue(each[side])}</code></span>
                   </label>
                 ))}
               </div>

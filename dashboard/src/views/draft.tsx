@@ -40,12 +40,15 @@ function Body({ of }: { of: Of }): JSX.Element {
   // Here, since the dialog stays while the draft that it published has ended.
   const [publishing, setPublishing] = useState<Wanted | null>(null);
   const error = state.error ?? diff.error;
-  if (error) return <Failure error={error} retry={() => { state.reload(); diff.reload(); }} />;
+  const failure = error && <Failure error={error} retry={() => { state.reload(); diff.reload(); }} />;
+  if (failure && !(diff.data && state.data)) return failure;
   // That there is no draft is known at once; the state waits for a check of all rules, which takes seconds with 100,000.
   if (!diff.data || (diff.data.head && !state.data)) return <p class="quiet">Reading the draft …</p>;
-  const head = diff.data.head && state.data?.head;
+  // The changes that are shown are those that a publish, a review or a discard is about.
+  const { head } = diff.data;
   return (
     <>
+      {failure}
       {head && state.data
         ? <Open of={of} draft={draft} head={head} state={state.data} diff={diff.data} thread={thread.data} publish={setPublishing} />
         : <Empty title="No draft is open"><p>What you change in the <a href={viewPath(of)}>redirects</a> or pages begins one.</p></Empty>}
@@ -93,8 +96,9 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
   });
   const unapproved = Boolean(state.review?.required && state.review.state !== "approved");
   const blocked = state.conflicts.length > 0 || state.problems.some((each) => each.severity === "error");
+  const asked = state.review?.state === "requested" && may(of, "project", "review");
   const begin = (): void => publish({ head, ids: [...chosen], unapproved, counts: diff.counts });
-  useCommands(`draft ${String(publishes && !blocked)} ${head} ${chosen.size}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
+  useCommands(`draft ${String(publishes && !blocked)} ${String(unapproved)} ${head} ${chosen.size}`, () => (publishes && !blocked ? [{ name: "Publish the draft", keys: "p", run: begin }] : []));
   return (
     <>
       <div class="summary">
@@ -103,24 +107,25 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <p class="actions">
           {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen])}>Discard {plural(chosen.size, "change")}</Button>}
           {may(of, "redirect", "write") && may(of, "page", "write") && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
+          {asked && <Button kind={unapproved ? "primary" : "plain"} onClick={() => document.getElementById("review")?.scrollIntoView()}>Review …</Button>}
           {publishes && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
         </p>
       </div>
-      {blocked && <p class="notice">{state.conflicts.length ? "Resolve the conflicts before you publish." : "Mend the errors before you publish."}</p>}
+      {blocked && state.conflicts.length === 0 && <p class="notice">Mend the errors before you publish.</p>}
       <Refusal text={call.faults.text} />
       <Verdicts review={state.review} />
       <Conflicts of={of} draft={draft} head={head} items={state.conflicts} editable={edits} />
       <Problems items={state.problems} total={state.problemsTotal} />
-      <Fixes of={of} draft={draft} head={head} editable={edits} />
       <div class="columns">
         <section aria-labelledby="changed"><h2 id="changed" class="visually-hidden">Changes</h2>
-          {diff.total === 0 ? <Empty title="No rule differs from release" /> : <>
+          {diff.total === 0 ? <Empty title="No rule differs from what is published" /> : <>
             <ul class="changes">
               {diff.items.map((each) => <Item key={each.id} of={of} draft={draft} head={head} change={each} thread={thread} edits={edits} chooses={edits || publishes}
                 chosen={chosen.has(each.id)} choose={choose} revert={revert} />)}
             </ul>
             <Pages total={diff.total} /></>}
           <Files items={diff.files} />
+          <Fixes of={of} draft={draft} head={head} editable={edits} />
         </section>
         <aside>
           <ImpactPanel impact={diff.impact} />

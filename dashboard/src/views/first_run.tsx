@@ -40,18 +40,23 @@ function Create({ done }: { done: (made: Made) => void }): JSX.Element {
       <p>A namespace is a Git repository. It has projects; each has redirects and pages, and agents that serve them.</p>
       <Field label="Namespace" name="namespace" required help="Letters, digits, hyphens and underscores." />
       <Field label="Project" name="project" required />
-      <Field label="First redirect: from" name="source" value="/old" required help="A path of the site." />
-      <Field label="To" name="target" value="/new" required problem={problem} />
+      <Field label="First redirect: from" name="source" defaultValue="/old" required help="A path of the site." />
+      <Field label="To" name="target" defaultValue="/new" required problem={problem} />
       <Button kind="primary" type="submit" disabled={busy}>Create and publish</Button>
     </form>
   );
 }
 
+const made = new Set<string>();
+
 /** Do the steps; those that an earlier try has done are not done again. */
 async function create(namespace: string, project: string, source: string, target: string): Promise<Made> {
   const path = { namespace, project };
   await unlessDone(post("/api/namespaces", { body: { name: namespace } }));
-  await unlessDone(post("/api/namespace/{namespace}/projects", { path, body: { name: project } }));
+  const name = `${namespace}/${project}`;
+  // A project that is there already, and not by an earlier try, may have a draft of someone else.
+  if (!made.has(name)) await post("/api/namespace/{namespace}/projects", { path, body: { name: project } });
+  made.add(name);
   await unlessDone(post("/api/namespace/{namespace}/project/{project}/draft/redirects", {
     path, body: { type: "BASIC", source, target, status: "MOVED_PERMANENT" },
   }));
@@ -62,11 +67,13 @@ async function create(namespace: string, project: string, source: string, target
   return { ...path, token };
 }
 
+const DONE = new Set(["already_exists", "duplicate_source", "nothing_to_publish"]);
+
 async function unlessDone(step: Promise<unknown>): Promise<void> {
   try {
     await step;
   } catch (ex) {
-    if (!(ex instanceof ApiFault) || ex.status !== 409) throw ex;
+    if (!(ex instanceof ApiFault) || !DONE.has(ex.code)) throw ex;
   }
 }
 

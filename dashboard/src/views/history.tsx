@@ -62,7 +62,7 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
       <header>
         <Badge tone="info">Publish {publish.publishNumber}</Badge>
         <a class="name" href={withQuery(place.value, { version: String(publish.publishNumber), source: "", path: "" })}>{publish.message.split("\n")[0] || "Without a message"}</a>
-        {newest && publish.served && <Badge tone="good">✓ published now</Badge>}
+        {newest && publish.served && <Badge tone="good">✓ served now</Badge>}
         {!publish.served && <Badge tone="bad">never served</Badge>}
         {publish.overrideReason && <Badge tone="warn">without approval</Badge>}
       </header>

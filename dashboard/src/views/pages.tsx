@@ -17,14 +17,16 @@ import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
 import { SIGNS } from "./changes.tsx";
 import { ProjectPage } from "./project_page.tsx";
+import { Theirs } from "./theirs.tsx";
 import type { ViewProps } from "./view.ts";
 
 type Body = components["schemas"]["page-put.schema"];
 
 const TYPES = [["BASIC", "Basic: a path"], ["BASIC_HOST", "Basic, with host"]] as const;
 const KINDS = [["TEXT_PLAIN", "Plain text"], ["XML", "XML"]] as const;
-const CHANGED = [["", "Changed or not"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
+const CHANGED = [["", "All pages"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 const FIELDS = ["type", "path", "content", "contentType", "note", "tags"];
+const COMPARED = [["type", "Type"], ["path", "Path"], ["contentType", "Kind"], ["content", "Content"], ["note", "Note"]] as const;
 const close = (): void => keepPage({ edit: "" });
 const sizeOf = (text: string): number => new TextEncoder().encode(text).length;
 
@@ -69,7 +71,7 @@ function List({ of }: { of: Of }): JSX.Element {
       </div>
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
-        ? <><Table label="Pages" columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><PageLinks total={found.data.total} /></>
+        ? <><Table label="Pages" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} /><PageLinks total={found.data.total} /></>
         : filtered
           ? <Empty title="No page fits"><p>Change the search, or <a href={viewPath(of, "pages")}>show all pages</a>.</p></Empty>
           : <Empty title="No pages yet"><p>A page is a small text that agents serve, such as robots.txt.</p></Empty>)}
@@ -82,7 +84,7 @@ function Editor({ of, id }: { of: Of; id: string }): JSX.Element {
   const found = useLoad(`${keyOf(of)}/${id}`, async (signal) => (id === "new" ? null : get(`${P}/draft/pages/{id}`, { path: { ...of, id }, signal })));
   if (found.error) return <FormDialog title="Page" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
   if (id !== "new" && !found.data) return <FormDialog title="Page" dirty={false} onClose={close}><p class="quiet">Reading the page …</p></FormDialog>;
-  return <Form key={id} of={of} item={found.data} />;
+  return <Form key={id} of={of} id={id} item={found.data} />;
 }
 
 const bodyOf = (item: Page, file: string): Body => {
@@ -90,10 +92,10 @@ const bodyOf = (item: Page, file: string): Body => {
   return { type, path, content, contentType, note, tags, ...(file ? { file } : {}) };
 };
 
-function Form({ of, item }: { of: Of; item: Page | null }): JSX.Element {
+function Form({ of, id, item }: { of: Of; id: string; item: Page | null }): JSX.Element {
   const start = { type: item?.type ?? "BASIC", path: item?.path ?? "", content: item?.content ?? "", contentType: item?.contentType ?? "TEXT_PLAIN", note: item?.note ?? "" };
   const [values, setValues] = useState(start);
-  const [stale, setStale] = useState(false);
+  const [theirs, setTheirs] = useState<Page | null>(null);
   const call = useCall(FIELDS);
   const editable = may(of, "page", "write") && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
@@ -105,12 +107,12 @@ function Form({ of, item }: { of: Of; item: Page | null }): JSX.Element {
       if (item) await put(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id }, body, headers });
       else await post(`${P}/draft/pages`, { path: of, body });
     } catch (ex) {
-      setStale(ex instanceof ApiFault && ex.status === 412);
+      if (item && ex instanceof ApiFault && ex.status === 412) setTheirs(await get(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id } }));
       throw ex;
     }
     tellChanged();
     toast(item ? "The page is changed in the draft." : "The page is added to the draft.");
-    close();
+    if (place.peek().query.get("edit") === id) close();
   });
   const drop = (): void => call.run(async () => {
     if (!item) return;
@@ -123,7 +125,7 @@ function Form({ of, item }: { of: Of; item: Page | null }): JSX.Element {
     <FormDialog title={item ? "Edit the page" : "Add a page"} dirty={dirty} onClose={close} class="wide">
       <form class="form" onSubmit={(event) => { event.preventDefault(); save(item ? ifMatch(item) : {}); }}>
         <Refusal text={call.faults.text} />
-        {stale && <p><Button onClick={() => save({})}>Save mine over it</Button></p>}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={values} busy={call.busy} save={() => save(ifMatch(theirs))} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Kind" value={values.contentType} options={KINDS} onChange={set("contentType")} problem={fields["contentType"]} /></div>

@@ -58,7 +58,8 @@ export function ProjectPage({ of, children }: ProjectPageProps): JSX.Element {
       </header>
       <Tabs label="Views of the project" items={tabs} />
       {showsDraft && may(of, "project", "read") && !found.error && (found.data ? <DraftChoice key={`${namespace}/${project}`} of={of} /> : <div class="draft-choice" />)}
-      {found.error ? <Failure error={found.error} retry={found.reload} /> : children}
+      {found.error && <Failure error={found.error} retry={found.reload} />}
+      {(found.data ?? !found.error) && children}
     </main>
   );
 }
@@ -68,16 +69,18 @@ const FRESH = 300_000; // ms after a publish in which they are looked at so ofte
 
 /** How the agents take the last publish, at the side of the heading. */
 function Taken({ of }: { of: Of }): JSX.Element {
-  const found = useLoad(`agents of ${of.namespace}/${of.project}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: 0 }, signal }), isAbout(of), { keep: "convergence" });
+  const found = useLoad(`agents of ${of.namespace}/${of.project}`, (signal) => get(`${P}/agents`, { path: of, query: { limit: 0, state: "failing" }, signal }), isAbout(of), { keep: "convergence" });
   const taking = found.data?.convergence;
+  const failing = found.data?.total ?? 0;
+  const missing = taking ? taking.agents - taking.current - failing : 0;
   const moves = taking && taking.current < taking.agents && Date.now() - Date.parse(taking.publishedAt) < FRESH;
   useEffect(() => {
-    const timer = moves ? setTimeout(found.reload, AGAIN) : 0;
+    const timer = moves && !found.busy ? setTimeout(found.reload, AGAIN) : 0;
     return () => clearTimeout(timer);
-  }, [found.data]);
+  }, [found.data, found.busy]);
   return (
     <a class="heading-side" href={viewPath(of, "agents")}>
-      {taking && taking.agents > 0 && <><Spark taking={taking} /><span>{taking.current} of {plural(taking.agents, "agent")} current</span>{taking.current < taking.agents && <Badge tone="warn">{taking.agents - taking.current} not yet</Badge>}</>}
+      {taking && taking.agents > 0 && <><Spark taking={taking} /><span>{taking.current} of {plural(taking.agents, "agent")} current</span>{failing > 0 && <Badge tone="bad">✕ {failing} failing</Badge>}{missing > 0 && <Badge tone="warn">{missing} not yet</Badge>}</>}
       {taking?.agents === 0 && <span>No agents online</span>}
     </a>
   );

@@ -95,7 +95,8 @@ function Project({ namespace, proposal, part }: { namespace: string; proposal: P
   const of = { namespace, project: part.name };
   const to = `proposal/${proposal.id}`;
   // What cannot be merged is compared with the commit at which it began.
-  const diff = useLoad(`${namespace} ${part.name} ${proposal.head ?? ""}`, (signal) => get(`${P}/diff`, { path: of, query: { from: "base", to, impact: true }, signal }));
+  const diff = useLoad(`${namespace} ${part.name} ${proposal.head ?? ""}`, async (signal) => (
+    { head: proposal.head, ...await get(`${P}/diff`, { path: of, query: { from: "base", to, impact: true }, signal }) }));
   return (
     <section aria-labelledby={`project-${part.name}`}>
       <h2 id={`project-${part.name}`}><a href={projectPath(namespace, part.name)}>{part.name}</a></h2>
@@ -108,7 +109,7 @@ function Project({ namespace, proposal, part }: { namespace: string; proposal: P
       {diff.data?.impact && <ImpactPanel impact={diff.data.impact} id={`impact-${part.name}`} />}
       {diff.data && (diff.data.changes.length ? <ChangeList items={diff.data.changes} /> : <p class="quiet">No rule differs.</p>)}
       <Files items={part.files} />
-      {proposal.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={proposal.head} project={part.name} />}
+      {diff.data?.head && proposal.state !== "merged" && <Verdict namespace={namespace} id={proposal.id} head={diff.data.head} project={part.name} />}
     </section>
   );
 }
@@ -161,7 +162,7 @@ function Merge({ namespace, proposal, unapproved, override, close }: MergeProps)
     });
   };
   return (
-    <FormDialog title="Merge and publish" dirty={message !== ""} onClose={close}>
+    <FormDialog title="Merge and publish" dirty={message + reason !== ""} onClose={close}>
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         {unapproved && <p class="notice">An approval that a project requires is missing.</p>}

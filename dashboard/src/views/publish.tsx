@@ -45,12 +45,12 @@ export function PublishDialog({ of, draft, head, ids, unapproved, counts, close 
   if (done) return <FormDialog title="Published" dirty={false} onClose={close}><Done of={of} result={done} close={close} /></FormDialog>;
   const override = unapproved && may(of, "project", "override");
   return (
-    <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={message !== ""} onClose={close}>
+    <FormDialog title={ids.length ? `Publish ${plural(ids.length, "change")}` : "Publish the draft"} dirty={message + reason !== ""} onClose={close}>
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         <p>{ids.length ? `${plural(ids.length, "change")} of: ` : ""}<strong><Counts counts={counts} /></strong></p>
         {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have.</p>}
-        <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. Without one, the changes are named." />
+        <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
         {override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (unapproved && !reason)}>Publish</Button><Button onClick={close}>Cancel</Button></p>
       </form>

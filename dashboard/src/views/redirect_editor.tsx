@@ -12,6 +12,8 @@ import { tellChanged } from "../state/changes.ts";
 import { NO_FAULTS, type Faults } from "../state/faults.ts";
 import { useLoad } from "../state/load.ts";
 import { changeDraft, fileOf, ifMatch, keepPage, keyOf, mayEdit, P, viewPath, type Of, type Redirect } from "../state/project.ts";
+import { place } from "../state/router.ts";
+import { Theirs } from "./theirs.tsx";
 import { TryLine } from "./try_line.tsx";
 
 type Body = components["schemas"]["redirect-put.schema"];
@@ -24,7 +26,12 @@ export const STATUSES = [
 ] as const;
 const FIELDS = ["type", "source", "target", "status", "note", "tags"];
 const EMPTY: Values = { type: "BASIC", source: "", target: "", status: "MOVED_PERMANENT", note: "", tags: "" };
+const COMPARED = [["type", "Type"], ["source", "Source"], ["target", "Target"], ["status", "Status"], ["note", "Note"], ["tags", "Tags"]] as const;
 const close = (): void => keepPage({ edit: "" });
+/** Close the form of a record, unless another one is open by now. */
+const closeOf = (name: string): void => {
+  if (place.peek().query.get("edit") === name) close();
+};
 
 /** Return the body that a form means. Tags are separated by commas. */
 export function bodyOf(values: Values, file?: string): Body {
@@ -47,22 +54,22 @@ export function RedirectEditor({ of, name, known }: { of: Of; name: string; know
   if (found.error) return <FormDialog title="Redirect" dirty={false} onClose={close}><Failure error={found.error} retry={found.reload} /></FormDialog>;
   if (name !== "new" && !found.data) return <FormDialog title="Redirect" dirty={false} onClose={close}><p class="quiet">Reading the redirect …</p></FormDialog>;
   const copied = name.startsWith("copy-");
-  return <Form key={name} of={of} item={copied ? null : found.data} start={found.data ? valuesOf(found.data) : EMPTY} />;
+  return <Form key={name} of={of} name={name} item={copied ? null : found.data} start={found.data ? valuesOf(found.data) : EMPTY} />;
 }
 
-function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Values }): JSX.Element {
+function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect | null; start: Values }): JSX.Element {
   const [values, setValues] = useState(start);
-  const [stale, setStale] = useState(false);
+  const [theirs, setTheirs] = useState<Redirect | null>(null);
   const [typed, setTyped] = useState<Faults>(NO_FAULTS);
   const call = useCall(FIELDS);
   const fields = { ...typed.fields, ...call.faults.fields };
   const editable = mayEdit(of) && item?.change !== "removed";
   const dirty = JSON.stringify(values) !== JSON.stringify(start);
-  const set = (name: keyof Values) => (value: string): void => setValues((before) => ({ ...before, [name]: value }));
+  const set = (field: keyof Values) => (value: string): void => setValues((before) => ({ ...before, [field]: value }));
   const done = (text: string): void => {
     tellChanged();
     toast(text);
-    close();
+    closeOf(name);
   };
   const save = (headers: Record<string, string>): void => call.run(async () => {
     try {
@@ -70,7 +77,7 @@ function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Value
       if (item) await put(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id }, body, headers });
       else await post(`${P}/draft/redirects`, { path: of, body });
     } catch (ex) {
-      setStale(ex instanceof ApiFault && ex.status === 412);
+      if (item && ex instanceof ApiFault && ex.status === 412) setTheirs(await get(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id } }));
       throw ex;
     }
     done(item ? "The redirect is changed in the draft." : "The redirect is added to the draft.");
@@ -83,7 +90,7 @@ function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Value
     if (!item) return;
     await remove(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id }, headers: ifMatch(item) });
     tellChanged();
-    close();
+    closeOf(name);
     toast("The redirect is removed in the draft.", () => void restore(of, item));
   });
   const regex = values.type.startsWith("REGEX");
@@ -91,7 +98,7 @@ function Form({ of, item, start }: { of: Of; item: Redirect | null; start: Value
     <FormDialog title={!editable ? "Redirect" : item ? "Edit the redirect" : "Add a redirect"} dirty={editable && dirty} onClose={close} class="wide">
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
-        {stale && <p><Button onClick={() => save({})}>Save mine over it</Button></p>}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(ifMatch(theirs))} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} /></div>
         {regex

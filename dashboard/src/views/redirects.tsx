@@ -19,7 +19,7 @@ import type { ViewProps } from "./view.ts";
 const CHANGES: Record<string, readonly [Tone, string]> = { added: ["good", "+ added"], changed: ["warn", "± changed"], removed: ["bad", "− removed"] };
 const TYPES = [["", "All types"], ["BASIC", "Basic"], ["BASIC_HOST", "Basic, with host"], ["REGEX", "Regex"], ["REGEX_HOST", "Regex, with host"]] as const;
 const STATUSES = [["", "All statuses"], ["301", "301 Moved permanently"], ["302", "302 Found"], ["307", "307 Temporary"], ["308", "308 Permanent"]] as const;
-const CHANGED = [["", "Changed or not"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
+const CHANGED = [["", "All rules"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 
 const FORMATS = [["tsv", "tab-separated text"], ["yaml", "YAML"]] as const;
 
@@ -88,7 +88,7 @@ function List(of: Of): JSX.Element {
       {found.error && <Failure error={found.error} retry={found.reload} />}
       {found.data && (found.data.total
         ? <>
-          <Table label="Redirects" columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source}
+          <Table label="Redirects" byPlace columns={preview.value ? OF_FOLDER : COLUMNS} items={found.data.items} id={(item) => item.id} busy={found.busy} nameOf={(item) => item.source}
             {...(writes ? { chosen: marked, onChoose: choose } : {})} />
           <Pages total={found.data.total} />
           <p class="export quiet">Export {filtered ? "what is shown" : "all"} as {FORMATS.map(([format, text]) => <a key={format} download={`${of.project}.${format}`} href={exportOf(of, format, shown)}>{text}</a>)}</p>

@@ -1,6 +1,6 @@
 // Search and replace in the draft: what would change is shown first, and exactly that is done.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { post } from "../api/client.ts";
 import type { components } from "../api/schema.d.ts";
 import { Badge, Button, Field } from "../components/basics.tsx";
@@ -36,25 +36,33 @@ export function ReplaceDialog({ of, kind, ids, where, close }: ReplaceProps): JS
   const [replacement, setReplacement] = useState("");
   const [field, setField] = useState<string>(FIELDS[kind][0][0]);
   const [regex, setRegex] = useState(false);
-  const [preview, setPreview] = useState<Preview | null>(null);
+  const [preview, setPreview] = useState<{ found: Preview; body: Body } | null>(null);
   const call = useCall(["find", "replace"]);
   const filters = Object.fromEntries(FILTERS.map((name) => [name, where.get(name) ?? ""] as const).filter(([, text]) => text));
-  const body = (head?: string | null): Body => ({
+  const body: Body = {
     find, replace: replacement, regex, fields: [field] as NonNullable<Body["fields"]>, kinds: [kind],
-    ...(ids.length ? { ids: [...ids] } : { where: filters }), ...(head ? { head } : {}),
-  });
+    ...(ids.length ? { ids: [...ids] } : { where: filters }),
+  };
+  const latest = useRef(body);
+  latest.current = body;
+  const shown = preview?.found;
   const edit = <T,>(set: (value: T) => void) => (value: T): void => {
     set(value);
     setPreview(null);
   };
   const look = (event: SubmitEvent): void => {
     event.preventDefault();
-    call.run(async () => setPreview((await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit: SHOWN }, body: body() })) as Preview));
+    call.run(async () => {
+      const found = (await post(`${P}/draft/replace`, { path: of, query: { dryRun: true, limit: SHOWN }, body })) as Preview;
+      if (JSON.stringify(latest.current) === JSON.stringify(body)) setPreview({ found, body }); // else the form has moved on
+    });
   };
   const apply = (): void => call.run(async () => {
-    await post(`${P}/draft/replace`, { path: of, body: body(preview?.head) });
+    if (!preview) return;
+    const { head } = preview.found;
+    await post(`${P}/draft/replace`, { path: of, body: { ...preview.body, ...(head ? { head } : {}) } });
     tellChanged();
-    toast(`Replaced in ${plural(preview?.total ?? 0, kind)} of the draft.`);
+    toast(`Replaced in ${plural(preview.found.total, kind)} of the draft.`);
     close();
   });
   const scope = ids.length ? `the ${plural(ids.length, kind)} that you chose` : Object.keys(filters).length ? "what the table shows" : `all ${kind}s of the draft`;
@@ -70,8 +78,8 @@ export function ReplaceDialog({ of, kind, ids, where, close }: ReplaceProps): JS
         <div class="two"><Choice label="In the field" value={field} options={FIELDS[kind]} onChange={edit(setField)} />
           <Check label="Regular expression" checked={regex} onChange={edit(setRegex)} /></div>
         <p class="actions"><Button kind={preview ? "plain" : "primary"} type="submit" disabled={call.busy || !find}>Show what changes</Button>
-          {preview && preview.total > 0 && preview.wrong === 0 && <Button kind="primary" disabled={call.busy} onClick={apply}>Replace in {plural(preview.total, kind)}</Button>}</p>
-        {preview && <Shown preview={preview} kind={kind} />}
+          {shown && shown.total > 0 && shown.wrong === 0 && <Button kind="primary" disabled={call.busy} onClick={apply}>Replace in {plural(shown.total, kind)}</Button>}</p>
+        {shown && <Shown preview={shown} kind={kind} />}
       </form>
     </FormDialog>
   );

@@ -42,7 +42,7 @@ function Form({ username = "", over = false }: { username?: string; over?: boole
   };
   return (
     <form onSubmit={submit} class="stack">
-      <Field label="User name" name="username" autocomplete="username" value={username} required />
+      <Field label="User name" name="username" autocomplete="username" defaultValue={username} required />
       <Field label="Password" name="password" type="password" autocomplete="current-password" required problem={problem} />
       <Button kind="primary" type="submit" disabled={busy}>Sign in</Button>
       <WithProvider over={over} />

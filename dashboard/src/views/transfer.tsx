@@ -56,10 +56,11 @@ function Import({ of }: { of: Of }): JSX.Element {
   };
   const apply = (): void => call.run(async () => {
     if (!file) return;
+    const here = place.peek().path;
     const done = await send(file, false, { overwrite, skipErrors });
     tellChanged();
     toast(`Imported into the draft: ${count(done.added)} added, ${count(done.changed)} changed.`);
-    go(viewPath(of, "draft"));
+    if (place.peek().path === here) go(viewPath(of, "draft"));
   });
   const again = (options: { overwrite: boolean; skipErrors: boolean }): void => {
     setOverwrite(options.overwrite);
@@ -74,17 +75,17 @@ function Import({ of }: { of: Of }): JSX.Element {
           event.preventDefault();
           setOver(false);
           const [dropped] = event.dataTransfer?.files ?? [];
-          if (dropped) look(dropped);
+          if (dropped && !call.busy) look(dropped);
         }}>
         <span>{file ? `${file.name}, ${bytes(file.size)}` : "Drop a tab-separated file here, or choose one"}</span>
-        <input type="file" aria-label="File to import" accept=".tsv,.txt,text/tab-separated-values,text/plain" onChange={(event) => {
+        <input type="file" aria-label="File to import" disabled={call.busy} accept=".tsv,.txt,text/tab-separated-values,text/plain" onChange={(event) => {
           const [chosen] = event.currentTarget.files ?? [];
           if (chosen) look(chosen);
         }} />
       </label>
       <p class="help">Columns: type, source, target, status; one redirect a line. Nothing is changed before you have seen what the file does.</p>
-      <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} onChange={(on) => again({ overwrite: on, skipErrors })} />
-        <Check label="Skip the lines that are wrong" checked={skipErrors} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
+      <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} disabled={call.busy} onChange={(on) => again({ overwrite: on, skipErrors })} />
+        <Check label="Skip the lines that are wrong" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
       {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}
       <Refusal text={call.faults.text} />
       {report && file && <Dry report={report} name={file.name} />}

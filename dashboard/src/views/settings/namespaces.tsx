@@ -97,7 +97,7 @@ function OneNamespace({ name, done }: { name: string; done: () => void }): JSX.E
     close();
   });
   return (
-    <FormDialog title={`Namespace ${name}`} dirty={project !== ""} onClose={close} class="wide">
+    <FormDialog title={`Namespace ${name}`} dirty={project !== "" || description !== null} onClose={close} class="wide">
       <div class="form">
         <Refusal text={call.faults.text} />
         {found.error && <Failure error={found.error} retry={found.reload} />}

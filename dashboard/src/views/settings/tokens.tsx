@@ -65,7 +65,7 @@ function Form({ done }: { done: (token: string) => void }): JSX.Element {
     call.run(async () => done((await post("/api/tokens", { body: { name, grants: writtenGrants(grants), ...(days ? { expiresAt: daysFromNow(Number(days)) } : {}) } })).token));
   };
   return (
-    <FormDialog title="Make an API token" dirty={name !== ""} onClose={() => ask({ edit: "" })} class="wide">
+    <FormDialog title="Make an API token" dirty={name !== "" || grants !== AGENT} onClose={() => ask({ edit: "" })} class="wide">
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         <div class="two"><Field label="Name" name="name" required value={name} onInput={setName} problem={call.faults.fields["name"]} help="What uses it." />

@@ -100,7 +100,7 @@ function Form({ namespace, done }: { namespace: string; done: (secret: string) =
     call.run(async () => done((await post("/api/namespace/{namespace}/webhooks", { path: { namespace }, body: { url, description, events: [...events] } })).secret));
   };
   return (
-    <FormDialog title="Add a webhook" dirty={url !== ""} onClose={() => ask({ edit: "" })} class="wide">
+    <FormDialog title="Add a webhook" dirty={url + description !== ""} onClose={() => ask({ edit: "" })} class="wide">
       <form class="form" onSubmit={submit}><Refusal text={call.faults.text} />
         <Field label="URL" name="url" required value={url} onInput={setUrl} problem={call.faults.fields["url"]} />
         <Field label="Description" name="description" value={description} onInput={setDescription} problem={call.faults.fields["description"]} />

@@ -1,0 +1,140 @@
+"""What one typed or chose, while others change the same, answers are late, or a read fails."""
+
+import re
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+
+from tests.dashboard.conftest import sign_in
+from tests.dashboard.test_editing import view
+from tests.dashboard.test_quick_views import held
+from tests.e2e.world import World
+
+Opens = Callable[..., Page]
+
+
+def test_a_choice_changes_what_the_rules_are_now(world: World, new_page: Opens) -> None:
+    """A rule may have been edited since it was chosen; undo puts back what it was just before."""
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_label("Choose /a").check()
+    (item,) = place.get("/draft/redirects")["items"]
+    place.ask("PATCH", f"/draft/redirects/{item['id']}", 200, json={"target": "/theirs"})
+    page.get_by_label("Status of the chosen").select_option("FOUND")
+    page.get_by_role("button", name="Undo").wait_for()
+    assert [(each["target"], each["status"]) for each in place.get("/draft/redirects")["items"]] == [
+        ("/theirs", "FOUND")
+    ]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("tbody")).to_contain_text("301")
+    assert [each["target"] for each in place.get("/draft/redirects")["items"]] == ["/theirs"]
+
+
+def test_a_late_preview_of_a_replacement_is_not_that_of_the_new_text(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(place)}?replace=1")
+    form = page.get_by_role("dialog", name="Search and replace")
+    form.get_by_label("Find").fill("/new")
+    form.get_by_label("Replace with").fill("/one")
+    with held(page, re.compile("/draft/replace")) as calls:
+        with page.expect_request(re.compile("/draft/replace")):
+            form.get_by_role("button", name="Show what changes").click()
+        assert calls
+        form.get_by_label("Replace with").fill("/two")
+    expect(form.get_by_role("button", name="Show what changes")).to_be_enabled()
+    expect(form.get_by_role("button", name="Replace in")).to_have_count(0)
+    form.get_by_role("button", name="Show what changes").click()
+    form.get_by_role("button", name="Replace in 1 redirect").click()
+    expect(form).to_be_hidden()
+    assert [each["target"] for each in place.get("/draft/redirects")["items"]] == ["/two"]
+
+
+def test_escape_twice_closes_no_form_with_text_in_it(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"), f"{view(world.place())}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Target").fill("/new")
+    for _ in range(3):
+        page.keyboard.press("Escape")
+    page.keyboard.press("Control+k")
+    expect(form.get_by_text("What you typed is not saved.")).to_be_visible()
+    expect(form.get_by_label("Target")).to_have_value("/new")
+    expect(page.get_by_role("dialog")).to_have_count(1)
+
+
+def test_a_refused_save_shows_both_and_the_form_opens_with_theirs(world: World, new_page: Opens) -> None:
+    place = world.place()
+    made = place.add("/a", "/first")
+    page = new_page(refused=412)
+    sign_in(page, world.user("admin"), view(place))
+    page.locator("tbody").get_by_role("link", name="/a").click()
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    form.get_by_label("Target").fill("/mine")
+    place.ask("PATCH", f"/draft/redirects/{made['id']}", 200, json={"target": "/theirs"})
+    form.get_by_role("button", name="Save in the draft").click()
+    both = form.get_by_role("region", name="What someone else has made of it")
+    expect(both.locator("del")).to_contain_text("/theirs")
+    expect(both.locator("ins")).to_contain_text("/mine")
+    page.keyboard.press("Escape")
+    form.get_by_role("button", name="Discard it").click()
+    page.locator("tbody").get_by_role("link", name="/a").click()
+    expect(form.get_by_label("Target")).to_have_value("/theirs")
+    form.get_by_label("Target").fill("/agreed")
+    form.get_by_role("button", name="Save in the draft").click()
+    expect(form).to_be_hidden()
+    assert [each["target"] for each in place.get("/draft/redirects")["items"]] == ["/agreed"]
+
+
+def test_an_open_form_stays_when_the_project_cannot_be_read_again(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page(refused=503)
+    sign_in(page, world.user("admin"), f"{view(place)}?edit=new")
+    form = page.get_by_role("dialog", name="Add a redirect")
+    form.get_by_label("Target").fill("/mine")
+    page.wait_for_load_state("networkidle")
+    page.route(
+        re.compile(rf"/project/{place.project}$"),
+        lambda route: route.fulfill(status=503, json={"error": "overloaded", "message": "Too busy. Try again."}),
+    )
+    place.published("/b")  # its event has the views read again
+    expect(page.get_by_text("Too busy. Try again.")).to_be_visible()
+    expect(form.get_by_label("Target")).to_have_value("/mine")
+
+
+def test_the_first_steps_publish_no_draft_of_someone_else(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.add("/theirs")
+    page = new_page(refused=409)
+    sign_in(page, world.user("admin"), "/dashboard/start")
+    page.get_by_label("Namespace", exact=True).fill(place.namespace)
+    page.get_by_label("Project", exact=True).fill(place.project)
+    page.get_by_label("First redirect: from").fill("/mine")
+    page.get_by_role("button", name="Create and publish").click()
+    expect(page.get_by_role("alert")).to_contain_text("already exists")
+    expect(page.get_by_label("First redirect: from")).to_have_value("/mine")
+    assert place.sources() == []
+
+
+def test_the_search_box_has_the_text_that_the_table_is_searched_for(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    page.get_by_label("Search source, target and note").fill("nothing has this")
+    page.get_by_role("link", name="show all redirects").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    expect(page.get_by_label("Search source, target and note")).to_have_value("")
+
+
+def test_the_content_is_skipped_to(world: World, new_page: Opens) -> None:
+    page = new_page()
+    sign_in(page, world.user("admin"), view(world.place()))
+    page.get_by_role("link", name="Skip to the content").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
+    expect(page.get_by_text("No redirects yet")).to_be_visible()
