@@ -1,4 +1,4 @@
-"""What one typed or chose, while others change the same, answers are late, or a read fails."""
+"""Texts and choices of a person are kept while others change the same, answers are late, or a read fails."""
 
 import re
 from collections.abc import Callable

@@ -8,7 +8,7 @@ from gitstore.git.repository_creation import init_repository
 
 
 def run(repository: Path, *words: str, data: bytes = b"") -> bytes:
-    """Run git in a repository, also where the machine names nobody as the author; return its output."""
+    """Run git in a repository, also on a machine without an author; return its output."""
     author = ("-c", "user.name=Test", "-c", "user.email=test@waypost.example")
     return subprocess.run(("git", *author, *words), cwd=repository, input=data, check=True, capture_output=True).stdout
 
