@@ -1,4 +1,4 @@
-// Every view with its address. A view is loaded when it is first shown; its default export gets the parts of the address.
+// Every view with its address. A view is a bundle of its own; its default export gets the parts of the address.
 import type { ComponentType } from "preact";
 import type { ViewProps } from "./view.ts";
 
