@@ -45,11 +45,12 @@ class Logins:
         """
         taken = self.throttle.take(username, client.address)
         user = self._verify(username, password)
+        renewed = _rehash(user, password)  # before the transaction, for which other writers wait
         with self.state.database.writing() as connection:
-            if not _is_unchanged(users.find_named(connection, user.username), user, password):
-                raise Unauthenticated("The account was changed during the login. Log in again.", "invalid_credentials")
             self.throttle.refund(connection, taken)
-            users.change_user(connection, user.id, _rehash(user, password))
+            if not _is_unchanged(users.lock_named(connection, user.username), user, password):
+                raise Unauthenticated("The account was changed during the login. Log in again.", "invalid_credentials")
+            users.change_user(connection, user.id, renewed)
             link = self.open_session(connection, user, client, self.lifetimes.session)
         return link.sign(user, self.lifetimes.access)
 

@@ -60,6 +60,15 @@ def find_named(connection: Connection, username: str) -> User | None:
     return None if row is None else _with_roles(connection, [row])[0]
 
 
+def lock_named(connection: Connection, username: str) -> User | None:
+    """Return the user with a name as `find_named` does, after the end of every transaction that changes it; later ones wait.
+
+    So no change is missed of which a session that is not committed yet would know nothing. Lock attempts before.
+    """
+    row = connection.execute(_NAMED_LOCKED, {"named": username_key(username)}).one_or_none()
+    return None if row is None else _with_roles(connection, [row])[0]
+
+
 def list_users(connection: Connection, limit: int, offset: int) -> tuple[list[User], int]:
     """Return a window of the users, oldest first, and their total number."""
     total = int(connection.execute(select(func.count()).select_from(users)).scalar_one())
@@ -112,6 +121,7 @@ def username_key(username: str) -> str:
 
 # Each login and request of Git runs these statements: they are built once.
 _NAMED = select(users).where(users.c.username_key == bindparam("named"))
+_NAMED_LOCKED = _NAMED.with_for_update(key_share=True)  # rows that only refer to the user can still be written
 _CHANGE = update(users).where(users.c.id == bindparam("number"))
 _ROLES = select(user_roles).order_by(user_roles.c.role)
 _ROLES_OF_ONE = _ROLES.where(user_roles.c.user_id == bindparam("number"))

@@ -14,8 +14,10 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
 from api.auth.grants import everywhere
+from api.auth.passwords import hash_password
 from api.auth.principal import OPERATOR
 from api.db import audit
+from api.db.accounts import sessions, users
 from api.db.audit import Actor, AuditEntry, AuditEvent, AuditFilter, list_entries, record
 from api.db.database import Database
 from api.db.errors import StateBusy
@@ -24,7 +26,7 @@ from api.db.events.events import Event, EventType
 from api.db.events.webhooks import Webhook
 from api.db.state_store import open_state_store
 from api.db.tables import metadata
-from api.errors import ApiError
+from api.errors import ApiError, Unauthenticated
 from api.events.signature import mint_secret
 from api.events.webhook_dispatcher import Outbox
 from tests.api.auth.test_throttle import HERE, status
@@ -33,6 +35,7 @@ from tests.api.world import AGENTS, PASSWORD, START, ManualClock, World, shaped,
 from tests.postgres import Postgres, running_postgres
 
 pytestmark = pytest.mark.usefixtures("postgres_programs")
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -109,6 +112,30 @@ def test_sessions_rotate_end_and_are_swept(here: World) -> None:
         here.services.logins.refresh(again.refresh_token)
     here.clock.advance(days=60)
     assert here.services.logins.sweep() == 1
+
+
+def test_a_login_with_the_old_password_waits_for_its_change_and_fails(here: World) -> None:
+    """The change ends the sessions that it sees; a login in between would leave one that it does not see."""
+    state, number = here.services.state, here.services.accounts.principal("root").id
+    with ThreadPoolExecutor(1) as thread:
+        with state.changing() as connection:
+            users.change_user(connection, number, {"password_hash": hash_password("another horse battery")})
+            sessions.revoke_all(connection, number, here.clock(), "password was changed")
+            login = thread.submit(here.login, "root")
+            wait_for_a_lock(state.database)
+        with pytest.raises(Unauthenticated, match="changed during the login"):
+            login.result(PATIENCE)
+    with state.database.reading() as connection:
+        assert sessions.list_open(connection, number, here.clock(), 10, 0) == ([], 0)
+
+
+def wait_for_a_lock(database: Database) -> None:
+    """Return when a transaction waits for another one."""
+    end, waiting = monotonic() + PATIENCE, 0
+    while not waiting:
+        assert monotonic() < end, "no transaction waits"
+        with database.reading() as connection:
+            waiting = connection.execute(text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one()
 
 
 def test_of_many_who_refresh_at_once_all_get_the_one_successor(here: World) -> None:
