@@ -45,6 +45,7 @@ class BrowserSessions:
         """End all sessions of the caller but the one of this call."""
         user = own_account(actor)
         with self.state.changing() as connection:
+            read_again(connection, actor, self.clock())
             count = sessions.revoke_others(connection, user, actor.session, self.clock(), _because(actor, user))
             self._record(connection, actor, user, address, {"sessions": count})
 

@@ -85,28 +85,26 @@ class Logins:
         """Return the session of a token; Unauthenticated if it is invalid or expired."""
         return verify(token, use, self.keyring.ring, self.clock()).session
 
-    def end(self, session: str, client: Client = NO_CLIENT) -> None:
-        """End a session by its id, if it is active; for the holder of one of its tokens."""
+    def end(self, session: str, address: str | None = None, reason: str = "") -> None:
+        """End a session by its id, if it is active; for the holder of one of its tokens. Without a reason, by a logout."""
         now = self.clock()
-        with self.state.changing() as connection:
+        with self.state.database.reading() as connection:
             found = sessions.find_session(connection, session)
-            if found is None or not sessions.revoke(connection, session, now, "logout"):
+        if found is None or found.revoked_at is not None:
+            return
+        with self.state.changing() as connection:
+            if not sessions.revoke(connection, session, now, reason or "logout"):
                 return
             user = users.find_user(connection, found.user_id)
-            actor = Actor("user", user.id, user.username)
-            entry = AuditEntry(now, AuditEvent.LOGOUT, actor, user.username, address=client.address, session=session)
+            actor, detail = Actor("user", user.id, user.username), {"reason": reason} if reason else {}
+            entry = AuditEntry(now, AuditEvent.LOGOUT, actor, user.username, detail, address=address, session=session)
             audit.record(connection, entry)
 
     def logout(self, principal: Principal, address: str | None = None) -> None:
         """End the caller's session: its refresh token at once, its access tokens at the next check of the directory."""
         if not principal.session:
             raise Unauthenticated("An API token has no session. Log out with the access token of a session.")
-        now = self.clock()
-        with self.state.changing() as connection:
-            sessions.revoke(connection, principal.session, now, "logout")
-            name, session = principal.name, principal.session
-            entry = AuditEntry(now, AuditEvent.LOGOUT, principal.actor(), name, address=address, session=session)
-            audit.record(connection, entry)
+        self.end(principal.session, address)
 
     def sweep(self) -> int:
         """Remove expired sessions and failed attempts; return the number of sessions removed."""

@@ -77,8 +77,9 @@ def find_provider_session(connection: Connection, number: str) -> ProviderSessio
 
 
 def claim_check(connection: Connection, number: str, before: datetime, now: datetime) -> ProviderSession | None:
-    """Return the session if its provider was last asked before `before`; of all callers exactly one gets it."""
-    due = (openid_sessions.c.session_id == number, openid_sessions.c.checked_at <= before)
+    """Return the session, if it was not ended and its provider last asked before `before`; of all callers exactly one gets it."""
+    is_active = select(sessions.c.id).where(sessions.c.id == number, sessions.c.revoked_at.is_(None)).exists()
+    due = (openid_sessions.c.session_id == number, openid_sessions.c.checked_at <= before, is_active)
     statement = update(openid_sessions).where(*due, openid_sessions.c.refresh_token.is_not(None))
     if connection.execute(statement.values(checked_at=now)).rowcount == 0:
         return None

@@ -49,11 +49,13 @@ class Refreshing:
         self._check_again = check_again
 
     async def refresh(self, req: Request, token: str) -> SessionTokens:
-        """Return the next tokens of a session; raises 401 for an invalid token, and for a person refused meanwhile."""
-        signed_in = await run_in_thread(self._logins.refresh, token, client_of(req))
+        """Return the next tokens of a session; raises 401 for an invalid token, and for a person refused meanwhile.
+
+        The provider is asked first: a client that gives up waiting for it still has a token that was not used.
+        """
         if self._check_again is not None:
-            await self._check_again(self._logins.session_of(signed_in.refresh_token, TokenUse.REFRESH))
-        return signed_in
+            await self._check_again(self._logins.session_of(token, TokenUse.REFRESH))
+        return await run_in_thread(self._logins.refresh, token, client_of(req))
 
 
 class Refresh:

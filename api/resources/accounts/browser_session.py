@@ -5,6 +5,7 @@ from contextlib import suppress
 
 from falcon.asgi import Request, Response
 
+from api import logs
 from api.auth.csrf import CsrfTokens, csrf_token
 from api.auth.jwt_token import TokenUse
 from api.auth.login import Logins
@@ -13,8 +14,12 @@ from api.errors import Unauthenticated
 from api.http.guard.access import public
 from api.http.request.session_cookies import ACCESS, REFRESH, csrf_failed, read_cookie, read_csrf, refuse_other_site
 from api.http.response.session_cookies import clear_session, set_session, write_session
-from api.resources.accounts.auth import PasswordLogin, Refreshing, client_of
+from api.resources.accounts.auth import PasswordLogin, Refreshing
 from api.runtime.jobs.background import run_in_thread
+from gitstore.errors import StoreError
+
+_log = logs.logger("login")
+_ANOTHER_LOGIN = "another login of the browser"
 
 
 class BrowserLogins:
@@ -42,9 +47,15 @@ class BrowserLogins:
         return [*dict.fromkeys(found)]
 
     async def end_earlier(self, req: Request) -> None:
-        """End the session that the browser had before a login, of whichever account: no one could log out of it any more."""
+        """End the session that the browser had before a login, of whichever account: no one could log out of it any more.
+
+        The login goes on where that fails: its session is there already, and only its cookies let anyone end it.
+        """
         for session in self.sessions_of(req):
-            await run_in_thread(self.logins.end, session, client_of(req))
+            try:
+                await run_in_thread(self.logins.end, session, req.remote_addr, _ANOTHER_LOGIN)
+            except StoreError as ex:
+                _log.warning("earlier_session_not_ended", exc_info=ex)
 
     def check(self, req: Request, session: str) -> None:
         """Raise Forbidden unless the request has the session's token against forged requests."""
@@ -85,11 +96,12 @@ class BrowserSession:
 
         For a session of an identity provider that can be logged out of, 200 with the address for that.
         """
-        session, logout_url = next(iter(self._browsers.sessions_of(req)), ""), ""
-        if session:
-            self._browsers.check(req, session)
-            logout_url = await run_in_thread(self._logout_url, session) if self._logout_url else ""
-            await run_in_thread(self._browsers.logins.end, session, client_of(req))
+        found, logout_url = self._browsers.sessions_of(req), ""
+        if found:
+            self._browsers.check(req, found[0])
+            logout_url = await run_in_thread(self._logout_url, found[0]) if self._logout_url else ""
+        for session in found:
+            await run_in_thread(self._browsers.logins.end, session, req.remote_addr)
         clear_session(req, resp)
         resp.status = 200 if logout_url else 204
         resp.media = {"logoutUrl": logout_url} if logout_url else None

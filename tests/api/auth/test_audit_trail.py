@@ -41,7 +41,8 @@ def newest(here: World, event: AuditEvent) -> AuditEntry:
 def test_login_and_logout_have_the_address_of_the_client(here: World, ada: Principal) -> None:
     entry = newest(here, AuditEvent.LOGIN)
     assert (entry.actor.kind, entry.actor.id, entry.subject, entry.address) == ("user", ada.id, "ada", ADDRESS)
-    here.services.logins.logout(ada.in_session("0" * 32), ADDRESS)
+    assert entry.session is not None
+    here.services.logins.logout(ada.in_session(entry.session), ADDRESS)
     entry = newest(here, AuditEvent.LOGOUT)
     assert (entry.actor.kind, entry.actor.id, entry.subject, entry.address) == ("user", ada.id, "ada", ADDRESS)
 

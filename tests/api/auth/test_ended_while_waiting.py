@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from api.auth.grants import Grant
+from api.auth.jwt_token import TokenUse
 from api.auth.new_token import NewToken
 from api.auth.principal import OPERATOR, Principal
 from api.errors import Forbidden, Unauthenticated
@@ -39,6 +40,16 @@ def test_a_caller_has_only_the_rights_that_the_transaction_sees(here: World, nam
     here.services.accounts.change(OPERATOR, ada.id, change)
     with pytest.raises(Unauthenticated if end == "deactivated" else Forbidden):
         CALLS[name](here, caller, other.id)
+
+
+def test_a_session_that_has_ended_ends_no_others(here: World) -> None:
+    here.user("ada", "viewer")
+    sessions = [here.services.logins.session_of(here.access("ada"), TokenUse.ACCESS) for _ in range(2)]
+    ada = here.services.accounts.principal("ada")
+    here.services.logins.end(sessions[0])
+    with pytest.raises(Unauthenticated):
+        here.services.sessions().end_others(ada.in_session(sessions[0]))
+    assert here.services.sessions().window(ada.id, 10, 0)[1] == 1
 
 
 def test_a_personal_token_is_not_made_for_an_account_that_has_ended(here: World) -> None:

@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from falcon.testing import create_asgi_req
+from sqlalchemy import text
 
+from api.auth.jwt_token import TokenUse
+from api.auth.refresh import GRACE
+from api.db.generation import read_generation
 from api.http.request.session_cookies import CSRF_HEADER
+from api.resources.accounts.auth import Refreshing
 from tests.api.asgi import AsgiResponse, acall, part
 from tests.api.world import PASSWORD, World, dump, shaped, world
 
@@ -178,7 +184,61 @@ def test_a_login_ends_the_earlier_session_of_the_browser_and_no_other(here: Worl
     late.cookies = earlier
     assert late.change("POST", "/auth/session/refresh").status == 401
     trail = other.send("GET", "/api/audit?event=authn_logout").json()["items"]
-    assert [each["subject"] for each in trail] == ["ada"]
+    assert [(each["subject"], each["detail"]) for each in trail] == [
+        ("ada", {"reason": "another login of the browser"})
+    ]
+
+
+def test_a_login_goes_on_where_the_earlier_session_cannot_be_ended(here: World) -> None:
+    browser = Browser(here)
+    browser.login()
+    earlier = dict(browser.cookies)
+    with here.services.state.database.writing() as connection:
+        trigger = (
+            "CREATE TRIGGER broken BEFORE UPDATE OF revoked_at ON sessions BEGIN INSERT INTO absent VALUES (1); END"
+        )
+        connection.execute(text(trigger))
+    browser.login()
+    assert browser.cookies["__Host-waypost-access"] != earlier["__Host-waypost-access"]
+    assert browser.send("GET", "/api/me").json()["username"] == "ada"
+
+
+def test_the_end_of_a_session_that_has_ended_makes_no_worker_read_the_accounts_again(here: World) -> None:
+    browser, logins, database = Browser(here), here.services.logins, here.services.state.database
+    browser.login()
+    session = logins.session_of(browser.cookies["__Host-waypost-access"], TokenUse.ACCESS)
+    numbers = []
+    for number in (session, session, "0" * 32):
+        logins.end(number)
+        with database.reading() as connection:
+            numbers.append(read_generation(connection))
+    assert len(set(numbers)) == 1
+
+
+def test_a_logout_ends_both_sessions_of_mixed_cookies(here: World) -> None:
+    browser, other = Browser(here), Browser(here)
+    browser.login()
+    other.login()
+    late = dict(other.cookies)
+    browser.cookies["__Host-waypost-access"] = other.cookies["__Host-waypost-access"]
+    assert browser.change("DELETE", "/auth/session").status == 204
+    other.cookies = late
+    assert other.send("GET", "/api/me").status == 401
+
+
+def test_a_client_that_gives_up_waiting_for_the_provider_can_refresh_later(here: World) -> None:
+    token = here.login("ada").refresh_token
+
+    async def wait_too_long(_session: str) -> None:
+        here.clock.advance(seconds=GRACE.total_seconds() + 1)
+        raise asyncio.CancelledError
+
+    async def give_up() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await Refreshing(here.services.logins, wait_too_long).refresh(create_asgi_req(), token)
+
+    asyncio.run(give_up())
+    assert here.services.logins.refresh(token)
 
 
 def test_a_login_ends_both_sessions_of_mixed_cookies(here: World) -> None:
