@@ -11,6 +11,7 @@ from api.db.tables import api_tokens, users
 # https://www.postgresql.org/docs/current/datatype-numeric.html
 MAX_ID = 2**31 - 1
 # No mail can reach the domain .invalid: https://www.rfc-editor.org/rfc/rfc2606#section-2
+_MOST_TOKENS = 100  # of one name
 _DOMAIN = "waypost.invalid"
 _ADDRESS = re.compile(rf"(user|token)-([1-9][0-9]{{0,9}})@{re.escape(_DOMAIN)}", re.ASCII)
 _NAMES: dict[str, Column[str]] = {"user": users.c.username, "token": api_tokens.c.name}
@@ -44,9 +45,11 @@ def find_account_name(connection: Connection, author: str) -> str | None:
 
 
 def find_accounts(connection: Connection, name: str) -> list[Account]:
-    """Return the user and the API tokens of a name."""
+    """Return the user and the newest API tokens of a name; a search by thousands would be too large for the database."""
     return [
         Account(kind, number)
         for kind, column in _NAMES.items()
-        for number in connection.execute(select(column.table.c.id).where(column == name)).scalars()
+        for number in connection.execute(
+            select(column.table.c.id).where(column == name).order_by(column.table.c.id.desc()).limit(_MOST_TOKENS)
+        ).scalars()
     ]

@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, insert, select, update
 
+from api.db.errors import StateBroken
 from api.db.tables import audit, audit_head
 
 START = "0" * 64  # before the first row
 _BATCH = 1000
+_NO_HEAD = (
+    "The head of the audit trail is missing, or there are several. Run `waypost audit verify`, and restore a backup."
+)
 _LATER = frozenset(("token_id", "token_name"))  # columns that a later migration than that of the chain adds
 
 
@@ -43,8 +47,11 @@ def append_rows(connection: Connection, rows: list[dict[str, Any]]) -> None:
 
 
 def read_head(connection: Connection) -> Link:
-    """Return the newest place of the chain."""
-    return Link(*connection.execute(select(audit_head.c.number, audit_head.c.hash)).one())
+    """Return the newest place of the chain; StateBroken where there is not exactly one."""
+    found = find_head(connection)
+    if found is None:
+        raise StateBroken(_NO_HEAD)
+    return found
 
 
 def find_head(connection: Connection) -> Link | None:
@@ -120,7 +127,10 @@ def _link(row: dict[str, Any], head: Link, number: int = 0) -> Link:
 def _lock_head(connection: Connection) -> Link:
     # SQLite has one writer at a time, and no FOR UPDATE, which SQLAlchemy leaves out there.
     query = select(audit_head.c.number, audit_head.c.hash).where(audit_head.c.id == 1)
-    return Link(*connection.execute(query.with_for_update()).one())
+    found = connection.execute(query.with_for_update()).one_or_none()
+    if found is None:
+        raise StateBroken(_NO_HEAD)
+    return Link(*found)
 
 
 def dump_moment(moment: datetime) -> str:

@@ -13,7 +13,7 @@ from api.db.audit_repeats import Repeat
 from api.http.guard.admission import AdmittedCaller
 from api.metrics.counters import UNKNOWN_ROUTE, method_label
 
-_LOGINS = frozenset({"/auth/login", "/auth/session", "/auth/openid/callback"})
+_LOGINS = frozenset({("POST", "/auth/login"), ("POST", "/auth/session"), ("GET", "/auth/openid/callback")})
 _REFUSALS: Mapping[int, AuditEvent] = {
     400: AuditEvent.INPUT_REFUSED,
     401: AuditEvent.REFUSED,
@@ -83,7 +83,7 @@ class AuditMiddleware:
 
     def _note_refusal(self, req: Request, status: int) -> None:
         route = req.uri_template or UNKNOWN_ROUTE
-        is_login = route in _LOGINS or (route.startswith(_GIT) and bool(req.get_header("Authorization")))
+        is_login = (req.method, route) in _LOGINS or (route.startswith(_GIT) and bool(req.get_header("Authorization")))
         events = {**_REFUSALS, **_FAILED_LOGINS} if is_login and _actor(req) is ANONYMOUS else _REFUSALS
         if status not in events or (status == 401 and _asks_first(req, route)):  # noqa: PLR2004 - unauthenticated
             return

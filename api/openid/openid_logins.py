@@ -17,7 +17,7 @@ from api.db.audit import Actor, AuditEntry, AuditEvent
 from api.db.database import Connection
 from api.db.timestamps import Clock
 from api.errors import ApiError, Unauthenticated, Unavailable
-from api.openid.errors import KeySetOutdated, ProviderRefused, login_failed, state_invalid
+from api.openid.errors import KeySetOutdated, ProviderRefused, login_failed, provider_away, state_invalid
 from api.openid.login_state import LIFETIME, LoginState, begin_state, read_state
 from api.openid.people import People, make_spare_hash
 from api.openid.provider import Metadata, Provider
@@ -122,9 +122,12 @@ class OpenIdLogins:
             await run_in_thread(self._apply, session, claims)
 
     async def logout_by_provider(self, token: str) -> None:
-        """End the sessions of a logout token; raises 401 for an invalid one."""
+        """End the sessions of a logout token; raises 401 for an invalid one, and 503 if its key cannot be fetched now."""
         metadata = await self.provider.metadata()
-        claims = await self.tokens.verify_logout_token(token, metadata["jwks_uri"], self.clock())
+        try:
+            claims = await self.tokens.verify_logout_token(token, metadata["jwks_uri"], self.clock())
+        except KeySetOutdated as ex:  # the provider sends it again after a 503, and never after a 400
+            raise provider_away("the key set cannot be fetched now") from ex
         await run_in_thread(self._end_of_provider, claims)
 
     def logout_url(self, session: str) -> str:

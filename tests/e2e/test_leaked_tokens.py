@@ -189,6 +189,17 @@ def test_a_token_that_is_written_with_escapes_is_found(place: Place, leak: Leak)
     assert leak.is_revoked()
 
 
+@pytest.mark.parametrize("is_import", [False, True])
+def test_a_token_with_escapes_in_a_text_is_refused_as_in_a_push(place: Place, leak: Leak, *, is_import: bool) -> None:
+    hidden = "".join(f"\\x{ord(each):02x}" for each in leak.value)
+    if is_import:
+        text = f"{HEADER}BASIC\t/a\t/x?{hidden}\t301\n".encode()
+        place.refused("POST", "/import", 422, "api_token", content=text, headers=TSV)
+    else:
+        place.refused("POST", "/draft/redirects", 422, "api_token", json=redirect("/a", note=hidden))
+    leak.check("found in an import" if is_import else "found in an edit", place.namespace)
+
+
 def test_text_with_the_form_of_a_token_is_no_token(place: Place, leak: Leak) -> None:
     place.ask("POST", "/draft/redirects", 201, json=redirect("/a", note=mint().value))
     place.ask("POST", "/draft/redirects", 201, json=redirect("/b", note=leak.value[:-1]))

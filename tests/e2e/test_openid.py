@@ -390,7 +390,8 @@ def test_the_keys_are_fetched_at_most_twice_whatever_key_ids_come(tmp_path: Path
             for number in range(1_000):
                 provider.header["kid"] = f"k{number}"
                 token = {"logout_token": provider.logout_token()}
-                assert browser.http.post("/auth/openid/logout", data=token).status_code == 400
+                answer = browser.http.post("/auth/openid/logout", data=token)
+                assert refused(answer, 503, "openid_unavailable"), "the key may be one that cannot be fetched yet"
         assert provider.counts["/jwks"] == 2
         assert provider.counts["/.well-known/openid-configuration"] == 1
 

@@ -17,7 +17,7 @@ from schemas.wording import dump_pointer
 
 REPORTED = "found in a report"
 _PREFIX = PREFIX.encode()
-_ESCAPE = rb"\u"  # with which JSON may write any character of a token
+_SIGNS = (_PREFIX, rb"\u", rb"\\")  # JSON may write a token with escapes, and its texts may have those of YAML
 _CODE = "api_token"
 _MESSAGE = "This is a valid API token. It is revoked now. Remove it here, and create another token."
 
@@ -28,7 +28,7 @@ async def read_content(
     """Read a JSON body as `read_json` does; 422 with the field for a valid API token in it, which is revoked."""
     data, value = await read_with_bytes(req, schema, limit)
     search = _search(req, reason)
-    if search and (_PREFIX in data or _ESCAPE in data):
+    if search and any(sign in data for sign in _SIGNS):
         await run_in_thread(_check_fields, search, value)
     return value
 
@@ -41,7 +41,7 @@ async def read_optional_content(req: Request, schema: str) -> dict[str, Any]:
 async def check_file(req: Request, data: bytes) -> None:
     """Raise 422 with the line for a file with a valid API token, which is revoked."""
     search = _search(req, "found in an import")
-    if search and _PREFIX in data:
+    if search and (_PREFIX in data or b"\\" in data):
         await run_in_thread(_check_lines, search, data)
 
 
@@ -60,7 +60,8 @@ def _search(req: Request, reason: str) -> TokenSearch | None:
 
 
 def _check_fields(search: TokenSearch, body: object) -> None:
-    if _PREFIX not in orjson.dumps(body):  # without escapes; a walk through all texts takes far longer
+    written = orjson.dumps(body)  # without escapes but those of the texts; a walk through all texts takes far longer
+    if not any(sign in written for sign in _SIGNS):
         return
     found = [(steps, value) for steps, text in _texts(body, ()) for _, value in find_values(text.encode())]
     live = search.revoke({value for _, value in found})

@@ -1,7 +1,9 @@
 """The audit trail over HTTP, read-only."""
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from falcon.asgi import Request, Response
@@ -12,8 +14,9 @@ from api.db.audit_checkpoints import Checkpoint, newest_checkpoint
 from api.db.audit_export import dump_head, read_lines
 from api.db.database import Database
 from api.db.timestamps import dump_time
-from api.errors import bad_request
-from api.http.guard.access import grants
+from api.errors import ApiError, bad_request
+from api.http.guard.access import grants, heavy
+from api.http.request.caller_access import check_again
 from api.http.request.parameters import read_name, read_text, read_time, read_window
 from api.http.response.paging import write_window
 from api.runtime.jobs.background import run_in_thread
@@ -71,17 +74,25 @@ class AuditExport:
     def __init__(self, trail: AuditLog) -> None:
         self._trail = trail
 
+    @heavy
     @grants("audit", "read")
-    async def on_get(self, _req: Request, resp: Response) -> None:
-        """Send the checkpoints and all rows, oldest first, then the head; an export without that last line is incomplete."""
+    async def on_get(self, req: Request, resp: Response) -> None:
+        """Send the checkpoints and all rows, oldest first, then the head; an export without that last line is incomplete.
+
+        It ends without that line once the caller's access has ended.
+        """
         head = await run_in_thread(self._trail.head)
         resp.content_type = "application/jsonl"
-        resp.stream = self._send(head)
+        resp.stream = self._send(head, partial(check_again, req, time.monotonic()))
 
-    async def _send(self, head: Link) -> AsyncIterator[bytes]:
+    async def _send(self, head: Link, check: Callable[[], Awaitable[None]]) -> AsyncIterator[bytes]:
         after = 0
         while after < head.number:
             lines, after = await run_in_thread(self._trail.lines, after, head)
+            try:
+                await check()
+            except ApiError:
+                return
             yield b"".join(lines)
         yield dump_head(head)
 

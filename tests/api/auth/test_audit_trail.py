@@ -1,17 +1,25 @@
 """The audit trail of identity: each change with its actor, subject, details and address."""
 
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete, insert, select
 
+from api.app.app import create_app
+from api.app.identity_routes import identity_routes
 from api.auth.accounts import NewUser
 from api.auth.browser import Client
 from api.auth.grants import everywhere
 from api.auth.principal import OPERATOR, Principal
 from api.db import audit
 from api.db.accounts import users
-from api.db.audit import AuditEntry, AuditEvent
-from tests.api.world import PASSWORD, START, World, world
+from api.db.audit import Actor, AuditEntry, AuditEvent, AuditFilter
+from api.db.audit_repeats import Repeat
+from api.db.tables import api_tokens, audit_head
+from api.interfaces import Dependencies
+from tests.api.asgi import call, part
+from tests.api.world import PASSWORD, START, World, dump, services_settings, world
 
 ADDRESS = "192.0.2.7"
 _READING = everywhere("redirect:read", "page:read")
@@ -45,6 +53,58 @@ def test_login_and_logout_have_the_address_of_the_client(here: World, ada: Princ
     here.services.logins.logout(ada.in_session(entry.session), ADDRESS)
     entry = newest(here, AuditEvent.LOGOUT)
     assert (entry.actor.kind, entry.actor.id, entry.subject, entry.address) == ("user", ada.id, "ada", ADDRESS)
+
+
+def test_a_name_of_thousands_of_tokens_is_an_actor_too(here: World, ada: Principal) -> None:
+    here.services.tokens.create(ada, "ci", _READING)
+    with here.services.state.database.writing() as connection:
+        row = dict(connection.execute(select(api_tokens)).mappings().one())
+        connection.execute(insert(api_tokens), [{**row, "id": n, "hash": str(n)} for n in range(2, 3_000)])
+        author = Actor("commit", None, "CI <token-2999@waypost.invalid>")
+        audit.record(connection, AuditEntry(START, AuditEvent.PUBLISHED, author, "acme"))
+    with here.services.state.database.reading() as connection:
+        found, _ = audit.list_entries(connection, 9, 0, AuditFilter(None, "ci"))
+    assert [entry.actor for entry in found] == [author]
+
+
+def test_a_trail_without_its_head_is_an_error_of_the_database(here: World, ada: Principal) -> None:
+    access = here.access(ada.name)
+    with here.services.state.database.writing() as connection:
+        connection.execute(delete(audit_head))
+    answer = here.call("GET", "/api/audit/export", access)
+    assert (answer.status, answer.error) == (503, "state_broken")
+    answer = here.call("POST", "/api/users", access, {"username": "kim", "password": PASSWORD, "roles": []})
+    assert (answer.status, answer.error) == (503, "state_broken")
+
+
+class Noted:
+    """The notes for the trail, in a list."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def count(self, repeat: Repeat) -> None:
+        """Note an event that is counted."""
+        self.events.append(repeat.event)
+
+    def note(self, entry: AuditEntry) -> None:
+        """Note an entry."""
+        self.events.append(entry.event)
+
+    def now(self) -> datetime:
+        """Return the time for entries."""
+        return START
+
+
+def test_a_refused_logout_of_a_browser_is_no_failed_login(here: World, tmp_path: Path, ada: Principal) -> None:
+    services, noted = here.services, Noted()
+    dependencies = Dependencies(services_settings(tmp_path), services.directory, csrf=services.csrf())
+    app = create_app(dependencies, identity_routes(services, here.projects, here.projects), audit=noted)
+    cookie = {"Cookie": f"__Host-waypost-access={here.access(ada.name)}", "Host": "waypost.example"}
+    assert call(app, "DELETE", "/auth/session", cookie).error == "csrf_failed"
+    wrong = [part(dump({"username": "ada", "password": "wrong"}))]
+    assert call(app, "POST", "/auth/session", {"Content-Type": "application/json"}, wrong).status == 401
+    assert noted.events == [AuditEvent.REFUSED, AuditEvent.LOGIN_FAILED]
 
 
 def test_login_keeps_the_hash_of_the_password(here: World, ada: Principal) -> None:
