@@ -57,8 +57,10 @@ class Unauthenticated(ApiError):
 class ExpiredToken(Unauthenticated):
     """401: the value of an API token is right, so its holder may know that it has expired."""
 
-    def __init__(self, expired_at: str) -> None:
-        super().__init__(f"This API token expired on {expired_at}. Create a new one.")
+    def __init__(self, expired_at: str, *, is_replaced: bool = False) -> None:
+        expired = f"This API token expired on {expired_at}. Create a new one."
+        ended = f"This value of an API token ended on {expired_at}, after its rotation. Use the present value."
+        super().__init__(ended if is_replaced else expired)
 
 
 class UnknownSession(Unauthenticated):

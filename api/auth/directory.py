@@ -191,7 +191,7 @@ class IdentityCache:
         if entry is None:
             raise self._unknown()
         if not self._is_live(entry) and entry.expires_at:
-            raise ExpiredToken(dump_time(entry.expires_at))
+            raise ExpiredToken(dump_time(entry.expires_at), is_replaced=entry.is_replaced)
         return entry.principal
 
     def _unknown(self) -> Exception:

@@ -16,11 +16,15 @@ from api.errors import Unauthenticated
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
-    """A value of an API token in the snapshot; it may have expired. `id` is that of the token."""
+    """A value of an API token in the snapshot; it may have expired. `id` is that of the token.
+
+    `is_replaced` for one that ends because of a rotation, before the token itself.
+    """
 
     id: int
     principal: Principal
     expires_at: datetime | None
+    is_replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -89,5 +93,6 @@ def _entries(
             continue
         yield token.hash, TokenEntry(token.id, principal, token.expires_at)
         if token.previous_hash and token.previous_until:
-            ends = (each for each in (token.previous_until, token.expires_at) if each)
-            yield token.previous_hash, TokenEntry(token.id, principal, min(ends))
+            is_replaced = token.expires_at is None or token.previous_until < token.expires_at
+            ends = token.previous_until if is_replaced else token.expires_at
+            yield token.previous_hash, TokenEntry(token.id, principal, ends, is_replaced)

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from api import logs
@@ -92,8 +93,12 @@ class People:
         return number
 
 
+@cache
 def make_spare_hash() -> str:
-    """Return the hash of a random password that is not kept, so that such an account takes as long to refuse as any other."""
+    """Return the hash of a random password that is not kept, so that such an account takes as long to refuse as any other.
+
+    One for each process is enough, since nobody knows the password: logins with the provider need no turn to hash.
+    """
     return hash_password(secrets.token_urlsafe(32))
 
 

@@ -18,6 +18,8 @@ from cli.console.output import print_json, print_lines, print_notes, print_rows
 from cli.console.services import open_existing_services, operator_principal, state_options
 from cli.console.setup import json_option, open_store, read_settings
 
+_DAY = timedelta(days=1)
+
 
 @click.group("token")
 def command() -> None:
@@ -60,10 +62,11 @@ def create(  # noqa: PLR0913 - one parameter an option
     """
     refuse_words(data, database, name=name)
     if username and expires is None:
-        days = read_settings(data=data, database=database).personal_token_lifetime // 86_400
+        lifetime = timedelta(seconds=read_settings(data=data, database=database).personal_token_lifetime)
+        date = "%Y-%m-%d" if lifetime > _DAY else "%Y-%m-%dT%H:%M:%SZ"
         raise InvalidUsage(
-            f"A personal token must expire, within {days} days (the setting personal_token_lifetime). "
-            f"Add --expires with a date, such as --expires {utc_now() + timedelta(days=min(days, 90)):%Y-%m-%d}."
+            f"A personal token must expire, within {lifetime / _DAY:g} days (the setting personal_token_lifetime). "
+            f"Add --expires with a date, such as --expires {utc_now() + min(lifetime, 90 * _DAY):{date}}."
         )
     custom, wanted = _read_grants(role, grants, namespaces, project)
     new = NewToken(name, wanted, expires.replace(tzinfo=UTC) if expires else None, custom)

@@ -41,7 +41,7 @@ def note_done(
         _print_missing(str(ex))
 
 
-def note_done_later(
+def open_and_note_done(
     open_services: OpenServices,
     event: AuditEvent,
     namespace: str,

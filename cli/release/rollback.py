@@ -7,7 +7,7 @@ import click
 
 from api.db.audit import AuditEvent
 from api.http.response import json_views
-from cli.console.audit_notes import note_done_later
+from cli.console.audit_notes import open_and_note_done
 from cli.console.authoring import as_option, author_of
 from cli.console.leaked_tokens import refuse_words
 from cli.console.never_answer import never_answer_notes
@@ -70,7 +70,7 @@ def command(  # noqa: PLR0913 - one parameter an option
     with show_status(f"Publishing {project}"):
         found = store.publishes.roll_back(namespace, project, version, author, message)
     opening, event = partial(open_services_of, data, database), AuditEvent.ROLLBACK_REQUESTED
-    note_done_later(opening, event, namespace, found.version, project, actor=actor)
+    open_and_note_done(opening, event, namespace, found.version, project, actor=actor)
     print_published(project, found, never_answer_notes(store, namespace, project, found.never_answer), as_json=as_json)
 
 

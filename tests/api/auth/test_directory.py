@@ -193,6 +193,19 @@ def test_a_token_lives_until_the_moment_it_names(here: World) -> None:
     assert refuses(here.services.directory, token)
 
 
+@pytest.mark.parametrize(
+    ("hours", "words"), [(2, "This API token expired on"), (9, "This value of an API token ended on")]
+)
+def test_the_holder_of_a_value_that_was_rotated_away_is_told_so(here: World, hours: int, words: str) -> None:
+    """Unless the token itself ended before the value."""
+    old, tokens = here.token("redirect:read", expires_at=START + timedelta(hours=hours)), here.services.tokens
+    tokens.rotate(OPERATOR, 1, timedelta(hours=3))
+    here.clock.advance(hours=4)
+    here.services.directory.reload()
+    with pytest.raises(ExpiredToken, match=words):
+        here.services.directory.authenticate(old)
+
+
 def test_the_holder_of_an_expired_token_gets_the_date(here: World) -> None:
     """It is in a table that was read before, and in one of later; another value gets no reason."""
     token = here.token("redirect:read", expires_at=START + timedelta(hours=1))

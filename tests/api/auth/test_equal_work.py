@@ -118,6 +118,12 @@ def test_a_login_that_succeeds_costs_one_hash_too(here: World, counting: _Counti
     assert counting.work == [_parameters(passwords._DUMMY_HASH)]
 
 
+def test_accounts_of_the_identity_provider_cost_no_hash_each(counting: _Counting) -> None:
+    first = make_spare_hash()
+    counting.work.clear()
+    assert (make_spare_hash(), counting.work) == (first, [])
+
+
 @pytest.mark.parametrize(("username", "password"), REFUSED)
 def test_with_hidden_accounts_all_refusals_are_one_answer(here: World, username: str, password: str) -> None:
     found = _refusal(_hiding(here), username, password)

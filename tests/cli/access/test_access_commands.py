@@ -1,6 +1,7 @@
 """Users and tokens at the command line; no secret is ever in its arguments."""
 
 import os
+import re
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -304,6 +305,15 @@ def test_the_sessions_of_a_user_are_listed_and_ended(data: Path) -> None:
     assert invoke_ok("user", "sessions", "ada", "--json").json == []
 
 
+def test_a_lifetime_below_a_day_is_told_with_a_time_within_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYPOST_PERSONAL_TOKEN_LIFETIME", "3600")
+    invoke_ok("user", "create", "ada", "--role", "editor")
+    error = invoke("token", "create", "laptop", "--user", "ada", "--role", "editor").err
+    found = re.search(r"within 0\.0416667 days .* --expires (\S+Z)\.", error)
+    assert found, error
+    invoke_ok("token", "create", "laptop", "--user", "ada", "--role", "editor", "--expires", found[1])
+
+
 def test_a_personal_token_is_made_listed_rotated_and_removed() -> None:
     invoke_ok("user", "create", "ada", "--role", "editor")
     invoke_ok("token", "create", "robot", "--role", "agent")
@@ -311,7 +321,7 @@ def test_a_personal_token_is_made_listed_rotated_and_removed() -> None:
     made = invoke_ok(*words, "--expires", tomorrow(), "--json").json
     assert (made["owner"]["username"], made["createdBy"]) == ("ada", "operator")
     assert table(invoke_ok("token", "list", "--user", "ada").out)[0][4].startswith("user=ada redirect:read@*/*")
-    assert [each["name"] for each in invoke_ok("token", "list", "--user", "ada", "--json").json] == ["laptop"]
+    assert [each["name"] for each in invoke_ok("token", "list", "--user", "ADA", "--json").json] == ["laptop"]
     assert invoke_ok("token", "rotate", "2").out.startswith("svc_")
     invoke_ok("token", "delete", "2")
     assert invoke_ok("token", "list", "--user", "ada", "--json").json == []
