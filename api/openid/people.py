@@ -97,7 +97,7 @@ class People:
 def make_spare_hash() -> str:
     """Return the hash of a random password that is not kept, so that such an account takes as long to refuse as any other.
 
-    One for each process is enough, since nobody knows the password: logins with the provider need no turn to hash.
+    One for each process is enough, since no one knows the password: logins with the provider need no turn to hash.
     """
     return hash_password(secrets.token_urlsafe(32))
 
