@@ -6,7 +6,7 @@ allows.
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Float, bindparam, case, delete, or_, select, update
@@ -65,7 +65,7 @@ def _values(key: str, rate: Rate, now: float) -> dict[str, object]:
 # Each login runs these statements, while polls of agents wait for the interpreter: they are built once.
 
 
-@cache
+@lru_cache(maxsize=4)
 def _taking(dialect: str) -> Any:
     """Return the statement that takes one attempt of a key; it returns no row if none is left."""
     paid_at, now = login_attempts.c.paid_at, bindparam("now", type_=Float)
