@@ -18,7 +18,7 @@ from api.errors import Unauthenticated
 class TokenEntry:
     """A value of an API token in the snapshot; it may have expired. `id` is that of the token.
 
-    `is_replaced` for one that ends because of a rotation, before the token itself.
+    `is_replaced` if a rotation ends the value before the token itself ends.
     """
 
     id: int

@@ -220,23 +220,23 @@ def list_entries(
     conditions = list(_conditions(connection, audit_filter))
     total = int(connection.execute(select(func.count()).select_from(audit).where(*conditions)).scalar_one())
     newest = select(audit).where(*conditions).order_by(audit.c.id.desc())
-    rows = connection.execute(newest.limit(limit).offset(offset))
+    rows = connection.execute(newest.limit(limit).offset(offset)).mappings()
     return [
         AuditEntry(
-            row.at,
-            row.event,
-            Actor(row.actor_kind, row.actor_id, row.actor_name),
-            row.subject,
-            row.detail,
-            row.namespace,
-            row.project,
-            row.address,
-            row.id,
-            row.session,
-            row.request,
-            row._mapping["count"],  # noqa: SLF001 - public, in spite of its name: `count` of a row is that of tuples
-            row.hash,
-            None if row.token_id is None else UsedToken(row.token_id, row.token_name),
+            row["at"],
+            row["event"],
+            Actor(row["actor_kind"], row["actor_id"], row["actor_name"]),
+            row["subject"],
+            row["detail"],
+            row["namespace"],
+            row["project"],
+            row["address"],
+            row["id"],
+            row["session"],
+            row["request"],
+            row["count"],
+            row["hash"],
+            None if row["token_id"] is None else UsedToken(row["token_id"], row["token_name"]),
         )
         for row in rows
     ], total

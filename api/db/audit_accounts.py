@@ -10,8 +10,8 @@ from api.db.tables import api_tokens, users
 # The largest id that a PostgreSQL INTEGER can hold: an author's address in a commit may contain any number.
 # https://www.postgresql.org/docs/current/datatype-numeric.html
 MAX_ID = 2**31 - 1
+_MOST_TOKENS = 100  # of a name, which any number of tokens may have
 # No mail can reach the domain .invalid: https://www.rfc-editor.org/rfc/rfc2606#section-2
-_MOST_TOKENS = 100  # of one name
 _DOMAIN = "waypost.invalid"
 _ADDRESS = re.compile(rf"(user|token)-([1-9][0-9]{{0,9}})@{re.escape(_DOMAIN)}", re.ASCII)
 _NAMES: dict[str, Column[str]] = {"user": users.c.username, "token": api_tokens.c.name}

@@ -63,7 +63,7 @@ class RequestContext:
 
 
 def _is_harmless(given: str) -> bool:
-    """Tell whether a request id can be in a response, the log and the audit trail: one that has a token cannot."""
+    """Return whether a request id may be in a response, the log and the audit trail: not with a token in it."""
     return _GIVEN_ID.fullmatch(given) is not None and logs.remove_secrets(given) == given
 
 

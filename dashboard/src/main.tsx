@@ -74,8 +74,8 @@ function fetchViews(): void {
 }
 
 function leave(): void {
-  sessionStorage.clear(); // what was typed here is not the next person's
   signOut().then((url) => {
+    sessionStorage.clear(); // what was typed here is not the next person's
     if (url) location.assign(url);
   }, (ex: unknown) => toast((ex as Error).message));
 }

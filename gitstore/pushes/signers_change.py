@@ -8,7 +8,7 @@ from gitstore.signatures.allowed_signers import FILE, AllowedSigner, InvalidSign
 
 
 class SignersChange(NamedTuple):
-    """The lines that were added and removed, each as principals and fingerprint; one that was changed is in both.
+    """The lines that were added and removed, each as principals and fingerprint; a changed line is in both.
 
     `unreadable` says which of the two files cannot be read, so that its lines are not known: before, after, or both.
     """
@@ -26,8 +26,8 @@ def find_signers_change(repository: Repository, before: TreeId, after: TreeId) -
     before_lines, after_lines = _load(repository, before), _load(repository, after)
     lines = {"before": before_lines, "after": after_lines}
     return SignersChange(
-        _names_of_first(after_lines, before_lines),
-        _names_of_first(before_lines, after_lines),
+        _names_only_in(after_lines, before_lines),
+        _names_only_in(before_lines, after_lines),
         tuple(name for name, found in lines.items() if found is None),
     )
 
@@ -41,7 +41,7 @@ def _load(repository: Repository, tree: TreeId) -> tuple[AllowedSigner, ...] | N
         return None
 
 
-def _names_of_first(
+def _names_only_in(
     lines: tuple[AllowedSigner, ...] | None, others: tuple[AllowedSigner, ...] | None
 ) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line.name for line in lines or () if line not in (others or ())))
