@@ -7,7 +7,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from api import logs
 from api.data.served_data import ServedData
@@ -15,6 +14,7 @@ from api.readiness import Fault, FaultReport, ReadyCheck, Status
 from api.runtime.health.content_faults import NodeContent, find_faults_of
 from api.runtime.jobs.background import run_in_thread
 from api.runtime.jobs.background_task import BackgroundTask
+from api.runtime.jobs.pace import Pace
 from api.runtime.serving.release_loader import ReleaseLoader
 from gitstore.errors import StoreError
 from gitstore.history.live import LiveNamespace
@@ -23,10 +23,9 @@ from gitstore.store.store import Store
 
 ROUND_SECONDS = 2.0
 """The shortest time between the starts of two rounds."""
-_PAUSE = 30  # times the processor time of a round until the next begins, so that an idle node uses little of a core …
-_LONGEST_PAUSE = 10.0  # … but no more seconds than this, so that findings stay young
+_LONGEST_ROUND = 40.0  # seconds with its rests, so that findings stay young
+_MOST_REST = 100  # times the duration of a step, so that an idle node uses little of a core
 _STEP_SECONDS = 0.005  # of looking, before a rest
-_REST = 10  # times the duration of a step, so that the check uses no more than a tenth of a core
 _MOVED_SECONDS = 0.1  # between a move of release and a look at it: publishes come in bursts
 _PATIENCE = 0.3  # seconds that readiness waits for the first round after the start
 _PENDING = Fault(
@@ -40,13 +39,6 @@ _log = logs.logger("content_check")
 
 
 _Finding = tuple[str, NamespaceFaults | None]
-
-
-class _Step(NamedTuple):
-    """The findings of a step, and the processor time that it took."""
-
-    found: Sequence[_Finding]
-    seconds: float
 
 
 class ContentCheck:
@@ -86,43 +78,38 @@ class ContentCheck:
         return found if is_complete else (*found, _PENDING)
 
     async def _run(self) -> None:
+        # The first round does not rest: until its end, the node is not called ready.
+        pace = Pace(shortest=ROUND_SECONDS, longest=_LONGEST_ROUND, most=_MOST_REST, first=0)
         while True:
-            begun, used = time.monotonic(), 0.0
             try:
-                used = await self._look_at_all(begun)
+                await self._look_at_all(pace)
             except (StoreError, OSError) as ex:  # such as a folder that cannot be listed; its age shows that it lasts
                 _log.warning("content_not_checked", error=str(ex))
-            pause = max(ROUND_SECONDS, min(_PAUSE * used, _LONGEST_PAUSE))
-            await asyncio.sleep(max(0.0, pause - (time.monotonic() - begun)))
+            await pace.end_round()
 
-    async def _look_at_all(self, begun: float) -> float:
-        """Look at all namespaces, and return the seconds of processor time that it took."""
+    async def _look_at_all(self, pace: Pace) -> None:
         names = await run_in_thread(self._store.directory.namespaces)
-        left, used = list(reversed(names)), 0.0
+        left = list(reversed(names))
         while left and self._data.fault is None:
-            step = await run_in_thread(self._look, left)
-            used += step.seconds
-            self._note(step.found)
-            if self._first.is_set():
-                await asyncio.sleep(_REST * step.seconds)
+            self._note(await pace.run(self._look, left))
+            await pace.rest()
         if left:
-            return used
+            return
         self._content.keep({*names, *await run_in_thread(self._store.directory.namespaces)})
         self._note(())
-        self._report.end_round(begun)
+        self._report.end_round(pace.begun)
         self._first.set()
-        return used
 
-    def _look(self, left: list[str]) -> _Step:
+    def _look(self, left: list[str]) -> Sequence[_Finding]:
         """Look at the next namespaces, as many as a step has time for, and take them from the list."""
         found: list[_Finding] = []
-        begun = time.thread_time()  # of the processor: on a busy machine a round must not take many times as long
+        begun = time.thread_time()
         while left and self._data.check() is None:  # looking would write compiled files in the place of a lost folder
             name = left.pop()
             found.append((name, find_faults_of(self._store, name)))
             if time.thread_time() - begun >= _STEP_SECONDS:
                 break
-        return _Step(found, time.thread_time() - begun)
+        return found
 
     def _note(self, found: Iterable[_Finding]) -> None:
         for name, state in found:
@@ -141,4 +128,4 @@ class ContentCheck:
             self._wakes.clear()
             left, self._moved = list(self._moved), {}
             while left and self._data.fault is None:
-                self._note((await run_in_thread(self._look, left)).found)
+                self._note(await run_in_thread(self._look, left))

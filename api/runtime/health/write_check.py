@@ -4,9 +4,7 @@ It runs in the background, one namespace at a time and with long rests, so that 
 nothing: `disk_check` does that.
 """
 
-import asyncio
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,12 +15,14 @@ from api.readiness import Fault, FaultReport, Status
 from api.runtime.health.disk_check import refused_fault
 from api.runtime.jobs.background import run_in_thread
 from api.runtime.jobs.background_task import TaskService
+from api.runtime.jobs.pace import Pace
 from gitstore.directory import DataDirectory, NamespacePaths
 
 ROUND_SECONDS = 10.0
 """The shortest time between the starts of two rounds."""
-_REST = 20
-"""Times the duration of a step before the next one, so that the check uses no more than a twentieth of a core."""
+_LONGEST_ROUND = 60.0  # seconds with its rests
+_MOST_REST = 200  # times the duration of a step, so that an idle node uses little of a core
+_FIRST_REST = 20
 _SAMPLES = 3
 
 _log = logs.logger("write_check")
@@ -39,31 +39,31 @@ class WriteCheck(TaskService):
         self._found: dict[str, Fault] = {}
 
     async def _run(self) -> None:
+        pace = Pace(shortest=ROUND_SECONDS, longest=_LONGEST_ROUND, most=_MOST_REST, first=_FIRST_REST)
         while True:
-            begun = time.monotonic()
-            if self._served.fault is not None:
-                self._note({})
-                self.report.end_round(begun)
-                await asyncio.sleep(ROUND_SECONDS)
-                continue
-            names = ["", *await run_in_thread(self._directory.namespaces)]
-            for name in names:
-                await self._step(name)
-            known = set(names)
-            self._note({name: fault for name, fault in self._found.items() if name in known})
-            self.report.end_round(begun)
-            await asyncio.sleep(max(0.0, ROUND_SECONDS - (time.monotonic() - begun)))
+            await self._look_at_all(pace)
+            self.report.end_round(pace.begun)
+            await pace.end_round()
 
-    async def _step(self, namespace: str) -> None:
-        begun = time.monotonic()
+    async def _look_at_all(self, pace: Pace) -> None:
+        if self._served.fault is not None:
+            self._note({})
+            return
+        names = ["", *await run_in_thread(self._directory.namespaces)]
+        for name in names:
+            await self._look(pace, name)
+            await pace.rest()
+        known = set(names)
+        self._note({name: fault for name, fault in self._found.items() if name in known})
+
+    async def _look(self, pace: Pace, namespace: str) -> None:
         try:
-            fault = await run_in_thread(self.find, namespace)
+            fault = await pace.run(self.find, namespace)
         except OSError as ex:  # such as a namespace that is removed meanwhile; the next round looks again
             _log.warning("write_check_failed", namespace=namespace, error=str(ex))
             fault = self._found.get(namespace)
         found = {name: known for name, known in self._found.items() if name != namespace}
         self._note({**found, namespace: fault} if fault else found)
-        await asyncio.sleep(_REST * (time.monotonic() - begun))
 
     def _note(self, found: Mapping[str, Fault]) -> None:
         for name, fault in found.items():

@@ -1,6 +1,5 @@
 """The packer of a worker: keeps repositories small, in a process of low priority that runs only while there is work."""
 
-import asyncio
 import os
 import time
 from functools import partial
@@ -10,12 +9,14 @@ from api.data.served_data import ServedData
 from api.runtime.jobs.background import ProcessLost, run_in_thread
 from api.runtime.jobs.background_task import TaskService
 from api.runtime.jobs.job_process import JobLimits, JobProcess
+from api.runtime.jobs.pace import Pace
 from gitstore.directory import DataDirectory, NamespacePaths
 from gitstore.errors import StoreError
 from gitstore.history.upkeep.repository_upkeep import keep_up, needs_upkeep
 
 _ROUND_SECONDS = 2.0
-_REST = 20  # times the duration of a look at a namespace, so that it uses no more than a twentieth of a core
+_LONGEST_ROUND = 60.0  # seconds with its rests
+_MOST_REST = 200  # times the duration of a look at a namespace, so that an idle node uses little of a core
 _PACKED_REST = 4  # times the duration of a packing before the namespace is packed again
 _IDLE_SECONDS = 60.0  # after which the process ends
 _FAILURE_SECONDS = 600.0  # for which a namespace rests after a failure, such as a full disk
@@ -45,22 +46,22 @@ class Packer(TaskService):
         await self._end_process()
 
     async def _run(self) -> None:
+        pace = Pace(shortest=_ROUND_SECONDS, longest=_LONGEST_ROUND, most=_MOST_REST, first=_MOST_REST)
         while True:
-            await asyncio.sleep(_ROUND_SECONDS)
+            await pace.end_round()
             if self._data.fault is None:
                 for namespace in await run_in_thread(self._directory.namespaces):
-                    await self._step(namespace)
+                    await self._step(namespace, pace)
             if self._process is not None and time.monotonic() - self._used_at > _IDLE_SECONDS:
                 await self._end_process()
 
-    async def _step(self, namespace: str) -> None:
+    async def _step(self, namespace: str, pace: Pace) -> None:
         if self._resting.get(namespace, 0.0) > time.monotonic():
             return
-        begun = time.monotonic()
         try:
             paths = self._directory.namespace(namespace)
-            is_due = await run_in_thread(self.is_due, paths)
-            await asyncio.sleep(_REST * (time.monotonic() - begun))
+            is_due = await pace.run(self.is_due, paths)
+            await pace.rest()
             if is_due:
                 await self._keep_up(paths)
         except FileNotFoundError as ex:

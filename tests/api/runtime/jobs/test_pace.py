@@ -1,0 +1,108 @@
+"""The pace of background rounds: rests by the processor time of steps, within the longest round."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from api.runtime.jobs import pace
+from api.runtime.jobs.background import close_pools
+from api.runtime.jobs.pace import Pace
+
+SHORTEST = 10.0
+LONGEST = 50.0
+
+
+class Clock:
+    """A fake of `time` and `asyncio`: steps cost what `step` says, and rests pass at once."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.used = 0.0
+        self.rests: list[float] = []
+
+    def monotonic(self) -> float:
+        """Return the time of day."""
+        return self.now
+
+    def thread_time(self) -> float:
+        """Return the processor time so far."""
+        return self.used
+
+    def step(self, seconds: float) -> str:
+        """Use processor time; the clock goes on ten times as far, as on a busy machine."""
+        self.used += seconds
+        self.now += 10 * seconds
+        return "found"
+
+    async def sleep(self, seconds: float) -> None:
+        """Note a rest, and let it pass."""
+        self.rests.append(round(seconds, 6))
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    """Put a fake clock into the module."""
+    found = Clock()
+    monkeypatch.setattr(pace, "time", found)
+    monkeypatch.setattr(pace, "asyncio", found)
+    yield found
+    close_pools()
+
+
+async def look(found: Pace, clock: Clock, *steps: float) -> None:
+    """Look for a round."""
+    for seconds in steps:
+        assert await found.run(clock.step, seconds) == "found"
+        await found.rest()
+    await found.end_round()
+
+
+def paced(first: float = 0) -> Pace:
+    """Return a pace with rests of at most a hundred times a step."""
+    return Pace(shortest=SHORTEST, longest=LONGEST, most=100, first=first)
+
+
+def test_rests_follow_the_processor_time_of_steps_not_the_time_of_day(clock: Clock) -> None:
+    found = paced(first=20)
+    asyncio.run(look(found, clock, 0.01, 0.02))
+    assert clock.rests == [0.2, 0.4, 9.1]
+    clock.rests.clear()
+    asyncio.run(look(found, clock, 0.01, 0.02))
+    assert clock.rests == [1, 2, 6.7]
+
+
+def test_round_of_much_rests_less_so_that_it_takes_the_longest_time_at_most(clock: Clock) -> None:
+    found = paced()
+    asyncio.run(look(found, clock, *[0.1] * 20))
+    assert clock.rests == [*[0] * 20, 0]
+    clock.rests.clear()
+    asyncio.run(look(found, clock, *[0.1] * 20))
+    assert clock.rests == [*[2.5] * 20, 0]
+    assert sum(clock.rests) == LONGEST
+
+
+def test_failed_step_is_no_time_and_ends_no_round(clock: Clock) -> None:
+    def fail() -> None:
+        raise OSError("gone")
+
+    async def run() -> None:
+        found = paced(first=20)
+        assert await found.run(clock.step, 0.01) == "found"
+        await found.rest()
+        with pytest.raises(OSError, match="gone"):
+            await found.run(fail)
+        await found.rest()
+        assert clock.rests == [0.2, 0]
+
+    asyncio.run(run())
+
+
+def test_round_begins_when_the_one_before_it_has_ended(clock: Clock) -> None:
+    found = paced()
+    begun = found.begun
+    asyncio.run(look(found, clock, 0.01))
+    assert found.begun == begun + SHORTEST
+    assert time.monotonic() != found.begun
