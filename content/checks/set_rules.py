@@ -146,7 +146,9 @@ def _chain_problems(chain: Chain) -> Iterator[Problem]:
     elif chain.is_endless:
         yield problem("chain", f"the redirect chain is longer than browsers follow: {trail}", "/target")
     elif len(locations) > 1:
-        yield problem("chain", f"the target is redirected again; redirect to {locations[-1]} directly", "/target")
+        yield problem(
+            "chain", f"the target is redirected again: {trail}; redirect to {locations[-1]} directly", "/target"
+        )
 
 
 def _is_loop(chain: Chain) -> bool:

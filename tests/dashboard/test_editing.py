@@ -37,6 +37,10 @@ def test_a_redirect_is_added_changed_duplicated_deleted_and_put_back(world: Worl
     form.get_by_role("button", name="Add to the draft").click()
     expect(page.locator("tbody tr")).to_have_count(2)
     assert drafted(place) == {"/old": "/new", "/sale": "/offers"}
+    page.get_by_role("link", name="spring").click()
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.get_by_role("button", name="Tag: spring").click()
+    expect(page.locator("tbody tr")).to_have_count(2)
     page.get_by_role("link", name="/sale").click()
     form = page.get_by_role("dialog", name="Edit the redirect")
     form.get_by_label("Target").fill("/summer")

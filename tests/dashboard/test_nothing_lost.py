@@ -66,6 +66,40 @@ def test_escape_twice_closes_no_form_with_text_in_it(world: World, new_page: Ope
     expect(page.get_by_role("dialog")).to_have_count(1)
 
 
+def test_the_back_button_and_links_ask_before_a_form_with_text_is_left(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place))
+    page.locator("tbody").get_by_role("link", name="/a").click()
+    form = page.get_by_role("dialog", name="Edit the redirect")
+    opened = page.url
+    form.get_by_label("Target").fill("/mine")
+    question = form.get_by_text("What you typed is not saved.")
+    for leave in (lambda: page.evaluate("history.back()"), form.get_by_role("link", name="History of this rule").click):
+        leave()
+        question.wait_for()
+        form.get_by_role("button", name="Keep editing").click()
+        expect(question).to_be_hidden()
+        expect(form.get_by_label("Target")).to_have_value("/mine")
+        assert page.url == opened
+    page.evaluate("history.back()")
+    form.get_by_role("button", name="Discard it").click()
+    expect(form).to_be_hidden()
+    assert "edit=" not in page.url
+    page.evaluate("history.forward()")
+    expect(form.get_by_label("Target")).to_have_value("/new")
+    form.get_by_label("Target").fill("/mine")
+    form.get_by_role("link", name="History of this rule").click()
+    form.get_by_role("button", name="Discard it").click()
+    page.wait_for_url(re.compile("/history"))
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.evaluate("history.back()")  # nothing is typed any more
+    expect(form.get_by_label("Target")).to_have_value("/new")
+    page.evaluate("history.back()")
+    expect(form).to_be_hidden()
+
+
 def test_a_refused_save_shows_both_and_the_form_opens_with_theirs(world: World, new_page: Opens) -> None:
     place = world.place()
     made = place.add("/a", "/first")

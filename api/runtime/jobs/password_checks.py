@@ -1,10 +1,14 @@
 """Turns of the calls that hash a password: two at a time in a worker, one of each address, and no endless queue.
 
 The hashes themselves are computed by another process (`hash_process`). But its callers occupy threads, which all other SQL
-needs, and their own SQL competes with the event loop for the interpreter.
+needs, and their own SQL competes with the event loop for the interpreter. So an address with many calls rests between them:
+the polls of agents get half of the time.
 """
 
+import asyncio
+import time
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from itertools import count
 from typing import ParamSpec, TypeVar
 
@@ -18,7 +22,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 AT_ONCE = 2  # one waits for its hash, one for the database
-MOST_OF_ONE = 200  # calls of one address that may wait: about ten seconds
+MOST_OF_ONE = 200  # calls of one address that may wait: about fifteen seconds
+_REST = 1.0  # times the duration of a call, before the next one of its address
+_LONGEST_REST = 0.1  # seconds: a call that waited for a lock or a busy core delays the others of its address no longer
 MOST = 1_000
 _RETRY_SECONDS = 5
 
@@ -30,13 +36,16 @@ class PasswordChecks:
         self._queue = FairQueue(AT_ONCE, _address_of)
         self._numbers = count()
         self._process = HashProcess()
+        self._rests = set[asyncio.Task[None]]()
 
     async def start(self) -> None:
         """Let the hashes be computed by the process, which starts at the first one."""
         hash_elsewhere(self._process)
 
     async def stop(self) -> None:
-        """End the process."""
+        """End the rests and the process."""
+        for each in self._rests:
+            each.cancel()
         hash_here()
         self._process.close()
 
@@ -46,8 +55,29 @@ class PasswordChecks:
         if self._queue.count_waiting(group) >= MOST_OF_ONE or self._queue.count_waiting() >= MOST:
             message = "Too many passwords wait to be checked. Try again later."
             raise Unavailable(message, "overloaded", _RETRY_SECONDS)
-        async with self._queue.turn(f"{next(self._numbers)} {group}"):
-            return await run_in_thread(work, *args, **kwargs)
+        async with AsyncExitStack() as turn:
+            await turn.enter_async_context(self._queue.turn(f"{next(self._numbers)} {group}"))
+            begun = time.monotonic()
+            try:
+                return await run_in_thread(work, *args, **kwargs)
+            finally:
+                if self._are_all_waiting_of(group):
+                    self._rest(turn.pop_all(), min(_REST * (time.monotonic() - begun), _LONGEST_REST))
+
+    def _are_all_waiting_of(self, group: str) -> bool:
+        """Tell whether calls wait, and all of them are of one address: a rest then delays no other one."""
+        return 0 < self._queue.count_waiting() == self._queue.count_waiting(group)
+
+    def _rest(self, turn: AsyncExitStack, seconds: float) -> None:
+        """Keep a turn for some seconds after its call."""
+
+        async def keep() -> None:
+            async with turn:
+                await asyncio.sleep(seconds)
+
+        task = asyncio.create_task(keep())
+        self._rests.add(task)
+        task.add_done_callback(self._rests.discard)
 
 
 def _address_of(key: str) -> str:

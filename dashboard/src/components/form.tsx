@@ -4,6 +4,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiFault } from "../api/client.ts";
 import { tellChanged } from "../state/changes.ts";
 import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
+import { askBeforeLeaving } from "../state/router.ts";
 import { Button } from "./basics.tsx";
 import { Dialog } from "./dialog.tsx";
 
@@ -59,7 +60,7 @@ export function Check({ label, checked, disabled = false, onChange }: { label: s
 }
 
 /** The state of one call that a person starts: whether it runs, and why it was refused. */
-export function useCall(known: readonly string[] = []): { busy: boolean; faults: Faults; clear: () => void; run: (work: () => Promise<void>) => void } {
+export function useCall(known: readonly string[] = []): { busy: boolean; faults: Faults; run: (work: () => Promise<void>) => void } {
   const [state, setState] = useState<{ busy: boolean; faults: Faults }>({ busy: false, faults: NO_FAULTS });
   const running = useRef(false); // known at once, also to the second click of a double click
   const run = (work: () => Promise<void>): void => {
@@ -75,7 +76,7 @@ export function useCall(known: readonly string[] = []): { busy: boolean; faults:
       end(faultsOf(error, known));
     });
   };
-  return { ...state, clear: () => setState({ busy: false, faults: NO_FAULTS }), run };
+  return { ...state, run };
 }
 
 export function Refusal({ text }: { text: string }): JSX.Element | null {
@@ -93,18 +94,25 @@ interface FormDialogProps {
 
 /** A dialog with a form: nothing that was typed is lost without a question. */
 export function FormDialog({ title, dirty, onClose, children, class: name = "" }: FormDialogProps): JSX.Element {
-  const [asking, setAsking] = useState(false);
+  const [discard, setDiscard] = useState<(() => void) | null>(null); // what is asked about: closing, a link, the Back button
   useEffect(() => {
     if (!dirty) return;
     const stop = (event: Event): void => event.preventDefault();
     addEventListener("beforeunload", stop);
-    return () => removeEventListener("beforeunload", stop);
+    const answer = askBeforeLeaving((leave) => setDiscard(() => () => {
+      setDiscard(null);
+      leave();
+    }));
+    return () => {
+      removeEventListener("beforeunload", stop);
+      answer();
+    };
   }, [dirty]);
   return (
-    <Dialog title={title} class={`form-dialog ${name}`} onClose={() => (dirty ? setAsking(true) : onClose())}>
-      {asking && <div class="notice" role="alert">
+    <Dialog title={title} class={`form-dialog ${name}`} onClose={() => (dirty ? setDiscard(() => onClose) : onClose())}>
+      {discard && <div class="notice" role="alert">
         <p>What you typed is not saved.</p>
-        <p class="actions"><Button kind="danger" onClick={onClose}>Discard it</Button><Button onClick={() => setAsking(false)}>Keep editing</Button></p>
+        <p class="actions"><Button kind="danger" onClick={discard}>Discard it</Button><Button onClick={() => setDiscard(null)}>Keep editing</Button></p>
       </div>}
       {children}
     </Dialog>

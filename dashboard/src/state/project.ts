@@ -34,6 +34,10 @@ export const CODES: Record<string, string> = {
   MOVED_PERMANENT: "301", FOUND: "302", TEMPORARY_REDIRECT: "307", PERMANENT_REDIRECT: "308",
 };
 
+export const TYPE_NAMES: Record<string, string> = {
+  BASIC: "Basic", BASIC_HOST: "Basic, with host", REGEX: "Regex", REGEX_HOST: "Regex, with host",
+};
+
 /** Return the address of a project's view. */
 export const projectPath = (namespace: string, project: string, part = ""): string =>
   `/dashboard/project/${encodeURIComponent(namespace)}/${encodeURIComponent(project)}${part ? `/${part}` : ""}`;

@@ -13,11 +13,29 @@ export const place = computed<Place>(() => {
   return { path: url.pathname, query: url.searchParams };
 });
 
+/** What asks before the address changes by a link or the Back button: a form with text that is not saved. */
+type Question = (leave: () => void) => void;
+let question: Question | null = null;
+let leaving = false; // the step that comes was asked about
+
+/** The number of this step in the tab's history. The browser keeps it, also when the page is loaded again. */
+const step = (): number => (history.state as { step?: number } | null)?.step ?? 0;
+let stepNow = step();
+
+/** Have `ask` called in place of each step away from here, until the returned function is called. */
+export function askBeforeLeaving(ask: Question): () => void {
+  question = ask;
+  return () => {
+    if (question === ask) question = null;
+  };
+}
+
 /** Go to an address; `replace` leaves no step for the Back button, as for a search that is still being typed. */
 export function go(href: string, replace = false): void {
   if (href === current.value) return;
   const before = place.value.path;
-  history[replace ? "replaceState" : "pushState"](null, "", href);
+  if (!replace) stepNow += 1;
+  history[replace ? "replaceState" : "pushState"]({ step: stepNow }, "", href);
   current.value = href;
   if (place.value.path !== before) scrollTo(0, 0);
 }
@@ -44,14 +62,33 @@ export function isOurs(path: string): boolean {
   return path === "/" || path.startsWith("/dashboard/");
 }
 
+/** Follow a step of the browser, such as its Back button; a form that asks first is gone back to meanwhile. */
+function followStep(): void {
+  const here = location.pathname + location.search;
+  const steps = step() - stepNow;
+  if (question && !leaving && here !== current.value && steps) {
+    history.go(-steps);
+    question(() => {
+      leaving = true;
+      history.go(steps);
+    });
+    return;
+  }
+  leaving = false;
+  stepNow += steps;
+  current.value = here;
+}
+
 /** Follow links without loading the page again; call once. */
 export function startRouter(): void {
-  addEventListener("popstate", () => (current.value = location.pathname + location.search));
+  addEventListener("popstate", followStep);
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const link = (event.target as Element).closest("a");
     if (!link || link.target || link.download || link.hash || link.origin !== location.origin || !isOurs(link.pathname)) return;
     event.preventDefault();
-    go(link.pathname + link.search);
+    const leave = (): void => go(link.pathname + link.search);
+    if (question) question(leave);
+    else leave();
   });
 }

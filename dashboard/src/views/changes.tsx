@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { Badge, Long, type Tone } from "../components/basics.tsx";
 import type { components } from "../api/schema.d.ts";
-import { CODES, type Change } from "../state/project.ts";
+import { CODES, TYPE_NAMES, type Change } from "../state/project.ts";
 import { count, countText, plural } from "../state/words.ts";
 import { New, Old } from "./replace.tsx";
 
@@ -14,6 +14,12 @@ type Pair = { old: unknown; new: unknown };
 
 export const SIGNS: Record<string, readonly [Tone, string]> = { added: ["good", "+ added"], changed: ["warn", "± changed"], removed: ["bad", "− removed"] };
 
+/** What the draft does to a record, if anything. */
+export function Sign({ change }: { change: string | null }): JSX.Element | null {
+  const [tone, text] = SIGNS[change ?? ""] ?? [];
+  return tone ? <Badge tone={tone}>{text}</Badge> : null;
+}
+
 interface ChangeProps {
   change: Change;
   /** Before the name, such as a checkbox. */
@@ -24,17 +30,21 @@ interface ChangeProps {
   children?: ComponentChildren;
 }
 
+const WORDS: Record<string, Record<string, string>> = { status: CODES, type: TYPE_NAMES };
+
 /** Return the value of a field as the tables show it: a status as its number. */
-const worded = (field: string, value: unknown): unknown => (field === "status" ? CODES[String(value)] ?? value : value);
+const worded = (field: string, value: unknown): unknown => WORDS[field]?.[String(value)] ?? value;
 
 export function ChangeCard({ change, before, actions, children }: ChangeProps): JSX.Element {
   const [tone, sign] = SIGNS[change.change] ?? ["quiet", change.change];
   const name = change.source ?? change.path ?? change.id;
+  // A new one is named in the head already, and a removed one too.
+  const fields = Object.entries(change.fields as Record<string, Pair>).filter(([field]) => change.change === "changed" || !["source", "path"].includes(field));
   return (
     <li class={`change ${change.change}`}>
       <header>{before}<Badge tone={tone}>{sign}</Badge>{change.kind === "page" && <Badge>page</Badge>}<span class="name"><Long text={name} copy /></span>{actions}</header>
       <dl>
-        {Object.entries(change.fields as Record<string, Pair>).map(([field, pair]) => (
+        {fields.map(([field, pair]) => (
           <div key={field}>
             <dt>{field}</dt>
             <dd>{change.change !== "added" && <Old value={worded(field, pair.old)} />} {change.change !== "removed" && <New value={worded(field, pair.new)} />}</dd>

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { ApiFault, get, post, put, remove } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import type { components } from "../api/schema.d.ts";
-import { Badge, Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
+import { Button, Empty, Failure, Field, Long, Select } from "../components/basics.tsx";
 import { Choice, FormDialog, Refusal, useCall } from "../components/form.tsx";
 import { offset, PAGE, Pages as PageLinks, RowLink, Search, Table, type Column } from "../components/table.tsx";
 import { TextEditor } from "../components/text_editor.tsx";
@@ -15,7 +15,7 @@ import { useLoad } from "../state/load.ts";
 import { changeDraft, fileOf, ifMatch, isAbout, keepPage, keyOf, may, ofView, P, viewPath, type Of, type Page } from "../state/project.ts";
 import { ask, place } from "../state/router.ts";
 import { bytes } from "../state/words.ts";
-import { SIGNS } from "./changes.tsx";
+import { Sign } from "./changes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { Theirs } from "./theirs.tsx";
 import type { ViewProps } from "./view.ts";
@@ -40,11 +40,6 @@ const COLUMNS: readonly Column<Page>[] = [
 
 /** Those of a folder that is previewed, which has no draft. */
 const OF_FOLDER = COLUMNS.filter((each) => each.name !== "Draft");
-
-function Sign({ change }: { change: string | null }): JSX.Element | null {
-  const [tone, text] = SIGNS[change ?? ""] ?? [];
-  return tone ? <Badge tone={tone}>{text}</Badge> : null;
-}
 
 export default function PagesView({ params }: ViewProps): JSX.Element {
   const of = ofView(params);

@@ -3,21 +3,21 @@ import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { get } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
-import { Badge, Button, Empty, Failure, Long, Select, type Tone } from "../components/basics.tsx";
+import { Button, Empty, Failure, Long, Select } from "../components/basics.tsx";
 import { offset, PAGE, Pages, RowLink, Search, Table, type Column } from "../components/table.tsx";
 import { fillPath } from "../api/paths.ts";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
-import { CODES, isAbout, keepPage, keyOf, may, ofView, P, viewPath, type Of, type Redirect } from "../state/project.ts";
-import { ask, place } from "../state/router.ts";
+import { CODES, isAbout, keepPage, keyOf, may, ofView, P, TYPE_NAMES, viewPath, type Of, type Redirect } from "../state/project.ts";
+import { ask, place, withQuery } from "../state/router.ts";
+import { Sign } from "./changes.tsx";
 import { Chosen } from "./chosen.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { RedirectEditor } from "./redirect_editor.tsx";
 import { ReplaceDialog } from "./replace.tsx";
 import type { ViewProps } from "./view.ts";
 
-const CHANGES: Record<string, readonly [Tone, string]> = { added: ["good", "+ added"], changed: ["warn", "± changed"], removed: ["bad", "− removed"] };
-const TYPES = [["", "All types"], ["BASIC", "Basic"], ["BASIC_HOST", "Basic, with host"], ["REGEX", "Regex"], ["REGEX_HOST", "Regex, with host"]] as const;
+const TYPES = [["", "All types"], ...Object.entries(TYPE_NAMES)] as const;
 const STATUSES = [["", "All statuses"], ["301", "301 Moved permanently"], ["302", "302 Found"], ["307", "307 Temporary"], ["308", "308 Permanent"]] as const;
 const CHANGED = [["", "All rules"], ["added", "Added"], ["changed", "Changed"], ["removed", "Removed"]] as const;
 
@@ -27,18 +27,13 @@ const COLUMNS: readonly Column<Redirect>[] = [
   { name: "Source", sort: "source", class: "url", cell: (item) => <RowLink name={item.id}><Long text={item.source} /></RowLink> },
   { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy /> },
   { name: "Status", class: "tiny", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
-  { name: "Type", class: "short", cell: (item) => TYPES.find(([type]) => type === item.type)?.[1] ?? item.type },
-  { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <Badge key={tag}>{tag}</Badge>) },
-  { name: "Draft", class: "short", cell: (item) => <Change change={item.change} /> },
+  { name: "Type", class: "short", cell: (item) => TYPE_NAMES[item.type] ?? item.type },
+  { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <a key={tag} class="badge" href={withQuery(place.peek(), { tag, edit: "" })}>{tag}</a>) },
+  { name: "Draft", class: "short", cell: (item) => <Sign change={item.change} /> },
 ];
 
 /** Those of a folder that is previewed, which has no draft. */
 const OF_FOLDER = COLUMNS.filter((each) => each.name !== "Draft");
-
-function Change({ change }: { change: string | null }): JSX.Element | null {
-  const [tone, text] = CHANGES[change ?? ""] ?? [];
-  return tone ? <Badge tone={tone}>{text}</Badge> : null;
-}
 
 export default function Redirects({ params }: ViewProps): JSX.Element {
   const of = ofView(params);

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from api.errors import Unavailable
+from api.runtime.jobs import password_checks
 from api.runtime.jobs.background import close_pools
 from api.runtime.jobs.password_checks import AT_ONCE, MOST_OF_ONE, PasswordChecks
 
@@ -37,6 +38,15 @@ class _Calls:
 
     def end(self, name: str) -> None:
         self._ends[name].set()
+
+    async def result(self, number: int) -> str:
+        """Return the result of a call, once it has one."""
+        return await self._tasks[number]
+
+    def stop_waiting(self) -> None:
+        """Cancel the calls that have no turn yet."""
+        for task in self._tasks:
+            task.cancel()
 
     async def results(self) -> list[str]:
         for end in self._ends.values():
@@ -82,6 +92,49 @@ def test_an_address_with_many_calls_is_refused_and_no_other() -> None:
         assert int(refused.value.headers["Retry-After"]) > 0
         assert await calls.checks.run("other", str, "x") == "x"
         assert len(await calls.results()) == MOST_OF_ONE + 1
+
+    run(scenario)
+
+
+def test_calls_of_one_address_rest_between_them_and_delay_no_other_and_no_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(password_checks, "_REST", 1e9)
+    monkeypatch.setattr(password_checks, "_LONGEST_REST", 3600.0)
+
+    async def scenario(calls: _Calls) -> None:
+        calls.add("a", "a1")
+        calls.add("a", "a2")
+        await calls.until("a1")
+        calls.end("a1")
+        assert await calls.result(0) == "a1"
+        calls.add("b", "b1")
+        await calls.until("a1", "b1")
+        calls.end("b1")
+        assert await calls.result(2) == "b1"
+        assert calls.running == ["a1", "b1"]
+        await calls.checks.stop()  # ends the rest
+        await calls.until("a1", "b1", "a2")
+        assert await calls.results() == ["a1", "a2", "b1"]
+
+    run(scenario)
+
+
+def test_a_call_rests_at_most_a_tenth_of_a_second_and_one_alone_never(monkeypatch: pytest.MonkeyPatch) -> None:
+    rests = list[float]()
+    monkeypatch.setattr(PasswordChecks, "_rest", lambda _self, _turn, seconds: rests.append(seconds))
+
+    async def scenario(calls: _Calls) -> None:
+        assert await calls.checks.run("a", str, "alone") == "alone"
+        assert rests == []
+        monkeypatch.setattr(password_checks, "_REST", 1e9)
+        calls.add("a", "a1")
+        calls.add("a", "a2")
+        await calls.until("a1")
+        calls.end("a1")
+        assert await calls.result(0) == "a1"
+        assert rests == [0.1]
+        calls.stop_waiting()
 
     run(scenario)
 
