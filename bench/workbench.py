@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from api.app.services import open_services
-from api.auth.grants import BUILT_IN_ROLES
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import BUILT_IN_ROLES
+from api.auth.permissions.principal import OPERATOR
 from api.settings import Settings
 from bench import rules
 from content.formats.tsv import read_rows

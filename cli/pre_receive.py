@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from api.auth.api_token import digest, find_values
+from api.auth.tokens.api_token import digest, find_values
 from content.records.printable import escape_unprintable
 from gitstore.errors import StoreError
 from gitstore.git.push_hook import REFUSED, TRIAL, PushHook, load_settings

@@ -86,12 +86,12 @@ AREAS = (
     ),
     Area(
         "identity",
-        ("api/auth/*.py",),
+        ("api/auth/*.py", "api/auth/*/*.py"),
         ("tests/api/auth", "tests/api/app/test_services.py", "tests/api/resources/accounts"),
         (
-            "tests/api/auth/test_refresh.py::test_of_many_processes_with_one_token_all_get_the_one_successor",
-            "tests/api/auth/test_throttle.py::test_of_many_processes_at_once_exactly_as_many_pass_as_may",
-            "tests/api/auth/test_keyring.py::test_processes_that_start_at_once_have_the_same_ring",
+            "tests/api/auth/logins/test_refresh.py::test_of_many_processes_with_one_token_all_get_the_one_successor",
+            "tests/api/auth/logins/test_throttle.py::test_of_many_processes_at_once_exactly_as_many_pass_as_may",
+            "tests/api/auth/logins/test_keyring.py::test_processes_that_start_at_once_have_the_same_ring",
         ),
     ),
     Area(

@@ -16,9 +16,9 @@ from api.app.manifest_signing import open_signer
 from api.app.notifications import Notifications, open_notifications
 from api.app.services import Services, open_services
 from api.app.upstream_routes import upstream_routes
-from api.auth.leaked_tokens import HOOK_LEAK, UPSTREAM_LEAK
 from api.auth.local_user import LocalUser
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
+from api.auth.tokens.leaked_tokens import HOOK_LEAK, UPSTREAM_LEAK
 from api.data.dashboard_files import read_dashboard
 from api.data.preview import Preview
 from api.data.restored_copy import RestoredCopy

@@ -1,7 +1,7 @@
 """The routes of Git over HTTP."""
 
 from api.app.services import Services
-from api.auth.principal import Principal
+from api.auth.permissions.principal import Principal
 from api.db.namespaces.reviews import Origin
 from api.http.audit_notes import AuditNotes
 from api.http.routing import Route

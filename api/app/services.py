@@ -6,19 +6,19 @@ from datetime import timedelta
 
 from api.auth.accounts import Accounts
 from api.auth.browser_sessions import BrowserSessions
-from api.auth.csrf import CsrfTokens
-from api.auth.custom_roles import CustomRoles
 from api.auth.directory import IdentityCache
 from api.auth.identities import Identities
-from api.auth.keyring import Keyring, create_keys
-from api.auth.leaked_tokens import LeakedTokens
-from api.auth.login import Logins
+from api.auth.logins.csrf import CsrfTokens
+from api.auth.logins.keyring import Keyring, create_keys
+from api.auth.logins.login import Logins
+from api.auth.logins.session_tokens import Lifetimes
+from api.auth.logins.throttle import Throttle
 from api.auth.password_access import PasswordAccess
-from api.auth.personal_tokens import PersonalTokens
-from api.auth.principal import as_principal
-from api.auth.session_tokens import Lifetimes
-from api.auth.throttle import Throttle
-from api.auth.tokens import Tokens
+from api.auth.permissions.custom_roles import CustomRoles
+from api.auth.permissions.principal import as_principal
+from api.auth.tokens.leaked_tokens import LeakedTokens
+from api.auth.tokens.personal_tokens import PersonalTokens
+from api.auth.tokens.tokens import Tokens
 from api.data.parts import KEYS
 from api.db import audit
 from api.db.agents.agent_limit import AgentLimit

@@ -1,4 +1,5 @@
 """Callers and their permissions: passwords, tokens, keys, grants, and the in-memory cache that authenticates requests.
 
-Begin with `principal` and `grants`, then `directory`.
+Its rooms `tokens` and `logins` are above `permissions`, and below what uses them. Begin with `permissions.principal` and
+`permissions.grants`, then `directory`.
 """

@@ -11,13 +11,13 @@ from typing import Any
 
 import schemas
 from api import logs
-from api.auth.grants import Grant, covers, everywhere, missing
-from api.auth.passwords import hash_password, password_problems, verify_password
-from api.auth.personal_tokens import remove_all
-from api.auth.principal import Principal, PrincipalKind
-from api.auth.roles import Role, all_roles, grants_by_role, grants_of, role_problems
-from api.auth.table import read_again, user_principal
-from api.auth.throttle import Throttle
+from api.auth.logins.passwords import hash_password, password_problems, verify_password
+from api.auth.logins.throttle import Throttle
+from api.auth.permissions.grants import Grant, covers, everywhere, missing
+from api.auth.permissions.principal import Principal, PrincipalKind
+from api.auth.permissions.roles import Role, all_roles, grants_by_role, grants_of, role_problems
+from api.auth.permissions.table import read_again, user_principal
+from api.auth.tokens.personal_tokens import remove_all
 from api.db import audit
 from api.db.accounts import sessions, users
 from api.db.accounts.attempts import Rate

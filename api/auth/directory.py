@@ -13,11 +13,12 @@ from typing import NamedTuple
 from weakref import ReferenceType, ref
 
 from api import logs
-from api.auth import api_token, jwt_token
-from api.auth.jwt_token import TokenUse
-from api.auth.keyring import InvalidKey, Keyring
-from api.auth.principal import OPERATOR, Principal, PrincipalKind
-from api.auth.table import IdentitySnapshot, TokenEntry, read_snapshot
+from api.auth.logins import jwt_token
+from api.auth.logins.jwt_token import TokenUse
+from api.auth.logins.keyring import InvalidKey, Keyring
+from api.auth.permissions.principal import OPERATOR, Principal, PrincipalKind
+from api.auth.permissions.table import IdentitySnapshot, TokenEntry, read_snapshot
+from api.auth.tokens import api_token
 from api.db.accounts.sessions import live_session_user
 from api.db.database import Database
 from api.db.errors import StateBroken, StateBusy

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from api.auth.accounts import check_grants_held
-from api.auth.principal import Principal
-from api.auth.roles import grants_by_role, grants_of
-from api.auth.table import read_again
+from api.auth.permissions.principal import Principal
+from api.auth.permissions.roles import grants_by_role, grants_of
+from api.auth.permissions.table import read_again
 from api.db import audit
 from api.db.accounts import openid, sessions, users
 from api.db.accounts.openid import Identity

@@ -1,7 +1,7 @@
 """The local user of a preview: every request is answered as this user, whatever token it has."""
 
 from api.auth.directory import IdentityCache
-from api.auth.principal import Principal, PrincipalKind
+from api.auth.permissions.principal import Principal, PrincipalKind
 from api.errors import Unauthenticated
 
 

@@ -12,8 +12,8 @@ from secrets import token_bytes
 from typing import NamedTuple
 
 from api.auth.directory import IdentityCache
-from api.auth.login import Logins
-from api.auth.principal import Principal, PrincipalKind, as_principal
+from api.auth.logins.login import Logins
+from api.auth.permissions.principal import Principal, PrincipalKind, as_principal
 from api.errors import Unauthenticated
 from api.interfaces import Password, PasswordTurns
 from content.cache import LruCache

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from api.auth.principal import Principal
+from api.auth.permissions.principal import Principal
 from api.db import audit
 from api.db.audit import AuditEntry
 from api.db.database import RECORDS_EVENT, Connection

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from falcon.asgi import Request, Response
 
-from api.auth.principal import Principal, as_principal
+from api.auth.permissions.principal import Principal, as_principal
 from api.db.audit import ANONYMOUS, Actor, AuditEntry, AuditEvent
 from api.db.audit_caller import Caller, caller
 from api.db.audit_repeats import Repeat

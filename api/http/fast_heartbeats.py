@@ -11,8 +11,8 @@ from os import urandom
 from time import perf_counter
 
 from api import logs
-from api.auth.api_token import PREFIX
 from api.auth.directory import AdmittedToken, IdentityCache
+from api.auth.tokens.api_token import PREFIX
 from api.data.served_data import ServedData
 from api.http.compat import BASE
 from api.http.fast_path import BEARER, CachedReply, Headers, PreparedResponse, head_of

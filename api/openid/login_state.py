@@ -7,7 +7,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from api.auth.keyring import Ring
+from api.auth.logins.keyring import Ring
 from api.openid.sealing import seal, unseal
 
 LIFETIME = timedelta(minutes=10)

@@ -7,9 +7,9 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from api import logs
-from api.auth.browser import Client
-from api.auth.login import Logins
-from api.auth.session_tokens import SessionTokens
+from api.auth.logins.browser import Client
+from api.auth.logins.login import Logins
+from api.auth.logins.session_tokens import SessionTokens
 from api.db import audit
 from api.db.accounts import openid, sessions, users
 from api.db.accounts.openid import ProviderSession

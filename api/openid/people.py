@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from api import logs
-from api.auth.passwords import hash_password
-from api.auth.roles import grants_by_role
+from api.auth.logins.passwords import hash_password
+from api.auth.permissions.roles import grants_by_role
 from api.db import audit
 from api.db.accounts import openid, users
 from api.db.accounts.openid import Identity

@@ -10,7 +10,7 @@ from joserfc import jwe
 from joserfc.errors import JoseError
 from joserfc.jwk import OctKey
 
-from api.auth.keyring import Key, Ring
+from api.auth.logins.keyring import Key, Ring
 
 _MOST = 16_384  # characters
 _ALGORITHMS = ["dir", "A256GCM"]

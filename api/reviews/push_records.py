@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from api import logs
-from api.auth.leaked_tokens import LeakedTokens
-from api.auth.principal import Principal
+from api.auth.permissions.principal import Principal
+from api.auth.tokens.leaked_tokens import LeakedTokens
 from api.db.errors import StateBroken, StateBusy
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.reviews.reviewing import Override, Reviews

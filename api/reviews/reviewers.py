@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator
 from datetime import datetime
 
-from api.auth.principal import Principal, PrincipalKind
-from api.auth.roles import grants_by_role
-from api.auth.table import token_principal, user_principal
+from api.auth.permissions.principal import Principal, PrincipalKind
+from api.auth.permissions.roles import grants_by_role
+from api.auth.permissions.table import token_principal, user_principal
 from api.db.accounts.tokens import find_live_tokens
 from api.db.accounts.users import find_active_named, find_active_users
 from api.db.database import Connection

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from api import logs
-from api.auth.principal import Principal, PrincipalKind
+from api.auth.permissions.principal import Principal, PrincipalKind
 from api.db import audit
 from api.db.audit import OPERATOR_NAME, Actor, AuditEntry, AuditEvent, find_token_owners
 from api.db.audit_accounts import Account, load_account

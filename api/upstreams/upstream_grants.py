@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.auth.grants import EVERY
-from api.auth.principal import Principal
+from api.auth.permissions.grants import EVERY
+from api.auth.permissions.principal import Principal
 from api.errors import Forbidden
 from gitstore.upstream.upstream_settings import DraftsPlace, UpstreamMode
 

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from api import logs
-from api.auth.leaked_tokens import LeakedTokens
+from api.auth.tokens.leaked_tokens import LeakedTokens
 from api.data.served_data import ServedData
 from api.db.database import Database
 from api.db.namespaces.upstreams import StoredUpstream, list_upstreams

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import schemas
 from api import logs
-from api.auth.principal import Principal
+from api.auth.permissions.principal import Principal
 from api.db import audit
 from api.db.audit import AuditEntry, AuditEvent
 from api.db.database import Connection

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from api.app.services import open_services
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from api.settings import Settings
 from bench.figure import Figure, at_most
 from bench.workbench import BIG, NAMESPACE, Site, Workbench

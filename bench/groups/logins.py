@@ -10,7 +10,7 @@ import httpx
 
 from api.app.services import open_services
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from api.settings import Settings
 from bench.figure import Figure, at_most
 from bench.groups.polling import Polls, compare, during

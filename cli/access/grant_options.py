@@ -2,7 +2,7 @@
 
 import click
 
-from api.auth.grants import ACTIONS, BUILT_IN_ROLES, EVERY, Grant
+from api.auth.permissions.grants import ACTIONS, BUILT_IN_ROLES, EVERY, Grant
 from cli.console.exits import InvalidUsage
 
 PERMISSIONS = "; ".join(

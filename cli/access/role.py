@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from api.auth.grants import BUILT_IN_ROLES
+from api.auth.permissions.grants import BUILT_IN_ROLES
 from cli.access.grant_options import grant_option, namespace_option, project_option, read_grants
 from cli.console.leaked_tokens import refuse_words
 from cli.console.next_command import with_data_options

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-from api.auth.grants import BUILT_IN_ROLES, EVERY, Grant
-from api.auth.new_token import MAX_OVERLAP, IssuedToken, NewToken
-from api.auth.roles import load_grants
+from api.auth.permissions.grants import BUILT_IN_ROLES, EVERY, Grant
+from api.auth.permissions.roles import load_grants
+from api.auth.tokens.new_token import MAX_OVERLAP, IssuedToken, NewToken
 from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, utc_now
 from api.resources.accounts.tokens import show_token

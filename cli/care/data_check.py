@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from api.auth.keyring import find_key_fault
+from api.auth.logins.keyring import find_key_fault
 from api.data.identity import FOLDER_FILE, read_identity
 from api.data.last_backup import read_last_backup
 from api.data.parts import DataParts, MissingData

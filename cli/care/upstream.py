@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from api.auth.leaked_tokens import UPSTREAM_LEAK, LeakedTokens
+from api.auth.tokens.leaked_tokens import UPSTREAM_LEAK, LeakedTokens
 from api.data.restored_copy import RESUME, RestoredCopy
 from api.db.namespaces.upstreams import StoredUpstream
 from api.errors import ApiError

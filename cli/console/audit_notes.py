@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from api.app.services import Services
-from api.auth.principal import PrincipalKind
+from api.auth.permissions.principal import PrincipalKind
 from api.data.parts import MissingData
 from api.db.audit import OPERATOR_NAME, Actor, AuditEvent
 from api.settings import InvalidSetting

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from api.auth.api_token import find_any
+from api.auth.tokens.api_token import find_any
 from cli.console.output import count_noun
 from cli.console.services import open_existing_services, operator_actor
 from content.records.problem import Problem

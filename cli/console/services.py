@@ -11,7 +11,7 @@ from api import logs
 from api.app.data_directory import data_parts, open_data
 from api.app.manifest_signing import load_signer
 from api.app.services import Services, open_services
-from api.auth.principal import OPERATOR, Principal
+from api.auth.permissions.principal import OPERATOR, Principal
 from api.data.parts import DataParts
 from api.data.served_data import ServedData
 from api.db.audit import Actor

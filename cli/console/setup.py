@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from api.auth.api_token import find_any
+from api.auth.tokens.api_token import find_any
 from api.data.parts import DataParts
 from api.settings import SETTING_FORMATS, Settings, environment_name
 from cli.console.exits import InvalidUsage

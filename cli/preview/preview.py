@@ -20,7 +20,7 @@ from api import logs
 from api.app.data_directory import create_data, open_data
 from api.app.services import Services
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from api.data.preview import Preview
 from api.settings import Settings
 from cli.console.exits import CommandFailed, InvalidUsage

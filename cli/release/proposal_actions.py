@@ -6,7 +6,7 @@ from functools import partial
 import click
 
 from api.app.services import Services
-from api.auth.principal import OPERATOR, Principal
+from api.auth.permissions.principal import OPERATOR, Principal
 from api.db.audit import AuditEvent
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden

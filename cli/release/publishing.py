@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from api.app.services import Services
-from api.auth.principal import OPERATOR, Principal
+from api.auth.permissions.principal import OPERATOR, Principal
 from api.db.audit import Actor, AuditEvent
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import Forbidden

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from api.app.data_directory import create_data
 from api.app.services import Services
-from api.auth.grants import BUILT_IN_ROLES
+from api.auth.permissions.grants import BUILT_IN_ROLES
 from api.settings import Settings
 from cli.console.progress import show_status
 from cli.console.services import operator_principal, start_services

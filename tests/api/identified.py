@@ -7,7 +7,7 @@ from api.app.app import Application, create_app
 from api.app.identity_routes import identity_routes
 from api.app.services import open_services
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from api.interfaces import Dependencies
 from api.server.server import serve
 from api.settings import Settings

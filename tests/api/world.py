@@ -12,9 +12,9 @@ from api.app.app import Application, create_app
 from api.app.identity_routes import identity_routes
 from api.app.services import Services, open_services
 from api.auth.accounts import NewUser
-from api.auth.grants import everywhere
-from api.auth.principal import OPERATOR
-from api.auth.session_tokens import SessionTokens
+from api.auth.logins.session_tokens import SessionTokens
+from api.auth.permissions.grants import everywhere
+from api.auth.permissions.principal import OPERATOR
 from api.db.accounts.users import User
 from api.interfaces import Dependencies
 from api.settings import Settings

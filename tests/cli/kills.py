@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from api.app.services import open_services
-from api.auth.login import Logins
+from api.auth.logins.login import Logins
 from api.settings import Settings
 from cli.server.administrator import ADMIN
 from cli.server.sample import Secrets, create_sample

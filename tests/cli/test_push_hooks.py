@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.api_token import mint
+from api.auth.tokens.api_token import mint
 from api.settings import Settings
 from gitstore.git.push_hook import PushHook, apply_hook
 from gitstore.store.store import Store

@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page
 
 from api.auth.accounts import NewUser
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
 from tests.dashboard.conftest import sign_in
 from tests.dashboard.test_pages import PAGES
 from tests.e2e.world import PASSWORD, Place, World

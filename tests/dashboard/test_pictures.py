@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from tests.dashboard.conftest import sign_in
 from tests.e2e.caller import Caller
 from tests.e2e.world import PASSWORD, Place, World, open_world, redirect

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from api.auth.grants import everywhere
+from api.auth.permissions.grants import everywhere
 from tests.docs.blocks import blocks, code, rows
 from tests.docs.house import import_graph, imports_between
 from tests.docs.picture import Picture, read_picture

@@ -2,7 +2,7 @@
 
 import re
 
-from api.auth.grants import BUILT_IN_ROLES, PROJECT_ACTIONS, SERVER_ACTIONS
+from api.auth.permissions.grants import BUILT_IN_ROLES, PROJECT_ACTIONS, SERVER_ACTIONS
 from tests.docs.blocks import code, rows
 from tests.docs.reference import page
 

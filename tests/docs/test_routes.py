@@ -3,7 +3,7 @@
 import re
 
 import schemas
-from api.auth.grants import PROJECT_ACTIONS
+from api.auth.permissions.grants import PROJECT_ACTIONS
 from tests.docs.blocks import code, rows
 from tests.docs.reference import page
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx
 
-from api.auth.grants import Grant
+from api.auth.permissions.grants import Grant
 from tests.e2e.git import check_repository, git
 from tests.e2e.world import Place
 

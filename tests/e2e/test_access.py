@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 import schemas
-from api.auth.grants import ACTIONS, Grant
+from api.auth.permissions.grants import ACTIONS, Grant
 from schemas import Operation
 from tests.e2e.caller import Caller
 from tests.e2e.contract import describe, operations_at

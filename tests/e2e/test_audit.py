@@ -16,8 +16,8 @@ import pytest
 from api.app.data_directory import create_data
 from api.app.services import open_services
 from api.auth.accounts import NewUser
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
 from api.db.audit import Actor, AuditEntry, AuditEvent, record
 from api.settings import Settings
 from tests.api.signing import make_key

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.auth.grants import everywhere
+from api.auth.permissions.grants import everywhere
 from tests.e2e.caller import Caller
 from tests.e2e.test_git_policy import RULE, clone
 from tests.e2e.test_personal_tokens import issue

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.auth.grants import everywhere
+from api.auth.permissions.grants import everywhere
 from tests.e2e.pusher import Pusher
 from tests.e2e.world import Place
 from tests.service import wait_until

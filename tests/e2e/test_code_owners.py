@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from tests.e2e.caller import Caller
 from tests.e2e.git import Clone, rules
 from tests.e2e.world import Place, World

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from gitstore.git.repository import Author
 from gitstore.store.store import create_store
 from gitstore.yamlfiles.project_file import ProjectFile

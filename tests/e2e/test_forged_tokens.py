@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from api.auth.api_token import mint
-from api.auth.grants import Grant
-from api.auth.jwt_token import MAX_TOKEN_LENGTH
-from api.auth.principal import OPERATOR
+from api.auth.logins.jwt_token import MAX_TOKEN_LENGTH
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
+from api.auth.tokens.api_token import mint
 from schemas import Operation
-from tests.api.auth.test_jwt_token import encode, forge
+from tests.api.auth.logins.test_jwt_token import encode, forge
 from tests.e2e.caller import Caller
 from tests.e2e.contract import check_answer, describe
 from tests.e2e.test_access import GUARDED, by_id, path_of

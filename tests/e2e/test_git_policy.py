@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.grants import Grant
+from api.auth.permissions.grants import Grant
 from tests.e2e.caller import Caller
 from tests.e2e.world import Place
 

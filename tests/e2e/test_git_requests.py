@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 import schemas
-from api.auth import api_token
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
-from api.auth.tokens import Tokens
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
+from api.auth.tokens import api_token
+from api.auth.tokens.tokens import Tokens
 from tests.e2e.contract import check_answer, check_shape, describe
 from tests.e2e.remote import Remote
 from tests.e2e.test_access import path_of

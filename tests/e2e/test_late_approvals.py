@@ -9,8 +9,8 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
 from gitstore.git.lock import FILE_NAME, hold
 from tests.e2e.caller import Caller
 from tests.e2e.git import check_repository, git, rules

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from api.auth.api_token import mint
-from api.auth.grants import Grant
+from api.auth.permissions.grants import Grant
+from api.auth.tokens.api_token import mint
 from api.http.compat import BASE
 from tests.e2e.caller import Caller
 from tests.e2e.test_git_policy import RULE, Checkout, clone

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from tests.e2e.caller import Caller
 from tests.e2e.stream import PATIENCE, following
 from tests.e2e.test_convergence import report

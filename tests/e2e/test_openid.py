@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from api.app.services import Services, open_services
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from api.db.generation import read_generation
 from api.settings import Settings
 from tests.e2e.openid import Browser, browsing, openid_service

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 
-from api.auth.hash_process import NICENESS
+from api.auth.logins.hash_process import NICENESS
 from tests.e2e.contract import check_answer
 from tests.e2e.world import PASSWORD, World, open_world
 from tests.service import WAYPOST, running, wait_until

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from tests.e2e.caller import Caller
 from tests.e2e.openid import browsing, openid_service
 from tests.e2e.test_git_policy import RULE, clone

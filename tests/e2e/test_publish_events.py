@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from tests.e2e.caller import Caller
 from tests.e2e.world import World, open_world
 from tests.metrics_text import read_metrics

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.grants import everywhere
+from api.auth.permissions.grants import everywhere
 from gitstore.git.push_hook import HOOK
 from tests.e2e.caller import Caller
 from tests.e2e.git import Clone, check_repository, rules

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.auth.grants import everywhere
+from api.auth.permissions.grants import everywhere
 from api.http.guard.rate_limits import ADDRESS_SHARE
 from tests.e2e.caller import Caller
 from tests.e2e.world import Place, World, open_world, redirect

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.auth.grants import Grant
+from api.auth.permissions.grants import Grant
 from api.db.audit import AuditEvent, list_entries
 from tests.e2e.caller import Caller
 from tests.e2e.git import Clone, check_repository, git, rules

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.auth.grants import Grant
+from api.auth.permissions.grants import Grant
 from gitstore.signatures.message_signature import InvalidMessage, verify_message
 from gitstore.signatures.web_key import load_web_key
 from tests.docs.blocks import blocks

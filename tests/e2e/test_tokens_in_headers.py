@@ -8,8 +8,8 @@ from typing import Any
 import httpx
 
 from api.auth.accounts import NewUser
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
 from api.http.compat import BASE
 from tests.e2e.caller import Caller
 from tests.e2e.test_canaries import content_of, files

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
 from tests.e2e.caller import Caller
 from tests.e2e.git import Clone, check_repository, git, remove_hooks, rules
 from tests.e2e.wire import PinnedClient, answering, pinned_pair

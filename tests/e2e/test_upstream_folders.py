@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.auth.grants import Grant
+from api.auth.permissions.grants import Grant
 from tests.api.upstreams.host_bodies import github
 from tests.e2e.caller import Caller
 from tests.e2e.git import git, rules

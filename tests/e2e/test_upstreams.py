@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from api.auth.grants import Grant
+from api.auth.permissions.grants import Grant
 from gitstore.file_lock import hold_lock_file
 from gitstore.git.lock import hold
 from gitstore.upstream.upstream_settings import read_settings

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from api.auth.grants import Grant
-from api.auth.new_token import IssuedToken
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
+from api.auth.tokens.new_token import IssuedToken
 from tests.e2e.caller import Caller
 from tests.e2e.hooks import PATIENCE, create_webhook, deliveries, detail, path, wait_for_deliveries, wait_until_relayed
 from tests.e2e.receiver import Receiver, in_turn

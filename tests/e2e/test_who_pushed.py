@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.auth.grants import Grant
+from api.auth.permissions.grants import Grant
 from tests.e2e.caller import Caller
 from tests.e2e.git import git, rules
 from tests.e2e.pusher import Pusher

@@ -13,8 +13,8 @@ import httpx
 
 from api.app.services import Services, open_services
 from api.auth.accounts import NewUser
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
 from api.settings import Settings
 from tests.e2e.caller import Caller
 from tests.service import Service, wait_until

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from api.auth.grants import BUILT_IN_ROLES
+from api.auth.permissions.grants import BUILT_IN_ROLES
 from content.records.record import identity_id
 from tests.e2e.caller import Caller
 from tests.e2e.world import PASSWORD, Place, World, open_world, page, redirect

@@ -6,7 +6,7 @@ from base64 import b64decode
 
 from falcon.asgi import Request
 
-from api.auth import api_token
+from api.auth.tokens import api_token
 from api.errors import ExpiredToken, TooManyAttempts, Unauthenticated
 from api.interfaces import Password
 

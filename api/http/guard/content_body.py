@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from falcon.asgi import Request
 
-from api.auth.api_token import PREFIX, find_values
+from api.auth.tokens.api_token import PREFIX, find_values
 from api.errors import invalid
 from api.http.guard.access import principal_of
 from api.http.request.json_body import has_body, read_with_bytes

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from falcon.asgi import Request, Response
 
-from api.auth.throttle import address_block
+from api.auth.logins.throttle import address_block
 from api.db.accounts.attempts import Rate
 from api.errors import ApiError
 from api.http.guard.access import Quota

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 
 from falcon.asgi import Request
 
-from api.auth import api_token
+from api.auth.tokens import api_token
 from api.errors import Forbidden, Unauthenticated
 from gitstore.wire.addresses import read_literal
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from falcon.asgi import Request, Response
 
-from api.auth.session_tokens import SessionTokens
+from api.auth.logins.session_tokens import SessionTokens
 from api.http.request.session_cookies import ACCESS, CSRF, REFRESH, cookie_name, is_plain
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 
 from falcon.asgi import Request, Response
 
-from api.auth.browser import Client
-from api.auth.jwt_token import TokenUse
-from api.auth.login import Logins
-from api.auth.principal import as_principal
-from api.auth.session_tokens import SessionTokens
+from api.auth.logins.browser import Client
+from api.auth.logins.jwt_token import TokenUse
+from api.auth.logins.login import Logins
+from api.auth.logins.session_tokens import SessionTokens
+from api.auth.permissions.principal import as_principal
 from api.http.guard.access import any_principal, principal_of, public
 from api.http.request.json_body import read_json
 from api.runtime.jobs.background import run_in_thread

@@ -6,10 +6,10 @@ from contextlib import suppress
 from falcon.asgi import Request, Response
 
 from api import logs
-from api.auth.csrf import CsrfTokens, csrf_token
-from api.auth.jwt_token import TokenUse
-from api.auth.login import Logins
-from api.auth.session_tokens import SessionTokens
+from api.auth.logins.csrf import CsrfTokens, csrf_token
+from api.auth.logins.jwt_token import TokenUse
+from api.auth.logins.login import Logins
+from api.auth.logins.session_tokens import SessionTokens
 from api.errors import Unauthenticated
 from api.http.guard.access import public
 from api.http.request.session_cookies import ACCESS, REFRESH, csrf_failed, read_cookie, read_csrf, refuse_other_site

@@ -3,7 +3,7 @@
 from falcon.asgi import Request, Response
 
 from api.auth.identities import Identities
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
 from api.http.guard.access import grants, principal_of
 from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_id

@@ -3,9 +3,9 @@
 from falcon.asgi import Request, Response
 
 from api.auth.browser_sessions import own_account
-from api.auth.new_token import NewToken
-from api.auth.personal_tokens import PersonalTokens
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
+from api.auth.tokens.new_token import NewToken
+from api.auth.tokens.personal_tokens import PersonalTokens
 from api.http.guard.access import any_principal, principal_of
 from api.http.guard.content_body import read_content
 from api.http.request.parameters import read_id, read_window

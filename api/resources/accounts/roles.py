@@ -6,9 +6,9 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.auth.accounts import Accounts
-from api.auth.custom_roles import CustomRoles
-from api.auth.grants import PROJECT_ACTIONS, SERVER_ACTIONS, Grant, load_grant
-from api.auth.principal import as_principal
+from api.auth.permissions.custom_roles import CustomRoles
+from api.auth.permissions.grants import PROJECT_ACTIONS, SERVER_ACTIONS, Grant, load_grant
+from api.auth.permissions.principal import as_principal
 from api.http.guard.access import any_principal, grants, principal_of
 from api.http.guard.content_body import read_content
 from api.http.response.paging import write_list

@@ -4,9 +4,9 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.auth.browser import describe_browser
 from api.auth.browser_sessions import BrowserSessions, own_account, refuse_personal_token
-from api.auth.principal import Principal, as_principal
+from api.auth.logins.browser import describe_browser
+from api.auth.permissions.principal import Principal, as_principal
 from api.db.accounts.sessions import Session
 from api.db.timestamps import dump_time
 from api.errors import not_found

@@ -6,11 +6,11 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.auth.grants import load_grant
-from api.auth.new_token import IssuedToken, NewToken
-from api.auth.principal import as_principal
-from api.auth.roles import load_grants
-from api.auth.tokens import Tokens
+from api.auth.permissions.grants import load_grant
+from api.auth.permissions.principal import as_principal
+from api.auth.permissions.roles import load_grants
+from api.auth.tokens.new_token import IssuedToken, NewToken
+from api.auth.tokens.tokens import Tokens
 from api.db.accounts.tokens import ApiToken
 from api.db.timestamps import dump_time, load_time
 from api.errors import invalid

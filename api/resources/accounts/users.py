@@ -5,7 +5,7 @@ from typing import Any
 from falcon.asgi import Request, Response
 
 from api.auth.accounts import Accounts, NewUser
-from api.auth.principal import Principal, PrincipalKind, as_principal
+from api.auth.permissions.principal import Principal, PrincipalKind, as_principal
 from api.db.accounts.users import User
 from api.db.timestamps import dump_time
 from api.http.guard.access import any_principal, grants, principal_of

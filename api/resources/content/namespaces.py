@@ -4,7 +4,7 @@ from typing import Protocol
 
 from falcon.asgi import Request, Response
 
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
 from api.db.audit import Actor
 from api.errors import bad_request
 from api.http.guard.access import EVERYWHERE, any_principal, author_of, grants, missing_grant, principal_of

@@ -4,7 +4,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import Action, DraftKey, Origin, Remark, Topic
 from api.errors import Forbidden, not_found
 from api.http.guard.access import any_principal, principal_of, require

@@ -8,7 +8,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.http.guard.access import any_principal, author_of, missing_grant, principal_of, readable_kinds
 from api.http.guard.content_body import read_content, read_optional_content

@@ -9,7 +9,7 @@ import orjson
 from falcon import MEDIA_JSON
 from falcon.asgi import Request, Response
 
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import DraftKey, Origin
 from api.errors import ApiError, Forbidden, bad_request
 from api.http.guard.access import author_of, grants, principal_of, readable_kinds, require

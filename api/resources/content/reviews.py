@@ -4,7 +4,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
 from api.db.namespaces.reviews import Action, DraftKey, Origin, Topic
 from api.http.guard.access import grants, grants_any, principal_of, readable_kinds, require
 from api.http.guard.content_body import read_content

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from api.auth.api_token import find_any
+from api.auth.tokens.api_token import find_any
 from gitstore.git.refs import is_ref
 from gitstore.pushes.receiving import Reception
 from gitstore.wire.push.push_report import RefStatus

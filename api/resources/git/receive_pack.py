@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from falcon.asgi import Request, Response
 
-from api.auth.grants import EVERY
-from api.auth.principal import Principal, as_principal
+from api.auth.permissions.grants import EVERY
+from api.auth.permissions.principal import Principal, as_principal
 from api.db.audit import AuditEvent
 from api.errors import ApiError
 from api.http.audit_notes import AuditNotes, note_request

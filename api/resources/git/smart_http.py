@@ -9,7 +9,7 @@ from functools import partial
 
 from falcon.asgi import Request, Response
 
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
 from api.errors import ApiError, Forbidden
 from api.http.guard.access import by_basic, grants, light, no_repository, principal_of
 from api.http.request.caller_access import check_again

@@ -6,7 +6,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
 from api.db.timestamps import dump_time
 from api.http.guard.access import EVERYWHERE, grants, principal_of, public
 from api.http.guard.proposal_access import readable_projects, reads_all

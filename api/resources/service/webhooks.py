@@ -4,7 +4,7 @@ from typing import Any
 
 from falcon.asgi import Request, Response
 
-from api.auth.principal import as_principal
+from api.auth.permissions.principal import as_principal
 from api.db.events.deliveries import Delivery, DeliveryAttempt, DeliveryStatus
 from api.db.events.webhooks import Webhook
 from api.db.timestamps import dump_time

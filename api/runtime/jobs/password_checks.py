@@ -12,8 +12,8 @@ from contextlib import AsyncExitStack
 from itertools import count
 from typing import ParamSpec, TypeVar
 
-from api.auth.hash_process import HashProcess
-from api.auth.passwords import hash_elsewhere, hash_here
+from api.auth.logins.hash_process import HashProcess
+from api.auth.logins.passwords import hash_elsewhere, hash_here
 from api.errors import Unavailable
 from api.runtime.jobs.background import run_in_thread
 from api.runtime.jobs.fair_queue import FairQueue

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 
-from api.auth.leaked_tokens import LeakedTokens
+from api.auth.tokens.leaked_tokens import LeakedTokens
 from api.data.served_data import ServedData
 from api.runtime.upkeep.namespace_sweeper import NamespaceSweeper
 from gitstore.pushes.found_tokens import forget_found, list_found

@@ -8,7 +8,7 @@ from functools import partial
 
 from api import logs
 from api.auth.directory import IdentityCache
-from api.auth.login import Logins
+from api.auth.logins.login import Logins
 from api.db.accounts import sessions, tokens
 from api.db.agents.heartbeats import Heartbeats
 from api.db.database import Connection

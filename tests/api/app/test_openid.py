@@ -6,7 +6,7 @@ import sys
 CODE = """
 import sys
 import api.app.composition
-from api.auth.lean_jwt import jwt
+from api.auth.logins.lean_jwt import jwt
 print([name for name in ("authlib", "joserfc", "cryptography") if name in sys.modules])
 from cryptography.hazmat.primitives.asymmetric import rsa
 print(jwt.decode(jwt.encode({"a": 1}, "x" * 32, "HS256"), "x" * 32, ["HS256"]))

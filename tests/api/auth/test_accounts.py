@@ -10,14 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from api.auth.accounts import NewUser
-from api.auth.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems
-from api.auth.principal import OPERATOR, Principal, PrincipalKind
+from api.auth.permissions.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems
+from api.auth.permissions.principal import OPERATOR, Principal, PrincipalKind
 from api.db import audit
 from api.db.accounts import roles, users
 from api.db.audit import AuditEvent
 from api.errors import ApiError
 from gitstore.errors import AlreadyExists, NotFound
-from tests.api.auth.test_grants import grants
+from tests.api.auth.permissions.test_grants import grants
 from tests.api.world import PASSWORD, START, World, world
 
 

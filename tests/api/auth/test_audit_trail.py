@@ -9,9 +9,9 @@ from sqlalchemy import delete, insert, select
 from api.app.app import create_app
 from api.app.identity_routes import identity_routes
 from api.auth.accounts import NewUser
-from api.auth.browser import Client
-from api.auth.grants import everywhere
-from api.auth.principal import OPERATOR, Principal
+from api.auth.logins.browser import Client
+from api.auth.permissions.grants import everywhere
+from api.auth.permissions.principal import OPERATOR, Principal
 from api.db import audit
 from api.db.accounts import users
 from api.db.audit import Actor, AuditEntry, AuditEvent, AuditFilter

@@ -2,8 +2,8 @@
 
 import pytest
 
-from api.auth.api_token import mint
-from api.auth.browser import Client, describe_browser
+from api.auth.logins.browser import Client, describe_browser
+from api.auth.tokens.api_token import mint
 from api.logs import REMOVED
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0"

@@ -9,11 +9,11 @@ from time import monotonic
 import pytest
 from sqlalchemy import delete
 
-from api.auth import api_token
 from api.auth import directory as directory_module
 from api.auth.directory import MAX_STALENESS, USE_INTERVAL, IdentityCache
-from api.auth.jwt_token import Claims, TokenUse, mint
-from api.auth.principal import OPERATOR, Principal, PrincipalKind
+from api.auth.logins.jwt_token import Claims, TokenUse, mint
+from api.auth.permissions.principal import OPERATOR, Principal, PrincipalKind
+from api.auth.tokens import api_token
 from api.db.accounts import roles, tokens
 from api.db.database import Database, default_url
 from api.db.errors import StateBroken, StateBusy

@@ -9,8 +9,8 @@ from threading import Event
 import pytest
 
 from api.auth.accounts import NewUser
-from api.auth.passwords import HashingHere, hash_elsewhere, hash_here
-from api.auth.principal import OPERATOR, Principal
+from api.auth.logins.passwords import HashingHere, hash_elsewhere, hash_here
+from api.auth.permissions.principal import OPERATOR, Principal
 from api.db.accounts import sessions, users
 from api.errors import ApiError, Forbidden, Unauthenticated
 from api.interfaces import Password

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.grants import Grant
-from api.auth.jwt_token import TokenUse
-from api.auth.new_token import NewToken
-from api.auth.principal import OPERATOR, Principal
+from api.auth.logins.jwt_token import TokenUse
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR, Principal
+from api.auth.tokens.new_token import NewToken
 from api.errors import Forbidden, Unauthenticated
 from tests.api.world import World, world
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.grants import everywhere
-from api.auth.new_token import NewToken
-from api.auth.principal import OPERATOR, Principal
+from api.auth.permissions.grants import everywhere
+from api.auth.permissions.principal import OPERATOR, Principal
+from api.auth.tokens.new_token import NewToken
 from tests.api.world import START, World, world
 
 UNTIL = START + timedelta(days=1)

@@ -13,9 +13,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import text
 
-from api.auth.grants import everywhere
-from api.auth.passwords import hash_password
-from api.auth.principal import OPERATOR
+from api.auth.logins.passwords import hash_password
+from api.auth.permissions.grants import everywhere
+from api.auth.permissions.principal import OPERATOR
 from api.db import audit
 from api.db.accounts import sessions, users
 from api.db.audit import Actor, AuditEntry, AuditEvent, AuditFilter, list_entries, record
@@ -29,7 +29,7 @@ from api.db.tables import metadata
 from api.errors import ApiError, Unauthenticated
 from api.events.signature import mint_secret
 from api.events.webhook_dispatcher import Outbox
-from tests.api.auth.test_throttle import HERE, status
+from tests.api.auth.logins.test_throttle import HERE, status
 from tests.api.db.migrations import newest_migration
 from tests.api.world import AGENTS, PASSWORD, START, ManualClock, World, shaped, world
 from tests.postgres import Postgres, running_postgres

@@ -14,8 +14,8 @@ from api.app.identity_routes import identity_routes
 from api.app.notifications import open_notifications
 from api.app.services import open_services
 from api.app.upstream_routes import upstream_routes
-from api.auth.grants import Grant
-from api.auth.principal import Principal, PrincipalKind
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import Principal, PrincipalKind
 from api.http.response.compression import CompressionCache
 from api.http.response.signed_replies import ManifestSigner
 from api.metrics.metrics_store import DIRECTORY, MetricsStore

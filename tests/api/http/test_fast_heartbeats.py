@@ -8,8 +8,8 @@ import pytest
 from api import logs
 from api.app.data_directory import adopt
 from api.app.services import Services, open_services
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
 from api.data.parts import DataParts
 from api.data.served_data import ServedData
 from api.db.agents.agents import AgentKey

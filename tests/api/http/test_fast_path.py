@@ -9,8 +9,8 @@ import pytest
 
 from api.app.services import Services, open_services
 from api.auth import directory
-from api.auth.grants import BUILT_IN_ROLES
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import BUILT_IN_ROLES
+from api.auth.permissions.principal import OPERATOR
 from api.http import fast_path as fast_paths
 from api.http.compat import BASE
 from api.http.fast_path import FastPath, PreparedResponse

@@ -7,8 +7,8 @@ import pytest
 
 from api import logs
 from api.app.services import Services, open_services
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
 from api.http.fast_path import FastPath, PreparedResponse
 from api.http.request.parameters import Window
 from api.http.response.compression import CompressionCache

@@ -13,7 +13,7 @@ import pytest
 from api.app.data_directory import create_data, open_data
 from api.app.services import Services, open_services
 from api.auth.accounts import NewUser
-from api.auth.principal import OPERATOR, Principal
+from api.auth.permissions.principal import OPERATOR, Principal
 from api.db.namespaces.pushed_commits import list_pushed
 from api.db.namespaces.reviews import Action, DraftKey, Origin
 from api.db.timestamps import utc_now

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from api.app.services import open_services
-from api.auth.grants import BUILT_IN_ROLES
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import BUILT_IN_ROLES
+from api.auth.permissions.principal import OPERATOR
 from api.settings import Settings
 from gitstore.git.repository import Author
 from gitstore.store.store import create_store

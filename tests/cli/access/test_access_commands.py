@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from api.app.services import open_services
-from api.auth.browser import Client
-from api.auth.grants import Grant
-from api.auth.principal import OPERATOR
-from api.auth.tokens import Tokens
+from api.auth.logins.browser import Client
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import OPERATOR
+from api.auth.tokens.tokens import Tokens
 from api.errors import Unauthenticated
 from api.settings import Settings
 from tests.cli.terminal import invoke, invoke_ok, run, table

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.app.services import open_services
-from api.auth.api_token import mint
+from api.auth.tokens.api_token import mint
 from api.db.audit import AuditFilter
 from api.settings import Settings
 from tests.cli.terminal import invoke, invoke_ok

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.principal import OPERATOR
+from api.auth.permissions.principal import OPERATOR
 from api.db.audit import AuditEvent, list_entries
 from api.db.state_store import open_state_store
 from cli.console.services import open_existing_services

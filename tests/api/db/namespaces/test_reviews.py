@@ -9,8 +9,8 @@ import pytest
 
 from api.app.services import Services, open_services
 from api.auth.accounts import NewUser
-from api.auth.grants import everywhere
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import everywhere
+from api.auth.permissions.principal import OPERATOR
 from api.db.audit import AuditEvent, find_token_owners, list_entries
 from api.db.namespaces.reviews import Action, DraftKey, Person, Remark, Topic, add_remark, find_remarks
 from api.settings import Settings

@@ -10,8 +10,8 @@ import pytest
 from falcon.testing import create_asgi_req
 from sqlalchemy import text
 
-from api.auth.jwt_token import TokenUse
-from api.auth.refresh import GRACE
+from api.auth.logins.jwt_token import TokenUse
+from api.auth.logins.refresh import GRACE
 from api.db.generation import read_generation
 from api.http.request.session_cookies import CSRF_HEADER
 from api.resources.accounts.auth import Refreshing

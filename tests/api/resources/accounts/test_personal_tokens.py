@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.grants import Grant, everywhere
-from api.auth.new_token import NewToken
-from api.auth.personal_tokens import MAX_TOKENS
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import Grant, everywhere
+from api.auth.permissions.principal import OPERATOR
+from api.auth.tokens.new_token import NewToken
+from api.auth.tokens.personal_tokens import MAX_TOKENS
 from api.errors import Forbidden
 from tests.api.world import START, World, shaped, world
 

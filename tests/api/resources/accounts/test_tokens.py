@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.grants import everywhere
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import everywhere
+from api.auth.permissions.principal import OPERATOR
 from api.db.accounts import roles
 from api.db.audit import find_token_owners
 from tests.api.world import AGENTS, START, World, shaped, world

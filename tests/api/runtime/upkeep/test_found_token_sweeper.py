@@ -7,10 +7,10 @@ import pytest
 
 from api.app.data_directory import create_data, open_data
 from api.app.services import Services, open_services
-from api.auth.api_token import digest, mint
-from api.auth.grants import everywhere
-from api.auth.leaked_tokens import HOOK_LEAK
-from api.auth.principal import OPERATOR
+from api.auth.permissions.grants import everywhere
+from api.auth.permissions.principal import OPERATOR
+from api.auth.tokens.api_token import digest, mint
+from api.auth.tokens.leaked_tokens import HOOK_LEAK
 from api.db.audit import AuditEvent, AuditFilter, list_entries
 from api.runtime.upkeep.found_token_sweeper import FoundTokenSweeper
 from api.settings import Settings

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import schemas
-from api.auth import api_token
-from api.auth.grants import Grant, grant_problems, missing
-from api.auth.principal import Principal
-from api.auth.roles import grants_by_role, grants_of, load_grants
+from api.auth.permissions.grants import Grant, grant_problems, missing
+from api.auth.permissions.principal import Principal
+from api.auth.permissions.roles import grants_by_role, grants_of, load_grants
+from api.auth.tokens import api_token
 from api.db import audit
 from api.db.accounts import tokens
 from api.db.accounts.tokens import ApiToken

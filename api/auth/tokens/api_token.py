@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import NamedTuple
 from zlib import crc32
 
-from api.auth.escaped_words import find_escaped_words
+from api.auth.tokens.escaped_words import find_escaped_words
 
 PREFIX = "svc_"
 PATTERN = r"svc_[0-9A-Za-z]{49}"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.auth.jwt_token import CLOCK_DRIFT, ISSUER, MAX_TOKEN_LENGTH, Claims, TokenUse, mint, verify
-from api.auth.keyring import Key, Ring
+from api.auth.logins.jwt_token import CLOCK_DRIFT, ISSUER, MAX_TOKEN_LENGTH, Claims, TokenUse, mint, verify
+from api.auth.logins.keyring import Key, Ring
 from api.errors import Unauthenticated
 from tests.api.world import START, ManualClock
 

@@ -11,8 +11,8 @@ from threading import Thread
 
 import pytest
 
-from api.auth.jwt_token import Claims, TokenUse, mint, verify
-from api.auth.keyring import SIGNING_PERIOD, InvalidKey, Keyring, Ring, create_keys
+from api.auth.logins.jwt_token import Claims, TokenUse, mint, verify
+from api.auth.logins.keyring import SIGNING_PERIOD, InvalidKey, Keyring, Ring, create_keys
 from api.errors import Unauthenticated
 from gitstore.file_lock import hold_lock_file
 from tests.api.world import START, ManualClock

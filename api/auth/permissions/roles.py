@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from api.auth.grants import BUILT_IN_ROLES, Grant
+from api.auth.permissions.grants import BUILT_IN_ROLES, Grant
 from api.db.accounts.roles import list_roles
 from api.db.database import Connection
 from content.records.problem import Problem

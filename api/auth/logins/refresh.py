@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from api import logs
-from api.auth.browser import NO_CLIENT, Client
-from api.auth.jwt_token import Claims, TokenUse, verify
-from api.auth.keyring import Ring
-from api.auth.session_tokens import Lifetimes, RefreshLink, SessionTokens, jti_hash, next_link, same_link
+from api.auth.logins.browser import NO_CLIENT, Client
+from api.auth.logins.jwt_token import Claims, TokenUse, verify
+from api.auth.logins.keyring import Ring
+from api.auth.logins.session_tokens import Lifetimes, RefreshLink, SessionTokens, jti_hash, next_link, same_link
 from api.db.accounts.sessions import Session, find_refresh_token, find_session, note_client, revoke, spend
 from api.db.accounts.users import User, find_user
 from api.db.audit import Actor, AuditEntry, AuditEvent, record

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from api import logs
-from api.auth.api_token import digest, find_values
-from api.auth.new_token import revoke
+from api.auth.tokens.api_token import digest, find_values
+from api.auth.tokens.new_token import revoke
 from api.db.accounts.tokens import find_by_hashes, list_live_hashes
 from api.db.audit import Actor
 from api.db.audit_caller import Caller, caller

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from api import logs
-from api.auth.browser import NO_CLIENT, Client
-from api.auth.jwt_token import TokenUse, verify
-from api.auth.keyring import Keyring
-from api.auth.passwords import hash_password, is_outdated, verify_dummy, verify_password
-from api.auth.principal import Principal
-from api.auth.refresh import RefreshRotation
-from api.auth.session_tokens import Lifetimes, RefreshLink, SessionTokens, first_link
-from api.auth.throttle import Throttle
+from api.auth.logins.browser import NO_CLIENT, Client
+from api.auth.logins.jwt_token import TokenUse, verify
+from api.auth.logins.keyring import Keyring
+from api.auth.logins.passwords import hash_password, is_outdated, verify_dummy, verify_password
+from api.auth.logins.refresh import RefreshRotation
+from api.auth.logins.session_tokens import Lifetimes, RefreshLink, SessionTokens, first_link
+from api.auth.logins.throttle import Throttle
+from api.auth.permissions.principal import Principal
 from api.db import audit
 from api.db.accounts import openid, sessions, users
 from api.db.accounts.users import User, username_key

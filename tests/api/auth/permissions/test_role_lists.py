@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.grants import BUILT_IN_ROLES, Grant, everywhere
-from api.auth.principal import OPERATOR
-from api.auth.roles import Role, grants_of, role_problems
+from api.auth.permissions.grants import BUILT_IN_ROLES, Grant, everywhere
+from api.auth.permissions.principal import OPERATOR
+from api.auth.permissions.roles import Role, grants_of, role_problems
 from tests.api.world import World, world
 
 

@@ -5,8 +5,8 @@ from time import process_time
 
 import pytest
 
-from api.auth import passwords
-from api.auth.passwords import (
+from api.auth.logins import passwords
+from api.auth.logins.passwords import (
     hash_password,
     is_outdated,
     password_problems,

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import schemas
-from api.auth.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems, missing
-from api.auth.principal import Principal
-from api.auth.roles import Role, all_roles, grants_by_role, grants_of
-from api.auth.table import read_again
+from api.auth.permissions.grants import BUILT_IN_ROLES, Grant, covers, everywhere, grant_problems, missing
+from api.auth.permissions.principal import Principal
+from api.auth.permissions.roles import Role, all_roles, grants_by_role, grants_of
+from api.auth.permissions.table import read_again
 from api.db import audit
 from api.db.accounts import roles, users
 from api.db.audit import AuditEntry, AuditEvent

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from api.auth.grants import Grant, common
-from api.auth.principal import Principal, PrincipalKind
-from api.auth.roles import grants_by_role, grants_of, load_grants
+from api.auth.permissions.grants import Grant, common
+from api.auth.permissions.principal import Principal, PrincipalKind
+from api.auth.permissions.roles import grants_by_role, grants_of, load_grants
 from api.db.accounts import sessions, tokens, users
 from api.db.audit_caller import UsedToken
 from api.db.database import Connection

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 
-from api.auth.jwt_token import Claims, TokenUse, mint
-from api.auth.keyring import Key
+from api.auth.logins.jwt_token import Claims, TokenUse, mint
+from api.auth.logins.keyring import Key
 from api.db.accounts.sessions import RefreshToken
 from api.db.accounts.users import User
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from api.auth import passwords
-from api.auth.login import Logins
-from api.auth.passwords import HashingHere, hash_elsewhere, hash_here, is_outdated
-from api.auth.principal import OPERATOR
+from api.auth.logins import passwords
+from api.auth.logins.login import Logins
+from api.auth.logins.passwords import HashingHere, hash_elsewhere, hash_here, is_outdated
+from api.auth.permissions.principal import OPERATOR
 from api.db.accounts import users
 from api.errors import ApiError
 from api.openid.people import make_spare_hash

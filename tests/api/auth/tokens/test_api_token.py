@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.auth.api_token import PATTERN, digest, find_any, find_values, is_well_formed, mint
+from api.auth.tokens.api_token import PATTERN, digest, find_any, find_values, is_well_formed, mint
 from gitstore.yamlfiles.yaml_node import MappingNode, ScalarNode
 from gitstore.yamlfiles.yaml_reader import read
 

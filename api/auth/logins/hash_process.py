@@ -15,7 +15,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from api.auth.passwords import HashingHere
+from api.auth.logins.passwords import HashingHere
 from api.errors import Unavailable
 
 # As that of the jobs: a worker that wakes up has the core at once, and on a machine without an idle core, hashing still gets
@@ -84,7 +84,7 @@ class HashProcess:
 def _start() -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     # -P: it gets passwords, so it takes no module from the working directory
-    command = [sys.executable, "-P", "-m", "api.auth.hash_process"]
+    command = [sys.executable, "-P", "-m", "api.auth.logins.hash_process"]
     return subprocess.Popen(  # noqa: S603 - this module in this interpreter
         command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from api.auth.grants import EVERY, SERVICE_WIDE, Grant, everywhere
+from api.auth.permissions.grants import EVERY, SERVICE_WIDE, Grant, everywhere
 from api.db.audit import Actor
 from api.db.audit_accounts import Account
 from api.db.audit_caller import UsedToken

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.auth.grants import (
+from api.auth.permissions.grants import (
     ACTIONS,
     BUILT_IN_ROLES,
     EVERY,
@@ -15,7 +15,7 @@ from api.auth.grants import (
     load_grant,
     missing,
 )
-from api.auth.principal import OPERATOR, Principal, PrincipalKind
+from api.auth.permissions.principal import OPERATOR, Principal, PrincipalKind
 
 scopes = st.sampled_from([EVERY, "shop", "docs"])
 grants = st.builds(

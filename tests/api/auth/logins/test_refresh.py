@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
 from sqlalchemy import delete, update
 
-from api.auth.jwt_token import TokenUse
-from api.auth.keyring import SIGNING_PERIOD, Keyring, Ring, create_keys
-from api.auth.login import Logins
-from api.auth.principal import OPERATOR
-from api.auth.refresh import GRACE
-from api.auth.session_tokens import Lifetimes, SessionTokens
-from api.auth.throttle import Throttle
+from api.auth.logins.jwt_token import TokenUse
+from api.auth.logins.keyring import SIGNING_PERIOD, Keyring, Ring, create_keys
+from api.auth.logins.login import Logins
+from api.auth.logins.refresh import GRACE
+from api.auth.logins.session_tokens import Lifetimes, SessionTokens
+from api.auth.logins.throttle import Throttle
+from api.auth.permissions.principal import OPERATOR
 from api.db import audit
 from api.db.audit import AuditEvent
 from api.db.state_store import open_state_store

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from api.auth.grants import Grant
-from api.auth.new_token import IssuedToken, NewToken, check_grants_held, current_grants, revoke, rotate
-from api.auth.principal import Principal, PrincipalKind
-from api.auth.table import read_again
+from api.auth.permissions.grants import Grant
+from api.auth.permissions.principal import Principal, PrincipalKind
+from api.auth.permissions.table import read_again
+from api.auth.tokens.new_token import IssuedToken, NewToken, check_grants_held, current_grants, revoke, rotate
 from api.db import audit
 from api.db.accounts import tokens
 from api.db.accounts.tokens import ApiToken

@@ -8,9 +8,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from api.auth import hash_process
-from api.auth.hash_process import NICENESS, HashProcess
-from api.auth.passwords import hash_elsewhere, hash_here, hash_password, is_outdated, verify_dummy, verify_password
+from api.auth.logins import hash_process
+from api.auth.logins.hash_process import NICENESS, HashProcess
+from api.auth.logins.passwords import (
+    hash_elsewhere,
+    hash_here,
+    hash_password,
+    is_outdated,
+    verify_dummy,
+    verify_password,
+)
 from api.errors import Unavailable
 from tests.service import ROOT, wait_until
 
@@ -80,7 +87,7 @@ def test_one_that_hangs_is_an_error_and_never_an_answer(monkeypatch: pytest.Monk
 
 def test_it_ends_with_its_worker_whatever_ends_that() -> None:
     code = (
-        "import sys, time; from api.auth.hash_process import HashProcess\n"
+        "import sys, time; from api.auth.logins.hash_process import HashProcess\n"
         "process = HashProcess(); process.verify('', ''); print(process.pid, flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True) as worker:

@@ -10,8 +10,8 @@ from time import perf_counter
 import pytest
 from sqlalchemy import event, select
 
-from api.auth.browser import Client
-from api.auth.throttle import Throttle
+from api.auth.logins.browser import Client
+from api.auth.logins.throttle import Throttle
 from api.db.state_store import open_state_store
 from api.db.tables import login_attempts
 from api.errors import ApiError

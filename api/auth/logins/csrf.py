@@ -6,7 +6,7 @@ token nor set the header: https://cheatsheetseries.owasp.org/cheatsheets/Cross-S
 
 import hmac
 
-from api.auth.keyring import Key, Keyring
+from api.auth.logins.keyring import Key, Keyring
 
 
 def csrf_token(key: Key, session: str) -> str:

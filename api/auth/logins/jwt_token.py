@@ -5,8 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from api.auth.keyring import Key, Ring
-from api.auth.lean_jwt import jwt
+from api.auth.logins.keyring import Key, Ring
+from api.auth.logins.lean_jwt import jwt
 from api.errors import Unauthenticated
 
 ISSUER = "waypost"
