@@ -94,6 +94,10 @@ class FaultReport:
         now = time.monotonic()
         self._since, self._seconds, self._waits_since = begun, now - begun, now
 
+    def wait_again(self) -> None:
+        """Begin to wait for the end of a round: until now there was nothing to look at, such as lost data."""
+        self._waits_since = time.monotonic()
+
     def age(self) -> float | None:
         """Return the largest age of a finding, in seconds; None before the end of the first round."""
         return None if self._since is None else time.monotonic() - self._since

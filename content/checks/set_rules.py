@@ -1,6 +1,6 @@
 """Checks of the rules together: duplicates, loops, chains, and rules that never answer."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from content.checks.reach_rules import RegexReachability
 from content.checks.record_rules import record_problems
@@ -16,6 +16,8 @@ from content.records.problem_codes import problem
 from content.records.record import Page, Placed, Record, Redirect
 
 MAX_HOPS = 20  # the limit of browsers, https://fetch.spec.whatwg.org/#http-redirect-fetch
+_MOST_SHOWN = 5  # locations of a chain in a message
+_LONGEST_SHOWN = 200  # characters of each
 _ANY_REQUEST = Request(None, "", None)  # for any text that a regex matches: no request is equal to it
 
 
@@ -140,7 +142,7 @@ def _chain_problems(chain: Chain) -> Iterator[Problem]:
     """Yield the problem of a chain: a loop for the rules in it, a chain for a rule that only leads into a loop."""
     hops = chain.hops
     locations = [hop.match.location for hop in hops if hop.match.redirect]
-    trail = " → ".join(filter(None, (hops[0].request.text, *locations[:5])))
+    trail = " → ".join(filter(None, (hops[0].request.text, *_shorten(locations))))
     if _is_loop(chain):
         yield problem("redirect_loop", f"endless redirect: {trail}", "/target")
     elif chain.is_endless:
@@ -149,6 +151,12 @@ def _chain_problems(chain: Chain) -> Iterator[Problem]:
         yield problem(
             "chain", f"the target is redirected again: {trail}; redirect to {locations[-1]} directly", "/target"
         )
+
+
+def _shorten(locations: Sequence[str]) -> list[str]:
+    """Return the first locations of a chain and its last one, each cut to a length that a line has room for."""
+    shown = locations if len(locations) <= _MOST_SHOWN else [*locations[: _MOST_SHOWN - 1], "…", locations[-1]]
+    return [each if len(each) <= _LONGEST_SHOWN else f"{each[:_LONGEST_SHOWN]}…" for each in shown]
 
 
 def _is_loop(chain: Chain) -> bool:

@@ -69,6 +69,19 @@ def test_an_old_publish_is_looked_at_compared_and_rolled_back_to(world: World, n
     assert place.get("/history")["items"][0]["message"] == "The sale is over"
 
 
+def test_from_the_publish_that_is_served_one_rolls_back_to_the_one_before_it(world: World, new_page: Opens) -> None:
+    place = world.place()
+    place.published("/a")
+    place.published("/b")
+    page = new_page()
+    sign_in(page, world.user("admin"), view(place, "/history?version=3"))
+    expect(page.locator(".publishes")).to_contain_text("served now")
+    page.get_by_role("button", name="Roll back to publish 2 …").click()
+    page.get_by_role("dialog", name="Roll back to publish 2").get_by_role("button", name="Roll back").click()
+    expect(page.get_by_text("The content of publish 2 is published again.")).to_be_visible()
+    assert place.sources() == ["/a"]
+
+
 def test_every_view_keeps_the_chosen_draft(world: World, new_page: Opens) -> None:
     place = world.place()
     place.published("/a")

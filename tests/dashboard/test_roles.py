@@ -58,7 +58,7 @@ VIEWS: dict[str, tuple[str, list[Offer]]] = {
     "/history?version=2": (
         ".publishes li",
         [
-            Offer("Roll back to this …", "publisher", "POST", "/rollback", {"version": 1}),
+            Offer("Roll back to publish 1 …", "publisher", "POST", "/rollback", {"version": 1}),
             Offer("Open as a draft", "editor", "POST", "/draft", {"version": 1}),
         ],
     ),

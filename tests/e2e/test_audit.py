@@ -280,7 +280,7 @@ def test_like_refusals_are_counted_and_hold_no_secret_of_their_requests(world: W
     assert {each["address"] for each in entries} == {"127.0.0.1"}
     assert entries[0]["actor"] == {"kind": "anonymous", "id": None, "name": ""}
     refused = wait_until_recorded(world, "authz_fail")
-    assert {"GET"} <= {each["detail"]["method"] for each in refused}
+    assert "GET" in {each["detail"].get("method") for each in refused}  # refs of pushes have none
     # A grant that was missing: whose it was is known, also where Git gets a 404.
     routes = {"/api/audit", "/git/{namespace}.git/info/refs"}
 

@@ -24,7 +24,8 @@ from gitstore.store.store import Store
 ROUND_SECONDS = 2.0
 """The shortest time between the starts of two rounds."""
 _LONGEST_ROUND = 40.0  # seconds with its rests, so that findings stay young
-_MOST_REST = 100  # times the duration of a step, so that an idle node uses little of a core
+_MOST_REST = 100  # times the duration of a step, so that an idle node uses little of a core …
+_LEAST_REST = 10  # … and a large one no more than a tenth, even if its rounds take longer
 _STEP_SECONDS = 0.005  # of looking, before a rest
 _MOVED_SECONDS = 0.1  # between a move of release and a look at it: publishes come in bursts
 _PATIENCE = 0.3  # seconds that readiness waits for the first round after the start
@@ -79,26 +80,30 @@ class ContentCheck:
 
     async def _run(self) -> None:
         # The first round does not rest: until its end, the node is not called ready.
-        pace = Pace(shortest=ROUND_SECONDS, longest=_LONGEST_ROUND, most=_MOST_REST, first=0)
+        pace = Pace(shortest=ROUND_SECONDS, longest=_LONGEST_ROUND, most=_MOST_REST, least=_LEAST_REST, first=0)
         while True:
+            is_complete = False
             try:
-                await self._look_at_all(pace)
+                is_complete = await self._look_at_all(pace)
             except (StoreError, OSError) as ex:  # such as a folder that cannot be listed; its age shows that it lasts
                 _log.warning("content_not_checked", error=str(ex))
-            await pace.end_round()
+            await pace.end_round(is_complete=is_complete)
 
-    async def _look_at_all(self, pace: Pace) -> None:
+    async def _look_at_all(self, pace: Pace) -> bool:
+        """Look at all namespaces; False if the data is lost meanwhile."""
         names = await run_in_thread(self._store.directory.namespaces)
         left = list(reversed(names))
         while left and self._data.fault is None:
             self._note(await pace.run(self._look, left))
             await pace.rest()
-        if left:
-            return
+        if self._data.fault is not None:
+            self._report.wait_again()
+            return False
         self._content.keep({*names, *await run_in_thread(self._store.directory.namespaces)})
         self._note(())
         self._report.end_round(pace.begun)
         self._first.set()
+        return True
 
     def _look(self, left: list[str]) -> Sequence[_Finding]:
         """Look at the next namespaces, as many as a step has time for, and take them from the list."""

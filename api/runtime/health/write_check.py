@@ -20,9 +20,9 @@ from gitstore.directory import DataDirectory, NamespacePaths
 
 ROUND_SECONDS = 10.0
 """The shortest time between the starts of two rounds."""
-_LONGEST_ROUND = 60.0  # seconds with its rests
-_MOST_REST = 200  # times the duration of a step, so that an idle node uses little of a core
-_FIRST_REST = 20
+_LONGEST_ROUND = 40.0  # seconds with its rests, so that findings stay young
+_MOST_REST = 200  # times the duration of a step, so that an idle node uses little of a core …
+_LEAST_REST = 20  # … and a large one no more than a twentieth, even if its rounds take longer
 _SAMPLES = 3
 
 _log = logs.logger("write_check")
@@ -39,16 +39,19 @@ class WriteCheck(TaskService):
         self._found: dict[str, Fault] = {}
 
     async def _run(self) -> None:
-        pace = Pace(shortest=ROUND_SECONDS, longest=_LONGEST_ROUND, most=_MOST_REST, first=_FIRST_REST)
+        pace = Pace(
+            shortest=ROUND_SECONDS, longest=_LONGEST_ROUND, most=_MOST_REST, least=_LEAST_REST, first=_LEAST_REST
+        )
         while True:
-            await self._look_at_all(pace)
+            is_complete = self._served.fault is None
+            if is_complete:
+                await self._look_at_all(pace)
+            else:
+                self._note({})
             self.report.end_round(pace.begun)
-            await pace.end_round()
+            await pace.end_round(is_complete=is_complete)
 
     async def _look_at_all(self, pace: Pace) -> None:
-        if self._served.fault is not None:
-            self._note({})
-            return
         names = ["", *await run_in_thread(self._directory.namespaces)]
         for name in names:
             await self._look(pace, name)

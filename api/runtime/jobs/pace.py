@@ -1,4 +1,4 @@
-"""The pace of a task that looks at everything in rounds: a small share of a core, however much there is to look at."""
+"""The pace of a task that looks at everything in rounds: a small share of a core, and still an end of each round."""
 
 import asyncio
 import time
@@ -15,13 +15,13 @@ T = TypeVar("T")
 class Pace:
     """The rests in a round after each step, and after the round.
 
-    Rests are `most` times the processor time of their step, or fewer where a round with them would take more than
-    `longest` seconds by the time that the last one used. In the first round, they are `first` times. A round begins no
-    less than `shortest` seconds after the one before it.
+    Rests are `most` times the processor time of their step. They are fewer, down to `least` times, where the rests of a round
+    would take more than `longest` seconds: by the time that the last complete round used, and by what is left of this one. In
+    the first round, they are `first` times. A round begins no less than `shortest` seconds after the one before it.
     """
 
-    def __init__(self, *, shortest: float, longest: float, most: float, first: float) -> None:
-        self._shortest, self._longest, self._most = shortest, longest, most
+    def __init__(self, *, shortest: float, longest: float, most: float, least: float, first: float) -> None:
+        self._shortest, self._longest, self._most, self._least = shortest, longest, most, least
         self._rests = first
         self._step = 0.0
         self._used = 0.0
@@ -30,24 +30,27 @@ class Pace:
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a step in a thread of this worker, and return its result."""
-        # Of the processor: on a busy machine a round must not take many times as long.
-        found, self._step = await run_in_thread(_measure, partial(work, *args, **kwargs))
-        self._used += self._step
-        return found
+        return await run_in_thread(self._measure, partial(work, *args, **kwargs))
 
     async def rest(self) -> None:
         """Rest after a step."""
         step, self._step = self._step, 0.0
-        await asyncio.sleep(self._rests * step)
+        left = self._longest - (time.monotonic() - self.begun)
+        least = min(self._least, self._rests) * step
+        await asyncio.sleep(max(least, min(self._rests * step, left)))
 
-    async def end_round(self) -> None:
+    async def end_round(self, *, is_complete: bool = True) -> None:
         """Rest until the next round may begin, and begin it."""
         await asyncio.sleep(max(0.0, self._shortest - (time.monotonic() - self.begun)))
-        if self._used:
-            self._rests = min(self._most, self._longest / self._used)
+        if is_complete and self._used:
+            self._rests = max(self._least, min(self._most, self._longest / self._used))
         self._used, self.begun = 0.0, time.monotonic()
 
-
-def _measure(work: Callable[[], T]) -> tuple[T, float]:
-    begun = time.thread_time()
-    return work(), time.thread_time() - begun
+    def _measure(self, work: Callable[[], T]) -> T:
+        # Of the processor: on a busy machine a round must not take many times as long.
+        begun = time.thread_time()
+        try:
+            return work()
+        finally:
+            self._step = time.thread_time() - begun
+            self._used += self._step

@@ -15,8 +15,9 @@ from gitstore.errors import StoreError
 from gitstore.history.upkeep.repository_upkeep import keep_up, needs_upkeep
 
 _ROUND_SECONDS = 2.0
-_LONGEST_ROUND = 60.0  # seconds with its rests
-_MOST_REST = 200  # times the duration of a look at a namespace, so that an idle node uses little of a core
+_LONGEST_ROUND = 40.0  # seconds with its rests
+_MOST_REST = 200  # times the duration of a look at a namespace, so that an idle node uses little of a core …
+_LEAST_REST = 20  # … and a large one no more than a twentieth
 _PACKED_REST = 4  # times the duration of a packing before the namespace is packed again
 _IDLE_SECONDS = 60.0  # after which the process ends
 _FAILURE_SECONDS = 600.0  # for which a namespace rests after a failure, such as a full disk
@@ -46,9 +47,11 @@ class Packer(TaskService):
         await self._end_process()
 
     async def _run(self) -> None:
-        pace = Pace(shortest=_ROUND_SECONDS, longest=_LONGEST_ROUND, most=_MOST_REST, first=_MOST_REST)
+        pace = Pace(
+            shortest=_ROUND_SECONDS, longest=_LONGEST_ROUND, most=_MOST_REST, least=_LEAST_REST, first=_LEAST_REST
+        )
         while True:
-            await pace.end_round()
+            await pace.end_round(is_complete=self._data.fault is None)
             if self._data.fault is None:
                 for namespace in await run_in_thread(self._directory.namespaces):
                     await self._step(namespace, pace)

@@ -1,6 +1,6 @@
 // The parts of forms beside the one-line field.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiFault } from "../api/client.ts";
 import { tellChanged } from "../state/changes.ts";
 import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
@@ -14,18 +14,21 @@ interface ChoiceProps {
   options: readonly (readonly [value: string, text: string])[];
   onChange: (value: string) => void;
   problem?: string | undefined;
+  help?: string | undefined;
   disabled?: boolean;
 }
 
 /** A labelled list to choose one of. */
-export function Choice({ label, value, options, onChange, problem, disabled = false }: ChoiceProps): JSX.Element {
+export function Choice({ label, value, options, onChange, problem, help, disabled = false }: ChoiceProps): JSX.Element {
   const id = useId();
+  const about = [help ? `${id}-help` : "", problem ? `${id}-problem` : ""].join(" ").trim();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} disabled={disabled} aria-describedby={problem ? `${id}-problem` : undefined} onChange={(event) => onChange(event.currentTarget.value)}>
+      <select id={id} value={value} disabled={disabled} aria-describedby={about || undefined} onChange={(event) => onChange(event.currentTarget.value)}>
         {options.map(([each, text]) => <option key={each} value={each} selected={each === value}>{text}</option>)}
       </select>
+      {help && <p class="help" id={`${id}-help`}>{help}</p>}
       {problem && <p class="problem" id={`${id}-problem`} role="alert">{problem}</p>}
     </div>
   );
@@ -108,9 +111,13 @@ export function FormDialog({ title, dirty, onClose, children, class: name = "" }
       answer();
     };
   }, [dirty]);
+  const asked = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    if (discard) asked.current?.querySelector<HTMLElement>("button:last-child")?.focus(); // and so it is in view
+  }, [discard]);
   return (
     <Dialog title={title} class={`form-dialog ${name}`} onClose={() => (dirty ? setDiscard(() => onClose) : onClose())}>
-      {discard && <div class="notice" role="alert">
+      {discard && <div class="notice" role="alert" ref={asked}>
         <p>What you typed is not saved.</p>
         <p class="actions"><Button kind="danger" onClick={discard}>Discard it</Button><Button onClick={() => setDiscard(null)}>Keep editing</Button></p>
       </div>}

@@ -17,6 +17,7 @@ export const place = computed<Place>(() => {
 type Question = (leave: () => void) => void;
 let question: Question | null = null;
 let leaving = false; // the step that comes was asked about
+let returning = false; // a step that is asked about is being taken back
 
 /** The number of this step in the tab's history. The browser keeps it, also when the page is loaded again. */
 const step = (): number => (history.state as { step?: number } | null)?.step ?? 0;
@@ -25,6 +26,7 @@ let stepNow = step();
 /** Have `ask` called in place of each step away from here, until the returned function is called. */
 export function askBeforeLeaving(ask: Question): () => void {
   question = ask;
+  leaving = false;
   return () => {
     if (question === ask) question = null;
   };
@@ -33,6 +35,7 @@ export function askBeforeLeaving(ask: Question): () => void {
 /** Go to an address; `replace` leaves no step for the Back button, as for a search that is still being typed. */
 export function go(href: string, replace = false): void {
   if (href === current.value) return;
+  leaving = false;
   const before = place.value.path;
   if (!replace) stepNow += 1;
   history[replace ? "replaceState" : "pushState"]({ step: stepNow }, "", href);
@@ -62,11 +65,22 @@ export function isOurs(path: string): boolean {
   return path === "/" || path.startsWith("/dashboard/");
 }
 
+function number(at: number): void {
+  history.replaceState({ step: at }, "");
+}
+
 /** Follow a step of the browser, such as its Back button; a form that asks first is gone back to meanwhile. */
 function followStep(): void {
   const here = location.pathname + location.search;
+  if (history.state === null) number(stepNow + 1); // of a link within the page, which the browser follows by itself
   const steps = step() - stepNow;
+  if (returning) {
+    if (steps) history.go(-steps);
+    else returning = false;
+    return;
+  }
   if (question && !leaving && here !== current.value && steps) {
+    returning = true;
     history.go(-steps);
     question(() => {
       leaving = true;
@@ -81,6 +95,7 @@ function followStep(): void {
 
 /** Follow links without loading the page again; call once. */
 export function startRouter(): void {
+  if (history.state === null) number(stepNow);
   addEventListener("popstate", followStep);
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

@@ -96,7 +96,7 @@ function Summary({ list: { convergence, versions } }: { list: List }): JSX.Eleme
   return (
     <section class="panel split" aria-labelledby="versions"><div><h2 id="versions">Publish {convergence.publishNumber}, taken by the agents</h2>
       {convergence.agents > 0 ? <TakenChart taking={convergence} /> : <p class="quiet">No agent is online to take it.</p>}</div>
-      <div><h2>Versions they report</h2><ul class="bars">{versions.slice(0, 10).map((each) => (
+      <div><h2>Versions they report, also those that fail</h2><ul class="bars">{versions.slice(0, 10).map((each) => (
         <li key={String(each.commit ?? each.version)}><span>{each.publishNumber === null ? "unknown" : `Publish ${each.publishNumber}`}</span>
           <progress max={all} value={each.agents} aria-label={each.publishNumber === null ? "Agents with an unknown version" : `Agents with publish ${each.publishNumber}`} /><span>{plural(each.agents, "agent")}</span></li>
       ))}</ul></div>

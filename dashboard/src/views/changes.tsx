@@ -33,7 +33,7 @@ interface ChangeProps {
 const WORDS: Record<string, Record<string, string>> = { status: CODES, type: TYPE_NAMES };
 
 /** Return the value of a field as the tables show it: a status as its number. */
-const worded = (field: string, value: unknown): unknown => WORDS[field]?.[String(value)] ?? value;
+export const worded = (field: string, value: unknown): unknown => WORDS[field]?.[String(value)] ?? value;
 
 export function ChangeCard({ change, before, actions, children }: ChangeProps): JSX.Element {
   const [tone, sign] = SIGNS[change.change] ?? ["quiet", change.change];

@@ -9,6 +9,7 @@ import { toast } from "../components/toast.tsx";
 import { tellChanged } from "../state/changes.ts";
 import { P, type Of } from "../state/project.ts";
 import { plural } from "../state/words.ts";
+import { worded } from "./changes.tsx";
 import { shownValue } from "./replace.tsx";
 
 type Conflict = components["schemas"]["conflict.schema"];
@@ -52,12 +53,12 @@ export function Conflicts({ of, draft, head, items, editable }: ConflictsProps):
         {items.map((each) => (
           <li key={keyOf(each)}>
             <fieldset disabled={!editable || each.withheld === true}>
-              <legend><Long text={nameOf(each)} /> <span class="quiet">{each.field || (each.kind === "file" ? "the whole file" : "the whole rule")}; was <bdi>{shownValue(each.base)}</bdi></span></legend>
+              <legend><Long text={nameOf(each)} /> <span class="quiet">{each.field || (each.kind === "file" ? "the whole file" : "the whole rule")}; was <bdi>{shownValue(worded(each.field, each.base))}</bdi></span></legend>
               <div class="two">
                 {(["draft", "release"] as const).map((side) => (
                   <label key={side} class="side">
                     <input type="radio" name={keyOf(each)} checked={choices[keyOf(each)] === side} onChange={() => setChoices({ ...choices, [keyOf(each)]: side })} />
-                    <span><strong>{side === "draft" ? "The draft" : "Published"}</strong><code>{each[side] === null ? "removed" : shownValue(each[side])}</code></span>
+                    <span><strong>{side === "draft" ? "The draft" : "Published"}</strong><code>{each[side] === null ? "removed" : shownValue(worded(each.field, each[side]))}</code></span>
                   </label>
                 ))}
               </div>
@@ -65,7 +66,7 @@ export function Conflicts({ of, draft, head, items, editable }: ConflictsProps):
           </li>
         ))}
       </ul>
-      {editable && <p class="actions"><Button kind="primary" disabled={call.busy || made.length === 0} onClick={resolve}>Resolve {plural(made.length, "conflict")}</Button></p>}
+      {editable && <p class="actions"><Button kind="primary" disabled={call.busy || made.length === 0} onClick={resolve}>Resolve{made.length > 0 && ` ${plural(made.length, "conflict")}`}</Button></p>}
     </section>
   );
 }

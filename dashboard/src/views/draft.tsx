@@ -107,11 +107,11 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <p class="actions">
           {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen])}>Discard {plural(chosen.size, "change")}</Button>}
           {may(of, "redirect", "write") && may(of, "page", "write") && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
-          {asked && <Button kind={unapproved ? "primary" : "plain"} onClick={() => document.getElementById("review")?.scrollIntoView()}>Review …</Button>}
+          {(asked || (unapproved && mayRemark(of))) && <Button kind={unapproved ? "primary" : "plain"} onClick={() => document.getElementById("review")?.scrollIntoView()}>{asked ? "Review …" : "Ask for a review …"}</Button>}
           {publishes && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
         </p>
       </div>
-      {blocked && state.conflicts.length === 0 && <p class="notice">Mend the errors before you publish.</p>}
+      {blocked && state.conflicts.length === 0 && <p class="notice">Fix the errors before you publish.</p>}
       <Refusal text={call.faults.text} />
       <Verdicts review={state.review} />
       <Conflicts of={of} draft={draft} head={head} items={state.conflicts} editable={edits} />

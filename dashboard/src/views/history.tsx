@@ -11,7 +11,7 @@ import { tellChanged } from "../state/changes.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, keyOf, may, ofView, P, viewPath, type Of } from "../state/project.ts";
 import { ask, go, place, withQuery } from "../state/router.ts";
-import { ChangeList, Counts, Files, SIGNS } from "./changes.tsx";
+import { ChangeList, Counts, Files, SIGNS, worded } from "./changes.tsx";
 import { ProjectPage } from "./project_page.tsx";
 import { Watch } from "./publish.tsx";
 import { New, Old } from "./replace.tsx";
@@ -72,7 +72,7 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
         {publish.publishedBy !== publish.author && <span>published by <bdi>{person(publish.publishedBy)}</bdi></span>}
         {publish.signedBy && <Badge tone="good">signed</Badge>}<Counts counts={publish.changes} />
       </p>
-      {tone && <p class="facts"><Badge tone={tone}>{sign}</Badge>{Object.entries((publish.fields ?? {}) as Record<string, Pair>).map(([name, pair]) => <span key={name}>{name} <Old value={pair.old} /> <New value={pair.new} /></span>)}</p>}
+      {tone && <p class="facts"><Badge tone={tone}>{sign}</Badge>{Object.entries((publish.fields ?? {}) as Record<string, Pair>).map(([name, pair]) => <span key={name}>{name} <Old value={worded(name, pair.old)} /> <New value={worded(name, pair.new)} /></span>)}</p>}
     </li>
   );
 }
@@ -80,11 +80,15 @@ function Row({ publish, newest }: { publish: Publish; newest: boolean }): JSX.El
 function One({ of, version }: { of: Of; version: string }): JSX.Element {
   const [back, setBack] = useState(false);
   const call = useCall();
+  const publishes = usePublishes(of);
   const found = useLoad(`${of.namespace}/${of.project} ${version}`, (signal) => get(`${P}/history/{version}`, { path: { ...of, version }, signal }));
   if (found.error) return <Failure error={found.error} retry={found.reload} />;
   if (!found.data) return <p class="quiet">Reading the publish …</p>;
   const publish = found.data;
   const before = publish.publishNumber - 1;
+  const isServed = publishes[0]?.publishNumber === publish.publishNumber;
+  // To roll back from what is served is to go one step back, to the last publish that was served before.
+  const goal = isServed ? publishes.find((each) => each.publishNumber < publish.publishNumber && each.served)?.publishNumber : publish.publishNumber;
   const reopen = (): void => call.run(async () => {
     await post(`${P}/draft`, { path: of, body: { version: publish.publishNumber } });
     tellChanged();
@@ -94,19 +98,19 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
   return (
     <>
       <p><a href={withQuery(place.value, { version: "" })}>All publishes</a></p>
-      <ol class="publishes"><Row publish={publish} newest={false} /></ol>
+      <ol class="publishes"><Row publish={publish} newest={isServed} /></ol>
       {publish.message.includes("\n") && <p class="note panel"><bdi>{publish.message}</bdi></p>}
       {publish.overrideReason && <p class="notice">Published without approval: <bdi>{publish.overrideReason}</bdi></p>}
       <Refusal text={call.faults.text} />
       <p class="actions">
-        {may(of, "project", "publish") && publish.served && <Button kind="primary" onClick={() => setBack(true)}>Roll back to this …</Button>}
+        {may(of, "project", "publish") && goal !== undefined && (isServed || publish.served) && <Button kind="primary" onClick={() => setBack(true)}>{isServed ? `Roll back to publish ${goal} …` : "Roll back to this …"}</Button>}
         {may(of, "redirect", "write") && may(of, "page", "write") && <Button disabled={call.busy} onClick={reopen}>Open as a draft</Button>}
         <a class="button plain" href={withQuery(place.value, { version: "", from: String(publish.publishNumber), to: "published" })}>Compare with what is published</a>
       </p>
       <h2>{before > 0 ? `Changes since publish ${before}` : "Changes"}</h2>
       {publish.diff.length === 0 ? <p class="quiet">No rule differs.</p> : <ChangeList items={publish.diff} />}
       <Files items={publish.files} />
-      {back && <Rollback of={of} number={publish.publishNumber} close={() => setBack(false)} />}
+      {back && goal !== undefined && <Rollback of={of} number={goal} close={() => setBack(false)} />}
     </>
   );
 }

@@ -94,7 +94,7 @@ function Namespaces({ namespaces }: { namespaces: readonly NamespaceView[] }): J
           <h2 id={`namespace-${each.name}`}>{each.name}</h2>
           {each.description && <p class="quiet">{each.description}</p>}
           {each.projects.length === 0
-            ? <p class="quiet">No projects that you may see.</p>
+            ? <p class="quiet">{can(me.value, "project", "write", each.name) ? "No projects yet." : "No projects that you may see."}</p>
             : <ul class="cards">{each.projects.map((project) => <Card key={project.name} project={project} />)}</ul>}
         </section>
       ))}

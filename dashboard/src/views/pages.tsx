@@ -28,6 +28,10 @@ const CHANGED = [["", "All pages"], ["added", "Added"], ["changed", "Changed"], 
 const FIELDS = ["type", "path", "content", "contentType", "note", "tags"];
 const COMPARED = [["type", "Type"], ["path", "Path"], ["contentType", "Kind"], ["content", "Content"], ["note", "Note"]] as const;
 const close = (): void => keepPage({ edit: "" });
+/** Close the form of a page, unless another one is open by now. */
+const closeOf = (id: string): void => {
+  if (place.peek().query.get("edit") === id) close();
+};
 const sizeOf = (text: string): number => new TextEncoder().encode(text).length;
 
 const COLUMNS: readonly Column<Page>[] = [
@@ -102,8 +106,10 @@ function Form({ of, id, item }: { of: Of; id: string; item: Page | null }): JSX.
       if (item) await put(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id }, body, headers });
       else await post(`${P}/draft/pages`, { path: of, body });
     } catch (ex) {
-      if (item && ex instanceof ApiFault && ex.status === 412) setTheirs(await get(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id } }));
-      throw ex;
+      if (!item || !(ex instanceof ApiFault) || ex.status !== 412) throw ex;
+      setTheirs(await get(`${P}/draft/pages/{id}`, { path: { ...of, id: item.id } }));
+      tellChanged();
+      return;
     }
     tellChanged();
     toast(item ? "The page is changed in the draft." : "The page is added to the draft.");
@@ -120,7 +126,7 @@ function Form({ of, id, item }: { of: Of; id: string; item: Page | null }): JSX.
     <FormDialog title={item ? "Edit the page" : "Add a page"} dirty={dirty} onClose={close} class="wide">
       <form class="form" onSubmit={(event) => { event.preventDefault(); save(item ? ifMatch(item) : {}); }}>
         <Refusal text={call.faults.text} />
-        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={values} busy={call.busy} save={() => save(ifMatch(theirs))} />}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={values} busy={call.busy} save={() => save(ifMatch(theirs))} keep={() => closeOf(id)} />}
         <Field label="Path" name="source" value={values.path} required onInput={set("path")} problem={fields["path"]} help={values.type === "BASIC_HOST" ? "A host and a path: example.org/robots.txt" : "A path: /robots.txt"} />
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
           <Choice label="Kind" value={values.contentType} options={KINDS} onChange={set("contentType")} problem={fields["contentType"]} /></div>

@@ -5,9 +5,10 @@ import { get } from "../api/client.ts";
 import { preview } from "../state/preview.ts";
 import { Badge, Failure, Tabs, Time } from "../components/basics.tsx";
 import { Spark } from "../components/taken.tsx";
+import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
 import { isAbout, may, P, projectPath, viewPath, type Of } from "../state/project.ts";
-import { place } from "../state/router.ts";
+import { go, place } from "../state/router.ts";
 import { plural } from "../state/words.ts";
 import { DraftChoice } from "./draft_choice.tsx";
 import { PROJECT_TABS } from "./view.ts";
@@ -36,6 +37,7 @@ export function ProjectPage({ of, children }: ProjectPageProps): JSX.Element {
     const href = part ? `${base}/${part}` : base;
     return { href: viewPath(of, part), text, current: place.value.path === href };
   });
+  useCommands(`views ${base} ${String(Boolean(preview.value))} ${of.draft ?? ""}`, () => tabs.map(({ href, text }) => ({ name: `Go to ${text}`, run: () => go(href) })));
   const showsDraft = !preview.value && PROJECT_TABS.some(([part]) => OF_DRAFTS.has(part) && place.value.path === projectPath(namespace, project, part));
   return (
     <main class="page">

@@ -49,7 +49,7 @@ export function PublishDialog({ of, draft, head, ids, unapproved, counts, close 
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
         <p>{ids.length ? `${plural(ids.length, "change")} of: ` : ""}<strong><Counts counts={counts} /></strong></p>
-        {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have.</p>}
+        {unapproved && <p class="notice">This project requires the approval of a second person, which this draft does not have. Ask for it in the review, beside the changes.</p>}
         <TextArea label="Message" value={message} onInput={setMessage} problem={call.faults.fields["message"]} help="Why, for those who read the history. If it is empty, the message lists the changes." />
         {override && <Field label="Reason for publishing without approval" name="override" value={reason} onInput={setReason} problem={call.faults.fields["override"]} />}
         <p class="actions"><Button kind="primary" type="submit" disabled={call.busy || (unapproved && !reason)}>Publish</Button><Button onClick={close}>Cancel</Button></p>

@@ -77,8 +77,10 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
       if (item) await put(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id }, body, headers });
       else await post(`${P}/draft/redirects`, { path: of, body });
     } catch (ex) {
-      if (item && ex instanceof ApiFault && ex.status === 412) setTheirs(await get(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id } }));
-      throw ex;
+      if (!item || !(ex instanceof ApiFault) || ex.status !== 412) throw ex;
+      setTheirs(await get(`${P}/draft/redirects/{id}`, { path: { ...of, id: item.id } }));
+      tellChanged();
+      return;
     }
     done(item ? "The redirect is changed in the draft." : "The redirect is added to the draft.");
   });
@@ -98,9 +100,9 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
     <FormDialog title={!editable ? "Redirect" : item ? "Edit the redirect" : "Add a redirect"} dirty={editable && dirty} onClose={close} class="wide">
       <form class="form" onSubmit={submit}>
         <Refusal text={call.faults.text} />
-        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(ifMatch(theirs))} />}
+        {theirs && <Theirs fields={COMPARED} theirs={theirs} mine={bodyOf(values)} busy={call.busy} save={() => save(ifMatch(theirs))} keep={() => closeOf(name)} />}
         <div class="two"><Choice label="Type" value={values.type} options={TYPES} onChange={set("type")} problem={fields["type"]} />
-          <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} /></div>
+          <Choice label="Status" value={values.status} options={STATUSES} onChange={set("status")} problem={fields["status"]} help="302 for something temporary: browsers remember a 301." /></div>
         {regex
           ? <CodeField label="Source" language="regex" value={values.source} onInput={set("source")} problem={fields["source"]} help="A regular expression; its numbered groups are $1 to $9 in the target." />
           : <Field label="Source" name="source" value={values.source} required onInput={set("source")} problem={fields["source"]}
@@ -112,7 +114,7 @@ function Form({ of, name, item, start }: { of: Of; name: string; item: Redirect 
         {item && <p class="help">In <code>{item.file}</code>, line {item.line}. <a href={viewPath(of, "history", { source: item.source })}>History of this rule</a></p>}
         <p class="actions">
           {editable && <Button kind="primary" type="submit" disabled={call.busy || !dirty}>{item ? "Save in the draft" : "Add to the draft"}</Button>}
-          {item && editable && <Button onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
+          {item && editable && <Button disabled={dirty} onClick={() => keepPage({ edit: `copy-${item.id}` })}>Duplicate</Button>}
           {item && editable && <Button kind="danger" disabled={call.busy} onClick={drop}>Delete</Button>}
           {!editable && <span class="quiet">{item?.change === "removed" ? "The draft removes this redirect. Take that back in the view Draft." : preview.value ? "Nothing that you type here is kept: edit the file." : "You may read this redirect, and not change it."}</span>}
         </p>

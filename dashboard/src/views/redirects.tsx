@@ -28,12 +28,17 @@ const COLUMNS: readonly Column<Redirect>[] = [
   { name: "Target", sort: "target", class: "url", cell: (item) => <Long text={item.target} copy /> },
   { name: "Status", class: "tiny", cell: (item) => <span title={item.status}>{CODES[item.status]}</span> },
   { name: "Type", class: "short", cell: (item) => TYPE_NAMES[item.type] ?? item.type },
-  { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <a key={tag} class="badge" href={withQuery(place.peek(), { tag, edit: "" })}>{tag}</a>) },
+  { name: "Tags", class: "tags", cell: (item) => item.tags.map((tag) => <Tag key={tag} tag={tag} />) },
   { name: "Draft", class: "short", cell: (item) => <Sign change={item.change} /> },
 ];
 
 /** Those of a folder that is previewed, which has no draft. */
 const OF_FOLDER = COLUMNS.filter((each) => each.name !== "Draft");
+
+/** A link to the rules with a tag, among those that are shown. */
+function Tag({ tag }: { tag: string }): JSX.Element {
+  return <a class="badge" href={withQuery(place.value, { tag, edit: "", replace: "" })}>{tag}</a>;
+}
 
 export default function Redirects({ params }: ViewProps): JSX.Element {
   const of = ofView(params);

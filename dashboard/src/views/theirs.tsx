@@ -10,17 +10,19 @@ interface TheirsProps {
   mine: Readonly<Record<string, unknown>>;
   busy: boolean;
   save: () => void;
+  /** Leave it as someone else made it. */
+  keep: () => void;
 }
 
-export function Theirs({ fields, theirs, mine, busy, save }: TheirsProps): JSX.Element {
+export function Theirs({ fields, theirs, mine, busy, save, keep }: TheirsProps): JSX.Element {
   const differ = fields.filter(([field]) => shownValue(theirs[field]) !== shownValue(mine[field]));
   return (
     <section class="theirs" aria-label="What someone else has made of it">
       {differ.length === 0
-        ? <p>Someone else has made the same of it.</p>
-        : <><p>Someone else has changed it meanwhile. Theirs, and yours:</p>
-          <dl>{differ.map(([field, name]) => <div key={field}><dt>{name}</dt><dd><Old value={theirs[field]} /> <New value={mine[field]} /></dd></div>)}</dl></>}
-      <p><Button disabled={busy} onClick={save}>Save mine over it</Button></p>
+        ? <p role="alert">Someone else has made the same of it.</p>
+        : <><p role="alert">Someone else has changed it meanwhile, so nothing is saved yet. Choose:</p>
+          <dl>{differ.map(([field, name]) => <div key={field}><dt>{name}</dt><dd><span class="quiet">theirs</span> <Old value={theirs[field]} /> <span class="quiet">yours</span> <New value={mine[field]} /></dd></div>)}</dl></>}
+      <p class="actions"><Button disabled={busy} onClick={keep}>Keep theirs</Button><Button disabled={busy} onClick={save}>Save mine over it</Button></p>
     </section>
   );
 }

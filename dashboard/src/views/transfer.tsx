@@ -78,12 +78,12 @@ function Import({ of }: { of: Of }): JSX.Element {
           if (dropped && !call.busy) look(dropped);
         }}>
         <span>{file ? `${file.name}, ${bytes(file.size)}` : "Drop a tab-separated file here, or choose one"}</span>
-        <input type="file" aria-label="File to import" disabled={call.busy} accept=".tsv,.txt,text/tab-separated-values,text/plain" onChange={(event) => {
+        <input type="file" aria-label="File to import" disabled={call.busy} accept=".tsv,.csv,.txt,text/tab-separated-values,text/plain" onChange={(event) => {
           const [chosen] = event.currentTarget.files ?? [];
           if (chosen) look(chosen);
         }} />
       </label>
-      <p class="help">Columns: type, source, target, status; one redirect a line. Nothing is changed before you have seen what the file does.</p>
+      <p class="help">The first line is: type, source, target, status. Below it is one redirect a line, such as: BASIC, /old, /new, 301. A tab is between the columns, as in the format “Text (tab-delimited)” of a spreadsheet, saved as UTF-8. Nothing is changed before you have seen what the file does.</p>
       <p class="actions"><Check label="Overwrite redirects with the same source" checked={overwrite} disabled={call.busy} onChange={(on) => again({ overwrite: on, skipErrors })} />
         <Check label="Skip the lines that are wrong" checked={skipErrors} disabled={call.busy} onChange={(on) => again({ overwrite, skipErrors: on })} /></p>
       {call.busy && file && <Progress sent={sent} file={file} applies={applies} />}

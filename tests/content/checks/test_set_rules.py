@@ -91,7 +91,17 @@ def test_a_loop_is_shown_and_a_chain_names_its_end() -> None:
     chain, *_ = problems(
         redirect("BASIC", "/a", "/b"), redirect("BASIC", "/b", "/c"), redirect("BASIC", "/c", "https://x.e/")
     )
-    assert "https://x.e/" in chain.message
+    assert (
+        chain.message
+        == "the target is redirected again: /a → /b → /c → https://x.e/; redirect to https://x.e/ directly"
+    )
+
+
+def test_a_long_chain_is_shown_in_part_up_to_its_end() -> None:
+    far = f"https://x.e/{'y' * 300}"
+    rules = [redirect("BASIC", f"/{number}", f"/{number + 1}") for number in range(7)]
+    chain, *_ = problems(*rules, redirect("BASIC", "/7", far))
+    assert f": /0 → /1 → /2 → /3 → /4 → … → {far[:200]}…; redirect to {far} directly" in chain.message
 
 
 def test_a_rule_that_matches_its_target_but_then_ends_is_a_warning() -> None:

@@ -20,6 +20,7 @@ class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
         self.used = 0.0
+        self.busy = 10  # seconds for each one of the processor
         self.rests: list[float] = []
 
     def monotonic(self) -> float:
@@ -31,9 +32,9 @@ class Clock:
         return self.used
 
     def step(self, seconds: float) -> str:
-        """Use processor time; the clock goes on ten times as far, as on a busy machine."""
+        """Use processor time; the clock goes on further, as on a busy machine."""
         self.used += seconds
-        self.now += 10 * seconds
+        self.now += self.busy * seconds
         return "found"
 
     async def sleep(self, seconds: float) -> None:
@@ -62,7 +63,7 @@ async def look(found: Pace, clock: Clock, *steps: float) -> None:
 
 def paced(first: float = 0) -> Pace:
     """Return a pace with rests of at most a hundred times a step."""
-    return Pace(shortest=SHORTEST, longest=LONGEST, most=100, first=first)
+    return Pace(shortest=SHORTEST, longest=LONGEST, most=100, least=10, first=first)
 
 
 def test_rests_follow_the_processor_time_of_steps_not_the_time_of_day(clock: Clock) -> None:
@@ -76,16 +77,49 @@ def test_rests_follow_the_processor_time_of_steps_not_the_time_of_day(clock: Clo
 
 def test_round_of_much_rests_less_so_that_it_takes_the_longest_time_at_most(clock: Clock) -> None:
     found = paced()
+    clock.busy = 0
     asyncio.run(look(found, clock, *[0.1] * 20))
-    assert clock.rests == [*[0] * 20, 0]
+    assert clock.rests == [*[0] * 20, SHORTEST]
     clock.rests.clear()
     asyncio.run(look(found, clock, *[0.1] * 20))
     assert clock.rests == [*[2.5] * 20, 0]
     assert sum(clock.rests) == LONGEST
 
 
-def test_failed_step_is_no_time_and_ends_no_round(clock: Clock) -> None:
+def test_no_rest_goes_beyond_the_longest_round(clock: Clock) -> None:
+    """A step may take far more than those of the last round: the first read of a large namespace."""
+    found = paced()
+    asyncio.run(look(found, clock, 0.01))
+    clock.rests.clear()
+    asyncio.run(look(found, clock, 0.1, 1.0, 0.1))
+    assert clock.rests == [10, 29, 1, 0]  # 50 seconds but for the steps, which take ten times their processor time
+
+
+def test_round_of_very_much_rests_ten_times_each_step_however_long_it_takes(clock: Clock) -> None:
+    found = paced()
+    asyncio.run(look(found, clock, *[1.0] * 10))
+    clock.rests.clear()
+    asyncio.run(look(found, clock, *[1.0] * 10))
+    assert clock.rests == [*[10] * 10, 0]
+
+
+def test_part_of_a_round_tells_nothing_about_the_next_one(clock: Clock) -> None:
+    found = paced()
+    asyncio.run(look(found, clock, *[0.1] * 20))
+
+    async def break_off() -> None:
+        await found.run(clock.step, 0.1)
+        await found.end_round(is_complete=False)
+
+    asyncio.run(break_off())
+    clock.rests.clear()
+    asyncio.run(look(found, clock, 0.1))
+    assert clock.rests == [2.5, SHORTEST - 3.5]
+
+
+def test_failed_step_is_rested_from_too(clock: Clock) -> None:
     def fail() -> None:
+        clock.step(0.02)
         raise OSError("gone")
 
     async def run() -> None:
@@ -95,7 +129,7 @@ def test_failed_step_is_no_time_and_ends_no_round(clock: Clock) -> None:
         with pytest.raises(OSError, match="gone"):
             await found.run(fail)
         await found.rest()
-        assert clock.rests == [0.2, 0]
+        assert clock.rests == [0.2, 0.4]
 
     asyncio.run(run())
 

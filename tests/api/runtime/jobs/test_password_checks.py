@@ -108,21 +108,28 @@ def test_calls_of_one_address_rest_between_them_and_delay_no_other_and_no_answer
         await calls.until("a1")
         calls.end("a1")
         assert await calls.result(0) == "a1"
-        calls.add("b", "b1")
-        await calls.until("a1", "b1")
+        assert calls.running == ["a1"]
+        calls.add("b", "b1")  # ends the rest: the place is for the address that waits
+        calls.add("c", "c1")
+        await calls.until("a1", "b1", "c1")
         calls.end("b1")
-        assert await calls.result(2) == "b1"
-        assert calls.running == ["a1", "b1"]
-        await calls.checks.stop()  # ends the rest
-        await calls.until("a1", "b1", "a2")
-        assert await calls.results() == ["a1", "a2", "b1"]
+        await calls.until("a1", "b1", "c1", "a2")
+        calls.add("a", "a3")
+        calls.end("a2")
+        assert await calls.result(1) == "a2"
+        calls.end("c1")
+        assert await calls.result(3) == "c1"
+        assert calls.running == ["a1", "b1", "c1", "a2"]
+        await calls.checks.stop()  # ends all rests
+        await calls.until("a1", "b1", "c1", "a2", "a3")
+        assert await calls.results() == ["a1", "a2", "b1", "c1", "a3"]
 
     run(scenario)
 
 
 def test_a_call_rests_at_most_a_tenth_of_a_second_and_one_alone_never(monkeypatch: pytest.MonkeyPatch) -> None:
     rests = list[float]()
-    monkeypatch.setattr(PasswordChecks, "_rest", lambda _self, _turn, seconds: rests.append(seconds))
+    monkeypatch.setattr(PasswordChecks, "_rest", lambda _self, _group, _turn, seconds: rests.append(seconds))
 
     async def scenario(calls: _Calls) -> None:
         assert await calls.checks.run("a", str, "alone") == "alone"
