@@ -16,7 +16,7 @@ from tests.service import DATASETS, SKELETON, WAYPOST, Service, faults_in, runni
 from tests.ssh_keys import Key
 
 # A deadline per example would measure the shared machine, not the code.
-settings.register_profile("waypost", deadline=None, derandomize=not RANDOM_SEEDS, max_examples=rounds(40, 400))
+settings.register_profile("waypost", deadline=None, derandomize=not RANDOM_SEEDS, max_examples=rounds(30, 400))
 settings.load_profile("waypost")
 
 

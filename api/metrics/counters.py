@@ -33,6 +33,7 @@ class Counters:
 
     __slots__ = (
         "_attempts",
+        "_counted",
         "_lost_entries",
         "_publishes",
         "_requests",
@@ -43,6 +44,7 @@ class Counters:
     )
 
     def __init__(self) -> None:
+        self._counted: Counts | None = None  # all series, until the next count
         self._requests: defaultdict[tuple[str, str, int], int] = defaultdict(int)
         self._seconds: defaultdict[str, list[float]] = defaultdict(lambda: [0] * (_SUM + 1))
         self._unread: defaultdict[int, int] = defaultdict(int)
@@ -54,6 +56,7 @@ class Counters:
 
     def add_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a response; `route` is a template of the route table, never a path."""
+        self._counted = None
         self._requests[route, method, status] += 1
         buckets = self._seconds[route]
         buckets[bisect_left(BUCKET_BOUNDS, seconds)] += 1
@@ -61,28 +64,35 @@ class Counters:
 
     def add_rejected(self, status: int) -> None:
         """Count a request that the server rejected before the application saw it."""
+        self._counted = None
         self._unread[status] += 1
 
     def add_publish(self, kind: str) -> None:
         """Count a successful `publish` or `rollback` of this worker."""
+        self._counted = None
         self._publishes[kind] += 1
 
     def add_webhook_attempt(self, outcome: str) -> None:
         """Count an attempt to deliver a message to a webhook: `delivered`, `again` or `failed`."""
+        self._counted = None
         self._attempts[outcome] += 1
 
     def add_lost_entries(self, count: int) -> None:
         """Count entries of the audit trail that could not be kept until the database could be written."""
+        self._counted = None
         self._lost_entries += count
 
     def add_sync(self, kind: str, outcome: str, seconds: float) -> None:
         """Count a sync with an upstream; `outcome` is `done`, or the code of its fault."""
+        self._counted = None
         self._syncs[kind, outcome] += 1
         self._sync_seconds[kind] += seconds
 
     def counts(self) -> Counts:
-        """Return all counts so far, by series."""
-        return dict(self._series())
+        """Return all counts so far, by series; the same ones as before where nothing was counted since."""
+        if self._counted is None:
+            self._counted = dict(self._series())
+        return self._counted
 
     def _series(self) -> Iterator[tuple[Key, float]]:
         for (route, method, status), count in self._requests.items():

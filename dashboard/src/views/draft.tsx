@@ -107,7 +107,7 @@ function Open({ of, draft, head, state, diff, thread, publish }: OpenProps): JSX
         <p class="actions">
           {chosen.size > 0 && edits && <Button disabled={call.busy} onClick={() => revert([...chosen])}>Discard {plural(chosen.size, "change")}</Button>}
           {may(of, "redirect", "write") && may(of, "page", "write") && <Button kind="danger" onClick={() => setDiscarding(true)}>Discard all …</Button>}
-          {(asked || (unapproved && mayRemark(of))) && <Button kind={unapproved ? "primary" : "plain"} onClick={() => document.getElementById("review")?.scrollIntoView()}>{asked ? "Review …" : "Ask for a review …"}</Button>}
+          {(asked || (unapproved && mayRemark(of))) && <Button kind={unapproved ? "primary" : "plain"} onClick={() => document.getElementById("review")?.scrollIntoView()}>Review …</Button>}
           {publishes && <Button kind={unapproved ? "plain" : "primary"} disabled={blocked} onClick={begin}>{chosen.size ? `Publish ${plural(chosen.size, "change")} …` : "Publish …"}</Button>}
         </p>
       </div>
