@@ -15,6 +15,7 @@ from bench.groups import (
     cloning,
     dashboard,
     histories,
+    idling,
     keeping,
     listings,
     logins,
@@ -47,6 +48,7 @@ GROUPS: Mapping[str, Callable[[Workbench], Iterator[Figure]]] = {
     "git": cloning.measure,
     "push": pushing.measure,
     "logins": logins.measure,
+    "idle": idling.measure,
     "dashboard": dashboard.measure,
     "call_paths": call_paths.measure,
 }

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPMethod
 
 Key = tuple[str, ...]  # a series: the name of its metric, then the values of its labels
@@ -88,7 +88,7 @@ class Counters:
         self._syncs[kind, outcome] += 1
         self._sync_seconds[kind] += seconds
 
-    def counts(self) -> Counts:
+    def counts(self) -> Mapping[Key, float]:
         """Return all counts so far, by series; the same ones as before where nothing was counted since."""
         if self._counted is None:
             self._counted = dict(self._series())

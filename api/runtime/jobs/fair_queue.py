@@ -1,7 +1,7 @@
 """Turns of jobs for the processes of one worker: in rotation by namespace, so that none waits for another's many jobs.
 
 Jobs with one key run one at a time, in the order of their arrival. A namespace may have several keys; it gets the last
-free place only if none of its jobs runs.
+free place only if none of its jobs runs. A group that rests gets none, and its place is free for others.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ class FairQueue:
         self._running: Counter[str] = Counter()  # jobs by group
         self._running_keys: set[str] = set()
         self._waiting: dict[str, deque[_Waiting]] = {}  # by group; the first one is next
+        self._resting: set[str] = set()
 
     def count_waiting(self, group: str | None = None) -> int:
         """Return the number of jobs that wait for a place: those of a group, or all."""
@@ -47,6 +48,15 @@ class FairQueue:
         finally:
             self._end(key)
 
+    def rest(self, group: str, seconds: float) -> None:
+        """Give no place to a group for some seconds; called by a job before its turn ends."""
+        self._resting.add(group)
+        asyncio.get_running_loop().call_later(seconds, self._end_rest, group)
+
+    def _end_rest(self, group: str) -> None:
+        self._resting.discard(group)
+        self._start()
+
     def _start(self) -> None:
         """Start all jobs whose turn has come."""
         while found := self._next():
@@ -60,7 +70,7 @@ class FairQueue:
 
     def _next(self) -> tuple[str, _Waiting] | None:
         for group, line in self._waiting.items():
-            if self._free > (1 if self._running[group] else 0):
+            if group not in self._resting and self._free > (1 if self._running[group] else 0):
                 ready = (each for each in line if each.key not in self._running_keys and not each.turn.done())
                 waiting = next(ready, None)
                 if waiting:

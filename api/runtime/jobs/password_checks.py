@@ -2,13 +2,11 @@
 
 The hashes themselves are computed by another process (`hash_process`). But its callers occupy threads, which all other SQL
 needs, and their own SQL competes with the event loop for the interpreter. So an address with many calls rests between them,
-for the polls of agents, while no other address waits.
+for the polls of agents.
 """
 
-import asyncio
 import time
 from collections.abc import Callable
-from contextlib import AsyncExitStack, suppress
 from itertools import count
 from typing import ParamSpec, TypeVar
 
@@ -36,15 +34,13 @@ class PasswordChecks:
         self._queue = FairQueue(AT_ONCE, _address_of)
         self._numbers = count()
         self._process = HashProcess()
-        self._rests = dict[asyncio.Task[None], tuple[str, asyncio.Event]]()  # with the address, and the end of the rest
 
     async def start(self) -> None:
         """Let the hashes be computed by the process, which starts at the first one."""
         hash_elsewhere(self._process)
 
     async def stop(self) -> None:
-        """End the rests and the process."""
-        self._end_rests()
+        """End the process."""
         hash_here()
         self._process.close()
 
@@ -54,39 +50,13 @@ class PasswordChecks:
         if self._queue.count_waiting(group) >= MOST_OF_ONE or self._queue.count_waiting() >= MOST:
             message = "Too many passwords wait to be checked. Try again later."
             raise Unavailable(message, "overloaded", _RETRY_SECONDS)
-        self._end_rests(group)
-        async with AsyncExitStack() as turn:
-            await turn.enter_async_context(self._queue.turn(f"{next(self._numbers)} {group}"))
+        async with self._queue.turn(f"{next(self._numbers)} {group}"):
             begun = time.monotonic()
             try:
                 return await run_in_thread(work, *args, **kwargs)
             finally:
-                if self._are_all_waiting_of(group):
-                    self._rest(group, turn.pop_all(), min(_REST * (time.monotonic() - begun), _LONGEST_REST))
-
-    def _are_all_waiting_of(self, group: str) -> bool:
-        """Tell whether calls wait, and all of them are of one address: a rest then delays no other one."""
-        return 0 < self._queue.count_waiting() == self._queue.count_waiting(group)
-
-    def _rest(self, group: str, turn: AsyncExitStack, seconds: float) -> None:
-        """Keep a turn for some seconds after its call, or until the rest is ended."""
-        ended = asyncio.Event()
-
-        async def keep() -> None:
-            async with turn:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(seconds):
-                        await ended.wait()
-
-        task = asyncio.create_task(keep())
-        self._rests[task] = group, ended
-        task.add_done_callback(self._rests.pop)
-
-    def _end_rests(self, but: str | None = None) -> None:
-        """End the rests, but those of one address: they give their places to others."""
-        for group, ended in self._rests.values():
-            if group != but:
-                ended.set()
+                if self._queue.count_waiting(group):
+                    self._queue.rest(group, min(_REST * (time.monotonic() - begun), _LONGEST_REST))
 
 
 def _address_of(key: str) -> str:

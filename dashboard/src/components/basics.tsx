@@ -32,16 +32,19 @@ interface FieldProps {
   onInput?: (value: string) => void;
 }
 
+/** The ids of the texts about a field that has any, for `aria-describedby`. */
+export const describedBy = (id: string, help?: string, problem?: string): string | undefined =>
+  [help ? `${id}-help` : "", problem ? `${id}-problem` : ""].join(" ").trim() || undefined;
+
 /** A labelled field of a form, with its problem beside it. */
 export function Field({ label, name, type = "text", help, problem, onInput, ...rest }: FieldProps): JSX.Element {
   const id = useId();
   const kind = { type } as { type: "text" }; // Preact's types tie the type to the role
-  const about = [help ? `${id}-help` : "", problem ? `${id}-problem` : ""].join(" ").trim();
   return (
     <div class="field">
       <label for={id}>{label}</label>
       <input id={id} name={name} {...kind} spellcheck={false} aria-invalid={problem ? "true" : undefined}
-        aria-describedby={about || undefined} onInput={(event) => onInput?.(event.currentTarget.value)} {...rest} />
+        aria-describedby={describedBy(id, help, problem)} onInput={(event) => onInput?.(event.currentTarget.value)} {...rest} />
       {help && <p class="help" id={`${id}-help`}>{help}</p>}
       {problem && <p class="problem" id={`${id}-problem`} role="alert">{problem}</p>}
     </div>

@@ -5,7 +5,7 @@ import { ApiFault } from "../api/client.ts";
 import { tellChanged } from "../state/changes.ts";
 import { faultsOf, NO_FAULTS, type Faults } from "../state/faults.ts";
 import { askBeforeLeaving } from "../state/router.ts";
-import { Button } from "./basics.tsx";
+import { Button, describedBy } from "./basics.tsx";
 import { Dialog } from "./dialog.tsx";
 
 interface ChoiceProps {
@@ -21,11 +21,10 @@ interface ChoiceProps {
 /** A labelled list to choose one of. */
 export function Choice({ label, value, options, onChange, problem, help, disabled = false }: ChoiceProps): JSX.Element {
   const id = useId();
-  const about = [help ? `${id}-help` : "", problem ? `${id}-problem` : ""].join(" ").trim();
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={value} disabled={disabled} aria-describedby={about || undefined} onChange={(event) => onChange(event.currentTarget.value)}>
+      <select id={id} value={value} disabled={disabled} aria-describedby={describedBy(id, help, problem)} onChange={(event) => onChange(event.currentTarget.value)}>
         {options.map(([each, text]) => <option key={each} value={each} selected={each === value}>{text}</option>)}
       </select>
       {help && <p class="help" id={`${id}-help`}>{help}</p>}
@@ -46,12 +45,11 @@ interface TextAreaProps {
 
 export function TextArea({ label, value, onInput, rows = 3, help, problem, mono = false }: TextAreaProps): JSX.Element {
   const id = useId();
-  const about = [help ? `${id}-help` : "", problem ? `${id}-problem` : ""].join(" ").trim();
   return (
     <div class="field wide">
       <label for={id}>{label}</label>
       <textarea id={id} rows={rows} value={value} spellcheck={!mono} class={mono ? "mono" : undefined} aria-invalid={problem ? "true" : undefined}
-        aria-describedby={about || undefined} onInput={(event) => onInput(event.currentTarget.value)} />
+        aria-describedby={describedBy(id, help, problem)} onInput={(event) => onInput(event.currentTarget.value)} />
       {help && <p class="help" id={`${id}-help`}>{help}</p>}
       {problem && <p class="problem" id={`${id}-problem`} role="alert">{problem}</p>}
     </div>
@@ -102,13 +100,13 @@ export function FormDialog({ title, dirty, onClose, children, class: name = "" }
     if (!dirty) return;
     const stop = (event: Event): void => event.preventDefault();
     addEventListener("beforeunload", stop);
-    const answer = askBeforeLeaving((leave) => setDiscard(() => () => {
+    const release = askBeforeLeaving((leave) => setDiscard(() => () => {
       setDiscard(null);
       leave();
     }));
     return () => {
       removeEventListener("beforeunload", stop);
-      answer();
+      release();
     };
   }, [dirty]);
   const asked = useRef<HTMLDivElement>(null);

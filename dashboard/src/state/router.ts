@@ -65,14 +65,14 @@ export function isOurs(path: string): boolean {
   return path === "/" || path.startsWith("/dashboard/");
 }
 
-function number(at: number): void {
-  history.replaceState({ step: at }, "");
+function numberStep(number: number): void {
+  history.replaceState({ step: number }, "");
 }
 
 /** Follow a step of the browser, such as its Back button; a form that asks first is gone back to meanwhile. */
 function followStep(): void {
   const here = location.pathname + location.search;
-  if (history.state === null) number(stepNow + 1); // of a link within the page, which the browser follows by itself
+  if (history.state === null) numberStep(stepNow + 1); // a link within the page, which the browser follows by itself
   const steps = step() - stepNow;
   if (returning) {
     if (steps) history.go(-steps);
@@ -95,7 +95,7 @@ function followStep(): void {
 
 /** Follow links without loading the page again; call once. */
 export function startRouter(): void {
-  if (history.state === null) number(stepNow);
+  if (history.state === null) numberStep(stepNow);
   addEventListener("popstate", followStep);
   document.addEventListener("click", (event) => {
     if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;

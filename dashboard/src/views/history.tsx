@@ -86,9 +86,10 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
   if (!found.data) return <p class="quiet">Reading the publish …</p>;
   const publish = found.data;
   const before = publish.publishNumber - 1;
-  const isServed = publishes[0]?.publishNumber === publish.publishNumber;
-  // To roll back from what is served is to go one step back, to the last publish that was served before.
-  const goal = isServed ? publishes.find((each) => each.publishNumber < publish.publishNumber && each.served)?.publishNumber : publish.publishNumber;
+  // To roll back from what is served is to go one step back, to the publish that was served before.
+  const [live, last] = publishes.filter((each) => each.served);
+  const isServed = live?.publishNumber === publish.publishNumber;
+  const goal = isServed ? last?.publishNumber : publish.publishNumber;
   const reopen = (): void => call.run(async () => {
     await post(`${P}/draft`, { path: of, body: { version: publish.publishNumber } });
     tellChanged();
@@ -103,7 +104,7 @@ function One({ of, version }: { of: Of; version: string }): JSX.Element {
       {publish.overrideReason && <p class="notice">Published without approval: <bdi>{publish.overrideReason}</bdi></p>}
       <Refusal text={call.faults.text} />
       <p class="actions">
-        {may(of, "project", "publish") && goal !== undefined && (isServed || publish.served) && <Button kind="primary" onClick={() => setBack(true)}>{isServed ? `Roll back to publish ${goal} …` : "Roll back to this …"}</Button>}
+        {may(of, "project", "publish") && goal !== undefined && publish.served && <Button kind="primary" disabled={!live} onClick={() => setBack(true)}>{isServed ? `Roll back to publish ${goal} …` : "Roll back to this …"}</Button>}
         {may(of, "redirect", "write") && may(of, "page", "write") && <Button disabled={call.busy} onClick={reopen}>Open as a draft</Button>}
         <a class="button plain" href={withQuery(place.value, { version: "", from: String(publish.publishNumber), to: "published" })}>Compare with what is published</a>
       </p>

@@ -154,7 +154,7 @@ def test_the_histogram_is_cumulative_and_ends_with_all() -> None:
     counters = Counters()
     for seconds in (0.0001, 0.0005, 0.0006, 0.3, 100.0):
         counters.add_request("/a", "GET", 200, seconds)
-    text = render(Totals(counters.counts(), {}, 1), {}).decode()
+    text = render(Totals(dict(counters.counts()), {}, 1), {}).decode()
     places = [float(each) for each in re.findall(rf'{SECONDS}_bucket{{le="[^"]+",route="/a"}} (\S+)', text)]
     assert (places[0], places[1], places[-2], places[-1]) == (2, 3, 4, 5)
     assert places == sorted(places)

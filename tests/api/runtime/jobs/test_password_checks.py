@@ -9,6 +9,7 @@ import pytest
 from api.errors import Unavailable
 from api.runtime.jobs import password_checks
 from api.runtime.jobs.background import close_pools
+from api.runtime.jobs.fair_queue import FairQueue
 from api.runtime.jobs.password_checks import AT_ONCE, MOST_OF_ONE, PasswordChecks
 
 
@@ -103,45 +104,47 @@ def test_calls_of_one_address_rest_between_them_and_delay_no_other_and_no_answer
     monkeypatch.setattr(password_checks, "_LONGEST_REST", 3600.0)
 
     async def scenario(calls: _Calls) -> None:
-        calls.add("a", "a1")
-        calls.add("a", "a2")
+        for address, name in (("a", "a1"), ("a", "a2")):
+            calls.add(address, name)
         await calls.until("a1")
         calls.end("a1")
         assert await calls.result(0) == "a1"
-        assert calls.running == ["a1"]
-        calls.add("b", "b1")  # ends the rest: the place is for the address that waits
-        calls.add("c", "c1")
+        for address, name in (("b", "b1"), ("c", "c1")):  # they have both places
+            calls.add(address, name)
         await calls.until("a1", "b1", "c1")
-        calls.end("b1")
-        await calls.until("a1", "b1", "c1", "a2")
-        calls.add("a", "a3")
-        calls.end("a2")
-        assert await calls.result(1) == "a2"
-        calls.end("c1")
-        assert await calls.result(3) == "c1"
-        assert calls.running == ["a1", "b1", "c1", "a2"]
-        await calls.checks.stop()  # ends all rests
-        await calls.until("a1", "b1", "c1", "a2", "a3")
-        assert await calls.results() == ["a1", "a2", "b1", "c1", "a3"]
+        for number, name in ((2, "b1"), (3, "c1")):
+            calls.end(name)
+            assert await calls.result(number) == name
+        assert calls.running == ["a1", "b1", "c1"]
+        calls.stop_waiting()
 
     run(scenario)
 
 
-def test_a_call_rests_at_most_a_tenth_of_a_second_and_one_alone_never(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_rests_a_tenth_of_a_second_at_most_and_only_for_calls_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     rests = list[float]()
-    monkeypatch.setattr(PasswordChecks, "_rest", lambda _self, _group, _turn, seconds: rests.append(seconds))
+    monkeypatch.setattr(FairQueue, "rest", lambda _self, _group, seconds: rests.append(seconds))
 
     async def scenario(calls: _Calls) -> None:
         assert await calls.checks.run("a", str, "alone") == "alone"
-        assert rests == []
+        assert rests == []  # none waits for it
         monkeypatch.setattr(password_checks, "_REST", 1e9)
-        calls.add("a", "a1")
-        calls.add("a", "a2")
-        await calls.until("a1")
-        calls.end("a1")
-        assert await calls.result(0) == "a1"
-        assert rests == [0.1]
-        calls.stop_waiting()
+        for name in ("a1", "a2", "a3"):
+            calls.add("a", name)
+        assert await calls.results() == ["a1", "a2", "a3"]
+        assert rests == [0.1, 0.1]
+
+    run(scenario)
+
+
+def test_a_rest_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(password_checks, "_REST", 1e9)
+    monkeypatch.setattr(password_checks, "_LONGEST_REST", 0.01)
+
+    async def scenario(calls: _Calls) -> None:
+        for name in ("a1", "a2", "a3"):
+            calls.add("a", name)
+        assert await calls.results() == ["a1", "a2", "a3"]
 
     run(scenario)
 
