@@ -1,4 +1,4 @@
-"""Idle nodes: the processor time of a service that nobody asks anything, with few and with many namespaces."""
+"""Idle nodes: the processor time of a service without requests, with few and with many namespaces."""
 
 import time
 from collections.abc import Iterator
