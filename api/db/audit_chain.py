@@ -68,7 +68,12 @@ def chain_existing(connection: Connection) -> None:
         head = _link(values, head, number=values["id"])
         linked = {"previous": values["previous"], "hash": values["hash"]}
         connection.execute(update(audit).where(audit.c.id == values["id"]).values(linked))
-    connection.execute(insert(audit_head).values(id=1, **head._asdict()))
+    _add_head(connection, head)
+
+
+def start_chain(connection: Connection) -> None:
+    """Add the head of a trail that has no rows yet."""
+    _add_head(connection, Link(0, START))
 
 
 def read_rows(connection: Connection, after: int | None = None) -> Iterator[dict[str, Any]]:
@@ -122,6 +127,10 @@ def _link(row: dict[str, Any], head: Link, number: int = 0) -> Link:
     row["id"], row["previous"] = number or head.number + 1, head.hash
     row["hash"] = hash_body(dump_body(row))
     return Link(row["id"], row["hash"])
+
+
+def _add_head(connection: Connection, head: Link) -> None:
+    connection.execute(insert(audit_head).values(id=1, **head._asdict()))
 
 
 def _lock_head(connection: Connection) -> Link:

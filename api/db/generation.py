@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from api.db.tables import generation
 
@@ -54,6 +54,11 @@ class GenerationFile:
             os.write(file, b".")
         finally:
             os.close(file)
+
+
+def start_generation(connection: Connection) -> None:
+    """Add the row to a new database."""
+    connection.execute(insert(generation).values(id=_ROW, number=1))
 
 
 def advance_generation(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""The upgrade of a database that is not at the newest revision, by packaged Alembic scripts.
+"""The upgrade of a database of an older program, by packaged Alembic scripts.
 
 `schema` imports this only for such a database: Alembic and the scripts would take a third of the time of a start.
 """
@@ -15,10 +15,10 @@ from api.db.errors import StateBroken
 _SCRIPTS = Path(__file__).with_name("migrations")
 
 
-def upgrade(connection: Connection, found: str | None) -> None:
-    """Upgrade from a revision, or create all tables where it is None. Raises StateBroken for a newer program's revision."""
+def upgrade(connection: Connection, found: str) -> None:
+    """Upgrade from a revision. Raises StateBroken for a newer program's revision."""
     config = configure()
-    if found is not None and found not in known_revisions():
+    if found not in known_revisions():
         raise StateBroken(f"The database is at revision {found} of a newer Waypost. Run that version.")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")

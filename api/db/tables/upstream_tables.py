@@ -1,6 +1,6 @@
 """The tables of upstreams: their settings, and what is known of their hosts."""
 
-from sqlalchemy import Boolean, Column, Index, Integer, LargeBinary, String, Table, Text
+from sqlalchemy import Boolean, Column, Index, Integer, LargeBinary, String, Table, Text, false
 
 from api.db.tables.columns import Moment, metadata
 
@@ -21,15 +21,15 @@ upstreams = Table(
     Column("requests", Integer, nullable=False),
     Column("ssh_key", Text, nullable=False),
     Column("known_hosts", Text, nullable=False),
-    Column("host", String(20), nullable=False),  # empty: guessed from the URL
-    Column("host_url", Text, nullable=False),
-    Column("host_token", Text, nullable=False),
-    Column("publish", String(20), nullable=False),
-    Column("path", String(250), nullable=False),
-    Column("proposals", String(20), nullable=False),
-    Column("drafts", String(20), nullable=False),
-    Column("trusted_authors", Boolean, nullable=False),
-    Column("creates", Boolean, nullable=False),
+    Column("host", String(20), nullable=False, server_default=""),  # empty: guessed from the URL
+    Column("host_url", Text, nullable=False, server_default=""),
+    Column("host_token", Text, nullable=False, server_default=""),
+    Column("publish", String(20), nullable=False, server_default="push"),
+    Column("path", String(250), nullable=False, server_default=""),
+    Column("proposals", String(20), nullable=False, server_default="none"),
+    Column("drafts", String(20), nullable=False, server_default="local"),
+    Column("trusted_authors", Boolean, nullable=False, server_default=false()),
+    Column("creates", Boolean, nullable=False, server_default=false()),
     Index("upstreams_by_namespace", "namespace", "archive", unique=True),
 )
 
@@ -51,13 +51,13 @@ pull_requests = Table(
     Column("namespace", String(50), nullable=False),
     Column("project", String(50), nullable=False),
     Column("draft", String(50), nullable=False),
-    Column("node", String(32), nullable=False),  # the identity of its data directory
     Column("branch", String(250), nullable=False),
     Column("commit", String(40), nullable=False),
     Column("number", Integer, nullable=False),  # 0 until it is open on the host
     Column("url", Text, nullable=False),
     Column("state", String(20), nullable=False),
     Column("at", Moment, nullable=False),
+    Column("node", String(32), nullable=False, server_default=""),  # the identity of its data directory
     Index("pull_requests_by_draft", "namespace", "project", "draft", "node", unique=True),
 )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
 from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
@@ -9,9 +10,10 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import inspect, text
 
 from api.auth.logins.passwords import hash_password
 from api.auth.permissions.grants import everywhere
@@ -20,16 +22,19 @@ from api.db import audit
 from api.db.accounts import sessions, users
 from api.db.audit import Actor, AuditEntry, AuditEvent, AuditFilter, list_entries, record
 from api.db.database import Database
-from api.db.errors import StateBusy
+from api.db.errors import StateBroken, StateBusy
 from api.db.events import deliveries, events, webhooks
 from api.db.events.events import Event, EventType
 from api.db.events.webhooks import Webhook
+from api.db.schema import migrate
 from api.db.state_store import open_state_store
 from api.db.tables import metadata
+from api.db.upgrade import configure
 from api.errors import ApiError, Unauthenticated
 from api.events.signature import mint_secret
 from api.events.webhook_dispatcher import Outbox
 from tests.api.auth.logins.test_throttle import HERE, status
+from tests.api.db.described_schema import describe_schema
 from tests.api.db.migrations import newest_migration
 from tests.api.world import AGENTS, PASSWORD, START, ManualClock, World, shaped, world
 from tests.postgres import Postgres, running_postgres
@@ -75,6 +80,36 @@ def test_nodes_that_start_at_once_migrate_once_to_the_tables_of_the_program(tmp_
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
         assert MigrationContext.configure(connection).get_current_revision() == newest_migration()
     state.close()
+
+
+def described(database: Database) -> list[str]:
+    with closing(database), database.reading() as connection:
+        return describe_schema(connection)
+
+
+def test_a_new_database_has_what_all_migrations_make(tmp_path: Path, url: str, server: Postgres) -> None:
+    """The tables, with their columns in the same order, the indexes and the first rows."""
+    migrated = Database(server.database())
+    config = configure()
+    with migrated.writing() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+    assert described(open_state_store(tmp_path, url).database) == described(migrated)
+
+
+def test_tables_of_another_program_are_kept_and_those_of_the_same_name_are_refused(tmp_path: Path, url: str) -> None:
+    with closing(Database(url)) as database:
+        with database.writing() as connection:
+            connection.execute(text("CREATE TABLE audit (in_the_way INTEGER)"))
+            connection.execute(text("CREATE TABLE other (kept INTEGER)"))
+        with pytest.raises(StateBroken):
+            migrate(database, tmp_path / "lock")
+        with database.writing() as connection:
+            assert set(inspect(connection).get_table_names()) == {"audit", "other"}
+            connection.execute(text("DROP TABLE audit"))
+        migrate(database, tmp_path / "lock")
+        with database.reading() as connection:
+            assert set(inspect(connection).get_table_names()) == {*metadata.tables, "alembic_version", "other"}
 
 
 def test_accounts_roles_tokens_and_agents_live_there(here: World) -> None:

@@ -1,4 +1,4 @@
-"""Migrations of real SQLite files: complete or not at all, once, and to the same tables as those of the program."""
+"""Creation and migration of real SQLite files: complete or not at all, once, and to the same tables as those of the program."""
 
 import subprocess
 import sys
@@ -23,6 +23,7 @@ from api.db.state_store import open_state_store
 from api.db.tables import agents, metadata
 from api.db.upgrade import configure
 from gitstore.file_lock import hold_lock_file
+from tests.api.db.described_schema import describe_schema
 from tests.api.db.migrations import newest_migration
 
 
@@ -40,21 +41,39 @@ def table_names(database: Database) -> set[str]:
         return set(inspect(connection).get_table_names())
 
 
+def migrated_to(folder: Path, revision: str) -> Database:
+    """Return a database in the state that an older program left."""
+    create_database(default_url(folder))  # and its folder
+    database, config = Database(default_url(folder)), configure()
+    with database.writing() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+    return database
+
+
 def test_the_newest_migration_makes_the_tables_of_the_program(tmp_path: Path) -> None:
-    state = open_state_store(tmp_path)
-    with state.database.reading() as connection:
+    with migrated_to(tmp_path, "head").reading() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
-        assert MigrationContext.configure(connection).get_current_revision() == newest_migration()
+        assert MigrationContext.configure(connection).get_current_revision() == newest_migration() == NEWEST_REVISION
 
 
-def test_database_at_the_newest_revision_is_opened_without_alembic(tmp_path: Path) -> None:
-    """Guard: Alembic and its scripts took a third of the time of a start."""
-    assert newest_migration() == NEWEST_REVISION
-    open_state_store(tmp_path).close()
+def test_a_new_database_has_what_all_migrations_make(tmp_path: Path) -> None:
+    """The tables, with their columns in the same order, the indexes and the first rows."""
+    state = open_state_store(tmp_path / "new")
+    with state.database.reading() as connection, migrated_to(tmp_path / "old", "head").reading() as migrated:
+        found = describe_schema(connection)
+        assert found == describe_schema(migrated)
+    assert "row of generation (1, 1)" in found
+    assert f"row of alembic_version ('{NEWEST_REVISION}',)" in found
+
+
+def test_a_new_or_current_database_is_opened_without_alembic(tmp_path: Path) -> None:
+    """Guard: Alembic took a third of the time of a start, and its scripts ten times as long as the creation of the tables."""
     code = "import sys, pathlib; from api.app.services import open_services; from api.db.state_store import open_state_store"
     code += "; open_state_store(pathlib.Path(sys.argv[1])); print('alembic' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False"]
+    for _ in ("new", "current"):
+        done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["False"]
 
 
 def test_processes_that_start_at_once_migrate_once(tmp_path: Path) -> None:
@@ -85,7 +104,28 @@ def test_a_start_waits_for_the_migration_of_another_process_however_long_it_take
     assert table_names(database) == {*metadata.tables, "alembic_version"}
 
 
-def test_a_migration_that_fails_leaves_nothing_and_works_once_the_reason_is_gone(tmp_path: Path) -> None:
+def test_tables_of_another_program_stay_as_they_are(tmp_path: Path) -> None:
+    create_database(default_url(tmp_path))
+    with Database(default_url(tmp_path)).writing() as connection:
+        connection.execute(text("CREATE TABLE other (kept INTEGER)"))
+        connection.execute(text("INSERT INTO other VALUES (7)"))
+    state = open_state_store(tmp_path)
+    assert table_names(state.database) == {*metadata.tables, "alembic_version", "other"}
+    with state.database.reading() as connection:
+        assert connection.execute(text("SELECT kept FROM other")).scalar_one() == 7
+
+
+def test_tables_without_a_revision_are_not_taken_for_those_of_the_program(tmp_path: Path) -> None:
+    state = open_state_store(tmp_path)
+    with state.database.writing() as connection:
+        connection.execute(text("DELETE FROM alembic_version"))
+    with pytest.raises(StateBroken):
+        open_state_store(tmp_path)
+    with state.database.reading() as connection:
+        assert connection.execute(text("SELECT count(*) FROM alembic_version")).scalar_one() == 0
+
+
+def test_a_creation_that_fails_leaves_nothing_and_works_once_the_reason_is_gone(tmp_path: Path) -> None:
     create_database(default_url(tmp_path))
     database = Database(default_url(tmp_path))
     with database.writing() as connection:
@@ -112,16 +152,6 @@ def test_the_path_of_the_data_may_hold_any_sign(tmp_path: Path) -> None:
     folder = tmp_path / "100% odd, really: #?"
     assert opened(folder) == len(metadata.tables) + 1
     assert (folder / "waypost.db").stat().st_size > 0
-
-
-def migrated_to(folder: Path, revision: str) -> Database:
-    """Return a database in the state that an older program left."""
-    create_database(default_url(folder))
-    database, config = Database(default_url(folder)), configure()
-    with database.writing() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-    return database
 
 
 def test_agents_that_reported_before_it_was_noted_count_from_when_they_were_last_heard_of(tmp_path: Path) -> None:
